@@ -63,7 +63,7 @@ mod libraries;
 mod numerics;
 mod runtime;
 
-// The rooms of each floor under short names.
+// Short names for the modules of each layer.
 #[cfg(feature = "cuda")]
 use engines::cuda;
 #[cfg(feature = "cuda")]
@@ -114,7 +114,7 @@ pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;
 
-/// Slow, independent answers and their error bounds, for tests of this crate. Not part of the API.
+/// Slow, independent reference results and their error bounds, for tests of this crate. Not part of the API.
 #[cfg(feature = "host")]
 #[doc(hidden)]
 pub mod reference {
@@ -122,7 +122,7 @@ pub mod reference {
     pub use crate::numerics::{GemmSpec, Trans};
 }
 
-// The types that cross this crate's API, in the versions it was built with.
+// Types of other crates that this crate's API uses, in the versions it was built with.
 pub use half::{bf16, f16};
 #[cfg(feature = "ndarray")]
 pub use ndarray;

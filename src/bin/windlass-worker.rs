@@ -1,8 +1,8 @@
 //! The worker program of isolated devices for programs that cannot call `windlass::worker::init()` first in `main`.
 //!
-//! Started by a parent only, which names it by `DeviceBuilder::worker_program` or `WINDLASS_WORKER`. It knows the
-//! library's own operations; operations of a program's own need that program itself as the worker. Built with the cargo
-//! feature `worker-program` only.
+//! Started only by a parent process, which names it with `DeviceBuilder::worker_program` or `WINDLASS_WORKER`. It knows
+//! the library's own operations; a program's own operations need that program itself as the worker. Built only with the
+//! cargo feature `worker-program`.
 
 fn main() -> std::process::ExitCode {
     windlass::worker::init();

@@ -1,9 +1,10 @@
-//! What an op's CUDA half works with.
+//! The types that an op's CUDA half works with.
 
 #[cfg(feature = "cuda")]
 pub use crate::cuda::{Enqueue, PlanBuilder};
 
-/// What an op's CUDA half would work with; this build has no CUDA engine (feature `cuda`), so there are no values.
+/// A leased stream with a dispatch's operands, for an op's CUDA half. This build has no CUDA engine (feature `cuda`),
+/// so no value of this type exists.
 #[cfg(not(feature = "cuda"))]
 pub struct Enqueue<'q, O> {
     never: std::convert::Infallible,
@@ -17,7 +18,7 @@ impl<O> std::fmt::Debug for Enqueue<'_, O> {
     }
 }
 
-/// What a plan would be built with; this build has no CUDA engine, so there are no values.
+/// The context that a plan is built in. This build has no CUDA engine, so no value of this type exists.
 #[cfg(not(feature = "cuda"))]
 #[derive(Debug)]
 pub struct PlanBuilder<'b> {

@@ -1,6 +1,6 @@
-//! The bottom floor: what executes. The CPU (`host`), a GPU in this process (`cuda`), and either of them in a child
-//! process (`worker`); below them the loader of CUDA's libraries. It knows the runtime's data (operations, regions of
-//! buffers, completions) and no library.
+//! The lowest layer: the engines, which execute the work. `host` is the CPU, `cuda` is a GPU in this process, `worker`
+//! runs either of them in a child process. Below them is the loader of CUDA's libraries. The engines know the runtime's
+//! data (operations, regions of buffers, completions), but none of the libraries.
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;

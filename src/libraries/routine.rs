@@ -72,8 +72,8 @@ pub(crate) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
         let _ = queue;
         let (library, native) = (Self::Front::LIBRARY, Self::Front::NATIVE);
         Err(match Self::Front::IS_BUILT {
-            true => Error::unsupported(format!("`{}` runs on the host engine alone", Self::NAME)),
-            false => Error::unsupported(format!("this build has no {native} front (feature `{library}`)")),
+            true => Error::unsupported(format!("`{}` runs on the host engine only", Self::NAME)),
+            false => Error::unsupported(format!("this build has no {native} support (feature `{library}`)")),
         })
     }
 

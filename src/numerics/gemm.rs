@@ -1,4 +1,4 @@
-//! Products of f32, f64 and their complex, on crate `gemm`; the entry for every type.
+//! Matrix products of f32, f64 and their complex types, by crate `gemm`. `HostGemm` is the entry for every type.
 
 use std::ops::{Add, Mul, Neg};
 
@@ -9,14 +9,14 @@ use super::parallel::{Parts, each_part};
 use super::simd::Lanes;
 use super::spec::{GemmSpec, Trans};
 
-/// A type that the host multiplies matrices of.
+/// An element type for which the host engine has a matrix product.
 pub(crate) trait HostGemm: Copy + Send + Sync {
     /// The type of `alpha` and `beta`.
     type Scalar: Copy + Send + Sync;
     /// The type of C.
     type Out: Copy + Send + Sync;
 
-    /// `C = alpha * op(A) * op(B) + beta * C`; does nothing where the slices do not hold the matrices.
+    /// `C = alpha * op(A) * op(B) + beta * C`; does nothing if a slice is too short for its matrix.
     fn gemm(spec: &GemmSpec<Self::Scalar>, a: &[Self], b: &[Self], c: &mut [Self::Out]);
 }
 
@@ -24,10 +24,10 @@ pub(crate) trait HostGemm: Copy + Send + Sync {
 pub(crate) trait Native:
     Copy + Default + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
 {
-    /// Real multiply-adds in one of this type's.
+    /// Real multiply-adds in one multiply-add of this type.
     const WEIGHT: usize;
     const ONE: Self;
-    /// The type of a part.
+    /// The real type: the type of a real or an imaginary part.
     type Real: Lanes;
 
     fn conj(self) -> Self;
@@ -36,7 +36,7 @@ pub(crate) trait Native:
     /// From the real and the imaginary part; a real type drops the latter.
     fn of_parts(parts: [Self::Real; 2]) -> Self;
 
-    /// `self + x * y`, fused where `FMA` says that this is one instruction.
+    /// `self + x * y`, fused if `FMA` says that a fused multiply-add is one instruction.
     #[inline(always)]
     fn add_product<const FMA: bool>(self, x: Self, y: Self) -> Self {
         let ([re, im], [xr, xi], [yr, yi]) = (self.parts(), x.parts(), y.parts());
@@ -106,11 +106,11 @@ macro_rules! native {
 }
 native!(f32, f64);
 
-/// Up to so many multiply-adds a plain loop is faster than the packed kernels, which take 200 to 300 ns to enter.
+/// Up to this many multiply-adds, a plain loop is faster than the packed kernels, which take 200 to 300 ns to enter.
 const TINY: usize = 6 * 6 * 6;
-/// From so many real multiply-adds on, threads are worth waking.
+/// From this many real multiply-adds, it pays to wake other threads.
 const PARALLEL: usize = 128 * 128 * 128;
-/// The same for products that read each element of A or B about once: what counts is bandwidth.
+/// The same for products that read each element of A or B about once. These are limited by memory bandwidth.
 const PARALLEL_THIN: usize = 1 << 18;
 
 /// `C = alpha * op(A) * op(B) + beta * C`.
@@ -129,7 +129,7 @@ pub(super) fn multiply<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut 
         return tiny(spec, a, b, c);
     }
     let threads = rayon::current_num_threads() > 1;
-    // `gemm` runs matrix-vector products and rank-2 updates on one thread, whatever it is asked for.
+    // `gemm` runs matrix-vector products and rank-2 updates on one thread, regardless of the requested parallelism.
     let thin = spec.m == 1 || spec.n == 1 || spec.k <= 2;
     if thin && threads && work.saturating_mul(T::WEIGHT) >= PARALLEL_THIN {
         return split(spec, a, b, c);
@@ -139,7 +139,7 @@ pub(super) fn multiply<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut 
     packed(spec, a, b, c, parallelism);
 }
 
-/// `C = beta * C`, without reading C where beta is zero.
+/// `C = beta * C`; a zero beta does not read C.
 fn scale<T: Native>(m: usize, ldc: usize, n: usize, beta: T, c: &mut [T]) {
     each_column(m, ldc, n, c, |_, column| match beta {
         b if b == T::default() => column.fill(b),
@@ -148,7 +148,7 @@ fn scale<T: Native>(m: usize, ldc: usize, n: usize, beta: T, c: &mut [T]) {
     });
 }
 
-/// Calls `f` with each column of an `m` x `n` matrix: over threads for a large one.
+/// Calls `f` with each column of an `m` x `n` matrix, in parallel if the matrix is large.
 pub(super) fn each_column<T, F>(m: usize, ld: usize, n: usize, c: &mut [T], f: F)
 where
     T: Send,
@@ -163,15 +163,15 @@ where
     if m.saturating_mul(n) < PARALLEL_THIN {
         c.chunks_mut(ld).take(n).enumerate().for_each(|(j, chunk)| column(j, chunk));
     } else {
-        // A task of one short column would cost more than the column.
+        // A task for one short column would cost more than the column itself.
         each_part(c, Parts::of(ld).take(n).least(PARALLEL_THIN / 8 / m.max(1)), &column);
     }
 }
 
-/// A thin product, cut over C's columns (or rows, where it has one column) into one part for each thread.
+/// A thin product, split by columns of C (by rows if C has one column) into one part per thread.
 fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
     let parts = rayon::current_num_threads();
-    // Whole cache lines of C for each part of a column.
+    // Each part of a column covers whole cache lines of C.
     let rows = spec.m.div_ceil(parts).next_multiple_of(64);
     let columns = spec.n.div_ceil(parts);
     if spec.n == 1 {
@@ -195,9 +195,9 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
     }
 }
 
-/// Row and column stride of `op(X)`, where X is stored with `ld` elements between `columns` columns.
+/// Row and column stride of `op(X)`, where X is stored as `columns` columns that are `ld` elements apart.
 fn strides(op: Trans, columns: usize, ld: usize) -> (isize, isize) {
-    // One column has no stride: whatever the caller named must not overflow here.
+    // The stride of a single column is not used. Any `ld` that the caller gives must not overflow here.
     let ld = if columns > 1 { isize::try_from(ld).unwrap_or(0) } else { 1 };
     match op {
         Trans::No => (1, ld),
@@ -207,7 +207,7 @@ fn strides(op: Trans, columns: usize, ld: usize) -> (isize, isize) {
 
 /// The product by crate `gemm`.
 fn packed<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T], parallelism: Parallelism) {
-    // The last line of defence of the unsafe block: cheap beside the product, so checked here once more.
+    // Checked again to protect the unsafe block; this is cheap compared with the product.
     if !spec.c_fits(c.len()) || !spec.ab_fit(a.len(), b.len()) {
         return;
     }
@@ -216,7 +216,7 @@ fn packed<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T], parallel
     let (c_rs, c_cs) = strides(Trans::No, spec.n, spec.ldc);
     // SAFETY: `c_fits` and `ab_fit` hold, so every element that these shapes and strides reach lies in its slice; `c`
     // is borrowed mutably, so it overlaps neither `a` nor `b`; `Native` is implemented for the four types that
-    // `gemm::gemm` has kernels for. Its first factor scales C and its second the product.
+    // `gemm::gemm` has kernels for. The first factor of `gemm::gemm` scales C and the second the product.
     unsafe {
         gemm::gemm(
             spec.m,
@@ -265,7 +265,8 @@ fn tiny<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
                 let x = take_b(p * b_row + j * b_col);
                 let at = i * ROWS * a_row + p * a_col;
                 match a.get(at..).and_then(|a| a.first_chunk::<ROWS>()) {
-                    // Four in a row: one load. Past the last row of A there may be more of A, but the sums are dropped.
+                    // Four adjacent elements: one load. It may read past the last row into further elements of A; those
+                    // sums are dropped.
                     Some(a) if spec.op_a == Trans::No => {
                         sums.iter_mut().zip(a).for_each(|(sum, a)| *sum = *sum + *a * x);
                     }

@@ -1,9 +1,10 @@
 //! i8 x i8 -> i32, exact: the answer modulo 2^32 for every `k`, `alpha` and `beta`.
 //!
-//! A product of two i8 is at most 2^14 in magnitude, so over 1024 of them every partial sum, in whatever order and
-//! however the multiply-adds fuse, is an integer of at most 2^24: an f32 holds it exactly. So `k` is cut into slices
-//! of 1024, the f32 kernels multiply each, and the slices meet in wrapping i32 arithmetic, where the order does not
-//! matter either. (f64 would be exact up to k = 2^39 in one piece, at half the speed.)
+//! A product of two i8 is at most 2^14 in magnitude. So every partial sum of up to 1024 products is an integer of at
+//! most 2^24, which an f32 holds exactly, in any order of summation and with or without fused multiply-adds. Therefore
+//! `k` is split into slices of 1024. The f32 kernels multiply each slice, and the slices are added in wrapping i32
+//! arithmetic, where the order does not matter either. (f64 would be exact up to k = 2^39 in one piece, at half the
+//! speed.)
 
 use super::gemm::{HostGemm, each_column};
 use super::simd::{Kernel, run};
@@ -30,7 +31,7 @@ impl HostGemm for i8 {
             return;
         }
         blocks(spec, a, b, c, Slices::Apart { depth: DEPTH }, |first, sums, column| {
-            // C is scaled when it is first met; after that it holds the slices before this one.
+            // `beta` scales C with the first slice. After that, C holds the sum of the previous slices.
             let beta = if first { spec.beta } else { 1 };
             run(Store { sums, alpha: spec.alpha, beta, column });
         });
@@ -51,17 +52,17 @@ impl Kernel for Store<'_> {
     #[inline(always)]
     fn body(self) {
         let Self { sums, alpha, beta, column } = self;
-        // A zero beta may read C here: no integer spreads as a NaN does.
+        // With a zero beta C is still read here; integers have no NaN that could propagate.
         sums.iter().zip(column).for_each(|(sum, out)| {
             *out = alpha.wrapping_mul(integer(*sum)).wrapping_add(beta.wrapping_mul(*out));
         });
     }
 }
 
-/// An f32 that is an integer of less than 2^31, as one.
+/// Converts an f32 that holds an integer of magnitude less than 2^31 to i32.
 ///
-/// Added to 1.5 * 2^52 an integer lies in the low bits of the f64, in two's complement. A cast would have to look for
-/// NaN and overflow, and took half of the time of a 64 x 64 product.
+/// In the sum of 1.5 * 2^52 and an integer, the low bits of the f64 are the integer in two's complement. A cast would
+/// have to check for NaN and overflow; it took half of the time of a 64 x 64 product.
 #[inline(always)]
 fn integer(x: f32) -> i32 {
     const SHIFT: f64 = 1.5 * (1u64 << 52) as f64;

@@ -1,19 +1,19 @@
 //! The arithmetic of the host engine: dense products and vector operations over plain slices.
 //!
 //! Nothing here knows of devices, streams or buffers. A function takes slices that its caller has already validated,
-//! works in them in place, and returns nothing or a scalar. What must hold of every function here:
+//! works in them in place, and returns nothing or a scalar. Rules for every function here:
 //!
-//! * **Safe for any input.** The front checks arguments and names the bad one; here a shape that does not fit its
-//!   slices is left undone. No input reaches outside a slice and none panics.
-//! * **Runs in the caller's pool.** Parallel parts go through plain rayon calls, so they run in the pool the caller is
-//!   in, and only when the work is worth it: a batch of small problems stays parallel on the outside alone.
+//! * **Safe for any input.** The front checks the arguments and reports a bad one. Here, a function does nothing if a
+//!   shape does not fit its slices. No input causes an access outside a slice, or a panic.
+//! * **Runs in the caller's pool.** Parallel parts use plain rayon calls, so they run in the thread pool of the caller,
+//!   and only if the work is large enough. In a batch of small problems only the loop over the batch is parallel.
 //! * **Column-major, conventions of cuBLAS**, quirks included (`beta == 0` never reads C, increments may be negative).
-//! * **Halves compute in f32** (`f16`, `bf16`, their scalars too) and round once, where the result is stored.
+//! * **Halves are computed in f32** (`f16`, `bf16`, and their scalars) and rounded once, when the result is stored.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `spec` | the shape of a product, what it needs of its slices |
-//! | `gemm` | products of f32, f64 and their complex, on crate `gemm` |
+//! | `spec` | the shape of a product, and the slice lengths that it needs |
+//! | `gemm` | products of f32, f64 and their complex types, by crate `gemm` |
 //! | `widen` | products of halves, into halves or f32: panels widened to f32, one rounding |
 //! | `integer` | i8 x i8 -> i32, exact |
 //! | `matmul` | products with scales, bias, activation and auxiliary results, of every type of cuBLASLt |
@@ -21,7 +21,7 @@
 //! | `level2` | matrices and vectors |
 //! | `level3` | products with special matrices, solutions, small factorizations, batches |
 //! | `parallel` | loops over threads, compiled once for each type of element |
-//! | `simd` | loops compiled for more than the target's baseline; vectors of any width |
+//! | `simd` | loops compiled for more instructions than the target's baseline; SIMD vectors of any width |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
 //! A new narrow type needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in

@@ -1,35 +1,35 @@
-//! Loops over threads that are compiled once for each type of element.
+//! Parallel loops that are compiled once for each element type.
 //!
-//! Rayon's own iterators are compiled anew for each closure, with all that makes a job of it: that was a third of this
-//! crate. Here a closure is called through a pointer, once for each part, and there is one fork for all of them.
+//! Rayon's own iterators are compiled again for each closure, with all the code that makes it a job; that was a third
+//! of this crate. Here, a closure is called through a pointer, once per part, and all closures share one fork function.
 //!
-//! Parts are shared in a few tasks for each thread of the pool that the caller is in. How they are shared changes no
-//! result: what is done to a part depends on its number alone.
+//! The parts are distributed over a few tasks per thread of the caller's pool. The distribution does not change
+//! results: the work on a part depends only on its number.
 
-/// Tasks for each thread, so that a late one costs little.
+/// Tasks per thread: several, so that a slow task delays the loop only a little.
 const TASKS: usize = 4;
 
-/// How a slice is cut: into `count` parts of `size` elements, the last of which may be shorter, or missing.
+/// How a slice is cut: into at most `count` parts of `size` elements. The last part may be shorter.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts {
     pub(crate) size: usize,
     pub(crate) count: usize,
-    /// Parts that one task has at least.
+    /// Minimum number of parts per task.
     pub(crate) least: usize,
 }
 
 impl Parts {
-    /// As many parts of `size` elements as there are.
+    /// Cuts the whole slice into parts of `size` elements.
     pub(crate) fn of(size: usize) -> Self {
         Parts { size: size.max(1), count: usize::MAX, least: 1 }
     }
 
-    /// The first `count` of them.
+    /// Keeps only the first `count` parts.
     pub(crate) fn take(self, count: usize) -> Self {
         Parts { count, ..self }
     }
 
-    /// No task has fewer.
+    /// Sets the minimum number of parts per task.
     pub(crate) fn least(self, least: usize) -> Self {
         Parts { least: least.max(1), ..self }
     }
@@ -41,18 +41,18 @@ impl Parts {
     }
 }
 
-/// Does both, on two threads if another one is idle.
+/// Runs both closures, on two threads if another thread is idle.
 pub(crate) fn both(one: impl FnOnce() + Send, two: impl FnOnce() + Send) {
     let (mut one, mut two) = (Some(one), Some(two));
     fork(&mut || one.take().map_or((), |one| one()), &mut || two.take().map_or((), |two| two()));
 }
 
-/// The one job that rayon is given.
+/// The only function that calls `rayon::join`, so that it is compiled for one type of job.
 fn fork(one: &mut (dyn FnMut() + Send), two: &mut (dyn FnMut() + Send)) {
     rayon::join(one, two);
 }
 
-/// Tasks that are worth making.
+/// The number of tasks into which a loop is split.
 fn tasks() -> usize {
     match rayon::current_num_threads() {
         1 => 1,
@@ -77,7 +77,7 @@ fn share<T: Send>(x: &mut [T], first: usize, parts: Parts, tasks: usize, f: &(dy
 
 type OnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'f;
 
-/// Calls `f(i, x, y)` with each pair of parts; `parts` says how x is cut, and `size` is that of y's.
+/// Calls `f(i, x, y)` with each pair of parts. `parts` says how x is cut; `size` is the length of y's parts.
 pub(crate) fn each_pair<T: Send, U: Send>(
     x: &mut [T],
     y: &mut [U],
@@ -108,13 +108,13 @@ fn share_pairs<T: Send, U: Send>(
     );
 }
 
-/// Calls `f` with each of `items`, of which a task has `least` at least.
+/// Calls `f` with each of `items`. A task has at least `least` of them.
 pub(crate) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync)) {
     let mut items: Vec<Option<I>> = items.into_iter().map(Some).collect();
     each_part(&mut items, Parts::of(1).least(least), &|_, items| items.iter_mut().filter_map(Option::take).for_each(f));
 }
 
-/// What `f` makes of each number below `count`, in order.
+/// The results of `f` for each number below `count`, in order.
 pub(crate) fn map<R: Send>(count: usize, f: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     let mut made: Vec<Option<R>> = (0..count).map(|_| None).collect();
     each_part(&mut made, Parts::of(1), &|i, made| made.iter_mut().for_each(|made| *made = Some(f(i))));

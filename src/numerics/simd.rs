@@ -1,4 +1,4 @@
-//! Loops compiled for more than the target's baseline.
+//! Loops compiled for more instructions than the target's baseline, and SIMD vectors of any width.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -9,13 +9,13 @@ use pulp::Simd;
 pub(super) trait Kernel {
     type Output;
 
-    /// Must be `inline(always)`: only inlined code takes on the features of its caller.
+    /// Must be `inline(always)`: only inlined code is compiled with the target features of its caller.
     fn body(self) -> Self::Output;
 }
 
-/// Runs the loop, with AVX2 where the machine has it.
+/// Runs the loop, with AVX2 if the machine has it.
 ///
-/// AVX-512 is left out: these loops wait for memory, and what AVX2 does for them is enough.
+/// AVX-512 is not used: these loops are limited by memory bandwidth, for which AVX2 is enough.
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     {
@@ -24,38 +24,37 @@ pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
             kernel.body()
         }
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the machine has AVX2, as was asked just now.
+            // SAFETY: the machine has AVX2, as checked above.
             return unsafe { avx2(kernel) };
         }
     }
     kernel.body()
 }
 
-/// Numbers, real or complex, as vectors of whatever width the machine has (crate `pulp`, on which crate `gemm` stands as
-/// well).
+/// Real or complex numbers in SIMD vectors of the machine's width (by crate `pulp`, which crate `gemm` uses too).
 pub trait Vectors:
     Copy + Default + Send + Sync + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self> + 'static
 {
-    /// A vector.
+    /// A SIMD vector of `Self`.
     type Vector<S: Simd>: Copy + bytemuck::Pod;
 
-    /// As many whole vectors as `x` holds, and the rest.
+    /// The whole vectors in `x`, and the remaining elements.
     fn vectors<S: Simd>(x: &[Self]) -> (&[Self::Vector<S>], &[Self]);
-    /// As many whole vectors as `x` holds, and the rest.
+    /// The whole vectors in `x`, and the remaining elements.
     fn vectors_mut<S: Simd>(x: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]);
     /// The sum of a vector's elements.
     fn sum<S: Simd>(simd: S, vector: Self::Vector<S>) -> Self;
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
-    /// Fewer elements than a vector has, and zeros.
+    /// Loads `x`, which has fewer elements than a vector; the other lanes are zero.
     fn load<S: Simd>(simd: S, x: &[Self]) -> Self::Vector<S>;
-    /// As many of the first elements as `x` has, fewer than the vector.
+    /// Stores the first elements of `vector` in `x`, which has fewer elements than a vector.
     fn store<S: Simd>(simd: S, x: &mut [Self], vector: Self::Vector<S>);
     fn plus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
-    /// `x * y + z`, fused where the machine has an instruction for that.
+    /// `x * y + z`, fused if the machine has an instruction for that.
     fn fma<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
 }
 
-/// The type of a part of an element, as vectors.
+/// The real type of an element's parts, with vector operations.
 pub(crate) trait Lanes: Vectors + PartialOrd + Mul<Output = Self> + Div<Output = Self> {
     /// `self * factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
@@ -113,7 +112,8 @@ vectors! {
         reduce_sum_c64s;
 }
 
-/// `pulp` has this by way of f64, and so only where pairs of f32 lie like these. Without vectors none is ever loaded in part.
+/// `pulp`'s own function casts the slice to f64, which panics unless it is aligned for f64. This one casts it to f32.
+/// The cast of the vector fails only without SIMD, where a vector has one element and no partial load occurs.
 #[inline(always)]
 fn load_c32s<S: Simd>(simd: S, x: &[Complex32]) -> S::c32s {
     bytemuck::try_cast(simd.partial_load_f32s(bytemuck::cast_slice(x)))

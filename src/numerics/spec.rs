@@ -32,11 +32,12 @@ pub struct GemmSpec<S> {
     pub ldc: usize,
     /// Factor of the product. Zero: A and B are not read.
     pub alpha: S,
-    /// Factor of C. Zero: C is not read, so that a NaN there is gone.
+    /// Factor of C. Zero: C is not read, so a NaN in it does not propagate.
     pub beta: S,
 }
 
-/// The elements that a column-major `rows` x `cols` matrix spans, or `None` where that is no matrix.
+/// The number of elements that a column-major `rows` x `cols` matrix spans. `None` if `ld` is too small or the number
+/// overflows.
 pub(crate) fn span(rows: usize, cols: usize, ld: usize) -> Option<usize> {
     match cols.checked_sub(1) {
         _ if rows == 0 => Some(0),
@@ -74,7 +75,7 @@ impl<S> GemmSpec<S> {
         span(ar, ac, self.lda).is_some_and(|need| need <= a) && span(br, bc, self.ldb).is_some_and(|need| need <= b)
     }
 
-    /// Multiply-adds of the product, or as many as can be counted.
+    /// Multiply-adds of the product; saturates on overflow.
     pub(crate) fn work(&self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k)
     }

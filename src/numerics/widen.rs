@@ -1,8 +1,9 @@
-//! Products of types narrower than f32: panels of A and B widened to f32, multiplied there, stored once.
+//! Products of types narrower than f32: panels of A and B are widened to f32 and multiplied; results are stored once.
 //!
-//! C is cut into blocks and `k` into slices, so the scratch is bounded whatever the shape:
-//! `BLOCK * BLOCK + 2 * BLOCK * depth` f32, 24 MiB at most. A block of C stays in f32 over the whole of `k` and meets
-//! its own type once, at the end: adding slices into an f16 C would round at every slice (and `gemm`'s own f16 does).
+//! C is cut into blocks and `k` into slices, so the scratch memory is bounded for every shape:
+//! `BLOCK * BLOCK + 2 * BLOCK * depth` f32, at most 24 MiB at a depth of 512 and 32 MiB at 1024. With `Slices::Summed`,
+//! a block of C stays in f32 for the whole of `k` and is rounded to its own type once, at the end. Adding slices to an
+//! f16 C would round at every slice (as `gemm`'s own f16 product does).
 
 use std::cell::Cell;
 
@@ -15,15 +16,15 @@ use super::simd::{Kernel, run};
 use super::spec::{GemmSpec, Trans};
 use crate::{F8E4M3, F8E5M2};
 
-/// A type whose every value is an f32.
+/// A type whose values are all exactly representable in f32.
 pub(crate) trait Widen: Copy + Default + Send + Sync {
-    /// Writes `src` to `dst`, as far as both go.
+    /// Converts `src` to `dst`, up to the shorter length.
     fn widen(src: &[Self], dst: &mut [f32]);
 }
 
-/// A type that an f32 is rounded to, to nearest, ties to even.
+/// A type to which an f32 can be rounded: to nearest, ties to even.
 pub(crate) trait Narrow: Widen {
-    /// Writes `src` to `dst`, as far as both go.
+    /// Converts `src` to `dst`, up to the shorter length.
     fn narrow(src: &[f32], dst: &mut [Self]);
 }
 
@@ -58,7 +59,8 @@ impl<X: Copy, Y, F: Fn(X) -> Y> Kernel for Each<'_, X, Y, F> {
     }
 }
 
-// `half` converts f16 with the machine's own instructions, but bf16 one by one: these loops become vectors.
+// `half` converts f16 with the machine's own instructions, but bf16 one element at a time. The compiler vectorizes
+// these loops.
 impl Widen for bf16 {
     fn widen(src: &[Self], dst: &mut [f32]) {
         run(Each(src, dst, |x: Self| f32::from_bits(u32::from(x.to_bits()) << 16)));
@@ -69,9 +71,9 @@ impl Narrow for bf16 {
     fn narrow(src: &[f32], dst: &mut [Self]) {
         run(Each(src, dst, |x: f32| {
             let bits = x.to_bits();
-            // Half a unit of what stays, less one unless what stays is odd: ties go to even.
+            // Adds half a unit of the part that is kept, less one if that part is even: ties go to even.
             let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-            // A NaN must neither round to infinity nor lose its last set bit.
+            // A NaN must stay a NaN: rounding or truncation could make it an infinity. So its quiet bit is set.
             let nan = (bits >> 16) | 0x40;
             Self::from_bits(if x.is_nan() { nan } else { rounded } as u16)
         }));
@@ -86,7 +88,7 @@ macro_rules! eight {
             }
         }
 
-        /// Saturating: what is larger than the largest finite value becomes that value.
+        /// Saturates: a value larger than the largest finite value becomes that value.
         impl Narrow for $t {
             fn narrow(src: &[f32], dst: &mut [Self]) {
                 run(Each(src, dst, Self::from_f32));
@@ -130,7 +132,7 @@ half!(f16, bf16);
 
 /// `C = round(alpha * op(A) * op(B) + beta * C)`, everything inside the brackets in f32.
 ///
-/// The types of the factors and of C are independent: halves into f32 is what `cublasGemmEx` is mostly used for.
+/// The types of the factors and of C are independent: `cublasGemmEx` is mostly used with halves and an f32 result.
 pub(crate) fn gemm_widened<I: Widen, J: Widen, O: Narrow>(spec: &GemmSpec<f32>, a: &[I], b: &[J], c: &mut [O]) {
     if spec.k == 0 || spec.alpha == 0.0 {
         if spec.c_fits(c.len()) {
@@ -141,7 +143,7 @@ pub(crate) fn gemm_widened<I: Widen, J: Widen, O: Narrow>(spec: &GemmSpec<f32>, 
     blocks(spec, a, b, c, Slices::Summed { depth: 512 }, |_, sums, column| store(sums, spec, column));
 }
 
-/// Stores a column: `round(alpha * sums + beta * column)`. Where there are no sums they are zero.
+/// Stores a column: `round(alpha * sums + beta * column)`. Missing sums count as zero.
 fn store<O: Narrow>(sums: &mut [f32], spec: &GemmSpec<f32>, column: &mut [O]) {
     const PIECE: usize = 64;
     let mut none = [0.0; PIECE];
@@ -163,24 +165,25 @@ fn store<O: Narrow>(sums: &mut [f32], spec: &GemmSpec<f32>, column: &mut [O]) {
     }
 }
 
-/// What happens to the slices of `k`.
+/// How the slices of `k` are combined.
 #[derive(Clone, Copy)]
 pub(super) enum Slices {
-    /// They are summed in f32, and the store sees the whole sum.
+    /// They are summed in f32, and `store` gets the complete sum.
     Summed { depth: usize },
-    /// The store sees each one alone.
+    /// `store` gets each slice separately.
     Apart { depth: usize },
 }
 
 /// Rows and columns of C in one block.
 const BLOCK: usize = 2048;
-/// Scratch up to this many f32 lies on the stack.
+/// Scratch of up to this many f32 is on the stack.
 const ON_STACK: usize = 768;
-/// Scratch up to this many f32 (4 MiB) is kept by its thread: below, getting memory would cost as much as the product.
+/// Scratch of up to this many f32 (4 MiB) is kept by its thread for reuse: allocating it would cost as much as such a
+/// product.
 const KEEP: usize = 1 << 20;
 
-/// Multiplies block by block, unscaled, and hands every column of every block to `store` with whether it is the first
-/// time that this column is seen, the f32 sums, and the column of C.
+/// Multiplies block by block, unscaled. Calls `store(first, sums, column)` for every column of every block: whether
+/// this is the first call for this column, its f32 sums, and the column of C.
 pub(super) fn blocks<S, I, J, O, F>(spec: &GemmSpec<S>, a: &[I], b: &[J], c: &mut [O], slices: Slices, store: F)
 where
     I: Widen,
@@ -225,8 +228,8 @@ thread_local! {
 
 /// Calls `f` with `len` f32 of unspecified value.
 ///
-/// A product inside `f` may wait in rayon, and rayon may run another product on this thread meanwhile: so the scratch
-/// is taken out for as long as it is used, and the other one makes its own.
+/// A product inside `f` may wait in rayon, and rayon may run another product on this thread meanwhile. So the scratch
+/// is taken out of the thread-local while it is in use, and the other product allocates its own.
 fn with_scratch(len: usize, f: impl FnOnce(&mut [f32])) {
     if len <= ON_STACK {
         let mut scratch = [0.0; ON_STACK];
@@ -234,17 +237,17 @@ fn with_scratch(len: usize, f: impl FnOnce(&mut [f32])) {
     }
     let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
     if scratch.len() < len {
-        // Zeroed by the system where it is new memory; growing the old one would write it all.
+        // The system provides new memory already zeroed. Growing the old vector would write all of it.
         scratch = vec![0.0; len];
     }
     scratch.get_mut(..len).map(f).unwrap_or_default();
     if scratch.len() <= KEEP {
-        // Refused only while the thread ends: then it is freed here.
+        // Fails only while the thread exits; then the scratch is freed here.
         let _ = SCRATCH.try_with(|kept| kept.set(scratch));
     }
 }
 
-/// Hands each column of an `m` x `n` block to `store`.
+/// Calls `store` with each column of an `m` x `n` block.
 fn store_block<O, F>((m, n): (usize, usize), sums: &mut [f32], c: &mut [O], ldc: usize, store: F)
 where
     O: Send,
@@ -262,10 +265,11 @@ where
     }
 }
 
-/// From so many elements on, a copy is shared among threads.
+/// From this many elements, a copy is split among threads.
 const PARALLEL: usize = 1 << 17;
 
-/// Widens the part of `op(X)` that begins at `at` and has `shape`, as it is stored, and returns its leading dimension.
+/// Widens the part of `op(X)` that begins at `at` and has `shape`, in its stored order (not transposed). Returns the
+/// leading dimension of the widened part.
 fn widen_block<T: Widen>(
     x: &[T],
     ld: usize,

@@ -1,13 +1,13 @@
-//! What is worth remembering, bounded by a count and by bytes: what was not asked for the longest goes first.
+//! A least-recently-used cache, bounded by a number of entries and by bytes.
 //!
-//! The one cache of the crate, for plans, choices and the like, with any key. **What it forgets is handed out**, to be
-//! dropped where that may take long: with no lease held and no lock, or kept by a dispatch ([`crate::Enqueue`], `keep`)
-//! whose work may still use it.
+//! The one cache of the crate, for plans, algorithm choices and the like, with any key. **Evicted values are returned
+//! to the caller**, to be dropped where that may take long: with no lease and no lock held, or kept by a dispatch
+//! ([`crate::Enqueue`], `keep`) whose work may still use them.
 
 use lru::LruCache;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
-/// At most so many entries of so many bytes together, beside the newest one, which always stays.
+/// At most `most` entries with `most_bytes` bytes in total. The newest entry always stays, whatever its size.
 pub(crate) struct Cache<K, V, S = BuildHasherDefault<Words>> {
     entries: LruCache<K, (V, usize), S>,
     most: usize,
@@ -16,18 +16,18 @@ pub(crate) struct Cache<K, V, S = BuildHasherDefault<Words>> {
 }
 
 impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
-    /// Room for `most` entries of `most_bytes` in all.
+    /// A cache for at most `most` entries and `most_bytes` bytes in total.
     pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
         Cache { entries: LruCache::unbounded_with_hasher(S::default()), most, most_bytes, bytes: 0 }
     }
 
-    /// The value of `key`, which is then the one most recently asked for.
+    /// The value of `key`, which becomes the most recently used one.
     pub(crate) fn get(&mut self, key: &K) -> Option<&mut V> {
         self.entries.get_mut(key).map(|(value, _)| value)
     }
 
-    /// The value of `key`, which is then the one most recently asked for; if it is not there, `make` makes it and says its
-    /// bytes. Beside it what is forgotten: what an earlier call made one too many.
+    /// The value of `key`, which becomes the most recently used one. If it is not there, `make` makes it and returns
+    /// its size in bytes. Also returns the values evicted because an earlier call exceeded the bounds.
     pub(crate) fn get_or_insert<E>(
         &mut self,
         key: &K,
@@ -44,7 +44,7 @@ impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
         Ok((&mut entry.0, out))
     }
 
-    /// Remembers a value of so many bytes; gives what it takes the place of, and what is forgotten for it.
+    /// Stores a value of `bytes` bytes. Returns the value that it replaces, and those that are evicted for it.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<V> {
         let before = self.entries.put(key, (value, bytes));
         self.bytes = self.bytes.saturating_add(bytes);
@@ -57,13 +57,13 @@ impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
         out
     }
 
-    /// Entries.
+    /// Number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Their bytes.
+    /// Total bytes of the entries.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -82,7 +82,8 @@ impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
     }
 }
 
-/// Hashes keys made of numbers, word by word: nobody chooses them to collide.
+/// Hashes keys made of numbers, word by word. Offers no protection from chosen collisions, which these keys do not
+/// need.
 #[derive(Default)]
 pub(crate) struct Words(u64);
 

@@ -45,7 +45,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// One whose elements are so long, for bytes that only go from here to there.
+    /// A type with elements of this many bytes, for data that is only copied.
     pub(crate) fn of_size(bytes: usize) -> Self {
         match bytes {
             2 => DType::U16,
@@ -67,7 +67,7 @@ impl DType {
         }
     }
 
-    /// The type that is `code` as an integer (`dtype as u32`), for what came from another process.
+    /// The type that is `code` as an integer (`dtype as u32`), for data from another process.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
         const ALL: [DType; 16] = [
             DType::F32,
@@ -90,7 +90,7 @@ impl DType {
         ALL.into_iter().find(|dtype| *dtype as u32 == code)
     }
 
-    /// A complex number.
+    /// Whether it is a complex number.
     pub const fn is_complex(self) -> bool {
         matches!(self, DType::C32 | DType::C64)
     }
@@ -125,14 +125,14 @@ impl std::fmt::Display for DType {
 }
 
 mod sealed {
-    /// Only the types below cross to a device: every bit pattern of theirs is a value.
+    /// Only the types below can be stored on a device: every bit pattern of them is a valid value.
     pub trait Sealed {}
 }
 
 /// A type that device memory can hold.
 ///
-/// Sealed: the engines, the worker and the kernels know exactly these sixteen. Every bit pattern is a valid value
-/// ([`Pod`]), which is what makes reading what a device left behind sound.
+/// Sealed: the engines, the worker and the kernels know exactly the sixteen types of [`DType`]. Every bit pattern is a
+/// valid value ([`Pod`]), so reading what a device wrote is sound.
 pub trait Element:
     Pod + Default + PartialEq + Send + Sync + std::fmt::Debug + Serialize + for<'de> Deserialize<'de> + sealed::Sealed
 {
@@ -162,7 +162,7 @@ elements!(
     F8E4M3 => F8E4M3, F8E5M2 => F8E5M2,
 );
 
-/// The letter by which the libraries of linear algebra know a type.
+/// The letter that linear algebra libraries use for a type.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Letter {

@@ -1,23 +1,24 @@
-//! Floating point of 8 bits, as the tensor cores have it (OCP FP8).
+//! 8-bit floating point, as the tensor cores use it (OCP FP8).
 //!
-//! Types of our own: what a GPU's conversions do is to be matched code by code, and the loops of the host engine that
-//! convert whole panels must become vector instructions, which a table or a branch for each element would prevent.
+//! The crate has its own types for two reasons. They must match a GPU's conversions code by code. And the loops of the
+//! host engine that convert whole panels must become vector instructions, which a table or a branch for each element
+//! would prevent.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What tells one 8-bit format from the other.
+/// The parameters of an 8-bit format.
 struct Format {
     /// Bits of the mantissa.
     mantissa: u32,
-    /// What is added to the exponent.
+    /// What is added to the exponent (the exponent bias).
     bias: u32,
     /// The code of the largest finite value.
     max: u8,
-    /// The code of infinity; one that no code without its sign has, where there is none.
+    /// The code of infinity. If the format has none: a value that no code without its sign has.
     infinity: u8,
-    /// The first code that is no number. Conversions give the last.
+    /// The first code that is NaN. Conversions produce the last one, [`NAN`].
     nan: u8,
 }
 
@@ -29,8 +30,8 @@ impl Format {
     /// The value of a finite code without its sign.
     #[inline(always)]
     const fn finite(&self, code: u8) -> f32 {
-        // The code's exponent and mantissa at the place of f32's; then the difference of the biases. A subnormal code
-        // becomes a subnormal f32, which the product makes right as well.
+        // Moves the code's exponent and mantissa to their places in an f32; the product then corrects the difference of
+        // the biases. A subnormal code becomes a subnormal f32, which the product corrects as well.
         f32::from_bits((code as u32) << (23 - self.mantissa)) * f32::from_bits((254 - self.bias) << 23)
     }
 
@@ -41,11 +42,11 @@ impl Format {
         let max = self.finite(self.max).to_bits();
         let clamped = if size > max { max } else { size };
         let shift = 23 - self.mantissa;
-        // Half a unit of what stays, less one unless what stays is odd: ties go to even.
+        // Adds half a unit of the bits that stay, less one unless these bits are odd: ties go to even.
         let rounded = (clamped + ((1 << (shift - 1)) - 1) + ((clamped >> shift) & 1)) >> shift;
         let normal = rounded.wrapping_sub((127 - self.bias) << self.mantissa);
-        // Below the smallest normal value the codes are multiples of the smallest one. Added to 2^23 of those, the
-        // machine's own rounding leaves their number in the low bits.
+        // Below the smallest normal value all values are multiples of the smallest one. Adding 2^23 times the smallest
+        // one makes the hardware's rounding leave the multiple, which is the code, in the low bits.
         let unit = 127 + 1 - self.bias - self.mantissa;
         let magic = f32::from_bits((unit + 23) << 23);
         let subnormal = (f32::from_bits(clamped) + magic).to_bits() - magic.to_bits();
@@ -70,7 +71,7 @@ macro_rules! float8 { ($($(#[$meta:meta])* $name:ident, $format:ident;)*) => { $
         pub const MIN: Self = $name(0x80 | $format.max);
         /// The smallest positive value.
         pub const MIN_POSITIVE_SUBNORMAL: Self = $name(1);
-        /// The smallest positive value with all bits of the mantissa.
+        /// The smallest positive normal value.
         pub const MIN_POSITIVE: Self = $name(1 << $format.mantissa);
         /// The distance from 1 to the next larger value.
         pub const EPSILON: Self = Self::from_f32(1.0 / (1 << $format.mantissa) as f32);
@@ -93,8 +94,8 @@ macro_rules! float8 { ($($(#[$meta:meta])* $name:ident, $format:ident;)*) => { $
             self.0
         }
 
-        /// The nearest value, ties to even. What is larger than the largest finite value, infinity included, becomes
-        /// that value (NVIDIA's `satfinite`); NaN stays NaN.
+        /// The nearest value, ties to even. A magnitude above the largest finite value, infinity included, becomes that
+        /// value with its sign (NVIDIA's `satfinite`); NaN stays NaN.
         #[inline]
         pub const fn from_f32(x: f32) -> Self {
             $name($format.encode(x))
@@ -102,7 +103,8 @@ macro_rules! float8 { ($($(#[$meta:meta])* $name:ident, $format:ident;)*) => { $
 
         /// The nearest value, as [`from_f32`](Self::from_f32), rounded once.
         pub fn from_f64(x: f64) -> Self {
-            // To f32 toward zero, with the last bit set where that was inexact: the second rounding sees no false tie.
+            // Rounds to f32 toward zero, and sets the last bit if that was inexact: so the second rounding sees no
+            // false tie.
             let near = x as f32;
             let odd = if f64::from(near) == x || !near.is_finite() || near.to_bits() & 1 == 1 {
                 near
@@ -135,13 +137,13 @@ macro_rules! float8 { ($($(#[$meta:meta])* $name:ident, $format:ident;)*) => { $
             self.to_f32() as f64
         }
 
-        /// Not a number.
+        /// Whether it is not a number.
         #[inline]
         pub const fn is_nan(self) -> bool {
             self.0 & 0x7f >= $format.nan
         }
 
-        /// Neither infinite nor NaN.
+        /// Whether it is neither infinite nor NaN.
         #[inline]
         pub const fn is_finite(self) -> bool {
             self.0 & 0x7f <= $format.max
@@ -188,7 +190,7 @@ macro_rules! float8 { ($($(#[$meta:meta])* $name:ident, $format:ident;)*) => { $
 float8! {
     /// 8-bit floating point with 4 bits of exponent and 3 of mantissa (`CUDA_R_8F_E4M3`): up to 448, no infinity.
     ///
-    /// Equal means equal in value: zero has two codes, and NaN equals nothing. Serialized as its code.
+    /// Equality compares values: zero has two codes, and NaN equals nothing. Serialized as its code.
     ///
     /// ```
     /// use windlass::F8E4M3;
@@ -198,9 +200,9 @@ float8! {
     /// ```
     F8E4M3, E4M3;
     /// 8-bit floating point with 5 bits of exponent and 2 of mantissa (`CUDA_R_8F_E5M2`): up to 57344, and infinity,
-    /// which no conversion gives.
+    /// which no conversion produces.
     ///
-    /// Equal means equal in value: zero has two codes, and NaN equals nothing. Serialized as its code.
+    /// Equality compares values: zero has two codes, and NaN equals nothing. Serialized as its code.
     ///
     /// ```
     /// use windlass::F8E5M2;
@@ -280,7 +282,7 @@ mod tests {
                     };
                     (0..=u16::MAX).for_each(|bits| check(f16::from_bits(bits).to_f64()));
                     (0..=u16::MAX).for_each(|bits| check(bf16::from_bits(bits).to_f64()));
-                    // Each tie between neighbours, and what lies one f32 or one f64 to its sides.
+                    // Each tie between neighbours, and the f32 and f64 values next to it.
                     for pair in values.windows(2) {
                         let tie = (pair[0].1 + pair[1].1) / 2.0;
                         let near = (tie as f32).to_bits();

@@ -1,5 +1,6 @@
-//! The middle floor: what a dispatch is. Operations and their operands, buffers and the order of their uses, pendings,
-//! devices, their supervision, traces, copies, errors. It knows the engines by one enum ([`engine`]) and no library.
+//! The middle layer: dispatches. It has operations and their operands, buffers and the order of their uses, pendings,
+//! devices and their supervision, traces, copies, and errors. It knows the engines through one enum ([`engine`]), and
+//! no library.
 
 pub(crate) mod buffer;
 pub(crate) mod cache;

@@ -24,17 +24,17 @@ use crate::{DType, Error, Result, Wire};
 
 /// One unit of device work, as plain data.
 ///
-/// An op names its operands as tuples of element types; the buffers themselves are arguments of
-/// [`Device::dispatch`](crate::Device::dispatch). It holds everything else (sizes, scalars, flags), checks itself, and
-/// carries out itself on each engine, both halves side by side. The trait is safe: users write their own ops, and every
-/// promise of the library holds for them.
+/// An op declares its operands as tuples of element types; the buffers themselves are arguments of
+/// [`Device::dispatch`](crate::Device::dispatch). The op holds everything else (sizes, scalars, flags), checks its
+/// arguments, and runs itself on each engine: it has a host half and a CUDA half, side by side. The trait is safe to
+/// implement: users can write their own ops, and every guarantee of the library holds for them.
 ///
-/// An op is dropped by the last thread that refers to it, some time after its work is done: a buffer of a host device keeps the
-/// op that wrote it last until another op writes it or the buffer is dropped. So an op should not own what others wait for, such
-/// as a lock.
+/// An op is dropped by the last thread that holds a reference to it, some time after its work is done. A buffer of a
+/// host device keeps the op that last wrote it, until another op writes the buffer or the buffer is dropped. So an op
+/// should not own anything that other threads wait for, such as a lock.
 ///
-/// **A panic** in a method of this trait is caught: the dispatch fails with [`Error::Panicked`], with the buffers where it was
-/// not submitted yet. A panic in the op's `Drop` is caught too.
+/// **A panic** in a method of this trait is caught: the dispatch fails with [`Error::Panicked`]. If the op was not
+/// submitted yet, the error returns the buffers. A panic in the op's `Drop` is caught too.
 ///
 /// ```
 /// use windlass::{Device, Error, Op, Result, Slices, SlicesMut, Spans, DeviceBuffer};
@@ -71,109 +71,114 @@ use crate::{DType, Error, Result, Wire};
 /// # Ok(()) }
 /// ```
 pub trait Op: Sized + Send + Sync + 'static {
-    /// The operation's name, as the field has it: `gemm`, `getrf`.
+    /// The operation's standard name: `gemm`, `getrf`.
     const NAME: &'static str;
     /// The library it belongs to: `blas`, `solver`, ...
     const LIBRARY: &'static str = "user";
-    /// What the calls in its CUDA half do to the thread that makes them.
+    /// How the calls in its CUDA half behave on the calling thread: whether they return at once or block.
     const KIND: Kind = Kind::Enqueue;
-    /// It needs plans: [`prepare`](Self::prepare) is asked.
+    /// Whether the op needs plans. If true, [`prepare`](Self::prepare) is called.
     const PREPARED: bool = false;
-    /// Its library has a pool of handles, each with a stream of its own, and it uses one of them.
+    /// Whether the op uses a handle of a library that has a pool of handles, each bound to its own stream.
     #[doc(hidden)]
     const POOLED: internal::Internal = internal::Internal::NO;
-    /// It reads buffers of another device of the same kind: the library's own copies between devices.
+    /// Whether the op may read buffers of another device of the same kind. Only the library's own copies between
+    /// devices do.
     #[doc(hidden)]
     const FROM_PEER: internal::Internal = internal::Internal::NO;
-    /// One of its operands stands for something without an owner: submissions that write it exclude the others.
+    /// Whether one of its operands stands for something that has no unique owner. A submission that writes such an
+    /// operand excludes all others that use it.
     #[doc(hidden)]
     const GATED: internal::Internal = internal::Internal::NO;
-    /// It writes its outputs only to come between others: when it fails, they are what they were.
+    /// Whether the op declares outputs only to be ordered between other ops. If it fails, their contents are unchanged.
     #[doc(hidden)]
     const PRESERVES_ON_FAILURE: internal::Internal = internal::Internal::NO;
-    /// The outputs, by their places, that it uses as memory to work in: what they hold afterwards is undefined. As if they had
-    /// never been written, they are refused to whatever would read them, until something overwrites them.
+    /// Indices of the outputs that the op uses as workspace. Their contents are undefined afterwards. Like a buffer
+    /// that was never written, such an output is refused to every op that would read it, until an op overwrites it.
     const LEAVES_UNDEFINED: &'static [usize] = &[];
-    /// What errors call its operands: those of [`Reads`](Self::Reads), then those that it writes, in order. They are the names
-    /// of the arguments as the caller knows them. An operand without a name is `input 0` or `output 0`, by its place.
+    /// The names of the operands in error messages: first those of [`Reads`](Self::Reads), then those that are written,
+    /// in order. Use the argument names that the caller knows. An operand without a name is called `input 0` or
+    /// `output 0`, by its index.
     const OPERANDS: OperandNames = (&[], &[]);
     /// The element types it reads.
     type Reads: Elems;
-    /// What it gives; which buffers it writes is part of that.
+    /// The op's result. It also determines which buffers the op writes.
     type Output: Output;
-    /// What the device leaves for the host: a scalar, `info`.
+    /// What the device returns to the host besides the buffers: a scalar, `info`.
     type Raw: Raw;
 
-    /// Looks at sizes, strides and lengths, with checked arithmetic. Runs before anything native; an error here costs
-    /// nothing and gives the moved-in buffers back.
+    /// Checks sizes, strides and lengths, with checked arithmetic. Runs before any native call. An error here costs
+    /// nothing and returns the moved-in buffers.
     ///
     /// # Errors
     /// Usually [`Error::InvalidArgument`], naming the argument and both values.
     fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()>;
 
-    /// It writes every byte of its outputs and reads none of them: what they hold, and whether their earlier writer
-    /// failed, does not matter.
+    /// Whether the op writes every byte of its outputs and reads none of them. Then their earlier contents do not
+    /// matter, nor does a failure of their earlier writer.
     ///
-    /// Asked before [`check`](Self::check), of every submission: sizes may be anything, so sums and products of them are
-    /// checked, as there.
+    /// Called before [`check`](Self::check), for every submission. Sizes can have any value, so use checked arithmetic
+    /// for their sums and products, as in `check`.
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         let _ = writes;
         false
     }
 
-    /// [`overwrites`](Self::overwrites), for the output at `index` alone, in the order of the buffers. For an op that
-    /// updates one output and only writes another. Asked before [`check`](Self::check) too.
+    /// As [`overwrites`](Self::overwrites), for the output at `index` alone, counted in the order of the buffers.
+    /// Implement it for an op that updates one output and only overwrites another. Called before [`check`](Self::check)
+    /// too.
     fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
         let _ = index;
         self.overwrites(writes)
     }
 
-    /// It writes a part of its output, and those that follow write the rest: what was there does not matter, as if this one
-    /// wrote it all.
+    /// Whether the op writes the first part of an output, and later ops write the rest. Then the output's earlier
+    /// contents do not matter, as if this op wrote all of it.
     #[doc(hidden)]
     fn begins_anew(&self) -> bool {
         false
     }
 
-    /// The host's part is short, and wants to be done by the submitting thread where nothing is before it.
+    /// Whether the host half is short and should run on the submitting thread, if it has no unfinished dependencies.
     #[doc(hidden)]
     fn is_prompt(&self) -> bool {
         false
     }
 
-    /// The element types it reads and writes, where they are not those of the declaration.
+    /// The element types that the op reads and writes, if they differ from the declared ones.
     #[doc(hidden)]
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
         (Self::Reads::DTYPES, <WritesOf<Self>>::DTYPES)
     }
 
-    /// What it is done with, where the name of the op does not say: the kernel of a launch.
+    /// What the op runs, if its name does not say it: for a launch, the kernel.
     #[doc(hidden)]
     fn subject(&self) -> Option<&'static &'static str> {
         None
     }
 
-    /// What errors call an operand where [`OPERANDS`](Self::OPERANDS) cannot tell.
+    /// The name of an operand in error messages, if [`OPERANDS`](Self::OPERANDS) cannot give it.
     #[doc(hidden)]
     fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
         let _ = (index, read_count);
         None
     }
 
-    /// How much work it is, for traces. On an isolated host device, small work (some KiB) runs on the thread that received it,
-    /// because waking another thread takes longer. Work that waits for something should return the default.
+    /// How much work the op is, for traces. An isolated host device runs small work (some KiB) on the thread that
+    /// received it, because waking another thread takes longer. Work that waits for something should return the
+    /// default.
     fn cost(&self) -> Cost {
         Cost::default()
     }
 
-    /// Names the plans that it needs; they are built before its CUDA half runs. Called on a GPU, after [`check`](Self::check),
-    /// where [`PREPARED`](Self::PREPARED) is true; the same op must name the same plans each time.
+    /// Names the plans that the op needs. They are built before its CUDA half runs. Called on a GPU, after
+    /// [`check`](Self::check), if [`PREPARED`](Self::PREPARED) is true. The same op must name the same plans each time.
     fn prepare(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
         let _ = (reads, writes, plans);
     }
 
-    /// After a phase of an op that is [`Kind::Phased`]: reads the phase's result, and makes the buffers that the next phase
-    /// writes. Runs on a helper thread of a GPU, when the phase is complete.
+    /// Called after a phase of an op that is [`Kind::Phased`]: reads the phase's result, and makes the buffers that the
+    /// next phase writes. Runs on a helper thread of a GPU, when the phase is complete.
     ///
     /// # Errors
     /// Any error: the dispatch fails with it, and the buffers made so far are dropped.
@@ -182,10 +187,11 @@ pub trait Op: Sized + Send + Sync + 'static {
         Ok(Next::Last)
     }
 
-    /// Whether it can be part of a recorded graph, and if not, why. By default each op whose CUDA half only enqueues.
+    /// Whether the op can be part of a recorded graph, and if not, why. By default, every op whose CUDA half only
+    /// enqueues can.
     ///
     /// # Errors
-    /// The reason: a static sentence.
+    /// The reason, as a static sentence.
     fn capturable(&self) -> Result<(), &'static str> {
         match Self::KIND {
             Kind::Enqueue => Ok(()),
@@ -193,13 +199,13 @@ pub trait Op: Sized + Send + Sync + 'static {
         }
     }
 
-    /// Does it on the CPU. Runs on the host device's own pool: it may use rayon, but never dispatches or waits.
+    /// Runs the op on the CPU, in the host device's own thread pool. It may use rayon, but must not dispatch or wait.
     ///
     /// # Errors
-    /// Whatever the work itself can fail with.
+    /// Any failure of the work itself.
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Self::Raw>;
 
-    /// [`host`](Self::host) for an op that makes buffers: [`Kind::Phased`]. The device calls this one.
+    /// As [`host`](Self::host), for an op that makes buffers ([`Kind::Phased`]). The device calls this method.
     ///
     /// # Errors
     /// As [`host`](Self::host).
@@ -213,39 +219,40 @@ pub trait Op: Sized + Send + Sync + 'static {
         self.host(reads, writes)
     }
 
-    /// Enqueues it on a stream of the GPU, without waiting for anything, unless it is [`Kind::Blocking`].
+    /// Enqueues the op on a stream of the GPU. Must not wait for anything, unless the op is [`Kind::Blocking`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless it is written.
+    /// [`Error::Unsupported`] unless it is implemented.
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let _ = queue;
         Err(Error::unsupported(format!("`{}` has no CUDA half", Self::NAME)))
     }
 
-    /// What of it must outlive its pending, asked once when its work was enqueued on a GPU. An op that owns something
-    /// ([`Drop`]) is held as a whole until its work is over, unless it says what of it the device needs.
+    /// Returns the part of the op that must outlive its pending. Called once, when the work has been enqueued on a GPU.
+    /// An op that needs to be dropped ([`Drop`]) is kept as a whole until its work is complete, unless it names here
+    /// the part that the device needs.
     #[doc(hidden)]
     fn keeps(&mut self) -> Retention {
         if std::mem::needs_drop::<Self>() { Retention::ALL } else { Retention::NOTHING }
     }
 
-    /// How it crosses to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's traits. With
-    /// `None`, the default, an isolated device refuses the op with [`Error::Unsupported`].
+    /// How the op is sent to the worker process of an isolated device: [`Wire::plain`] for an op that derives serde's
+    /// traits. If this is `None`, the default, an isolated device refuses the op with [`Error::Unsupported`].
     fn wire() -> Option<Wire<Self>> {
         None
     }
 
-    /// Turns what the device left into the host's part of the answer, on the waiter's thread, on every engine the same
-    /// way. A numerical verdict is given here: `info > 0` becomes [`Error::Singular`].
+    /// Turns what the device returned into the host part of the result. Runs on the waiting thread, the same way on
+    /// every engine. Numerical verdicts are given here: `info > 0` becomes [`Error::Singular`].
     ///
     /// # Errors
-    /// The verdict.
+    /// The numerical verdict.
     fn finish(&self, raw: Self::Raw) -> Result<HostOf<Self>>;
 
-    /// [`finish`](Self::finish) for an op that has made buffers. The device calls this one.
+    /// As [`finish`](Self::finish), for an op that has made buffers. The device calls this method.
     ///
     /// # Errors
-    /// The verdict.
+    /// The numerical verdict.
     fn conclude(&self, raw: Self::Raw, made: &mut Made) -> Result<HostOf<Self>> {
         let _ = made;
         self.finish(raw)
@@ -264,19 +271,19 @@ pub struct Cost {
     pub bytes: u64,
 }
 
-/// Where the operands of a tuple lie.
+/// The addresses and lengths of a tuple's operands.
 pub type Spans<E> = <E as Elems>::Spans;
 /// What an op's host half reads.
 pub type Slices<'a, O> = <<O as Op>::Reads as Elems>::Slices<'a>;
 /// What an op's host half writes.
 pub type SlicesMut<'a, O> = <WritesOf<O> as Elems>::SlicesMut<'a>;
-/// What a caller passes to be read.
+/// The operands that a caller passes to be read.
 pub type Ins<'a, O> = <<O as Op>::Reads as Elems>::Ins<'a>;
-/// What a caller moves in to be written.
+/// The buffers that a caller moves in to be written.
 pub type Outs<O> = Bufs<<O as Op>::Output>;
 /// The element types an op writes.
 pub type WritesOf<O> = <<O as Op>::Output as Output>::Writes;
-/// The host's part of an op's answer.
+/// The host part of an op's result.
 pub type HostOf<O> = <<O as Op>::Output as Output>::Host;
 /// The buffers inside an output.
 pub type Bufs<O> = <<O as Output>::Writes as Elems>::Bufs;

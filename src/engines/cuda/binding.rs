@@ -1,36 +1,36 @@
-//! How work that is coming gets its ends on the device, once, and what who follows it is told.
+//! The ends on the device of work that is not enqueued yet (*coming*). They are set once, when it has been enqueued.
 //!
 //! ```text
 //!   coming ──bind(ends, outcome), once──> bound
 //! ```
 //!
-//! The ends are stored before the state changes, so who sees it bound sees them. The state is asked for **once**: it may
-//! change at any moment, and what has no ends at the first look and is bound at a second one would be taken for something
-//! that is over. Generic over the marks, the error and the waiter so that the model checker runs this very file
-//! (`tests/loom/binding.rs`).
+//! The ends are stored before the state changes, so a thread that sees the state *bound* also sees the ends. A reader
+//! loads the state only **once**, because it may change at any moment: work that has no ends at a first load and is
+//! bound at a second one would be taken for completed work. The types of the marks, the error and the waiter are
+//! generic, so that the model checker runs this very file (`tests/loom/binding.rs`).
 
 use crate::dispatch::{Settle, Waiter};
 use crate::sync::OnceLock;
 use smallvec::SmallVec;
 
-/// Where it ends on the device: all of these.
+/// The marks where work ends on the device. It has completed when all of them have.
 pub(crate) type Ends<M> = SmallVec<[M; 2]>;
 
-/// The end of work that somebody else enqueues.
+/// The end of work that another thread enqueues.
 pub(crate) struct Binding<M, E, W> {
-    /// Settled once bound; whoever waits for that is told.
+    /// Settled when the work is bound; its waiters are notified then.
     core: Settle<E, W>,
     ends: OnceLock<Ends<M>>,
 }
 
-/// What became of an end that work is to follow.
+/// The result of adding an end to what a dispatch follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// It is among what is followed, or over.
+    /// It was added to what is followed, or it has completed.
     Followed,
-    /// The same, and what it was to write holds nothing.
+    /// The same, but the work failed: what it was to write holds no valid data.
     Failed,
-    /// It is not enqueued yet: no stream can be made to wait for it.
+    /// The work is not enqueued yet, so no stream can be made to wait for it.
     Coming,
 }
 
@@ -43,24 +43,25 @@ impl<M, E: Clone, W: Waiter<E>> Binding<M, E, W> {
         &self.core
     }
 
-    /// Where it ends, once it is bound.
+    /// Where the work ends; `None` until it is bound.
     pub(crate) fn bound(&self) -> Option<&[M]> {
         self.core.is_settled().then(|| self.ends.get().map_or(&[][..], |ends| ends))
     }
 
-    /// Gives where it ends to who follows it, one by one.
+    /// Passes each mark where the work ends to `each`, if it is bound.
     pub(crate) fn follow(&self, each: impl FnMut(&M)) -> Added {
         let Some(ends) = self.bound() else { return Added::Coming };
         ends.iter().for_each(each);
         if self.core.has_failed() { Added::Failed } else { Added::Followed }
     }
 
-    /// Bound, and that is so of all its ends.
+    /// True if the work is bound and `is_so` holds for each of its ends.
     pub(crate) fn all(&self, is_so: impl FnMut(&M) -> bool) -> bool {
         self.bound().is_some_and(|ends| ends.iter().all(is_so))
     }
 
-    /// Once, when the events are recorded; outside any lease or lock, as it may run those who wait.
+    /// Call once, when the events are recorded, without holding a lease or lock: it notifies the waiters, which may run
+    /// their work on this thread.
     pub(crate) fn bind(&self, ends: Ends<M>, outcome: Result<(), E>) {
         let _ = self.ends.set(ends);
         self.core.settle(outcome);

@@ -1,9 +1,9 @@
-//! Blocking waits, and who is inside the driver without a lease.
+//! Blocking waits, and the count of threads that are inside the driver without a lease.
 //!
-//! Blocking is a property of an event, fixed when it is made, and the events of completions do not have it (a blocking
-//! record costs more). So a blocked wait makes a stream of its own wait for the completion and records a blocking event
-//! there. No lock is held meanwhile; instead the thread is counted as *inside*, and the end of an epoch that has
-//! somebody inside leaves the natives alone.
+//! Blocking is a property of an event, fixed when the event is created. The events of completions do not have it,
+//! because recording a blocking event costs more. So a blocking wait uses a stream of its own: the stream waits for the
+//! completion, and a blocking event is recorded on it. No lock is held during the wait. Instead the thread is counted
+//! as *inside*, and the end of an epoch destroys no native object while a thread is inside.
 
 use super::Native;
 use super::api::Code;
@@ -13,17 +13,18 @@ use crate::sync::{AtomicU64, Ordering};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
 
-/// The blocked waiters' streams and events.
+/// The streams and events of blocking waits.
 #[derive(Default)]
 pub(crate) struct BlockingWaits {
     free: SegQueue<(Native<CUstream>, Native<CUevent>)>,
-    /// Of waiters who left before their event: the stream may still wait for work that is none of theirs.
+    /// Pairs whose waiter returned before the blocking event completed: the stream may still wait for later, unrelated
+    /// work.
     late: SegQueue<(Native<CUstream>, Native<CUevent>)>,
     made: AtomicU64,
     inside: AtomicU64,
 }
 
-/// Counted as inside the driver.
+/// While this lives, its owner counts as inside the driver.
 pub(crate) struct Inside<'b>(&'b BlockingWaits);
 
 impl Drop for Inside<'_> {
@@ -33,26 +34,28 @@ impl Drop for Inside<'_> {
 }
 
 impl BlockingWaits {
-    /// Counts the caller as inside. It must look at the epoch's flag *after* this.
+    /// Counts the caller as inside. The caller must check the epoch's flag *after* this call.
     pub(crate) fn enter(&self) -> Inside<'_> {
         self.inside.fetch_add(1, Ordering::SeqCst);
         Inside(self)
     }
 
-    /// Threads inside.
+    /// The number of threads inside.
     pub(crate) fn inside(&self) -> u64 {
         self.inside.load(Ordering::SeqCst)
     }
 
-    /// Streams made.
+    /// The number of streams created.
     pub(crate) fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Blocks until `ticket` is over, which `event` was recorded for. `Ok(false)` when it could not be tried.
+    /// Blocks until `ticket`, for which `event` was recorded, has completed. `Ok(false)` if it could not be tried,
+    /// because the epoch is over.
     ///
-    /// Until the stream waits for it, the event may be used again, for work that never ends: the ticket is over then. So
-    /// that is looked at once more after it, and from there on the stream waits for no more than this ticket.
+    /// Until the stream waits for the event, the event may be reused for later work, which may never complete. But then
+    /// the ticket has completed. So the ticket is checked again after `cuStreamWaitEvent`. If it has not completed by
+    /// then, the stream waits for this ticket and nothing later.
     pub(crate) fn wait(&self, slot: &Shared, ticket: u64, event: CUevent) -> Result<bool, Code> {
         let _inside = self.enter();
         if slot.over() {
@@ -65,7 +68,8 @@ impl BlockingWaits {
             None => self.make(context)?,
         };
         let ((stream, blocking), api) = (pair, context.api);
-        // SAFETY: the natives live until the epoch's end, which waits for those inside; the context is current.
+        // SAFETY: the native objects live until the epoch's end, which waits for threads inside; the context is
+        // current.
         let waits = unsafe {
             api.stream_wait_event(stream.0, event, 0).ok().and_then(|()| api.event_record(blocking.0, stream.0).ok())
         };
@@ -83,11 +87,11 @@ impl BlockingWaits {
         })
     }
 
-    /// One whose stream has nothing left to wait for.
+    /// A pair of `late` whose stream has nothing left to wait for.
     fn one_that_is_free_again(&self, context: &Context) -> Option<(Native<CUstream>, Native<CUevent>)> {
         for _ in 0..self.late.len() {
             let pair = self.late.pop()?;
-            // SAFETY: the event lives until the epoch's end, which waits for those inside; the context is current.
+            // SAFETY: the event lives until the epoch's end, which waits for threads inside; the context is current.
             if unsafe { context.api.event_query(pair.1.0) }.is_success() {
                 return Some(pair);
             }
@@ -113,7 +117,7 @@ impl BlockingWaits {
         Ok((Native(stream), Native(event)))
     }
 
-    /// Takes all that is free, for the end of the epoch.
+    /// Takes all pairs, for the end of the epoch.
     pub(crate) fn take_all(&self) -> impl Iterator<Item = (Native<CUstream>, Native<CUevent>)> {
         std::iter::from_fn(|| self.free.pop().or_else(|| self.late.pop()))
     }

@@ -7,10 +7,10 @@ use super::inside::Inside;
 use crate::sync::Mutex;
 use cudarc::driver::sys::CUcontext;
 
-/// What failed where [`Context::bind`] did.
+/// The name of the failed step in errors of [`Context::bind`].
 pub(crate) const BINDING: &str = "making the context current";
 
-/// A retained primary context. Never reset: other code of the process may be using it.
+/// A retained primary context. This crate never resets it: other code of the process may be using it.
 pub(crate) struct Context {
     pub(crate) api: &'static Driver,
     pub(crate) device: i32,
@@ -18,15 +18,16 @@ pub(crate) struct Context {
     held: Mutex<Users>,
 }
 
-/// Who needs the context: it goes when nobody will make another epoch on it, and the last one's natives are gone.
+/// Who needs the context. It is released when no further epoch will be made on it and the native objects of the last
+/// epoch are gone.
 #[derive(Default)]
 struct Users {
-    /// Epochs with natives on it.
+    /// Epochs that have native objects on it.
     epochs: usize,
-    /// No other epoch will be made on it.
+    /// No further epoch will be made on it.
     done: bool,
     released: bool,
-    /// The process has lost the GPU: the driver is left alone.
+    /// The process has lost the GPU: the context is not released.
     lost: bool,
 }
 
@@ -39,38 +40,38 @@ impl Context {
         Ok(Context { api, device, raw: Native(raw), held: Mutex::default() })
     }
 
-    /// An epoch makes natives on it.
+    /// Counts an epoch that makes native objects on it.
     pub(crate) fn enter(&self) {
         self.held.lock().epochs += 1;
     }
 
-    /// That epoch's natives are gone.
+    /// The native objects of one epoch are gone. Releases the context if it is no longer needed.
     pub(crate) fn leave(&self) -> Code {
         {
             let mut held = self.held.lock();
-            // None where it was forsaken meanwhile.
+            // Already 0 if `forsake` was called meanwhile.
             held.epochs = held.epochs.saturating_sub(1);
         }
         self.release_unused()
     }
 
-    /// No other epoch will be made on it. Makes no driver call.
+    /// Declares that no further epoch will be made on it. Makes no driver call.
     pub(crate) fn close(&self) {
         self.held.lock().done = true;
     }
 
-    /// Whether no other epoch will be made on it.
+    /// Whether no further epoch will be made on it.
     pub(crate) fn closed(&self) -> bool {
         self.held.lock().done
     }
 
-    /// Closes it, and gives it back unless somebody needs it.
+    /// Closes it, and releases it unless an epoch still needs it.
     pub(crate) fn release(&self) -> Code {
         self.close();
         self.release_unused()
     }
 
-    /// A fault ended it.
+    /// Records that a fault ended it.
     pub(crate) fn lose(&self) {
         self.held.lock().lost = true;
     }
@@ -80,7 +81,8 @@ impl Context {
         self.held.lock().lost
     }
 
-    /// Somebody destroyed it. A context that was reset still counts who retained it, so that is given back.
+    /// Call when other code destroyed the context. A context that was reset still counts how often it was retained, so
+    /// this releases it.
     pub(crate) fn forsake(&self) -> Code {
         let mut held = self.held.lock();
         (held.epochs, held.done) = (0, true);
@@ -88,12 +90,12 @@ impl Context {
         self.release_unused()
     }
 
-    /// Whether it was given back.
+    /// Whether it was released.
     pub(crate) fn released(&self) -> bool {
         self.held.lock().released
     }
 
-    /// Whether it is there: nobody has reset it, or somebody has made it anew since.
+    /// Whether it is active: it was never reset, or it was created again since.
     pub(crate) fn active(&self) -> Result<bool, Code> {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: both are valid for the write.
@@ -101,13 +103,13 @@ impl Context {
         Ok(active != 0)
     }
 
-    /// As [`bind`](Self::bind) notices a reset, for calls that need no current context.
+    /// Detects a reset as [`bind`](Self::bind) does, for calls that need no current context.
     #[inline]
     pub(crate) fn look(&self) -> Result<(), Code> {
         if self.active()? { Ok(()) } else { Err(Code(CONTEXT_IS_DESTROYED)) }
     }
 
-    /// Gives it back when it is closed and the last natives are gone.
+    /// Releases it if it is closed and the last native objects are gone.
     pub(crate) fn release_unused(&self) -> Code {
         let mut held = self.held.lock();
         if held.released || held.lost || !held.done || held.epochs > 0 {
@@ -115,22 +117,24 @@ impl Context {
         }
         held.released = true;
         drop(held);
-        // SAFETY: retained once, released once; nothing of ours uses it any more.
+        // SAFETY: retained once, released once; nothing of this crate uses it any more.
         unsafe { self.api.device_primary_ctx_release(self.device) }
     }
 
-    /// Makes the context current for the calling thread until the guard goes, which puts back what was.
+    /// Makes the context current for the calling thread. Dropping the guard restores the previous one.
     ///
-    /// This is also how it is noticed that somebody else has reset the context, before anything is called with a handle
-    /// that went with it: the driver refuses to make it current, and where it is current already, so that nothing is
-    /// set, its state is asked for. The driver's own calls would answer [`CONTEXT_IS_DESTROYED`] as well, but a library
-    /// need not: the runtime inside it may retain the context anew, at the same address, and go on with a stream that
-    /// is gone. Asking takes 18 ns on an H200; making current and putting back, which all other threads pay, 54 ns.
+    /// This also detects that other code has reset the context, before any call uses a handle that was destroyed with
+    /// it. The driver refuses to make such a context current. If it is current already, nothing is set, so its state is
+    /// queried instead. The driver's own calls would return [`CONTEXT_IS_DESTROYED`] as well, but a library need not:
+    /// the CUDA runtime inside it may retain the context again, at the same address, and go on with a stream that no
+    /// longer exists. The query takes 18 ns on an H200. On threads where the context is not current yet, making it
+    /// current and restoring the previous one takes 54 ns.
     ///
-    /// Meanwhile the thread counts as inside the driver; it waits here as long as a stream is captured (`quiet.rs`).
+    /// While the guard lives, the thread counts as inside the driver. While a stream is captured, this call waits
+    /// (`quiet.rs`).
     ///
-    /// A context that somebody has reset and retained anew since is active and at the same address: it is not told from
-    /// ours, and what happens then is undefined.
+    /// If other code has reset the context and retained it again since, it is active and at the same address. It cannot
+    /// be told from ours, and what happens then is undefined.
     #[inline]
     pub(crate) fn bind(&self) -> Result<Bound<'_>, Code> {
         let inside = Some(Inside::enter());
@@ -147,7 +151,7 @@ impl Context {
     }
 }
 
-/// The context is current.
+/// The guard of [`Context::bind`]: the context is current while it lives.
 pub(crate) struct Bound<'c> {
     context: &'c Context,
     before: Option<CUcontext>,
@@ -155,7 +159,8 @@ pub(crate) struct Bound<'c> {
 }
 
 impl Bound<'_> {
-    /// From here on the thread only waits for an event, which disturbs no capture: none has to wait for it.
+    /// Declares that from here on the thread only waits for an event. That disturbs no capture, so no capture has to
+    /// wait for this thread.
     pub(crate) fn only_waits(&mut self) {
         self.inside = None;
     }
@@ -164,7 +169,7 @@ impl Bound<'_> {
 impl Drop for Bound<'_> {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // SAFETY: what was current a moment ago; null is allowed.
+            // SAFETY: the context that was current before `bind`; null is allowed.
             let _ = unsafe { self.context.api.ctx_set_current(before) };
         }
     }

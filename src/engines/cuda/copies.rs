@@ -11,23 +11,23 @@ impl Queue<'_> {
     /// Copies `bytes` bytes within the device.
     ///
     /// # Safety
-    /// Both ranges are of that length and lie in memory of this device that this dispatch may touch: an operand, its
-    /// scratch, its result, or a variable of a module that it holds; and what is written, it may write.
+    /// Both ranges have `bytes` bytes and lie in memory of this device that this dispatch may access: an operand, its
+    /// scratch, its result, or a variable of a module that it holds. It may write the range at `to`.
     pub(crate) unsafe fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         let stream = self.stream();
-        // SAFETY: the caller's promise; what a dispatch may touch lives until it is done.
+        // SAFETY: the caller's promise; memory that a dispatch may access lives until the dispatch has completed.
         let code = unsafe { self.core.context.api.memcpy_dtod_async(to, from, bytes, stream) };
         self.check("cuMemcpyDtoDAsync", code)
     }
 
-    /// Fills `count` elements with one value. Patterns of 1, 2 or 4 bytes are the driver's own; longer ones are written
-    /// once and doubled by copies.
+    /// Fills `count` elements with one value. Patterns of 1, 2 or 4 bytes use the driver's fills. A longer one is
+    /// written once and then doubled by copies.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of `count` times as many bytes as `value` has, aligned as its elements are.
+    /// As [`copy`](Self::copy), for `count * value.len()` bytes at `to`, which is aligned as the elements require.
     pub(crate) unsafe fn fill(&mut self, to: u64, count: usize, value: &[u8]) -> Result<()> {
         if count == 0 {
             return Ok(());
@@ -82,7 +82,7 @@ impl Queue<'_> {
         self.check("cuMemsetAsync", code)
     }
 
-    /// Staged host data to the device. The block is kept until the copy is over.
+    /// Copies staged host data to the device. The block is kept until the copy has completed.
     ///
     /// # Safety
     /// As [`copy`](Self::copy), for all staged bytes.
@@ -90,15 +90,14 @@ impl Queue<'_> {
         let Some(block) = staging.block else { return Ok(()) };
         self.not_in_a_graph("host data")?;
         let stream = self.stream();
-        // SAFETY: the block is pinned, holds `len` bytes, and is kept on the task; the target is the caller's
-        // promise.
+        // SAFETY: the block is pinned, holds `len` bytes, and is kept by the task; the caller vouches for the target.
         let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
         self.left.keep.push(block);
         self.check("cuMemcpyHtoDAsync", code)
     }
 
-    /// Device data to the reserved pinned memory, each piece with a ticket of its own, so that the host can begin with
-    /// the first while the last is on its way.
+    /// Copies device data to the reserved pinned memory. Each piece has its own ticket (the last one that of the
+    /// dispatch), so the host can read the first piece while later ones are still in flight.
     ///
     /// # Safety
     /// As [`copy`](Self::copy), for all reserved bytes.
@@ -115,8 +114,8 @@ impl Queue<'_> {
         let mut pieces = reserved.blocks.into_iter().peekable();
         while let Some((block, len)) = pieces.next() {
             if outcome.is_ok() {
-                // SAFETY: the block is pinned and holds `len` bytes; it is kept on the task; the source is
-                // the caller's promise.
+                // SAFETY: the block is pinned and holds `len` bytes; it is kept by the task; the caller vouches for the
+                // source.
                 let code = unsafe {
                     self.core.context.api.memcpy_dtoh_async(
                         block.at.0.cast(),
@@ -127,7 +126,7 @@ impl Queue<'_> {
                 };
                 outcome = self.check("cuMemcpyDtoHAsync", code);
             }
-            // The last piece arrives with the dispatch itself: its mark is set when it is recorded.
+            // The last piece arrives with the dispatch itself: its mark is set when the dispatch is recorded.
             arriving.bytes += len;
             let mut piece = Piece { block, len, mark: None };
             if pieces.peek().is_some() {
@@ -138,15 +137,16 @@ impl Queue<'_> {
             }
             arriving.pieces.push(piece);
         }
-        // Also after a failure: the ring keeps what the device may still write.
+        // Also after a failure: the ring must keep the memory that the device may still write.
         self.left.landed = Landed::Staged(Staged(Arc::new(arriving)));
         outcome
     }
 
-    /// A column-major matrix of bytes whose columns begin at multiples of `align`: the one given if its do, else a copy.
+    /// Returns a column-major matrix of bytes whose columns begin at multiples of `align`: the given one if its columns
+    /// do, else a copy in scratch. The result is an address and the distance between columns.
     ///
     /// # Safety
-    /// As [`copy_columns`](Self::copy_columns), of what is read.
+    /// As [`copy_columns`](Self::copy_columns), for the matrix that is read.
     pub(crate) unsafe fn align_columns(
         &mut self,
         from: u64,
@@ -156,13 +156,14 @@ impl Queue<'_> {
         align: usize,
     ) -> Result<(u64, usize)> {
         let Some(to) = self.room_for_columns(from, rows, cols, ld, align)? else { return Ok((from, ld)) };
-        // SAFETY: the room holds `cols` columns of that pitch; what is read is the caller's promise.
+        // SAFETY: the scratch holds `cols` columns of that pitch; the caller vouches for what is read.
         unsafe { self.copy_columns(to, (from, ld), rows, cols) }?;
         Ok(to)
     }
 
-    /// Room for a copy of a column-major matrix of bytes whose columns begin at multiples of `align`: an address and the
-    /// distance of columns; `None` where they do so already.
+    /// Allocates scratch for a copy of a column-major matrix of bytes, so that the columns of the copy begin at
+    /// multiples of `align`. Returns its address and the distance between its columns. `None` if no copy is needed: the
+    /// matrix is aligned already, or empty.
     pub(crate) fn room_for_columns(
         &mut self,
         from: u64,
@@ -180,10 +181,10 @@ impl Queue<'_> {
         Ok(Some((self.scratch(bytes)?, pitch)))
     }
 
-    /// Copies a column-major matrix of bytes; both sides are an address and the distance of columns.
+    /// Copies a column-major matrix of bytes. Each side is given by an address and the distance between columns.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of both matrices.
+    /// As [`copy`](Self::copy), for both matrices.
     pub(crate) unsafe fn copy_columns(
         &mut self,
         (to, to_ld): (u64, usize),
@@ -199,7 +200,7 @@ impl Queue<'_> {
             (&raw mut (*copy.as_mut_ptr()).dstMemoryType).cast::<u32>().write(DEVICE);
             copy.assume_init()
         };
-        // Of a single column the distance says nothing, and the driver wants it to hold the rows.
+        // For a single column the distance has no meaning, but the driver requires that a pitch covers the rows.
         let pitch = |ld: usize| if cols == 1 { rows } else { ld };
         (copy.srcDevice, copy.srcPitch) = (from, pitch(from_ld));
         (copy.dstDevice, copy.dstPitch) = (to, pitch(to_ld));

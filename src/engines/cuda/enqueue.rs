@@ -1,4 +1,4 @@
-//! What an op's CUDA half works with.
+//! The leased stream that an op's CUDA half works with.
 
 use super::queue::Queue;
 use crate::dispatch::SpansOf;
@@ -7,11 +7,11 @@ use crate::{Element, Result, Span};
 use cudarc::driver::sys::CUstream;
 use std::ops::{Deref, DerefMut};
 
-/// A leased stream, with this dispatch's operands: what [`Op::cuda`](crate::Op::cuda) enqueues its work on.
+/// A leased stream with this dispatch's operands. [`Op::cuda`](crate::Op::cuda) enqueues its work on it.
 ///
-/// The stream already waits for everything that the operands must follow. The half enqueues and returns; it waits for
-/// nothing. Calls of the driver or of a library are made with [`stream`](Self::stream) and are `unsafe` where they
-/// stand, and so is here what takes an address: whose memory that is, only the caller knows.
+/// The stream already waits for all work that the operands must follow. The CUDA half enqueues its work and returns; it
+/// waits for nothing. Your own calls of the driver or of a library use [`stream`](Self::stream) and are `unsafe`. The
+/// methods here that take an address are `unsafe` too: only the caller knows whose memory it is.
 pub struct Enqueue<'q, O: Op> {
     queue: Queue<'q>,
     spans: &'q SpansOf<O>,
@@ -44,53 +44,58 @@ impl<'q, O: Op> Enqueue<'q, O> {
         Enqueue { queue, spans }
     }
 
-    /// Where the operands to be read lie, in device memory.
+    /// The operands that are read: their places in device memory.
     pub fn reads(&self) -> &'q Spans<O::Reads> {
         &self.spans.0
     }
 
-    /// Where the operands to be written lie, in device memory.
+    /// The operands that are written: their places in device memory.
     pub fn writes(&self) -> &'q Spans<WritesOf<O>> {
         &self.spans.1
     }
 
-    /// Which phase it is of an op that is [`Kind::Phased`](crate::Kind::Phased), counted from 0.
+    /// The number of the current phase of an op that is [`Kind::Phased`](crate::Kind::Phased), counted from 0.
     pub fn phase(&self) -> usize {
         self.queue.phase
     }
 
-    /// Where the buffer lies that [`Op::next`](crate::Op::next) has made at this place, counted from 0.
+    /// The place in device memory of a buffer that [`Op::next`](crate::Op::next) made. `index` is its number among
+    /// these buffers, counted from 0.
     ///
     /// # Errors
-    /// [`Error::LibraryError`](crate::Error::LibraryError) when it made none there, or of another type.
+    /// [`Error::LibraryError`](crate::Error::LibraryError) if there is no such buffer, or if its element type is not
+    /// `T`.
     pub fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {
         self.queue.made(index)
     }
 
-    /// The address of the memory between phases that [`Op::next`](crate::Op::next) has made at this place, counted from 0.
+    /// The address of scratch memory that [`Op::next`](crate::Op::next) made for the later phases. `index` is its
+    /// number among these allocations, counted from 0.
     ///
     /// # Errors
-    /// [`Error::LibraryError`](crate::Error::LibraryError) when it made none there.
+    /// [`Error::LibraryError`](crate::Error::LibraryError) if there is no such memory.
     pub fn made_scratch(&self, index: usize) -> Result<u64> {
         self.queue.made_scratch(index)
     }
 
-    /// The plan that [`Op::prepare`](crate::Op::prepare) asked for at this place, counted from 0. It is kept until the
-    /// work is over.
+    /// A plan that [`Op::prepare`](crate::Op::prepare) asked for. `index` is its number among these plans, counted from
+    /// 0. The plan is kept until the work has completed.
     ///
     /// # Errors
-    /// [`Error::LibraryError`](crate::Error::LibraryError) when it asked for none there, or by a key of another type.
+    /// [`Error::LibraryError`](crate::Error::LibraryError) if there is no such plan, or if its key is not of type `K`.
     pub fn plan<K: PlanKey>(&self, index: usize) -> Result<&'q K::Plan> {
         self.queue.plan::<K>(index)
     }
 
-    /// The stream, for calls of your own. The device's context is current. Everything enqueued on it must be over when
-    /// the stream is, and must touch nothing but the operands, [`scratch`](Self::scratch) and [`result`](Self::result).
+    /// The stream, for your own calls. The device's context is current. All work that these calls start must have
+    /// completed when the stream's work has. It may access only the operands, [`scratch`](Self::scratch) and
+    /// [`result`](Self::result).
     pub fn stream(&mut self) -> CUstream {
         self.queue.stream()
     }
 
-    /// Device memory for this dispatch alone, at least 256-byte aligned. Freed behind its work.
+    /// Allocates device memory for this dispatch alone, at least 256-byte aligned. It is freed after the dispatch's
+    /// work, in stream order.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
@@ -98,16 +103,17 @@ impl<'q, O: Op> Enqueue<'q, O> {
         self.queue.scratch(bytes)
     }
 
-    /// Device memory that the op's [`Raw`](crate::Op::Raw) is to be written to; copied to the host behind the work.
+    /// Device memory that the work must write the op's [`Raw`](crate::Op::Raw) to. It is copied to the host after the
+    /// work.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); [`Error::Unsupported`](crate::Error::Unsupported) for a `Raw` that
-    /// does not fit.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); [`Error::Unsupported`](crate::Error::Unsupported) for a `Raw`
+    /// that does not fit.
     pub fn result(&mut self) -> Result<u64> {
         self.queue.result()
     }
 
-    /// The result is all zero bits.
+    /// Enqueues a fill of the result with zero bits.
     ///
     /// # Errors
     /// As [`result`](Self::result).
@@ -118,11 +124,13 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// Launches the kernel `name` of `ptx` on the dispatch's stream.
     ///
     /// # Errors
-    /// PTX that the driver refuses, a kernel that is not in it, dimensions or shared memory past the device's limits.
+    /// The driver refuses the PTX, the kernel is not in it, or the dimensions or the shared memory exceed the device's
+    /// limits.
     ///
     /// # Safety
-    /// `args` are the kernel's parameters in number, order and size, and the kernel reads and writes only the dispatch's
-    /// operands (writing none that is only read) and its [`scratch`](Self::scratch) and [`result`](Self::result).
+    /// `args` match the kernel's parameters in number, order and size. The kernel accesses only the dispatch's
+    /// operands, [`scratch`](Self::scratch) and [`result`](Self::result), and does not write operands that the dispatch
+    /// only reads.
     pub unsafe fn launch(
         &mut self,
         ptx: &'static super::Ptx,

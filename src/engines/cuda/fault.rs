@@ -13,10 +13,10 @@ use std::sync::Weak;
 const OUT_OF_MEMORY: i32 = 2;
 /// The driver is going away with the process.
 const DEINITIALIZED: i32 = 4;
-/// Somebody destroyed the context.
+/// Other code of the process destroyed the context.
 pub(crate) const CONTEXT_IS_DESTROYED: i32 = 709;
 
-/// The context that was to be made current is not there any more.
+/// Whether the code means that the context that was to be made current no longer exists.
 pub(crate) fn is_context_gone(code: Code) -> bool {
     code == Code::INVALID_CONTEXT || code.0 == CONTEXT_IS_DESTROYED
 }
@@ -25,7 +25,7 @@ fn name(code: i32) -> Text {
     Text::Borrowed(codes::driver_name(code).unwrap_or("an unknown code"))
 }
 
-/// The error for a failed call that ends no epoch.
+/// The error for a failed call that does not end the epoch.
 pub(crate) fn error(code: Code, call: &str) -> Error {
     let error = match code.0 {
         OUT_OF_MEMORY => Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() },
@@ -37,15 +37,15 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
     })
 }
 
-/// Looks at a failed call of `epoch`: a sticky code ends it together with every CUDA device of the process; a context
-/// that somebody destroyed ends it alone.
+/// Handles the code of a failed call of `epoch`. A sticky code ends the epoch together with every CUDA device of the
+/// process. If the code means that the context was destroyed, only this epoch ends.
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
     let message = || format!("{call} answered {}", name(code.0));
     if codes::is_sticky(code.0) {
         let cause =
             Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops(), remedy: None };
         if let Some(engine) = epoch.engine.as_cuda() {
-            engine.core.context.lose(); // also that of a life that is still being made
+            engine.core.context.lose(); // also that of a generation that is still being made
         }
         lose(epoch, &cause);
     } else if code.0 == CONTEXT_IS_DESTROYED {
@@ -53,8 +53,9 @@ pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
     }
 }
 
-/// A device fault: latches every CUDA device of the process as lost, the one that it was seen on last. So whoever finds
-/// that one lost finds all of them lost; and at once: nobody is told that something may still be mended.
+/// A device fault: latches every CUDA device of the process as lost, last of all the one on which the fault was seen.
+/// So a thread that finds that device lost finds all of them lost. They become lost at once, without a state in between
+/// that would promise a recovery.
 fn lose(epoch: &Arc<Epoch>, cause: &Cause) {
     static ONE: Mutex<()> = Mutex::new(());
     let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
@@ -77,7 +78,7 @@ fn end(epoch: &Epoch, cause: &Cause) {
     epoch.end(Stand::Lost, || cause.clone());
 }
 
-/// The error of an allocation of `bytes`: out of memory, or another error of the call.
+/// Reports a failed allocation of `bytes` bytes and returns its error: out of memory, or another error of the call.
 pub(super) fn refused(epoch: &Arc<Epoch>, code: Code, call: &str, bytes: usize) -> Error {
     match classify(epoch, code, call) {
         Error::OutOfMemory { free, total, limit, site, .. } => {
@@ -87,7 +88,7 @@ pub(super) fn refused(epoch: &Arc<Epoch>, code: Code, call: &str, bytes: usize) 
     }
 }
 
-/// The error for a failed call, after looking at it.
+/// Reports a failed call (see [`report`]) and returns its error. If the epoch is dead, that is the epoch's verdict.
 pub(crate) fn classify(epoch: &Arc<Epoch>, code: Code, call: &str) -> Error {
     report(epoch, code, call);
     if epoch.dead() { epoch.verdict() } else { error(code, call) }
@@ -113,7 +114,7 @@ impl From<LoadError> for Error {
 /// Every CUDA device of the process: a device fault ends CUDA for all of them.
 static DEVICES: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 
-/// A device was opened.
+/// Adds a device that was opened.
 pub(crate) fn enlist(inner: &Arc<Inner>) {
     let mut devices = DEVICES.lock();
     devices.retain(|d| d.strong_count() > 0);

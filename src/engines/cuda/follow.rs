@@ -1,7 +1,7 @@
-//! What a dispatch must follow: steps 3 and 4 of `dispatch/mod.rs` look at it.
+//! What a dispatch must follow: used in steps 3 and 4 of `dispatch/mod.rs`.
 //!
-//! Marks of this engine's own slots are kept by the slot's number: a mark's share of its slot costs two locked
-//! instructions to take and to give back, on every operand of every dispatch.
+//! For marks of this engine's own slots, only the slot's number is kept. To clone and drop the mark's `Arc` of its slot
+//! would cost two locked instructions, on every operand of every dispatch.
 
 use super::api::Code;
 use super::binding::Added;
@@ -14,18 +14,18 @@ use crate::{Error, Result};
 use cudarc::driver::sys::CUevent;
 use smallvec::SmallVec;
 
-/// The end of an earlier dispatch that was not known to be over when it was looked at.
+/// The end of an earlier dispatch that was not known to have completed when it was checked.
 pub(super) struct Follow {
     slot: Whose,
     ticket: u64,
-    /// `None`: open, see `ring.rs`.
+    /// `None`: the ticket is open, see `ring.rs`.
     event: Option<Native<CUevent>>,
 }
 
 /// All that one dispatch must follow, writers first.
 pub(super) type Follows = SmallVec<[Follow; 6]>;
 
-/// A slot of this core, or of another device's (a peer copy).
+/// A slot of this core, or of another device's core (for a peer copy).
 enum Whose {
     Ours(usize),
     Peer(Arc<Shared>),
@@ -55,12 +55,12 @@ impl Follow {
         }
     }
 
-    /// Nothing was enqueued behind it on its slot.
+    /// Its slot is one of `core`'s, and nothing was enqueued after it there.
     pub(super) fn is_last(&self, core: &Core) -> bool {
         self.slot(core).is_some_and(|slot| self.ticket >= slot.shared.sequence.issued())
     }
 
-    /// Whoever follows it follows `mark`.
+    /// Work that follows this end also follows `mark`.
     fn covers(&self, core: &Core, mark: &Mark) -> bool {
         let of_slot = match &self.slot {
             Whose::Ours(index) => core.slot(*index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot)),
@@ -69,15 +69,16 @@ impl Follow {
         of_slot && self.ticket >= mark.ticket
     }
 
-    /// Its end has no event yet, and it is not on the slot numbered `leased`.
+    /// Its ticket has no event yet, and its slot is not the one numbered `leased`.
     pub(super) fn must_be_closed(&self, leased: usize) -> bool {
         self.event.is_none() && !matches!(self.slot, Whose::Ours(index) if index == leased)
     }
 }
 
 impl Core {
-    /// What this work must follow and is not known to be over. False: some of it is not enqueued yet, or data that it needs
-    /// failed to be, so that this work cannot be enqueued here and now (`late_submit.rs`).
+    /// Collects what this work must follow and is not known to have completed. False: this work cannot be enqueued here
+    /// and now, because some of that is not enqueued yet, or failed to write data that this work needs
+    /// (`late_submit.rs`).
     pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) -> bool {
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         let mut known = true;
@@ -107,7 +108,7 @@ impl Core {
         known
     }
 
-    /// Adds where this ends on the device, as far as that is known.
+    /// Adds the marks where `end` ends on the device, as far as they are known.
     #[inline]
     pub(super) fn add(&self, end: &Completion, follows: &mut Follows) -> Added {
         match end {
@@ -134,14 +135,15 @@ impl Core {
     #[inline]
     pub(super) fn following(&self, mark: &Mark) -> Follow {
         let index = mark.slot.index;
-        // Another device's slots have numbers of their own.
+        // Slots of another device have their own numbers.
         let ours = self.slot(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
         let slot = if ours { Whose::Ours(index) } else { Whose::Peer(mark.slot.clone()) };
         Follow { slot, ticket: mark.ticket, event: mark.event }
     }
 
-    /// What ends with `end` comes after `earlier`: on one stream, because it was made to follow it, or because that is
-    /// over. Under the lease of `end`'s slot, where nothing has come behind it.
+    /// Whether the work that ends with `end` is ordered after `earlier`: both are on one stream, or the work was made
+    /// to follow `earlier`, or `earlier` has completed. Call under the lease of `end`'s slot, before anything is
+    /// enqueued after `end`.
     #[inline]
     pub(super) fn is_followed(&self, earlier: &Completion, follows: &Follows, end: &Completion) -> bool {
         match (earlier, end) {
@@ -158,7 +160,7 @@ impl Core {
         mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(self, mark))
     }
 
-    /// What is still to be followed on other slots than that numbered `own`.
+    /// The marks in `follows` that are on other slots than the one numbered `own` and are not known to have completed.
     #[cfg(target_os = "linux")]
     pub(super) fn ahead(&self, follows: &Follows, own: usize) -> Vec<Mark> {
         let mark = |follow: &Follow| {
@@ -172,10 +174,11 @@ impl Core {
         follows.iter().filter(|follow| !follow.is_past(self)).filter_map(mark).collect()
     }
 
-    /// Finds the events that answer for open tickets, recording where there is none yet.
+    /// Finds for each open ticket an event whose completion implies that of the ticket. Records one if there is none
+    /// yet.
     pub(super) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
         for follow in follows.iter_mut().filter(|f| f.event.is_none()) {
-            let Some(slot) = follow.slot(self) else { continue }; // another device's: its front closed it
+            let Some(slot) = follow.slot(self) else { continue }; // another device's: cannot be recorded here
             let mut state = slot.lease.lock();
             epoch.go_on()?;
             if follow.is_past(self) {
@@ -199,7 +202,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes the stream wait for what is on other streams and not known to be over: once a stream, for the latest.
+    /// Makes the stream wait for what is on other streams and not known to have completed. Waits once for each other
+    /// stream, for its latest ticket.
     pub(super) fn follow(&self, epoch: &Arc<Epoch>, follows: &Follows, own: usize, state: &mut State) -> Result<()> {
         for (i, follow) in follows.iter().enumerate() {
             let later = |other: &Follow| other.same_slot(follow) && other.ticket > follow.ticket;
@@ -220,8 +224,8 @@ impl Core {
             let Some(event) = follow.event else {
                 return Err(Error::library("an earlier operation's completion could not be recorded"));
             };
-            // SAFETY: the event lives until the end of its epoch, which excludes us by our lease (for another device's
-            // event: its epoch is entered by the caller); the context is current.
+            // SAFETY: the event lives until the end of its epoch. That end takes the lease that we hold (for an event
+            // of another device: it waits for the caller, which is inside that epoch). The context is current.
             unsafe { self.context.api.stream_wait_event(state.stream.0, event.0, 0) }
                 .ok()
                 .map_err(|code: Code| fault::classify(epoch, code, "cuStreamWaitEvent"))?;

@@ -1,43 +1,43 @@
 //! Device memory that waits on a slot to be freed after its uses, or to be reused.
 //!
-//! Memory is queued here when all its uses are over or are on the slot's stream. So whatever the stream gets next follows
-//! them: a free, or the first use by an allocation of the same size. Such reuse is what the driver's pool would do on that
-//! stream, without its two calls.
+//! Memory is queued here when all its uses have completed or are on the slot's stream. So all later work on the stream
+//! follows them: a free, or the first use by a new allocation of the same size. The driver's pool would reuse the
+//! memory in the same way on that stream, but that takes two driver calls.
 
 use crate::buffer::Allocation;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use std::collections::VecDeque;
 
-/// What waits, oldest first.
+/// The allocations that wait, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Frees {
     waiting: Mutex<VecDeque<Arc<Allocation>>>,
-    /// How many, for who only wants to know whether there are any.
+    /// How many there are, to check without the lock whether there are any.
     count: AtomicUsize,
 }
 
-/// Of those that wait, so many are looked at for one of the right size, newest first.
+/// How many of the waiting allocations [`Frees::again`] checks for the right size, newest first.
 const LOOKED_AT: usize = 8;
 
 impl Frees {
-    /// All uses of `allocation` are over, or lie on this slot's stream.
+    /// Adds an allocation. All its uses have completed or are on this slot's stream.
     pub(crate) fn push(&self, allocation: Arc<Allocation>) {
         let mut waiting = self.waiting.lock();
         waiting.push_back(allocation);
         self.count.store(waiting.len(), Ordering::Relaxed);
     }
 
-    /// None, as far as is known here: what another thread has just brought may not be seen yet.
+    /// Whether none waits. May miss an allocation that another thread has just added.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// None that was brought before whoever asks learned of it.
+    /// Whether none waits. Takes the lock, so it sees every allocation whose addition happened before this call.
     pub(crate) fn is_surely_empty(&self) -> bool {
         self.waiting.lock().is_empty()
     }
 
-    /// The oldest.
+    /// Removes and returns the oldest.
     pub(crate) fn pop(&self) -> Option<Arc<Allocation>> {
         let mut waiting = self.waiting.lock();
         let oldest = waiting.pop_front();
@@ -45,7 +45,7 @@ impl Frees {
         oldest
     }
 
-    /// Lets go of all of them, when nobody can free them any more. They are dropped with no lock held.
+    /// Drops all of them, when they can no longer be freed. They are dropped with no lock held.
     pub(crate) fn clear(&self) {
         let all = {
             let mut waiting = self.waiting.lock();
@@ -55,7 +55,8 @@ impl Frees {
         drop(all);
     }
 
-    /// One of just so many bytes, for a use on this slot's stream. Under the slot's lease.
+    /// Removes and returns one of exactly `bytes` bytes, to be reused on this slot's stream. Call under the slot's
+    /// lease.
     pub(crate) fn again(&self, bytes: u64) -> Option<Arc<Allocation>> {
         if self.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! A kernel in a loaded module: what a launch in flight holds.
+//! A kernel in a loaded module. A launch in flight holds it.
 
 use super::module::LoadedModule;
 use super::ring::KeepAlive;
@@ -10,13 +10,13 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, c_void};
 
-/// A kernel, and all that its launches are checked against. Holds no epoch, so that work in flight may hold it.
+/// A kernel, and all that its launches are checked against. It holds no `Epoch`, so that work in flight may hold it.
 pub(crate) struct Function {
     raw: Native<CUfunction>,
     module: Arc<LoadedModule>,
     pub(crate) attributes: KernelAttributes,
     pub(crate) limits: DeviceLimits,
-    /// Bytes of dynamic shared memory that it may be launched with.
+    /// The most bytes of dynamic shared memory that a launch may use, as set in the driver.
     allowed: AtomicU64,
 }
 
@@ -32,7 +32,7 @@ impl Function {
         module: &Arc<LoadedModule>,
         name: &CStr,
     ) -> Result<Option<Self>> {
-        crate::worker::first_use(); // a driver may load a kernel's code when it is asked for
+        crate::worker::first_use(); // the driver may load the kernel's code in this call
         core.inside(epoch, || {
             let Some(raw) = module.function(core, epoch, name)? else { return Ok(None) };
             let attribute = |which: u32| -> Result<u32> {
@@ -59,7 +59,7 @@ impl Function {
         })
     }
 
-    /// Its parameters as the driver knows them; `None` where it cannot tell (before CUDA 12.4).
+    /// The kernel's parameters, as the driver reports them. `None` if the driver cannot report them (before CUDA 12.4).
     pub(crate) fn parameters(&self, core: &Arc<Core>, epoch: &Arc<Epoch>) -> Result<Option<Vec<Parameter>>> {
         const INVALID_VALUE: i32 = 1;
         core.inside(epoch, || {
@@ -79,7 +79,8 @@ impl Function {
         })
     }
 
-    /// Blocks of that many threads, with that much dynamic shared memory, that one multiprocessor holds at a time.
+    /// How many blocks of `threads` threads and `shared` bytes of dynamic shared memory can be resident on one
+    /// multiprocessor.
     pub(crate) fn active_blocks(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, threads: u32, shared: u32) -> Result<u32> {
         core.inside(epoch, || {
             self.allow(core, epoch, shared)?;
@@ -94,7 +95,7 @@ impl Function {
         })
     }
 
-    /// The block size that fills the device best, and the least number of blocks that does.
+    /// The block size with the best occupancy, and the smallest number of blocks that reaches it.
     pub(crate) fn best_block(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, shared: u32) -> Result<(u32, u32)> {
         core.inside(epoch, || {
             self.allow(core, epoch, shared)?;
@@ -109,15 +110,15 @@ impl Function {
         })
     }
 
-    /// Sees to it that so many bytes of dynamic shared memory are allowed; past 48 KiB that has to be asked for, and is
-    /// asked for once, all that the device has. The context is current.
+    /// Makes sure that a launch may use `shared` bytes of dynamic shared memory. The driver requires an opt-in above 48
+    /// KiB. The opt-in is made once, for all that the device has. The context is current.
     fn allow(&self, core: &Core, epoch: &Arc<Epoch>, shared: u32) -> Result<()> {
         const MAX_DYNAMIC_SHARED: u32 = 8;
         if u64::from(shared) <= self.allowed.load(Ordering::Acquire) {
             return Ok(());
         }
         let most = self.limits.shared.saturating_sub(self.attributes.shared_bytes).max(shared);
-        // SAFETY: the module is loaded. What the device does not have is refused.
+        // SAFETY: the module is loaded. The driver refuses more than the device has.
         let code = unsafe {
             let most = i32::try_from(most).unwrap_or(i32::MAX);
             core.context.api.func_set_attribute(self.raw.0, MAX_DYNAMIC_SHARED, most)
@@ -130,7 +131,8 @@ impl Function {
     /// Launches it on the dispatch's stream.
     ///
     /// # Safety
-    /// `parameters` point at its parameters, in number, order and size; it touches only what this dispatch may.
+    /// `parameters` point to the kernel's parameters and match them in number, order and size. The kernel accesses only
+    /// what this dispatch may.
     pub(crate) unsafe fn launch(
         &self,
         queue: &mut Queue<'_>,
@@ -139,7 +141,8 @@ impl Function {
     ) -> Result<()> {
         self.module.admit(queue)?;
         self.allow(queue.core, queue.epoch, config.shared_bytes())?;
-        // SAFETY: the function is of this epoch, and its module is loaded while `self` lives; the rest is the caller's.
+        // SAFETY: the function is of this epoch, and its module is loaded while `self` lives; the caller vouches for
+        // the rest.
         unsafe { queue.launch_function(self.raw.0, config, parameters) }
     }
 }

@@ -1,5 +1,5 @@
-//! Replays by CUDA graphs: what a dispatch would enqueue is captured once for each set of addresses, and launched as one
-//! from then on.
+//! Replays of programs as CUDA graphs. What a dispatch would enqueue is captured once for each set of addresses, and
+//! from then on it is launched as one graph.
 //!
 //! ```text
 //!   addresses seen before? ──no──> enqueued as ever
@@ -9,16 +9,19 @@
 //!   captured, and: an instance to spare? ──> made       all in use ──> the one used the longest ago is updated, or made anew
 //! ```
 //!
-//! - A capture is [`RELAXED`], on the stream of a seat (`members.rs`), under its lease: nobody else enqueues there. What a
-//!   library works in belongs to the seat, and every launch is on its stream, so no two use it at a time.
-//! - **It has the driver for itself** (`quiet.rs`): nobody else of this process is inside the driver or a library meanwhile. Where
-//!   others stay inside for too long it is put off, the longer the more often that happens; a replay never waits for it.
-//! - **What a graph refers to lasts as long as its instance**: operands by the program's key, plans and whatever the halves
-//!   keep by [`Instance::kept`]. What a capture cannot have, because it does not last or would be a node of its own (scratch,
-//!   staging, tables, a handle or a kernel not loaded yet), is refused ([`Queue::not_in_a_graph`]); then the dispatch is enqueued
-//!   as ever, and after [`ATTEMPTS`] so are all that follow.
-//! - Halves that ran once on the seat have made their handles and workspaces and loaded their kernels: that is why the first
-//!   time with new addresses is no capture. Addresses that never come again are never captured.
+//! - A capture is [`RELAXED`], on the stream of a seat (`members.rs`), under its lease: no other thread enqueues there.
+//!   The workspaces of libraries belong to the seat, and every launch is on its stream. So no two launches use a
+//!   workspace at the same time.
+//! - **A capture has the driver for itself** (`quiet.rs`): no other thread of this process is inside the driver or a
+//!   library during it. If other threads stay inside for too long, the capture is put off, each time for longer, and
+//!   the replay is enqueued in the ordinary way.
+//! - **What a graph refers to lasts as long as its instance is used.** The addresses of operands are in the program's
+//!   key, so an instance is launched only with operands that exist. Plans and whatever the CUDA halves keep are in
+//!   [`Instance::kept`]. A capture refuses what does not last or would be a node of its own: scratch, staging, tables,
+//!   a handle that is not made or a kernel that is not loaded yet ([`Queue::not_in_a_graph`]). Then the dispatch is
+//!   enqueued in the ordinary way. After [`ATTEMPTS`] such failures all later ones are too.
+//! - The first dispatch with new addresses is not captured: it lets the CUDA halves make their handles and workspaces
+//!   and load their kernels on the seat. Addresses that are never used again are never captured.
 
 use super::api::{Code, Driver};
 use super::queue::Queue;
@@ -32,22 +35,22 @@ use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstream};
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// Mode of a capture that forbids nothing to other threads.
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: the capture mode that itself forbids nothing to other threads.
 const RELAXED: u32 = 2;
-/// Instances of one program.
+/// The most instances of one program.
 const MOST: usize = 4;
-/// Sets of addresses that are remembered.
+/// How many sets of addresses are remembered.
 const KNOWN: usize = 8;
-/// Captures that may fail.
+/// After so many failed captures of a program, no more are tried.
 const ATTEMPTS: usize = 2;
-/// A capture is put off to the next replay, to the second after it, and so on; at most by 2 to the power of this.
+/// A capture is put off by 1 replay, the next time by 2, then by 4, and so on: at most by 2 to the power of this.
 const MOST_PUT_OFF: u64 = 6;
 
 /// The graphs of one program.
 #[derive(Default)]
 pub(crate) struct Graphs {
     state: Mutex<State>,
-    /// Asked for: without it everything is enqueued as ever.
+    /// Whether graphs are asked for. If not, everything is enqueued in the ordinary way.
     pub(crate) wanted: AtomicBool,
     pub(crate) launches: AtomicU64,
     pub(crate) instantiations: AtomicU64,
@@ -61,7 +64,7 @@ struct State {
     instances: Vec<Instance>,
     failed: usize,
     now: u64,
-    /// No capture before this replay, by `now`: the others would wait for nothing.
+    /// No capture is tried before `now` reaches this: other threads would wait for it in vain.
     not_before: u64,
 }
 
@@ -72,7 +75,7 @@ struct Instance {
     used: u64,
 }
 
-/// A graph that was captured, until it is instantiated.
+/// A captured graph, until it is instantiated.
 struct Captured {
     graph: CUgraph,
     core: Arc<Core>,
@@ -81,7 +84,8 @@ struct Captured {
 
 impl Drop for Captured {
     fn drop(&mut self) {
-        // SAFETY: from the end of a capture, destroyed once; instances do not need it. Under the lease, the context current.
+        // SAFETY: the graph is from the end of a capture and is destroyed once; instances do not need it. This runs
+        // under the lease, with the context current.
         let code = unsafe { self.core.context.api.graph_destroy(self.graph) };
         if !code.is_some_and(|code| code.is_success()) {
             self.core.counters.leaked.fetch_add(1, Ordering::Relaxed);
@@ -94,8 +98,9 @@ fn missing() -> Error {
 }
 
 impl Graphs {
-    /// Does what `half` enqueues, as a graph where that is possible. `key`: all addresses in it that may differ from time to
-    /// time, and last its version: what has another is never asked for again. `keep`: what it refers to.
+    /// Enqueues the work of `half`, as a graph if that is possible. `key`: all addresses in the work that may change
+    /// from replay to replay, then its version. A version that was replaced is never asked for again. `keep`: what the
+    /// graph refers to.
     pub(crate) fn run(
         &self,
         queue: &mut Queue<'_>,
@@ -106,7 +111,7 @@ impl Graphs {
         if !self.wanted.load(Ordering::Relaxed) || !queue.is_on_a_seat() {
             return half(queue);
         }
-        let state = &mut *self.state.lock(); // who enqueues the same program waits at its gate
+        let state = &mut *self.state.lock(); // no contention: submissions of one program wait at its gate
         state.now += 1;
         let found = state.instances.iter().position(|instance| instance.key == key);
         let index = match found {
@@ -124,7 +129,7 @@ impl Graphs {
                 match graph.and_then(|graph| self.install(state, queue, key, graph, keep)) {
                     Ok(index) => index,
                     Err(_) => {
-                        // Nothing was enqueued. What stands in its way, if it does, is told by the calls themselves.
+                        // Nothing was enqueued. If the cause remains, the ordinary calls report it.
                         state.failed += 1;
                         return half(queue);
                     }
@@ -134,7 +139,7 @@ impl Graphs {
         let Some(instance) = state.instances.get_mut(index) else { return half(queue) };
         instance.used = state.now;
         let stream = queue.stream();
-        // SAFETY: instance and stream are alive under the lease, and the stream is the one it was captured on; the caller
+        // SAFETY: instance and stream are alive under the lease, and the stream is the one of the capture; the caller
         // vouches for what the graph refers to.
         let code = unsafe { queue.core.context.api.graph_launch(instance.exec.0, stream) };
         queue.check("cuGraphLaunch", code.unwrap_or(Code::SUCCESS))?;
@@ -142,7 +147,7 @@ impl Graphs {
         Ok(())
     }
 
-    /// An instance for these addresses.
+    /// Makes or updates an instance for these addresses. Returns its index.
     fn install(
         &self,
         state: &mut State,
@@ -155,7 +160,7 @@ impl Graphs {
         kept.push(keep.clone());
         kept.extend(queue.plans.iter().cloned());
         let used = state.now;
-        // One of another version will not come again.
+        // An instance of another version will not be used again.
         let obsolete = state.instances.iter().position(|instance| instance.key.last() != key.last());
         if state.instances.len() < MOST && obsolete.is_none() {
             let exec = self.instantiate(queue, &graph)?;
@@ -171,7 +176,7 @@ impl Graphs {
         } else {
             Some(self.instantiate(queue, &graph)?)
         };
-        // Launches of the former one may be in flight: what they refer to goes behind this dispatch.
+        // Launches of the former graph may be in flight: what they refer to is kept until this dispatch has completed.
         let former = std::mem::replace(&mut instance.kept, kept);
         queue.left.kept.push(Arc::new(former));
         if let Some(exec) = exec {
@@ -195,9 +200,10 @@ impl Graphs {
     }
 }
 
-/// Gives the instance what the graph has. False: it has other nodes.
+/// Updates the instance with the parameters of the graph. False if the driver cannot, because the graph has other
+/// nodes.
 fn update(exec: &Native<CUgraphExec>, graph: &Captured) -> bool {
-    /// As `CUgraphExecUpdateResultInfo`: which node stood in the way.
+    /// The layout of `CUgraphExecUpdateResultInfo`: the result, and which node prevented the update.
     #[repr(C)]
     struct Outcome(u32, [usize; 2]);
     let mut outcome = Outcome(0, [0; 2]);
@@ -208,7 +214,7 @@ fn update(exec: &Native<CUgraphExec>, graph: &Captured) -> bool {
 }
 
 impl State {
-    /// These addresses came before.
+    /// Whether these addresses were seen before. Remembers them if not.
     fn has_seen(&mut self, key: &[u64]) -> bool {
         let seen = self.known.iter().any(|known| known == key);
         if !seen {
@@ -221,7 +227,7 @@ impl State {
     }
 }
 
-/// Captures what `half` enqueues. Nothing is on the stream afterwards.
+/// Captures what `half` enqueues. Nothing of it is on the stream afterwards.
 fn capture(queue: &mut Queue<'_>, half: &mut dyn FnMut(&mut Queue<'_>) -> Result<()>) -> Result<Captured> {
     let (api, stream) = (queue.core.context.api, queue.stream_of_handles());
     // SAFETY: the stream is this slot's, under its lease.
@@ -238,7 +244,7 @@ fn capture(queue: &mut Queue<'_>, half: &mut dyn FnMut(&mut Queue<'_>) -> Result
     graph.map_err(|code| super::fault::error(code, "cuStreamEndCapture"))
 }
 
-/// Ends the capture; the stream takes work again, whatever is answered.
+/// Ends the capture. The stream accepts work again, also after an error.
 fn end(api: &'static Driver, stream: CUstream) -> Result<CUgraph, Code> {
     let mut first = None;
     for _ in 0..2 {
@@ -248,14 +254,15 @@ fn end(api: &'static Driver, stream: CUstream) -> Result<CUgraph, Code> {
         if code.is_success() && !graph.is_null() {
             return Ok(graph);
         }
-        // The first answer is the reason; what comes after it is that there is no capture any more.
+        // The first code is the reason. The second one only says that there is no capture any more.
         first.get_or_insert(code);
     }
     Err(first.unwrap_or(Code::SUCCESS))
 }
 
 impl Queue<'_> {
-    /// What is had here is for this time alone: refused while a graph is captured, which would refer to it again.
+    /// Call before the use of something (`what`) that is valid for this dispatch only. Fails while a graph is captured,
+    /// because the graph would refer to it again.
     pub(crate) fn not_in_a_graph(&self, what: &str) -> Result<()> {
         if self.left.capturing {
             return Err(Error::unsupported(format!("{what} in a graph")));

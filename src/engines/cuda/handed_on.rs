@@ -1,12 +1,13 @@
-//! Pinned memory of epochs that are over, for the others on the same GPU.
+//! Pinned memory of epochs that have ended, for reuse by other epochs on the same GPU.
 //!
-//! While `cuMemFreeHost` runs, the launches of every other thread wait until the GPU is idle. So an epoch that ends beside
-//! others frees nothing: its pieces are handed on, and whoever of the others wants a piece of that size takes it from here.
-//! [`MOST`] bytes are kept for a GPU; what is past that is freed by a housekeeping thread while nothing of ours is in flight
-//! on the GPU, and all of it by the last epoch that ends there.
+//! While `cuMemFreeHost` runs, the launches of every other thread wait until the GPU is idle. So an epoch that ends
+//! while others are alive frees nothing. It hands its pieces on to the store in this file, and another epoch that needs
+//! a piece of that size takes it from there. [`MOST`] bytes are kept for each GPU. A housekeeping thread frees what
+//! exceeds that, while nothing of this crate is in flight on the GPU. The last epoch that ends on the GPU frees
+//! everything.
 //!
-//! The pieces lie in the GPU's primary context, which the epochs that are alive retain. Somebody else may reset it, and
-//! takes them along; so who takes a piece asks the driver whether it still knows it.
+//! The pieces belong to the GPU's primary context, which the live epochs retain. Other code may reset the context, and
+//! that frees them too. So before a piece is reused, the driver is asked whether it still knows it.
 
 use super::api::Code;
 use super::context::Context;
@@ -15,34 +16,34 @@ use crate::sync::{Arc, Mutex, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Weak;
 
-/// Bytes that are kept for a GPU.
+/// The most bytes that are kept for each GPU.
 const MOST: usize = 256 << 20;
 
-/// What the driver made at once.
+/// One allocation of pinned memory by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) at: Native<*mut u8>,
     pub(super) bytes: usize,
 }
 
-/// Of one GPU.
+/// The epochs of one GPU, and the pieces that are kept for them.
 #[derive(Default)]
 struct Store {
     epochs: Vec<Weak<Core>>,
     pieces: Vec<Piece>,
 }
 
-/// By the GPU's number in this process.
+/// The stores, by the GPU's number in this process.
 static STORES: Mutex<BTreeMap<i32, Store>> = Mutex::new(BTreeMap::new());
 
 impl Store {
-    /// The newest piece of just that size: the likeliest to be in a cache.
+    /// Removes and returns the newest piece of exactly that size: it is the most likely one to be in a cache.
     fn take(&mut self, bytes: usize) -> Option<Piece> {
         let place = self.pieces.iter().rposition(|piece| piece.bytes == bytes)?;
         Some(self.pieces.remove(place))
     }
 
-    /// The oldest piece, if more are kept than may be.
+    /// Removes and returns the oldest piece, if more than [`MOST`] bytes are kept.
     fn take_excess(&mut self) -> Option<Piece> {
         (self.bytes() > MOST).then(|| self.pieces.remove(0))
     }
@@ -52,7 +53,7 @@ impl Store {
     }
 }
 
-/// An epoch is there.
+/// Registers an epoch.
 pub(super) fn enter(core: &Arc<Core>) {
     let mut stores = STORES.lock();
     let epochs = &mut stores.entry(core.context.device).or_default().epochs;
@@ -60,7 +61,7 @@ pub(super) fn enter(core: &Arc<Core>) {
     epochs.push(Arc::downgrade(core));
 }
 
-/// The context of the GPU was destroyed by somebody else, and all of this with it.
+/// Forgets the pieces of a GPU: other code destroyed its context, and the pieces with it.
 pub(super) fn forget(device: i32) {
     if let Some(store) = STORES.lock().get_mut(&device) {
         store.pieces.clear();
@@ -85,9 +86,9 @@ pub(super) fn take(context: &Context, bytes: usize) -> Option<Native<*mut u8>> {
     }
 }
 
-/// Epochs of a GPU that have not ended.
+/// The epochs of a GPU that have not ended.
 fn alive(device: i32) -> Vec<Arc<Core>> {
-    // Collected under the lock, and dropped without it: the last share of a core may go here.
+    // Collected under the lock, and dropped without it: this may drop the last `Arc` of a core.
     let all: Vec<_> = match STORES.lock().get(&device) {
         Some(store) => store.epochs.iter().filter_map(Weak::upgrade).collect(),
         None => Vec::new(),
@@ -96,25 +97,28 @@ fn alive(device: i32) -> Vec<Arc<Core>> {
 }
 
 impl Core {
-    /// Nobody will work with this epoch any more.
+    /// Whether this epoch has ended: no thread may call the driver for it any more.
     fn has_ended(&self) -> bool {
         self.slots.first().is_none_or(|slot| slot.shared.over())
     }
 
-    /// Nothing is in flight, as far as is known.
+    /// Whether nothing is in flight, as far as is known.
     fn is_at_rest(&self) -> bool {
         self.late.in_flight() == 0 && self.all_slots().all(super::slot::Slot::is_idle)
     }
 
-    /// This epoch has ended, and these pieces are nobody's: hands them on where there is somebody. What is left to free.
+    /// Call when this epoch has ended and `pieces` are no longer used. Hands them on if another epoch of the GPU is
+    /// alive. Returns the pieces that the caller must free.
     ///
-    /// Of two that end at once, the later one finds the other ended, and with it all that was handed on.
+    /// If two epochs end at the same time, the later one finds that the other has ended, and gets all pieces that were
+    /// handed on.
     pub(super) fn hand_on(&self, mut pieces: Vec<Piece>) -> Vec<Piece> {
         let device = self.context.device;
         let others = alive(device);
         let mut stores = STORES.lock();
         let store = stores.entry(device).or_default();
-        // Under the lock: one that ends later comes here later, and finds what is left here now.
+        // Checked under the lock: an epoch that ends later gets here later, and finds the pieces that are left here
+        // now.
         if others.iter().any(|core| !core.has_ended()) {
             store.pieces.append(&mut pieces);
         } else {
@@ -124,14 +128,14 @@ impl Core {
         pieces
     }
 
-    /// Frees what is past the bound, as long as nothing of ours is in flight on the GPU.
+    /// Frees what exceeds [`MOST`], as long as nothing of this crate is in flight on the GPU.
     pub(super) fn free_excess(&self) {
         let device = self.context.device;
         while !self.has_ended() && alive(device).iter().all(|core| core.is_at_rest()) {
             let Some(piece) = STORES.lock().get_mut(&device).and_then(Store::take_excess) else { return };
             let code = match self.context.bind() {
-                // SAFETY: from `mem_host_alloc`, and in hand here alone; nothing uses it, for its epoch was over when it
-                // came here. The context is current.
+                // SAFETY: from `mem_host_alloc`, and owned here alone. Nothing uses it, because its epoch had ended
+                // when it was handed on. The context is current.
                 Ok(_bound) => unsafe { self.context.api.mem_free_host(piece.at.0.cast()) },
                 Err(code) => code,
             };

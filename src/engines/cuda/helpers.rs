@@ -1,9 +1,10 @@
-//! Threads that enqueue what its submitter could not, and build plans.
+//! Helper threads: they enqueue work that the submitting thread could not enqueue, and build plans.
 //!
-//! **Only what is ready is queued here**: nobody's work waits on a helper for other work, for a plan, or for a stream
-//! that others hold. So a few threads are enough for any number of late operations, and they cannot wait for each other.
-//! A call that blocks occupies its thread, and a stream of the pool (`members.rs`); builds may take long and are bounded
-//! apart; and there are two threads more than all that can occupy, so that ready work is enqueued meanwhile.
+//! **Only work that is ready is queued here**: a helper never waits for other work, for a plan, or for a stream that is
+//! held elsewhere. So a few threads are enough for any number of late operations, and they cannot wait for each other.
+//! A call that blocks occupies its thread and a stream of the pool (`members.rs`). Builds may take long; their number
+//! is bounded separately. There are two threads more than blocking calls and builds can occupy, so that ready work is
+//! enqueued meanwhile.
 //!
 //! Threads start when there is something to do and end when there has been nothing for a while.
 
@@ -15,19 +16,19 @@ use parking_lot::MutexGuard;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Builds at a time.
+/// The most builds at a time.
 const BUILDS: usize = 2;
 /// Threads that neither blocking calls nor builds can occupy.
 const SPARE: usize = 2;
 
-/// Builds a plan.
+/// A job that builds a plan.
 pub(super) type Build = Box<dyn FnOnce() + Send>;
 
 /// The helper threads of one epoch.
 pub(crate) struct Helpers {
     state: Mutex<State>,
     wake: Condvar,
-    /// Calls that may block at a time.
+    /// How many calls may block at a time.
     blocking: usize,
     timing: &'static Timing,
     fork_generation: u32,
@@ -41,7 +42,7 @@ struct State {
     threads: usize,
     idle: usize,
     closed: bool,
-    /// A thread of somebody else's is at it: no helper could be started.
+    /// A calling thread does the helpers' work, because no helper could be started.
     lent: bool,
 }
 
@@ -64,14 +65,14 @@ impl State {
         Some(Turn::Build(build))
     }
 
-    /// Turns that somebody could take now.
+    /// How many turns could be taken now.
     fn waiting(&self) -> usize {
         self.jobs.len() + self.builds.len().min(BUILDS - self.building)
     }
 }
 
 impl Helpers {
-    /// For so many blocking calls at a time.
+    /// `blocking`: how many calls may block at a time.
     pub(super) fn new(blocking: usize, timing: &'static Timing) -> Arc<Self> {
         Arc::new(Helpers {
             state: Mutex::default(),
@@ -82,12 +83,12 @@ impl Helpers {
         })
     }
 
-    /// All that it was to follow is bound: has it enqueued.
+    /// Queues a job to be enqueued on the device. All that it must follow is bound.
     pub(super) fn push(self: &Arc<Self>, job: Arc<dyn Runnable>) {
         self.queue(|state| state.jobs.push_back(job));
     }
 
-    /// Has a plan built.
+    /// Queues the build of a plan.
     pub(super) fn build(self: &Arc<Self>, build: Build) {
         self.queue(|state| state.builds.push_back(build));
     }
@@ -98,7 +99,8 @@ impl Helpers {
         self.see_to(state);
     }
 
-    /// Sees to it that somebody comes for what is queued: each of those who sleep for one turn, since one turn may last.
+    /// Makes sure that a thread takes what is queued: wakes a sleeping helper or starts one. A sleeping helper counts
+    /// for one turn only, because a turn may take long.
     fn see_to(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if state.waiting() == 0 {
             return;
@@ -109,7 +111,7 @@ impl Helpers {
             return;
         }
         if state.threads >= self.blocking + BUILDS + SPARE || state.lent {
-            return; // two of them are not at anything that lasts, and come by
+            return; // at least `SPARE` threads, or the lent one, do nothing that takes long, and will take it
         }
         state.threads += 1;
         let me = self.clone();
@@ -117,7 +119,7 @@ impl Helpers {
         if spawned.is_err() {
             state.threads -= 1;
             if state.threads == 0 {
-                // Rather by the caller's own thread than never. Not deeper than once: what comes of it is queued.
+                // Better on the caller's own thread than never. This does not recurse: what it causes is only queued.
                 state.lent = true;
                 drop(state);
                 while let Some(turn) = self.take_lent() {
@@ -165,7 +167,7 @@ impl Helpers {
 
     fn perform(self: &Arc<Self>, turn: Turn) {
         let is_build = matches!(turn, Turn::Build(_));
-        // An exit waits for who is in the driver. What is not done by then is of no use to anybody.
+        // An exit waits for threads that are in the driver. Turns that are not taken by then are not needed any more.
         let _ = process::unless_exiting(|| {
             catch_unwind(AssertUnwindSafe(|| match turn {
                 Turn::Job(job) => job.run(),
@@ -179,10 +181,10 @@ impl Helpers {
         }
     }
 
-    /// Nothing more comes: the threads end when all is done.
+    /// Call when nothing more will be queued: the threads end when all turns are done.
     pub(super) fn close(&self) {
         if self.fork_generation != process::fork_generation() {
-            return; // whoever held the lock is not here
+            return; // in a forked child the thread that holds the lock may not exist
         }
         self.state.lock().closed = true;
         self.wake.notify_all();

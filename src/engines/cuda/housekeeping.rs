@@ -1,7 +1,9 @@
-//! What must happen when nobody calls: frees behind work, cargo of pendings that were dropped, the end of an epoch.
+//! Work that must happen even when no thread calls the engine: frees behind completed work, releasing what the
+//! work of dropped pendings kept alive, the end of an epoch.
 //!
-//! One thread an epoch, started by the first nudge. It sweeps while something is in flight or parked, sleeps when
-//! nothing is, makes no unbounded driver call, and ends with the epoch. Callers help: every dispatch reaps a little.
+//! Each epoch has one housekeeping thread, started by the first nudge. It sweeps while something is in flight or
+//! parked, and sleeps otherwise. It makes no unbounded driver call, and ends with the epoch. Callers help: every
+//! dispatch reaps a few entries.
 
 use super::Core;
 use super::api::Code;
@@ -16,7 +18,7 @@ use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
 use std::thread::Thread;
 
-/// Wakes the housekeeping thread. Cheap when it is awake: one swap.
+/// Wakes the housekeeping thread. Cheap when it is awake: one load.
 pub(crate) struct Nudge {
     awake: AtomicBool,
     closing: AtomicBool,
@@ -25,10 +27,10 @@ pub(crate) struct Nudge {
     core: OnceLock<Weak<Core>>,
 }
 
-/// The engine's end of it.
+/// The engine's side of the housekeeping thread.
 pub(crate) struct Housekeeper {
     pub(crate) nudge: Arc<Nudge>,
-    /// Those who sweep just now.
+    /// How many sweeps are under way.
     pub(super) sweeping: AtomicUsize,
 }
 
@@ -46,7 +48,7 @@ impl Housekeeper {
         }
     }
 
-    /// Knows the core from now on.
+    /// Sets the core that the thread works on.
     pub(crate) fn serve(&self, core: &Arc<Core>) {
         let _ = self.nudge.core.set(Arc::downgrade(core));
     }
@@ -54,21 +56,22 @@ impl Housekeeper {
 
 #[cfg(test)]
 impl Nudge {
-    /// One that wakes nobody.
+    /// A nudge that wakes no thread.
     pub(crate) fn idle() -> Arc<Self> {
         Housekeeper::new().nudge
     }
 }
 
 impl Nudge {
-    /// There may be something to do. Makes no driver call; may be called from any `Drop`.
+    /// Call when there may be something to do. Makes no driver call; may be called from any `Drop`.
     pub(crate) fn nudge(self: &Arc<Self>) {
-        // In one order with the thread's own: it lowers the flag, then looks whether something was queued.
+        // `SeqCst`: in one total order with the thread, which lowers the flag and then checks whether something is
+        // queued.
         if self.awake.load(Ordering::SeqCst) || self.awake.swap(true, Ordering::AcqRel) {
             return;
         }
         if process::fork_generation() != self.fork_generation {
-            return; // exiting, or a forked child: nobody may call the driver any more
+            return; // exiting, or a forked child: the driver must not be called any more
         }
         let mut thread = self.thread.lock();
         match &*thread {
@@ -101,14 +104,15 @@ impl Nudge {
                 process::unless_exiting(|| core.tear_down());
                 core.outlive_results(self.fork_generation);
                 let mut thread = self.thread.lock();
-                // A device that is closed after this finds no thread, and starts one.
+                // If the device is closed after this, `close` finds no thread and starts one.
                 if core.context.closed() == context_too {
                     *thread = None;
                     return;
                 }
                 continue;
             }
-            // First a little patience: whoever nudged is usually about to call again, and reaps on the way. Its close ends it.
+            // Wait a little first: the thread that nudged usually calls again soon, and reaps then. `close` ends this
+            // wait.
             std::thread::park_timeout(pause);
             if self.closing.load(Ordering::Acquire) {
                 continue;
@@ -120,7 +124,7 @@ impl Nudge {
             process::unless_exiting(|| core.free_excess());
             pause = sweeps.first;
             self.awake.swap(false, Ordering::SeqCst);
-            // Somebody may have queued something after the sweep, and found us awake.
+            // A thread may have queued something after the sweep while the flag still said that we are awake.
             if core.has_queued() && !self.awake.swap(true, Ordering::AcqRel) {
                 continue;
             }
@@ -129,7 +133,7 @@ impl Nudge {
         }
     }
 
-    /// The epoch is over: the thread tears it down and ends.
+    /// Call when the epoch is over: the thread tears it down and ends.
     pub(crate) fn close(self: &Arc<Self>) {
         self.closing.store(true, Ordering::Release);
         self.awake.store(false, Ordering::Release);
@@ -138,7 +142,7 @@ impl Nudge {
 }
 
 impl Core {
-    /// Something was queued that nobody has looked at.
+    /// Whether something is queued or in flight that a sweep must handle.
     fn has_queued(&self) -> bool {
         let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
@@ -146,24 +150,25 @@ impl Core {
         self.reclaim.parked() > 0 || (leaving && !over) || self.all_slots().any(busy)
     }
 
-    /// Ends the epoch's natives. Waits for what is in flight; natives that cannot be proven idle are counted, not
-    /// touched.
+    /// Destroys the epoch's native objects. Waits for what is in flight. Objects that cannot be proven idle are counted
+    /// as leaked and left alone.
     pub(crate) fn tear_down(&self) {
         let Some(life) = self.slots.first().map(|s| s.shared.life.clone()) else { return };
         if self.torn.swap(true, Ordering::AcqRel) {
             return;
         }
-        // In process nobody can stop an endless kernel: a device that was dropped over one waits for it here, in its own
-        // thread. A rebuild has drained before.
+        // Within a process an endless kernel cannot be stopped. If a device is dropped while one runs, its housekeeping
+        // thread waits for it here. A rebuild has drained the device before.
         let bound = loop {
             if life.stand() == Stand::Lost || process::exiting() {
                 return self.give_up(life.stand());
             }
             match self.context.bind() {
-                // Those that are not enqueued yet first: they come to the streams.
+                // First wait for dispatches that are not enqueued yet: they will be on the streams.
                 Ok(bound) if self.late.in_flight() == 0 && self.is_quiet() => break bound,
                 Err(code) if fault::is_context_gone(code) => {
-                    // Whoever makes the next epoch looks after what is left; if there is none, nobody can.
+                    // The thread that makes the next epoch handles what is left (`forsake`). Without a next epoch,
+                    // nothing can.
                     self.torn.store(false, Ordering::Release);
                     if self.context.closed() {
                         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
@@ -174,8 +179,8 @@ impl Core {
             }
             clock::pause(self.timing.waits.glance);
         };
-        // Everything in flight is known to be over now, so whoever still waits has its answer without the driver; the
-        // flag keeps the others out of it.
+        // Everything that was in flight is now known to have completed, so threads that still wait have their answer
+        // without the driver. The flag keeps all other threads out of the driver.
         life.end(Stand::Stale);
         while self.blocking_waits.inside() > 0 {
             if process::exiting() {
@@ -186,7 +191,8 @@ impl Core {
         self.destroy(bound);
     }
 
-    /// Nothing in flight on any stream. Asks the streams themselves: the epoch is closed, so nothing new can begin.
+    /// Whether nothing is in flight on any stream. Queries the streams themselves: the epoch is closed, so nothing new
+    /// can begin.
     fn is_quiet(&self) -> bool {
         self.all_slots().all(|slot| {
             let state = slot.lease.lock();
@@ -201,7 +207,7 @@ impl Core {
         })
     }
 
-    /// The lease of a slot whose context is gone, unless its holder keeps it for too long.
+    /// Takes the lease of a slot whose context is gone. `None` if its holder keeps it for too long.
     fn lease_of_the_forsaken<'c>(&self, slot: &'c super::slot::Slot) -> Option<MutexGuard<'c, super::slot::State>> {
         let end = self.timing.clock.after(self.timing.sweeps.forsaken);
         loop {
@@ -215,8 +221,9 @@ impl Core {
         }
     }
 
-    /// Results that nobody has fetched yet lie in pinned memory: it goes when they are gone, and the context after it. Where
-    /// the context was lost it never goes, and nobody is waited for.
+    /// Results that were not fetched yet lie in pinned memory. Waits until they are dropped, then hands on or frees
+    /// that memory and leaves the context. If the context was lost, the memory is counted as leaked, and this does not
+    /// wait.
     fn outlive_results(&self, fork_generation: u32) {
         let stays = || self.left.load(Ordering::Acquire) || self.context.lost();
         let mut pause = self.timing.sweeps.first;
@@ -224,7 +231,7 @@ impl Core {
             if process::fork_generation() != fork_generation {
                 return;
             }
-            // A result that its program forgot never comes: whoever waits for it costs next to nothing.
+            // A result that the program has leaked is never dropped. This wait for it costs almost nothing.
             clock::pause(pause);
             pause = (pause * 2).min(self.timing.sweeps.results);
         }
@@ -234,7 +241,7 @@ impl Core {
         if !self.context.lost() {
             process::unless_exiting(|| self.let_go());
         } else if !self.left.swap(true, Ordering::AcqRel) {
-            // The fault is this life's own, or that of a later one which came between the end of this and here.
+            // The fault is of this generation, or of a later one that came between the end of this one and here.
             self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed);
         }
     }
@@ -245,7 +252,7 @@ impl Core {
             match self.context.bind() {
                 Ok(_bound) => {
                     for piece in self.hand_on(self.pinned.take_all()) {
-                        // SAFETY: from `mem_host_alloc`, and in hand here alone; no epoch uses it any more.
+                        // SAFETY: from `mem_host_alloc`, and owned here alone; no epoch uses it any more.
                         gone(unsafe { self.context.api.mem_free_host(piece.at.0.cast()) });
                     }
                 }
@@ -256,8 +263,8 @@ impl Core {
         gone(self.context.release_unused());
     }
 
-    /// The context was destroyed by somebody else, with everything in it. What it left is the pool's memory, which is
-    /// freed through the device's new context, and libraries' handles, which nothing can free now.
+    /// Call when other code destroyed the context, with everything in it. Two things remain: the pool's memory, which
+    /// is freed through the device's new context (`new`), and the handles of libraries, which can no longer be freed.
     pub(crate) fn forsake(&self, new: &Context) {
         if self.torn.swap(true, Ordering::AcqRel) {
             return;
@@ -269,7 +276,8 @@ impl Core {
         self.plans.clear();
         for slot in self.all_slots() {
             slot.shared.frees.clear();
-            // A call of a library may be blocked there for good: what is its stays as it is.
+            // A library call may be blocked there for ever: what the slot owns stays as it is, and is counted as
+            // leaked.
             let Some(mut state) = self.lease_of_the_forsaken(slot) else {
                 self.counters.leaked.fetch_add(1 + slot.shared.live.count() as u64, Ordering::Relaxed);
                 continue;
@@ -282,10 +290,10 @@ impl Core {
         match new.bind() {
             Ok(_bound) => {
                 for address in addresses {
-                    // SAFETY: pool memory that was not freed yet; what used it ended with the context.
+                    // SAFETY: pool memory that was not freed yet; all work that used it ended with the context.
                     gone(unsafe { new.api.mem_free(address) });
                 }
-                // SAFETY: empty now; no epoch uses it.
+                // SAFETY: the pool is empty now; no epoch uses it.
                 gone(unsafe { new.api.mem_pool_destroy(self.pool.0.0) });
             }
             Err(_) => drop(self.counters.leaked.fetch_add(1 + addresses.len() as u64, Ordering::Relaxed)),
@@ -294,7 +302,7 @@ impl Core {
         self.housekeeper.nudge.close();
     }
 
-    /// Leaves the natives alone, and counts them.
+    /// Counts the native objects as leaked and leaves them alone.
     fn give_up(&self, stand: Stand) {
         self.left.store(true, Ordering::Release); // the context is kept as well
         self.modules.close();
@@ -318,13 +326,13 @@ impl Core {
         2 + (slots + others) as u64 + 2 * self.blocking_waits.made()
     }
 
-    /// What the driver refuses to take back is counted.
+    /// Counts an object as leaked if the driver refused to destroy it.
     fn count_refused(&self, code: Code) {
         self.counters.leaked.fetch_add(u64::from(!code.is_success()), Ordering::Relaxed);
     }
 
-    /// Destroys everything. All is idle, and nobody can begin: the flag is set, and every lease and polling right is
-    /// taken in turn here.
+    /// Destroys everything. Everything is idle, and no thread can begin new work: the flag is set, and this takes every
+    /// lease and every polling right in turn.
     fn destroy(&self, _bound: Bound<'_>) {
         let api = self.context.api;
         let mut gone = |code| self.count_refused(code);
@@ -339,21 +347,21 @@ impl Core {
                 let stream = state.stream.0;
                 state.handles.destroy(self.libraries, &mut gone);
                 for address in slot.shared.live.take().into_iter().chain(state.take_memory()) {
-                    // SAFETY: ours, not freed yet (it was still listed), idle.
+                    // SAFETY: allocated by this slot, not freed yet (it was still listed), idle.
                     gone(unsafe { api.mem_free_async(address, stream) });
                 }
                 for event in state.ring.take_all(&mut out) {
-                    // SAFETY: made by this slot; nothing refers to it: pollers are out, the flag is set.
+                    // SAFETY: made by this slot; nothing uses it: pollers are kept out, the flag is set.
                     gone(unsafe { api.event_destroy(event.0) });
                 }
-                // SAFETY: idle; nobody enqueues any more.
+                // SAFETY: the stream is idle; no thread enqueues on it any more.
                 let _ = unsafe { api.stream_synchronize(stream) };
                 // SAFETY: as above; streams are destroyed here only, one at a time.
                 gone(unsafe { api.stream_destroy(stream) });
             });
         }
         for (stream, event) in self.blocking_waits.take_all() {
-            // SAFETY: nobody is inside; idle.
+            // SAFETY: no thread is inside; both are idle.
             unsafe {
                 gone(api.event_destroy(event.0));
                 gone(api.stream_destroy(stream.0));
@@ -364,17 +372,18 @@ impl Core {
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
         self.plans.clear();
-        // SAFETY: every allocation of it was freed above; the pool itself goes when the driver is done with them.
+        // SAFETY: every allocation of the pool was freed above; the driver destroys it when these frees are done.
         gone(unsafe { api.mem_pool_destroy(self.pool.0.0) });
     }
 }
 
 impl super::CudaEngine {
-    /// Every handle of the device is gone: hands the engine to its thread. No driver call here.
+    /// Call when every handle of the device is gone: hands the engine to its housekeeping thread. Makes no driver call.
     ///
-    /// The program may exit right after this, so its exit is watched anew from here: a library that was first used since
-    /// the thread began has registered handlers of its own meanwhile, which else ran while the thread is inside it. (Seen:
-    /// `cublasDestroy` ended in a segmentation fault in 3 of 40 processes that exited after their first product.)
+    /// The program may exit right after this, so our exit handler is registered again here. A library that was first
+    /// used since the thread started has registered exit handlers of its own. Without this they would run while the
+    /// thread is inside the library. (Seen: `cublasDestroy` ended in a segmentation fault in 3 of 40 processes that
+    /// exited after their first product.)
     pub(crate) fn close(&self) {
         process::watch_exit_again();
         self.core.context.close();
@@ -382,7 +391,8 @@ impl super::CudaEngine {
         self.core.housekeeper.nudge.close();
     }
 
-    /// The epoch was drained and closed for a rebuild: ends its natives now. The context stays for the next one.
+    /// Call when the epoch was drained and closed for a rebuild: destroys its native objects now. The context stays for
+    /// the next epoch.
     pub(crate) fn retire(&self) {
         self.core.tear_down();
         self.core.helpers.close();

@@ -1,17 +1,18 @@
-//! Who has pinned blocks in hand: fills, empties or collects them. Soon they are free, or lie on a slot's ring; so who
-//! finds none, and nothing in flight, need not give up.
+//! Counts the threads that are filling, emptying or collecting pinned blocks. Such blocks will soon be free or on a
+//! slot's ring. So a thread that finds no free block, and nothing in flight, need not give up while there are such
+//! threads.
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 
-/// Those of one pool.
+/// The count for one pool.
 #[derive(Default)]
 pub(super) struct InUse(Arc<AtomicU64>);
 
-/// One of them.
+/// Counts its owner until it is dropped.
 pub(crate) struct Used(Arc<AtomicU64>);
 
 impl InUse {
-    /// The caller has blocks in hand, or is about to, until what this gives is dropped.
+    /// Counts the caller, which has blocks or is about to take some, until the returned value is dropped.
     pub(super) fn hold(&self) -> Used {
         self.0.fetch_add(1, Ordering::Relaxed);
         Used(self.0.clone())

@@ -1,10 +1,13 @@
-//! Which threads of this process are inside the driver or a library, for captures to keep them out: see `quiet.rs`.
+//! Tracks which threads of this process are inside the driver or a library, so that a capture can keep them out: see
+//! `quiet.rs`.
 //!
-//! Every call that needs a current context is made while [`Context::bind`](super::context::Context::bind)'s guard lives,
-//! and that guard holds an [`Inside`]. (Queries of events need none, nor do they disturb a capture.) The doors are the
-//! process's and not a context's: devices share contexts, libraries keep state for all of them, and captures are rare.
+//! Every call that needs a current context is made while the guard of [`Context::bind`](super::context::Context::bind)
+//! lives, and that guard holds an [`Inside`]. (Event queries need no current context, and do not disturb a capture.)
+//! The doors belong to the process, not to a context: devices share contexts, libraries keep state for all contexts
+//! together, and captures are rare.
 //!
-//! It costs an atomic addition on the way in and one on the way out, on a line that the thread has for itself.
+//! The cost is one atomic addition on entry and one on exit, on a cache line that the thread shares with no other
+//! thread as long as there are at most [`DOORS`] of them.
 
 use super::quiet::{DOORS, Quiet, Silence};
 use crate::clock::Clock;
@@ -15,12 +18,12 @@ use std::time::Duration;
 
 static QUIET: Quiet = Quiet::new();
 
-/// What a thread knows of itself.
+/// The state of one thread.
 #[derive(Clone, Copy)]
 struct Here {
-    /// Its door; none of them before it first came.
+    /// Its door. [`DOORS`], which is no door, until it first enters.
     door: usize,
-    /// How often it is inside.
+    /// How many [`Inside`] it holds.
     depth: usize,
 }
 
@@ -28,11 +31,11 @@ thread_local! {
     static HERE: Cell<Here> = const { Cell::new(Here { door: DOORS, depth: 0 }) };
 }
 
-/// The calling thread is inside.
+/// While this lives, the calling thread is inside.
 pub(super) struct Inside(PhantomData<*const ()>);
 
 impl Inside {
-    /// Goes in; waits for the end of a capture, unless the thread is inside already.
+    /// Enters. If a capture is under way, waits for its end, unless the thread is inside already.
     #[inline]
     pub(super) fn enter() -> Self {
         let mut here = HERE.get();
@@ -66,10 +69,10 @@ fn next_door() -> usize {
     NEXT.fetch_add(1, Ordering::Relaxed) % DOORS
 }
 
-/// Nobody but the calling thread is inside until what this gives is dropped; `None` where others stay inside for longer than
-/// `patience`, who come to the doors wait meanwhile.
+/// Keeps all threads but the calling one out until the returned value is dropped. Threads that want to enter wait
+/// meanwhile. `None` if other threads stay inside for longer than `patience`, or if another capture is under way.
 pub(super) fn silence(patience: Duration) -> Option<Silence<'static>> {
-    /// Looks before the first at the clock: most calls take microseconds.
+    /// Checks before the clock is first read: most calls take microseconds.
     const SPINS: u32 = 256;
     let (mut looks, mut start) = (0u32, None);
     let patient = || {
@@ -93,9 +96,9 @@ mod tests {
     fn a_thread_that_is_inside_goes_in_again_and_may_have_silence() {
         let (first, second) = (Inside::enter(), Inside::enter());
         drop(first); // in any order
-        // Other tests of this program come and go.
+        // Threads of other tests enter and leave meanwhile.
         let quiet = std::iter::repeat_with(|| silence(Duration::from_millis(1))).flatten().next();
-        drop(Inside::enter()); // a thread that has it may go in
+        drop(Inside::enter()); // the thread that has the silence may enter
         drop((quiet, second));
         assert_eq!(HERE.get().depth, 0);
     }

@@ -1,14 +1,14 @@
 //! The last ticket recorded on a slot, and its event.
 //!
-//! What a waiter asks about once its own ticket is over: a query of an event that is over costs the driver ten times
-//! what one of an event in flight does, and this answer counts for every ticket before it, so many waits for one slot's
-//! tickets cost one query together.
+//! A waiter queries this event when its own ticket has completed. To query a completed event costs the driver ten times
+//! as much as to query one in flight. If the last event has completed, so have all tickets before it. So many waits for
+//! tickets of one slot need only one such query together.
 
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
-/// Written by the holder of the lease, event first. A reader takes the ticket first: the event that it finds then was
-/// recorded for that ticket or for a later one (also when it is one that was used again), so a "yes" is true of the
-/// ticket.
+/// Written by the holder of the lease, event first. A reader loads the ticket first. The event that it loads then was
+/// recorded for that ticket or for a later one, even if the event was reused. So if the event has completed, the ticket
+/// has too.
 #[derive(Debug)]
 pub(crate) struct LastEvent<T> {
     event: AtomicPtr<T>,
@@ -20,14 +20,14 @@ impl<T> LastEvent<T> {
         LastEvent { event: AtomicPtr::new(std::ptr::null_mut()), ticket: AtomicU64::new(0) }
     }
 
-    /// `event` was recorded for `ticket`. Only under the slot's lease.
+    /// Stores that `event` was recorded for `ticket`. Call only under the slot's lease.
     pub(crate) fn set(&self, ticket: u64, event: *mut T) {
         // Release: it publishes the record itself, for readers of an older ticket.
         self.event.store(event, Ordering::Release);
         self.ticket.store(ticket, Ordering::Release);
     }
 
-    /// The newest, if it comes after `ticket`.
+    /// The newest ticket and its event, if it is later than `ticket`.
     pub(crate) fn after(&self, ticket: u64) -> Option<(u64, *mut T)> {
         let newest = self.ticket.load(Ordering::Acquire);
         (newest > ticket).then(|| (newest, self.event.load(Ordering::Acquire)))

@@ -1,4 +1,4 @@
-//! The enqueue of what is late: steps 3 to 6 of a dispatch, behind what is bound by now.
+//! The enqueue of late work: steps 3 to 6 of `dispatch/mod.rs`. All that the work follows is bound by now.
 
 use super::Core;
 use super::follow::Follows;
@@ -14,7 +14,7 @@ use crate::dispatch::Submission;
 use crate::op::plan::AnyPlan;
 use crate::sync::Arc;
 
-/// Beside the submission itself.
+/// What the enqueue needs besides the submission itself.
 pub(super) struct Behind<'a> {
     pub(super) edges: &'a Edges,
     pub(super) operands: usize,
@@ -24,7 +24,8 @@ pub(super) struct Behind<'a> {
 }
 
 impl Core {
-    /// Leases and enqueues behind what is bound by now, and behind `end`, where the phase before it ended.
+    /// Takes a lease and enqueues one phase. It follows all that the work must follow, which is bound by now, and
+    /// `end`, where the previous phase ended.
     pub(super) fn enqueue_behind(
         self: &Arc<Self>,
         s: &mut Submission<'_, '_>,

@@ -1,4 +1,4 @@
-//! All of work that a helper enqueues that does not depend on its op: see `late_submit.rs`.
+//! The part of a late dispatch that does not depend on the type of its op: see `late_submit.rs`.
 
 use super::Core;
 use super::late::{Ends, Late};
@@ -24,48 +24,49 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
-/// What it follows, and whether it needs what that wrote.
+/// What a late dispatch follows. The flag of an edge is true if the dispatch needs the data that the earlier work
+/// writes.
 pub(super) type Edges = SmallVec<[(Completion, bool); 6]>;
 
-/// One that is coming, or came, without its types.
+/// A late dispatch without its types, before and after it is enqueued.
 pub(crate) trait LateJob: Runnable {
     fn frame(&self) -> &Frame;
-    /// Once it is enqueued; set before it is bound.
+    /// Its task, once it is enqueued. Set before the dispatch is bound.
     fn enqueued(&self) -> Option<&dyn Ongoing>;
-    /// Has it enqueued: gives its op and operands to `how`, once, and keeps the task that they have become where all went
-    /// well. A panic is an error.
+    /// Enqueues it: passes its op and operands to `how`, once, and on success keeps the task that they became. A panic
+    /// becomes an error.
     fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()>;
 }
 
-/// All of it that does not depend on its op.
+/// The part of a late dispatch that does not depend on the type of its op.
 pub(crate) struct Frame {
     late: Arc<Late>,
     core: Arc<Core>,
     pub(super) epoch: Arc<Epoch>,
     facts: &'static Facts,
-    /// In the flow of what is late.
+    /// Its number in `Core::late`, which counts the late dispatches.
     pub(super) number: u64,
-    /// For traces.
+    /// Its number in traces.
     traced: u64,
     options: Options,
-    /// The half runs, or ran.
+    /// The CUDA half runs, or has run.
     begun: AtomicBool,
-    /// Why it failed; set before it is bound.
+    /// Why it failed. Set before the dispatch is bound.
     error: OnceLock<Error>,
-    /// It failed after something was enqueued, up to here.
+    /// If it failed after something was enqueued: where that ends.
     touched: OnceLock<Mark>,
-    /// Until somebody enqueues it.
+    /// What the enqueue needs. Taken by the thread that enqueues it.
     work: Mutex<Option<Work>>,
-    /// The buffers that it made. (Not in the ring, which must hold no epoch.)
+    /// The buffers that its phases made. (They are not kept in the ring, which must hold no `Epoch`.)
     made: Mutex<Made>,
 }
 
-/// What the enqueue takes.
+/// What the enqueue needs, and consumes.
 pub(super) struct Work {
     pub(super) relay: Option<Relay>,
     pub(super) edges: Edges,
     pub(super) plans: SmallVec<[Cell; 1]>,
-    /// How many operands there are.
+    /// The number of operands.
     pub(super) operands: usize,
 }
 
@@ -87,7 +88,7 @@ impl Frame {
         }
     }
 
-    /// What it is to enqueue. Before the guard is dropped.
+    /// Sets what the enqueue needs. Call before the guard (the first dependency) is dropped.
     pub(super) fn give(&self, work: Work) {
         *self.work.lock() = Some(work);
     }
@@ -100,7 +101,7 @@ impl Frame {
         self.late.core()
     }
 
-    /// Nothing stands in its way.
+    /// Fails if it must not be enqueued: the epoch is dead, or earlier work whose data it needs has failed.
     fn may_go(&self) -> Result<()> {
         if self.epoch.dead() {
             return Err(self.epoch.verdict());
@@ -111,7 +112,7 @@ impl Frame {
         Ok(())
     }
 
-    /// It is enqueued up to `end`, or came to nothing.
+    /// Binds it. `end` is where the enqueued work ends; `None` if nothing was enqueued.
     fn bind(&self, edges: &Edges, end: Option<Mark>, failure: Option<Error>) {
         let upstream = matches!(failure, Some(Error::Upstream { .. }));
         let ends: Ends = match end {
@@ -133,10 +134,10 @@ impl Frame {
         };
         self.late.bind(ends, outcome);
         self.core.late.leave(self.number);
-        self.core.housekeeper.nudge.nudge(); // somebody must see the end of it, also when nobody waits
+        self.core.housekeeper.nudge.nudge(); // a sweep must see its completion even if no thread waits for it
     }
 
-    /// An error, with the numbers that only the driver knew when it said so.
+    /// The same error; if the driver ran out of memory, with the numbers of bytes that the driver knows.
     fn with_numbers(&self, error: Error) -> Error {
         match self.epoch.engine.as_cuda() {
             Some(engine) => engine.with_numbers(&self.epoch, error),
@@ -144,8 +145,8 @@ impl Frame {
         }
     }
 
-    /// Waits until a phase is over. (It has its thread and its stream for itself, and of both there are few: a kernel that
-    /// never ends keeps them.)
+    /// Waits until a phase has completed. (It occupies its thread and its stream meanwhile, and there are few of both:
+    /// a kernel that never ends keeps them.)
     fn await_phase<'l>(&self, leg: Option<&'l Leg>, end: Option<&Mark>) -> Result<&'l Leg> {
         let (Some(leg), Some(end)) = (leg, end) else {
             return Err(Error::library("the completion of a phase was not recorded"));
@@ -154,7 +155,8 @@ impl Frame {
         if end.is_past() { Ok(leg) } else { Err(self.epoch.verdict()) }
     }
 
-    /// It failed, and what it did enqueue is over; or nobody will ever know.
+    /// Whether it failed, and what it had enqueued has completed. Also true if the epoch is dead or the slot is over:
+    /// then the completion can no longer be observed.
     fn has_failed(&self) -> bool {
         let over = || self.touched.get().is_none_or(|mark| mark.poll() || mark.slot.over());
         (self.late.is_bound() && self.error.get().is_some() && over()) || self.epoch.dead()
@@ -171,7 +173,7 @@ impl Frame {
         })
     }
 
-    /// Looks now and then until that is so, or the time is out.
+    /// Polls until `is_so` returns true, or until the deadline. Returns the last answer of `is_so`.
     fn wait(&self, how: Wait, until: Option<Deadline>, is_so: &dyn Fn() -> bool) -> bool {
         let mut backoff = Backoff::new(&self.epoch.timing.waits);
         loop {
@@ -179,7 +181,7 @@ impl Frame {
                 return true;
             }
             if clock::is_over(until) {
-                return is_so(); // much may have happened between that look and this one at the clock
+                return is_so(); // it may have become true between the check above and the look at the clock
             }
             match how {
                 Wait::Spin => std::hint::spin_loop(),
@@ -190,7 +192,7 @@ impl Frame {
         }
     }
 
-    /// The enqueue, on a helper or on the submitter's thread. Gives where it ends even when it failed.
+    /// The enqueue, on a helper or on the submitting thread. Sets `end` to where it ends, even if it fails.
     fn carry_out(
         &self,
         call: &mut dyn Call,
@@ -216,7 +218,7 @@ impl Frame {
                     core.enqueue_behind(&mut s, &of, phase, end)
                 };
                 let outcome = match enqueue(Patience::None) {
-                    // As of a dispatch that is not late; nothing was enqueued.
+                    // As for a dispatch that is not late (`submit.rs`); nothing was enqueued.
                     Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
                         if limit == 0 {
                             core.give_back(epoch)?;
@@ -244,7 +246,7 @@ impl Frame {
     }
 }
 
-/// Enqueues it, or parks it until a stream is free for it.
+/// Enqueues it, or parks it until a stream of its pool is free.
 pub(super) fn run(task: Arc<dyn LateJob>) {
     let job: Arc<dyn Runnable> = task.clone();
     let frame = task.frame();
@@ -260,7 +262,7 @@ pub(super) fn run(task: Arc<dyn LateJob>) {
     };
     let Some(mut work) = frame.work.lock().take() else { return };
     let mut end = None;
-    // Of the user's code there are the op's half and a trace.
+    // The user's code that runs in this call: the op's CUDA half and a trace.
     let outcome = task.enqueue(&mut |call| {
         let member = std::mem::replace(&mut member, Ok(None))?;
         frame.carry_out(call, &mut work, member.as_ref(), &mut end)?;
@@ -275,7 +277,7 @@ pub(super) fn run(task: Arc<dyn LateJob>) {
     frame.bind(&edges, end, outcome.err().map(|error| frame.locate(error)));
 }
 
-/// A dependency of it is done.
+/// One of its dependencies is done. The last one queues it on the helpers.
 pub(super) fn dep_done(task: Arc<dyn LateJob>) {
     let frame = task.frame();
     if frame.settled().dep_done() {
@@ -288,12 +290,12 @@ impl dyn LateJob + '_ {
     pub(super) fn is_settled_now(&self) -> bool {
         match self.enqueued() {
             Some(task) => task.is_settled(),
-            // It may have been enqueued since.
+            // It may have been enqueued since the check above.
             None => self.frame().has_failed() && self.enqueued().is_none_or(|task| task.is_settled()),
         }
     }
 
-    /// It is enqueued, or failed.
+    /// Waits until it is enqueued or has failed. False if the deadline passes first.
     pub(super) fn wait_enqueued(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.frame().wait(how, until, &|| self.enqueued().is_some() || self.frame().has_failed())
     }
@@ -308,7 +310,7 @@ impl dyn LateJob + '_ {
         }
     }
 
-    /// The error, unless it is enqueued.
+    /// Waits until it is enqueued, and returns its task. If it failed, returns the error.
     pub(super) fn await_enqueued(&self) -> Result<&dyn Ongoing> {
         self.wait_enqueued(Wait::Adaptive, None);
         self.enqueued().ok_or_else(|| self.frame().error())
@@ -318,13 +320,13 @@ impl dyn LateJob + '_ {
     pub(super) fn may_begin(&self) -> bool {
         match self.enqueued() {
             Some(task) => task.may_run(),
-            // A call that blocks is at work before it is enqueued.
+            // The work of a call that blocks begins before its enqueue is complete.
             None => self.frame().facts.kind != Kind::Enqueue && self.frame().begun.load(Ordering::Acquire),
         }
     }
 }
 
-/// Runs it with a panic as an error.
+/// Calls `how`. A panic becomes an error.
 pub(super) fn carried(how: &mut dyn FnMut(&mut dyn Call) -> Result<()>, call: &mut dyn Call) -> Result<()> {
     guarded(&mut || how(call))
 }

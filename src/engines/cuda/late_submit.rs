@@ -5,16 +5,18 @@
 //!   helper: ready ─> lease (or park) ─> enqueue ─> bind ─> those that follow count down
 //! ```
 //!
-//! 1. **Look at everything, then publish everything**: an op depends only on what was published before its own publication,
-//!    so no cycle can form, aliases included.
-//! 2. After the publication nothing is rejected: every failure goes through the completion and the pending.
-//! 3. Dependencies count from 1, the guard: each completion that is coming and each plan that is being built is one. Who
-//!    takes the last one queues the work; at zero in the submitter, an op that only enqueues is enqueued there.
-//! 4. Whether something upstream failed is judged when the work runs, along data edges alone; whether the device is dead,
-//!    after the lease was taken.
-//! 5. It is bound once, outside lease and locks, when its event is recorded. Where nothing was enqueued it is bound to the
-//!    ends of all it was to follow.
-//! 6. What its phases use (op, addresses, plans, memory) lies in the task until it is enqueued, and in the ring then.
+//! 1. **Look at everything, then publish everything**: an op depends only on what was published before its own
+//!    publication. So no cycle can form, not even with aliases.
+//! 2. After the publication nothing is rejected: every failure is reported by the completion and the pending.
+//! 3. The count of dependencies begins at 1, the guard. Each completion that is still coming and each plan that is
+//!    being built adds 1. The thread that removes the last one queues the work on a helper. If that is the submitting
+//!    thread, and the op only enqueues (`Kind::Enqueue`), the thread enqueues it itself.
+//! 4. Whether something upstream failed is checked when the work runs, along data edges only. Whether the device is
+//!    dead is checked after the lease was taken.
+//! 5. The dispatch is bound once, outside any lease and lock, when its event is recorded. If nothing was enqueued, it
+//!    is bound to the ends of all that it was to follow.
+//! 6. What its phases use (op, addresses, plans, memory) is held by the task until it is enqueued, and then by the
+//!    ring.
 
 use super::Core;
 use super::late::Late;
@@ -35,7 +37,7 @@ impl Core {
     pub(super) fn submit_late(self: &Arc<Self>, mut s: Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
         let around = Around::of(&s);
         let late = Late::new();
-        // What it becomes first: behind the publication nothing may fail.
+        // Make the task first: after the publication nothing may fail.
         let frame = Frame::new(self, &s, late.clone());
         let number = frame.number;
         let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
@@ -50,7 +52,7 @@ impl Core {
         let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
         self.find_plans(s.epoch, needs, &job, &plans);
         task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.views.len() });
-        // The guard.
+        // Drop the guard.
         if job.core().dep_done() {
             if s.facts.kind == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
         }
@@ -59,10 +61,10 @@ impl Core {
 }
 
 impl Around<'_, '_> {
-    /// All that it must follow is enqueued.
+    /// Whether all that it must follow is enqueued.
     ///
     /// # Errors
-    /// Data that it needs failed to be, or one of the devices is gone.
+    /// Earlier work that writes data it needs has failed, or one of the devices is gone.
     pub(super) fn is_bound(self) -> Result<bool> {
         self.views.iter().try_for_each(|view| view.region.epoch.go_on())?;
         let edges = look(self);
@@ -73,7 +75,7 @@ impl Around<'_, '_> {
     }
 }
 
-/// All that this work must follow.
+/// Collects all that this work must follow.
 fn look(s: Around<'_, '_>) -> Edges {
     let mut edges = Edges::new();
     for (i, view) in s.views.iter().enumerate() {
@@ -81,18 +83,19 @@ fn look(s: Around<'_, '_>) -> Edges {
             let track = view.region.history.lock();
             edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), true)));
         } else {
-            // What overwrites a window only leaves the rest as it was, failures included.
+            // A write that overwrites only a window leaves the rest of the region as it was, failures included.
             let data = !(view.overwritten && view.whole);
             let track = view.region.history.lock();
             edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
-            // One that failed too, though it is over: what is not listed here stays beside this as a writer would.
+            // Also readers that failed, although they have completed: a reader that is not listed here stays in the
+            // history beside this work, and counts as a writer there.
             edges.extend(track.readers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), false)));
         }
     }
     edges
 }
 
-/// Tells the buffers where this work ends, and what they are worth now.
+/// Records in the buffers where this work ends, and the new state of their contents.
 fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
     let end = Completion::Late(late.clone());
     let covers = |edge: &Completion, earlier: &Completion| match (edge, earlier) {
@@ -100,7 +103,7 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
         (Completion::Cuda(edge), Completion::Cuda(earlier)) => edge.same_slot(earlier) && edge.ticket >= earlier.ticket,
         _ => false,
     };
-    // What came between the look and this, by an alias, stays beside it.
+    // Work that was published between `look` and this, by an alias, stays in the history beside this work.
     let is_followed = |earlier: &Completion| earlier.is_spent() || edges.iter().any(|(edge, _)| covers(edge, earlier));
     for (i, view) in s.views.iter().enumerate() {
         if i < s.read_count {
@@ -117,7 +120,7 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
     }
 }
 
-/// What the submitted write makes of the region's worth.
+/// Sets the state of the region's contents after a submitted write.
 fn written_late(view: &View<'_>) {
     if view.whole && view.undefined {
         view.region.init.set(InitState::Uninit);
@@ -126,7 +129,7 @@ fn written_late(view: &View<'_>) {
     }
 }
 
-/// Counts `job` up for all that is coming, and has it told.
+/// Adds a dependency to `job` for each completion that is still coming, and subscribes `job` to it.
 fn follow(job: &Arc<dyn Runnable>, edges: &Edges) {
     for (edge, data) in edges {
         let Completion::Late(dep) = edge else { continue };
@@ -135,7 +138,7 @@ fn follow(job: &Arc<dyn Runnable>, edges: &Edges) {
             if *data && dep.has_failed() {
                 job.core().taint(dep.error());
             }
-            job.core().dep_done(); // not the last: the guard is still up
+            job.core().dep_done(); // not the last one: the guard still counts
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Work that a helper enqueues, and its pending: see `late_submit.rs`.
+//! A late dispatch with its types, and what its pending sees of it: see `late_submit.rs`.
 
 use super::late_frame::{Frame, LateJob, carried, dep_done, run};
 use crate::Result;
@@ -12,16 +12,16 @@ use crate::sync::{Arc, Mutex};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// One that is coming, or came.
+/// A late dispatch, before and after it is enqueued.
 pub(crate) struct LateTask<O: Op> {
     frame: Frame,
-    /// Until somebody enqueues it.
+    /// Taken when it is enqueued.
     op: Mutex<OpWithSpans<O>>,
-    /// Once it is enqueued; set before it is bound.
+    /// Its task, once it is enqueued. Set before the dispatch is bound.
     inner: OnceLock<TaskOf<O>>,
 }
 
-/// The op, and where its operands lie.
+/// The op, and the places of its operands in device memory.
 type OpWithSpans<O> = (Contained<Option<O>>, Option<SpansOf<O>>);
 
 impl<O: Op> LateTask<O> {
@@ -48,7 +48,7 @@ impl<O: Op> LateJob for LateTask<O> {
     }
 
     fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()> {
-        let mut locked = self.op.lock(); // nobody else wants it
+        let mut locked = self.op.lock(); // no other thread takes it
         let (op, spans) = &mut *locked;
         let mut call = Typed::new(op, spans);
         let outcome = carried(how, &mut call);
@@ -57,7 +57,7 @@ impl<O: Op> LateJob for LateTask<O> {
         {
             let _ = self.inner.set(task);
         }
-        *op = Contained::new(None); // before it is bound
+        *op = Contained::new(None); // dropped before the dispatch is bound
         outcome
     }
 }

@@ -1,4 +1,4 @@
-//! The launch itself, of every kernel.
+//! The driver call that launches a kernel. Every launch uses it.
 
 use super::queue::Queue;
 use crate::Result;
@@ -7,7 +7,7 @@ use cudarc::driver::sys::{CUfunction, CUstream};
 use smallvec::SmallVec;
 use std::ffi::c_void;
 
-/// `CUlaunchConfig`.
+/// The layout of `CUlaunchConfig`.
 #[repr(C)]
 pub(crate) struct RawConfig {
     grid: [u32; 3],
@@ -18,7 +18,7 @@ pub(crate) struct RawConfig {
     count: u32,
 }
 
-/// `CUlaunchAttribute`: a number, then a union of 64 bytes, aligned to 8.
+/// The layout of `CUlaunchAttribute`: a number, then a union of 64 bytes, aligned to 8.
 #[repr(C)]
 struct RawAttribute {
     number: u32,
@@ -57,11 +57,11 @@ fn attributes(config: &LaunchConfig) -> SmallVec<[RawAttribute; 3]> {
 }
 
 impl Queue<'_> {
-    /// Launches `function`. What the driver refuses at once leaves the stream and the operands as they were.
+    /// Launches `function`. If the driver refuses the launch at once, the stream and the operands stay as they were.
     ///
     /// # Safety
-    /// The function belongs to this epoch; `parameters` point at its parameters, in number, order and size; the kernel
-    /// touches only what this dispatch may.
+    /// The function belongs to this epoch. `parameters` point to its parameters and match them in number, order and
+    /// size. The kernel accesses only what this dispatch may.
     pub(super) unsafe fn launch_function(
         &mut self,
         function: CUfunction,
@@ -89,7 +89,7 @@ impl Queue<'_> {
                 attributes: attributes.as_ptr(),
                 count: attributes.len() as u32,
             };
-            // SAFETY: as above; the configuration and its attributes live through the call.
+            // SAFETY: as above; the configuration and its attributes live until the call returns.
             let code = unsafe { api.launch_kernel_ex(&raw, function, parameters.as_mut_ptr(), none) };
             ("cuLaunchKernelEx", code)
         };

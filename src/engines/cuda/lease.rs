@@ -1,10 +1,13 @@
-//! Which slot a dispatch goes to.
+//! The choice of a slot for a dispatch. It is the first of these whose lease is free:
 //!
-//! The slot of an unfinished predecessor, if nothing was enqueued behind it: then no wait is needed at all. Else the
-//! thread's own slot, or another, if nothing is in flight on it. Else the slot of any predecessor, else the least loaded,
-//! else whichever is given back first.
-//! Each thread has a slot of its own to begin with, so threads that work on unrelated buffers neither share a stream nor
-//! search for one.
+//! 1. the slot of an unfinished predecessor, if nothing was enqueued after it: then the device need not wait at all;
+//! 2. the thread's own slot, or another one, if nothing is in flight on it;
+//! 3. the slot of any predecessor;
+//! 4. the least loaded slot, else any;
+//! 5. the slot that is given back first.
+//!
+//! The search begins at the thread's own slot. So threads that work on unrelated buffers neither share a stream nor
+//! search for one (unless there are more threads than slots).
 
 use super::Core;
 use super::follow::Follow;
@@ -28,9 +31,10 @@ pub(crate) struct Lease<'c> {
 impl Core {
     /// Leases a slot for work that follows `follows`.
     pub(super) fn lease(&self, follows: &[Follow]) -> Lease<'_> {
-        // Those that are held across calls that block are nobody else's.
+        // Not the members of pools (`members.rs`), which are held across calls that block.
         let slot_of = |follow: &Follow| follow.slot(self).filter(|slot| slot.shared.index < self.slots.len());
-        // Free: nothing was enqueued behind the predecessor. Else its stream would make this wait for more than it must.
+        // Free: nothing was enqueued after the predecessor. Otherwise its stream would make this work wait for more
+        // than it must follow.
         let free = |follow: &&Follow| follow.is_last(self);
         if let Some(lease) = follows.iter().filter(free).filter_map(slot_of).find_map(try_lease) {
             return lease;
@@ -42,7 +46,7 @@ impl Core {
         if let Some(lease) = order.clone().filter(|slot| slot.is_idle()).find_map(try_lease) {
             return lease;
         }
-        // No idle one: then at least no wait across streams.
+        // No slot is idle: at least avoid a wait across streams.
         if let Some(lease) = follows.iter().filter_map(slot_of).find_map(try_lease) {
             return lease;
         }
@@ -50,14 +54,14 @@ impl Core {
         least.and_then(try_lease).or_else(|| order.find_map(try_lease)).unwrap_or_else(|| self.whichever(home))
     }
 
-    /// Waits for the first that is given back. Most are within microseconds; but a first use of a library, a module that
-    /// is loaded, or an operation of the user's may hold one for long, and must not keep the others from this caller.
+    /// Waits for the first slot that is given back. Most are held for microseconds. But the first use of a library, the
+    /// loading of a module, or a user's operation may hold one for long; then the caller must get another one.
     #[cold]
     #[expect(clippy::indexing_slicing, reason = "an engine without slots cannot be made")]
     fn whichever(&self, home: usize) -> Lease<'_> {
         let mut turn = home;
         loop {
-            // There is at least one: the builder refuses zero, and `open` makes as many as it was asked for.
+            // There is at least one slot: the builder refuses zero, and `open` makes as many as were asked for.
             let slot = &self.slots[turn % self.slots.len()];
             if let Some(state) = slot.lease.try_lock_for(self.timing.staging.one_wait) {
                 return Lease { slot, state };

@@ -1,4 +1,4 @@
-//! What a device allows of a launch.
+//! The limits that a device sets for launches.
 
 use super::{Core, fault};
 use crate::Result;
@@ -10,7 +10,7 @@ use crate::sync::Arc;
 pub(crate) type Limits = DeviceLimits;
 
 impl Core {
-    /// The device's limits, asked once. The context is current.
+    /// The device's limits. They are queried once and kept. The context is current.
     pub(crate) fn limits(&self, epoch: &Arc<Epoch>) -> Result<Limits> {
         if let Some(limits) = self.modules.limits.get() {
             return Ok(*limits);

@@ -1,8 +1,8 @@
-//! The device addresses that a slot has allocated, so that an epoch's end can free what nobody gave back.
+//! The device addresses that a slot has allocated and not freed, so that the end of an epoch can free them.
 
 use crate::sync::Mutex;
 
-/// A list with holes: entering and leaving cost a few nanoseconds and no search.
+/// A list with holes: to add or remove an address takes a few nanoseconds and no search.
 #[derive(Debug, Default)]
 pub(crate) struct Live(Mutex<Places>);
 
@@ -13,7 +13,7 @@ struct Places {
 }
 
 impl Live {
-    /// Enters an address; gives its place.
+    /// Adds an address and returns its place.
     pub(crate) fn enter(&self, address: u64) -> u32 {
         let mut places = self.0.lock();
         if let Some(hole) = places.holes.pop()
@@ -26,7 +26,7 @@ impl Live {
         (places.addresses.len() - 1) as u32
     }
 
-    /// The address at `place` is freed.
+    /// Removes the address at `place`, which was freed.
     pub(crate) fn leave(&self, place: u32) {
         let mut places = self.0.lock();
         if let Some(address) = places.addresses.get_mut(place as usize) {
@@ -35,14 +35,14 @@ impl Live {
         }
     }
 
-    /// Takes all that are left.
+    /// Removes and returns all addresses that are left.
     pub(crate) fn take(&self) -> Vec<u64> {
         let mut places = std::mem::take(&mut *self.0.lock());
         places.addresses.retain(|&address| address != 0);
         places.addresses
     }
 
-    /// How many there are.
+    /// The number of addresses.
     pub(crate) fn count(&self) -> usize {
         let places = self.0.lock();
         places.addresses.len() - places.holes.len()

@@ -1,11 +1,13 @@
-//! Streams that are held in a slot's place: across a call that blocks, or because a library's handle is bound to them.
+//! Streams that are held instead of an ordinary slot: during a call that blocks, or because a library's handle is bound
+//! to them.
 //!
-//! A member is a slot like any other (a stream, handles and a workspace of its own), but it belongs to a pool, and whoever
-//! needs one takes it from there. One pool is for calls that block, of libraries with a handle for each slot; and each
-//! library that asks for a pool has one. Members are made when first needed and numbered behind the ordinary slots.
+//! A member is a slot like any other (a stream, handles and a workspace of its own), but it belongs to a pool and is
+//! taken from there. One pool is for blocking calls of libraries that have a handle per slot. Each library that asks
+//! for a pool has its own, and so have programs. Members are made when first needed, and are numbered after the
+//! ordinary slots.
 //!
-//! **Race "release against park"**: to take a member or to park the job is one critical section, and so is to give one back
-//! and to take the job that gets it; so no job is parked while a member is free. (`turns.rs`)
+//! **Race "release against park"**: taking a member or parking the job is one critical section. Giving one back and
+//! taking out the job that gets it is another. So no job is parked while a member is free (`turns.rs`).
 
 use super::follow::Follows;
 use super::lease::Lease;
@@ -23,27 +25,28 @@ use cudarc::driver::sys::CUstream;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Calls that may block at a time, of libraries without a pool of their own.
+/// How many calls of libraries without a pool of their own may block at a time.
 const BLOCKING: usize = 2;
 
-/// Streams that programs are replayed on, each program always on one: what a library works in there is part of its graphs.
+/// Streams on which programs are replayed. A program always uses the same one: the library workspaces of that stream
+/// are part of its graphs.
 const SEATS: usize = 4;
-/// The pool of those.
+/// The name of the pool of seats.
 const PROGRAMS: &str = "program";
 
 /// The members of one pool.
 pub(crate) struct Pool {
-    /// Whose it is; none: of calls that block.
+    /// The library that owns the pool; `None`: the pool for blocking calls.
     library: Option<&'static str>,
-    /// Their numbers.
+    /// The slot numbers of its members.
     numbers: Range<usize>,
     slots: OnceLock<Box<[Slot]>>,
-    /// One thread makes them.
+    /// Held while the members are made: one thread makes them.
     making: Mutex<()>,
     turns: Turns<Arc<dyn Runnable>>,
 }
 
-/// A member that its owner holds; whoever is parked gets it next.
+/// A member, held until this is dropped. Then a parked job gets it.
 pub(super) struct Member<'c> {
     core: &'c Arc<Core>,
     pool: &'c Pool,
@@ -58,7 +61,7 @@ impl Drop for Member<'_> {
 }
 
 impl Pool {
-    /// All pools of a device with so many slots.
+    /// All pools of a device with `slots` ordinary slots.
     pub(super) fn all(slots: usize, libraries: &[Entry]) -> Box<[Pool]> {
         let of_library = |entry: &Entry| match entry.native.as_ref()?.placement {
             Placement::Pool(size) => Some((Some(entry.name), size.max(1))),
@@ -75,31 +78,31 @@ impl Pool {
         sizes.map(make).collect()
     }
 
-    /// How many members it has, made or not.
+    /// The number of members, including those not made yet.
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Helper threads that may be at its work at a time.
+    /// How many helper threads its work may occupy at a time.
     pub(super) fn helpers(&self) -> usize {
         if self.library == Some(PROGRAMS) { 0 } else { self.numbers.len() }
     }
 
-    /// Those that there are.
+    /// The members that have been made.
     fn slots(&self) -> &[Slot] {
         self.slots.get().map_or(&[], |slots| slots)
     }
 }
 
 impl Core {
-    /// The pool that an op's work goes to; none for the ordinary slots.
+    /// The pool for an op's work; `None`: the work uses the ordinary slots.
     pub(super) fn pool_of(&self, op: &Facts) -> Option<&Pool> {
         let name = op.pooled.then_some(op.library);
         let own = self.pools.iter().find(|pool| name.is_some() && pool.library == name);
         own.or_else(|| self.pools.first().filter(|_| op.kind != Kind::Enqueue))
     }
 
-    /// A member for `job`. `None`: all are held, and the job was parked; it runs again when one is free.
+    /// Returns a member for `job`. `None`: all are held and the job was parked; it runs again when a member is free.
     pub(super) fn member<'c>(
         self: &'c Arc<Self>,
         pool: &'c Pool,
@@ -123,12 +126,12 @@ impl Core {
         self.pools.iter().find(|pool| pool.library == Some(PROGRAMS))
     }
 
-    /// Programs are replayed on this slot.
+    /// Whether programs are replayed on this slot.
     pub(super) fn is_seat(&self, index: usize) -> bool {
         self.seats().is_some_and(|pool| pool.numbers.contains(&index))
     }
 
-    /// The lease of a program's seat, for work all of whose predecessors have an event then.
+    /// Leases a program's seat. On return, each predecessor on another slot has an event.
     pub(super) fn hold_seat(
         self: &Arc<Self>,
         seat: u8,
@@ -150,7 +153,7 @@ impl Core {
         }
     }
 
-    /// The numbers of a library's members, which are made if need be.
+    /// The slot numbers of a library's members. Makes the members if needed.
     pub(crate) fn pool_numbers(self: &Arc<Self>, library: &str, epoch: &Arc<Epoch>) -> Result<Range<usize>> {
         match self.pools.iter().find(|pool| pool.library == Some(library)) {
             Some(pool) => self.members_made(pool, epoch).map(|_| pool.numbers.clone()),
@@ -192,12 +195,12 @@ impl Core {
         Ok(pool.slots.get_or_init(|| slots.into_boxed_slice()))
     }
 
-    /// Every slot that there is: the ordinary ones, then the members of the pools.
+    /// Every slot: the ordinary ones, then the members of the pools.
     pub(super) fn all_slots(&self) -> impl Iterator<Item = &Slot> + Clone {
         self.slots.iter().chain(self.pools.iter().flat_map(Pool::slots))
     }
 
-    /// The slot of that number.
+    /// The slot with that number.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> Option<&Slot> {
         self.slots.get(index).or_else(|| self.member_slot(index))

@@ -1,7 +1,8 @@
-//! Device memory: an own stream-ordered pool.
+//! Device memory: a stream-ordered pool of our own.
 //!
-//! An allocation is ordered on its slot's stream only, so it counts as a write there: its mark is an *open* ticket, the
-//! next one of the slot. First use on the same slot needs nothing; first use elsewhere has it recorded and waits.
+//! An allocation is ordered only on its slot's stream, so it counts as a write there. Its mark is an *open* ticket, the
+//! next one of the slot. A first use on the same slot needs no wait. A first use on another slot has an event recorded
+//! for the ticket and waits for it.
 
 use super::api::{Code, Driver};
 use super::context::{BINDING, Context};
@@ -16,7 +17,7 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
 
-/// Frees wait behind a dispatch in small portions, so that no dispatch pays for many.
+/// How many waiting frees are enqueued under one lease: a small number, so that no dispatch pays for many.
 pub(crate) const FREES_PER_LEASE: usize = 4;
 
 /// The pool of one epoch.
@@ -24,8 +25,8 @@ pub(crate) const FREES_PER_LEASE: usize = 4;
 pub(crate) struct Pool(pub(crate) Native<CUmemoryPool>);
 
 impl Pool {
-    /// With no release at synchronisation, no hidden waits between streams, and exportable where that is possible (a
-    /// property that is fixed at creation).
+    /// Makes a pool that releases no memory at synchronisation and adds no hidden waits between streams. It is
+    /// exportable if the driver supports that (a property that is fixed at creation).
     pub(crate) fn new(context: &Context) -> Result<Self, Code> {
         const TYPE_PINNED: u32 = 1;
         const LOCATION_DEVICE: u32 = 1;
@@ -43,7 +44,8 @@ impl Pool {
         let create = |handles: u32| {
             // SAFETY: a plain C struct, for which zero is a value of every field (enums have a zero variant).
             let mut properties: CUmemPoolProps = unsafe { std::mem::zeroed() };
-            // SAFETY: the fields are C enums of 32 bits; written as integers, so that no variant must be known.
+            // SAFETY: the fields are C enums of 32 bits. They are written as integers, so the bindings need not know
+            // the variants.
             unsafe {
                 (&raw mut properties.allocType).cast::<u32>().write(TYPE_PINNED);
                 (&raw mut properties.handleTypes).cast::<u32>().write(handles);
@@ -69,7 +71,7 @@ impl Pool {
         })
     }
 
-    /// What it holds. The context is current, and the caller inside the epoch.
+    /// What the pool holds. The context must be current, and the caller inside the epoch.
     fn info(&self, api: &Driver) -> Result<PoolInfo, Code> {
         const RESERVED_CURRENT: u32 = 5;
         const RESERVED_HIGH: u32 = 6;
@@ -92,14 +94,14 @@ impl Pool {
     }
 }
 
-/// The device's number in the location; the field is a union in some releases of the bindings.
+/// Writes the device's number into the location, whose field is a union in some releases of the bindings.
 fn set_location(properties: &mut CUmemPoolProps, device: i32) {
     // SAFETY: the location is a type of 32 bits followed by an id of 32 bits in every release.
     unsafe { (&raw mut properties.location).cast::<i32>().add(1).write(device) }
 }
 
 impl Core {
-    /// Raw bytes on a leased slot.
+    /// Allocates `bytes` bytes on a leased slot.
     pub(crate) fn raw_alloc(&self, state: &State, bytes: usize) -> Result<u64, Code> {
         let mut address = 0;
         // SAFETY: `address` is valid for the write; pool and stream are alive under the lease, the context is current.
@@ -110,7 +112,7 @@ impl Core {
 }
 
 impl CudaEngine {
-    /// Device memory, with the allocation itself as what its first user must follow.
+    /// Allocates device memory. Also returns the allocation's completion, which the first user must follow.
     pub(crate) fn allocate(
         &self,
         epoch: &Arc<Epoch>,
@@ -124,7 +126,8 @@ impl CudaEngine {
             Err(Error::OutOfMemory { .. }) => {}
             other => return other,
         }
-        // The ladder: reap, wait boundedly for what is parked, trim; then ask the user, as long as that helps.
+        // The ladder: reap, wait for a bounded time for parked memory, trim the pool. Then call the user's
+        // out-of-memory callback, as long as that helps.
         self.core.give_back(epoch)?;
         let again = || self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error));
         let mut answer = again();
@@ -140,7 +143,7 @@ impl CudaEngine {
         answer
     }
 
-    /// The same between two phases of an operation, which was admitted long ago: without calling the user.
+    /// The same between two phases of an op that was admitted earlier. Does not call the user's callback.
     pub(crate) fn allocate_between(
         &self,
         epoch: &Arc<Epoch>,
@@ -187,7 +190,7 @@ impl CudaEngine {
         Ok((allocation, AccessHistory::after(Completion::Cuda(mark))))
     }
 
-    /// From the pool. The meter was charged.
+    /// Allocates from the driver's pool. The meter is already charged.
     fn fresh(&self, epoch: &Arc<Epoch>, bytes: usize, slot: &Arc<Shared>, state: &mut State) -> Result<Allocation> {
         let core = &self.core;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
@@ -200,7 +203,7 @@ impl CudaEngine {
         Ok(Allocation::new(address, bytes as u64, home, epoch.meter.clone()))
     }
 
-    /// Tells what there is beside what was asked for. Takes a lease: the caller must have none.
+    /// Adds the free and total bytes to an out-of-memory error. Takes a lease: the caller must hold none.
     pub(super) fn describe(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
         match error {
             Error::OutOfMemory { requested, site, .. } => {
@@ -213,10 +216,10 @@ impl CudaEngine {
         }
     }
 
-    /// Free and total bytes of the device, and what its pool holds. What that holds unused counts as free.
+    /// Free and total bytes of the device, and what its pool holds. Unused bytes of the pool count as free.
     pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<(u64, u64, PoolInfo)> {
         let core = &self.core;
-        epoch.admit()?; // a forked child cannot even take a lease: its holder may be a thread that is not there
+        epoch.admit()?; // in a forked child a lease may be locked for ever, by a thread that does not exist there
         let lease = core.lease(&[]);
         epoch.admit()?;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
@@ -231,7 +234,8 @@ impl CudaEngine {
 }
 
 impl Core {
-    /// Gives up tables, waits boundedly until what is in flight is over and what it held was freed, then trims the pool.
+    /// Frees tables of addresses, waits for a bounded time until work in flight is complete and its memory is freed,
+    /// then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let timing = self.timing;
         let begun = timing.clock.start();
@@ -239,11 +243,12 @@ impl Core {
         loop {
             let dropped = self.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
-            // What others have in hand comes back, unlike what the device has: it may never end.
+            // Memory that other threads hold will be freed soon. The device's work may never end. So the two have
+            // limits of their own.
             let others = self.is_swept_by_others() || self.has_frees();
             let others = others && begun.elapsed() < timing.memory.others;
             if others {
-                // The device comes to it when they are through.
+                // The patience for the device starts when the other threads are done.
                 (start, looks) = (timing.clock.start(), 0);
             }
             if !left || !(is_patient(timing, start, looks) || others) {
@@ -256,12 +261,14 @@ impl Core {
         self.trim(epoch)
     }
 
-    /// After a sweep: memory waits on a slot that somebody held, and is freed when he is through.
+    /// After a sweep: memory waits on a slot whose lease another thread holds. It is freed when the lease is given
+    /// back.
     fn has_frees(&self) -> bool {
         self.all_slots().any(|slot| !slot.shared.frees.is_empty())
     }
 
-    /// A free is enqueued as well: another stream finds the bytes only when it has run.
+    /// Whether all enqueued frees have run. A free is enqueued like other work: another stream finds the bytes only
+    /// after it has run.
     fn frees_have_run(&self, epoch: &Arc<Epoch>) -> Result<bool> {
         for slot in self.all_slots() {
             let Some(state) = slot.lease.try_lock() else { return Ok(false) };
@@ -277,7 +284,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Gives the pool's unused memory back to the driver, where the libraries' own allocations find it.
+    /// Gives the pool's unused memory back to the driver, so that the libraries' own allocations can use it.
     fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let _lease = self.lease(&[]);
         epoch.go_on()?;

@@ -26,12 +26,13 @@
 //! open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!
-//! Raw objects are ours, over functions that answer integers (`api/`): nothing panics in a `Drop`, nothing blocks
-//! there, and a status code that the bindings do not know is harmless. **A `Drop` makes no driver call**; it queues.
+//! The raw handles are our own, over functions that return integers (`api/`): nothing panics or blocks in a `Drop`, and
+//! a status code that the bindings do not know is harmless. **A `Drop` makes no driver call**; it only queues.
 //!
-//! How keep-alives work: device memory is given back only behind the completions of all its uses, which its regions
-//! know (`reclaim.rs`), so work in flight need not hold it. What else the device may still touch (staging, pinned
-//! results, the op's own data) hangs on the task, which the slot's ring holds until its ticket has passed.
+//! How things are kept alive: device memory is given back only behind the completions of all its uses. Its regions know
+//! these completions (`reclaim.rs`), so work in flight need not hold the memory. Everything else that the device may
+//! still use (staging, pinned results, the op's own data) belongs to the task, which the slot's ring holds until its
+//! ticket has completed.
 
 pub(crate) mod api;
 mod binding;
@@ -129,62 +130,62 @@ pub(crate) struct CudaEngine {
     pub(crate) core: Arc<Core>,
 }
 
-/// What the engine's parts and its housekeeping thread share.
+/// What the engine, its parts and its housekeeping thread share.
 pub(crate) struct Core {
     pub(crate) context: Arc<Context>,
     pub(crate) slots: Box<[slot::Slot]>,
     pub(crate) pool: memory::Pool,
     pub(crate) reclaim: Arc<reclaim::Reclaim>,
     pub(crate) pinned: Arc<pinned::PinnedPool>,
-    /// What of a parent's memory the driver knows, in a worker.
+    /// In a worker: which parts of the parent's memory are registered with the driver.
     #[cfg(target_os = "linux")]
     pub(crate) registered: registered::Registered,
     pub(crate) blocking_waits: blocking_wait::BlockingWaits,
     pub(crate) timers: timer::Timers,
     pub(crate) modules: Arc<module::Modules>,
-    /// The libraries there are, and what the slots share of each.
+    /// The libraries that can be used, and (`shared`) what the slots share of each.
     pub(crate) libraries: &'static [Entry],
     pub(crate) shared: crate::library::Shared,
     pub(crate) objects: Arc<crate::library::Objects>,
-    /// The natives were torn down.
+    /// Whether the native objects were torn down.
     pub(crate) torn: crate::sync::AtomicBool,
-    /// GPUs that may reach our pool.
+    /// GPUs that have access to our pool.
     pub(crate) peers: Mutex<Vec<i32>>,
     pub(crate) housekeeper: housekeeping::Housekeeper,
-    /// What was submitted and is not enqueued yet.
+    /// Dispatches that were submitted but are not enqueued yet.
     pub(crate) late: Arc<Flow>,
     pub(crate) helpers: Arc<helpers::Helpers>,
     pub(crate) pools: Box<[members::Pool]>,
     pub(crate) plans: plans::Plans,
-    /// Nothing of this epoch is left on the context, or it was given up.
+    /// Whether nothing of this epoch is left on the context, or it was given up.
     pub(crate) left: crate::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) timing: &'static Timing,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
 }
 
-/// The last tickets of all slots by their numbers, at some moment, with their events.
+/// The last ticket of each slot at some moment, with the slot's number and the ticket's event.
 type Tickets = Vec<(usize, (u64, Option<Native<CUevent>>))>;
 
-/// What was submitted up to some moment.
+/// All work that was submitted up to some moment.
 pub(crate) struct Issued {
-    /// What was not enqueued by then, until it is.
+    /// The dispatches that were not enqueued at that moment; `None` once they are.
     late: Mutex<Option<LateMark>>,
     tickets: Mutex<Tickets>,
 }
 
-/// A foreign object, or memory, that is not tied to a thread.
+/// A handle of the driver or of a library, or an address, that is not tied to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Native<T>(pub(crate) T);
 
-/// What may be held by any thread, and by several at once: as an address, which does nothing. Every use of it is a call
-/// that is `unsafe` where it stands, and says there why no other thread is in its way.
+/// A handle or address that any thread may hold, and several at once: holding it does nothing. Each use is an `unsafe`
+/// call, and the comment there says why no other thread interferes.
 ///
 /// # Safety
 /// What it points at may be used from another thread than the one that made it.
 pub(crate) unsafe trait AnyThread: Copy {}
 
-// SAFETY: objects of the driver, which locks them itself: any thread may use them, several at once too.
+// SAFETY: objects of the driver, which locks them itself: any thread may use them, also several at once.
 unsafe impl AnyThread for CUcontext {}
 // SAFETY: as above.
 unsafe impl AnyThread for CUmemoryPool {}
@@ -196,14 +197,15 @@ unsafe impl AnyThread for CUevent {}
 unsafe impl AnyThread for CUmodule {}
 // SAFETY: as above.
 unsafe impl AnyThread for CUfunction {}
-// SAFETY: not locked by the driver: used by the holder of one slot's lease, and destroyed when nobody has it any more.
+// SAFETY: not locked by the driver. Only the holder of one slot's lease uses it, and it is destroyed after its last
+// user is gone.
 unsafe impl AnyThread for CUgraphExec {}
-// SAFETY: handles and descriptors of libraries, most of which are untyped: each is used by the holder of one slot's lease.
+// SAFETY: handles and descriptors of libraries, mostly untyped. Each is used only by the holder of one slot's lease.
 unsafe impl AnyThread for *mut std::ffi::c_void {}
-// SAFETY: pinned memory is memory of the process; the block or slot that it is given to is its only user.
+// SAFETY: pinned memory is memory of the process. Its only user is the block or slot that owns it.
 unsafe impl AnyThread for *mut u8 {}
 
-// SAFETY: holding the address does nothing, and what it names is bound to no thread.
+// SAFETY: holding the address does nothing, and the object it names is bound to no thread.
 unsafe impl<T: AnyThread> Send for Native<T> {}
 // SAFETY: as above.
 unsafe impl<T: AnyThread> Sync for Native<T> {}
@@ -215,40 +217,40 @@ impl CudaEngine {
         names.flatten().map(Text::Borrowed).collect()
     }
 
-    /// Binds the slots to the epoch that was made around this engine.
+    /// Tells the slots which epoch was made around this engine.
     pub(crate) fn installed(&self, epoch: &Arc<Epoch>) {
         let _ = self.core.epoch.set(Arc::downgrade(epoch));
     }
 
-    /// Dispatches not known to be complete, after a look at the device.
+    /// The number of dispatches not known to be complete, after polling the device.
     pub(crate) fn in_flight(&self) -> u64 {
         self.core.sweep();
         let in_flight = |slot: &slot::Slot| {
             if slot.lease.is_locked() {
-                slot.shared.poll_last(); // the sweep did not
+                slot.shared.poll_last(); // the sweep skipped it
             }
             slot.shared.sequence.in_flight()
         };
         self.core.late.in_flight() + self.core.all_slots().map(in_flight).sum::<u64>()
     }
 
-    /// Nothing is in flight, nor does anybody who was admitted hold a lease or call the driver without one.
+    /// Whether nothing is in flight, and no admitted thread holds a lease or is inside the driver without one.
     pub(crate) fn is_drained(&self) -> bool {
         self.core.sweep();
         let is_drained = |slot: &slot::Slot| {
             let state = slot.lease.try_lock();
             state.is_some() && slot.shared.sequence.in_flight() == 0
         };
-        // Late enqueues are counted before the slots, because they end there; blocking waits after the slots: no new one is
-        // admitted meanwhile.
+        // Late dispatches are checked before the slots, because they end there. Blocking waits are checked after the
+        // slots: no new one is admitted meanwhile.
         self.core.late.in_flight() == 0
             && self.core.all_slots().all(is_drained)
             && self.core.blocking_waits.inside() == 0
     }
 
-    /// What has been submitted by now.
+    /// All work that has been submitted by now.
     pub(crate) fn issued(&self) -> Issued {
-        // First what is late: what is enqueued meanwhile is in one of the two.
+        // Read the late dispatches first: one that is enqueued between the two reads is then in at least one of them.
         let late = Mutex::new(Some(LateMark::of(&self.core.late)));
         Issued { late, tickets: Mutex::new(self.tickets()) }
     }
@@ -258,13 +260,13 @@ impl CudaEngine {
         self.core.all_slots().map(last).collect()
     }
 
-    /// It is over, after a look at the device.
+    /// Whether all of `issued` is complete, after polling the device.
     pub(crate) fn are_over(&self, issued: &Issued) -> bool {
         {
             let mut late = issued.late.lock();
             match &*late {
                 Some(mark) if !mark.is_past() => return false,
-                // What was late has been enqueued behind the tickets of then.
+                // What was late is enqueued now, on tickets after those recorded: record the tickets anew.
                 Some(_) => *issued.tickets.lock() = self.tickets(),
                 None => {}
             }
@@ -277,7 +279,7 @@ impl CudaEngine {
         self.core.sweep();
         tickets.iter().all(|&(index, (ticket, event))| {
             let Some(slot) = self.core.slot(index) else { return true };
-            // The sweep has asked about the last of each slot, but for those that somebody holds.
+            // The sweep has polled the last ticket of each slot, except the slots that another thread holds.
             let sequence = &slot.shared.sequence;
             let asked = sequence.issued() == ticket && !slot.lease.is_locked();
             sequence.reached(ticket) || (!asked && slot.shared.poll(ticket, event))

@@ -1,15 +1,15 @@
-//! Modules: kernels' code in an epoch's context.
+//! Modules: the code of kernels, loaded into an epoch's context.
 //!
-//! One list an epoch, for a [`Ptx`](super::Ptx) and for the modules of `nvrtc` alike: whatever is loaded is on it and is
-//! unloaded once. A [`LoadedModule`] is held by its handles and by every launch in flight, so its `Drop` comes when
-//! nothing of it can run any more; it only queues, and the housekeeping thread unloads while **nothing is in flight on
-//! any stream**: unloading may wait for the whole context, and so it waits for nothing. A context that is dead is left
-//! alone.
+//! An epoch has one list, for [`Ptx`](super::Ptx) and for the modules of `nvrtc` alike. Each loaded module is on it and
+//! is unloaded once. A [`LoadedModule`] is held by its handles and by every launch in flight, so it is dropped when
+//! nothing of it can run any more. Its `Drop` only queues it. The housekeeping thread unloads it while **nothing is in
+//! flight on any stream**: unloading may wait for the whole context, and then there is nothing to wait for. Modules of
+//! a dead context are left alone.
 //!
-//! Loading may wait for the context as well; it is done by the thread that asks for it, outside any lease. On a device
-//! that is never idle, [`MOST_LEAVING`] modules at most wait to be unloaded: past that, whoever loads another one unloads
-//! them first, for he waits for the context anyway. So a program that loads and drops modules for ever, under a load
-//! without a pause, keeps a bounded number of them.
+//! Loading may wait for the context as well. The thread that asks for it does it, outside any lease. On a device that
+//! is never idle, at most [`MOST_LEAVING`] modules wait to be unloaded. Beyond that, a thread that loads a module first
+//! unloads those, since it waits for the context anyway. So a program that loads and drops modules for ever under
+//! continuous load keeps a bounded number of them.
 
 use super::api::{Code, Driver, codes};
 use super::housekeeping::Nudge;
@@ -24,16 +24,16 @@ use cudarc::driver::sys::{CUfunction, CUmodule};
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
-/// Modules that may wait for an idle moment of the device.
+/// How many modules may wait for an idle moment of the device.
 const MOST_LEAVING: usize = 16;
 
 /// The modules of one epoch.
 pub(crate) struct Modules {
-    /// All that are loaded.
+    /// All loaded modules.
     loaded: Mutex<Vec<Native<CUmodule>>>,
-    /// Those that stay until the epoch's end, by number.
+    /// Those that stay loaded until the epoch's end, by the number of their [`Ptx`](super::Ptx).
     lasting: Mutex<Vec<(u64, Native<CUmodule>)>>,
-    /// Those whose last handle is gone.
+    /// Those whose last handle was dropped; they wait to be unloaded.
     leaving: SegQueue<Native<CUmodule>>,
     /// The epoch is over.
     closed: AtomicBool,
@@ -41,7 +41,7 @@ pub(crate) struct Modules {
     nudge: Arc<Nudge>,
 }
 
-/// A module with an end. Holds no epoch: launches in flight hold it.
+/// A module that is unloaded after its last use. It does not hold the epoch, because launches in flight hold it.
 pub(crate) struct LoadedModule {
     raw: Native<CUmodule>,
     generation: u64,
@@ -49,7 +49,7 @@ pub(crate) struct LoadedModule {
 }
 
 impl LoadedModule {
-    /// Asked under the lease of a slot of an epoch that is alive, so that nothing of another epoch gets in.
+    /// Fails if the module is of another epoch. Call under the lease of a slot of an epoch that is alive.
     pub(crate) fn admit(&self, queue: &Queue<'_>) -> Result<()> {
         if Arc::ptr_eq(&self.modules, &queue.core.modules) {
             return Ok(());
@@ -60,7 +60,7 @@ impl LoadedModule {
 }
 
 impl Drop for LoadedModule {
-    /// No driver call: see the head of this file.
+    /// Makes no driver call: see the top of this file.
     fn drop(&mut self) {
         if !self.modules.closed.load(Ordering::Acquire) {
             self.modules.leaving.push(self.raw);
@@ -81,33 +81,34 @@ impl Modules {
         }
     }
 
-    /// Modules loaded.
+    /// The number of loaded modules.
     pub(crate) fn held(&self) -> usize {
         self.loaded.lock().len()
     }
 
-    /// Some wait to be unloaded.
+    /// Whether some wait to be unloaded.
     pub(crate) fn has_leaving(&self) -> bool {
         !self.leaving.is_empty() && !self.closed.load(Ordering::Acquire)
     }
 
-    /// The natives are left alone from now on.
+    /// From now on the modules are left alone.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// For the end of the epoch.
+    /// Unloads all, at the end of the epoch.
     pub(crate) fn unload(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
         self.close();
         self.lasting.lock().clear();
         for module in std::mem::take(&mut *self.loaded.lock()) {
-            // SAFETY: loaded by this epoch, on the list until now; idle.
+            // SAFETY: loaded by this epoch, and on the list until now. Nothing of it runs.
             gone(unsafe { api.module_unload(module.0) });
         }
     }
 
-    /// Loads, and enters on the list. The context is current. The driver is told no length: the image is a text that ends
-    /// with a zero, or an [`Image`](crate::Image)'s binary, which is as long as its headers say, as its making has seen.
+    /// Loads a module and adds it to the list. The context must be current. The driver is given no length: the image is
+    /// a text that ends with a zero byte, or the binary of an [`Image`](crate::Image), whose length is in its headers
+    /// and was checked when the `Image` was made.
     fn load(&self, epoch: &Arc<Epoch>, api: &Driver, image: &[u8], is_text: bool) -> Result<Native<CUmodule>> {
         const ERROR_LOG: u32 = 5;
         const ERROR_LOG_BYTES: u32 = 6;
@@ -117,9 +118,9 @@ impl Modules {
         let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
         let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG_BYTES - 1)];
         let mut module: CUmodule = std::ptr::null_mut();
-        // SAFETY: the driver reads to the zero of a text, and of a binary what its headers reach, which is there: an
-        // image is refused when it is made where that is more than it has (`nvrtc/extent.rs`). Options and values are
-        // as many as said, and the log has the length given; the context is current.
+        // SAFETY: the driver reads a text up to its zero byte, and of a binary what its headers cover. That is all
+        // there: an `Image` whose headers cover more than it has is refused when it is made (`nvrtc/extent.rs`). The
+        // counts of options and values are right, and the log has the length given. The context is current.
         let code = unsafe {
             let (count, image) = (options.len() as u32, image.as_ptr().cast());
             api.module_load_data_ex(&mut module, image, count, options.as_mut_ptr(), values.as_mut_ptr())
@@ -133,7 +134,7 @@ impl Modules {
     }
 }
 
-/// Why the driver did not load it.
+/// The error for a module that the driver did not load.
 fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Error {
     const INVALID_PTX: i32 = 218;
     const UNSUPPORTED_PTX_VERSION: i32 = 222;
@@ -157,7 +158,7 @@ fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Err
 }
 
 impl Core {
-    /// Runs `f` with the context current, counted as inside: the end of the epoch waits for it.
+    /// Runs `f` with the context current, counted as inside (`blocking_wait.rs`): the end of the epoch waits for it.
     pub(crate) fn inside<R>(self: &Arc<Self>, epoch: &Arc<Epoch>, f: impl FnOnce() -> Result<R>) -> Result<R> {
         let _inside = self.blocking_waits.enter();
         epoch.go_on()?;
@@ -165,7 +166,7 @@ impl Core {
         f()
     }
 
-    /// Loads a module with an end of its own.
+    /// Loads a module that is unloaded after its last use.
     pub(crate) fn load_module(
         self: &Arc<Self>,
         epoch: &Arc<Epoch>,
@@ -182,7 +183,7 @@ impl Core {
         Ok(LoadedModule { raw, generation: epoch.generation, modules: self.modules.clone() })
     }
 
-    /// Finds the module `id`, or loads it to stay until the epoch's end. Under a lease, the context current.
+    /// Finds the module `id`, or loads it to stay until the epoch's end. Call under a lease, with the context current.
     pub(super) fn lasting_module(&self, epoch: &Arc<Epoch>, id: u64, text: &CStr) -> Result<CUmodule> {
         let known = |list: &[(u64, Native<CUmodule>)]| list.iter().find(|(i, _)| *i == id).map(|(_, m)| m.0);
         if let Some(module) = known(&self.modules.lasting.lock()) {
@@ -192,7 +193,7 @@ impl Core {
         let mut lasting = self.modules.lasting.lock();
         match known(&lasting) {
             Some(first) => {
-                // Another thread was first: this one goes when there is time for it.
+                // Another thread was first: this copy is unloaded at the next opportunity.
                 self.modules.leaving.push(module);
                 Ok(first)
             }
@@ -203,7 +204,7 @@ impl Core {
         }
     }
 
-    /// A kernel of a module. The context is current.
+    /// Finds a kernel of a module. The context must be current.
     pub(super) fn find_function(&self, epoch: &Arc<Epoch>, module: CUmodule, name: &CStr) -> Result<CUfunction> {
         let mut function: CUfunction = std::ptr::null_mut();
         // SAFETY: the module is loaded, the name is zero-terminated.
@@ -212,12 +213,14 @@ impl Core {
         Ok(function)
     }
 
-    /// Unloads modules and destroys libraries' objects that wait for it, if nothing is in flight. True when some are left. The caller holds no lease.
+    /// Unloads modules and destroys library objects that wait for it, if nothing is in flight. True if some are left.
+    /// The caller must hold no lease.
     pub(super) fn unload_some(&self) -> bool {
         if !self.modules.has_leaving() && !self.objects.has_leaving() {
             return false;
         }
-        // All leases at once, so that nothing can begin meanwhile. Nobody holds one and waits for another.
+        // Take all leases at once, so that no work can begin meanwhile. No thread waits for one lease while it holds
+        // another.
         let mut leases = Vec::with_capacity(self.slots.len());
         for slot in self.all_slots() {
             let Some(lease) = slot.lease.try_lock() else { return true };
@@ -231,7 +234,7 @@ impl Core {
         }
         let _bound = match self.context.bind() {
             Ok(bound) => bound,
-            // Somebody destroyed it, and the modules with it.
+            // The context was destroyed by other code, and the modules with it.
             Err(code) if fault::is_context_gone(code) => {
                 self.modules.close();
                 return false;
@@ -243,14 +246,15 @@ impl Core {
         false
     }
 
-    /// Unloads what waits for it, whatever is in flight of others. The context is current, and its end excluded.
+    /// Unloads the modules that wait for it, even while other work is in flight. The context must be current, and the
+    /// epoch must not end meanwhile.
     fn unload_leaving(&self) {
         while let Some(module) = self.modules.leaving.pop() {
             let mut loaded = self.modules.loaded.lock();
             let Some(place) = loaded.iter().position(|m| *m == module) else { continue };
             loaded.swap_remove(place);
             drop(loaded);
-            // SAFETY: taken off the list here, so unloaded once; its last user is gone, so nothing of it runs.
+            // SAFETY: taken off the list here, so unloaded once. Its last user is gone, so nothing of it runs.
             if let Err(code) = unsafe { self.context.api.module_unload(module.0) }.ok() {
                 self.counters.leaked.fetch_add(1, Ordering::Relaxed);
                 if let Some(slot) = self.slots.first() {
@@ -262,7 +266,8 @@ impl Core {
 }
 
 impl Core {
-    /// Destroys the libraries' objects that wait for it. The context is current, and its end excluded.
+    /// Destroys the library objects that wait for it. The context must be current, and the epoch must not end
+    /// meanwhile.
     pub(crate) fn destroy_leaving_objects(&self) {
         self.objects.destroy_leaving(&mut |code| {
             self.counters.leaked.fetch_add(u64::from(!code.is_success()), Ordering::Relaxed);
@@ -271,7 +276,7 @@ impl Core {
 }
 
 impl LoadedModule {
-    /// The kernel `name`; `None` when the module has none of that name. The context is current.
+    /// The kernel `name`; `None` if the module has no such kernel. The context must be current.
     pub(super) fn function(&self, core: &Core, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<CUfunction>> {
         const NOT_FOUND: i32 = 500;
         match core.find_function(epoch, self.raw.0, name) {
@@ -281,7 +286,7 @@ impl LoadedModule {
         }
     }
 
-    /// The address and the bytes of the variable `name`; `None` when there is none.
+    /// The address and size in bytes of the variable `name`; `None` if there is no such variable.
     pub(crate) fn global(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<(u64, usize)>> {
         const NOT_FOUND: i32 = 500;
         let (mut address, mut bytes) = (0, 0);

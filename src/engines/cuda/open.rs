@@ -24,20 +24,20 @@ use crate::{Error, Result};
 use cudarc::driver::sys::{CUstream, CUuuid};
 use std::sync::OnceLock;
 
-/// The driver, initialised.
+/// Loads and initialises the driver.
 fn driver() -> Result<&'static Driver> {
     let api = Driver::load()?;
     api.init().ok().map_err(|code| match code {
         Code(100) => Error::invalid("ordinal", "the driver finds no GPU (cuInit: CUDA_ERROR_NO_DEVICE)"),
         code => fault::error(code, "cuInit"),
     })?;
-    // After cuInit, so that at the exit ours runs before the driver's own handler.
+    // After cuInit, so that at process exit our handler runs before the driver's.
     static WATCH: std::sync::Once = std::sync::Once::new();
     WATCH.call_once(process::watch_exit);
     Ok(api)
 }
 
-/// How many GPUs there are; none where there is no driver.
+/// The number of GPUs; 0 if there is no driver.
 pub(crate) fn device_count() -> usize {
     driver().and_then(count).unwrap_or(0)
 }
@@ -49,12 +49,12 @@ fn count(api: &Driver) -> Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// The UUID of GPU `ordinal`. Only asks: no context is made.
+/// The UUID of GPU `ordinal`. Makes no context.
 #[cfg(target_os = "linux")]
 pub(crate) fn uuid_of(ordinal: usize) -> Option<[u8; 16]> {
     let api = driver().ok()?;
     let mut device = 0;
-    // SAFETY: `device` is valid for the write; an ordinal that is none is refused.
+    // SAFETY: `device` is valid for the write. The driver refuses an ordinal that does not exist.
     check(unsafe { api.device_get(&mut device, i32::try_from(ordinal).ok()?) }, "cuDeviceGet").ok()?;
     uuid(api, device)
 }
@@ -87,13 +87,13 @@ pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: A
             return Err(error);
         }
     };
-    // What a library allocates by itself needs memory beside our pool.
+    // Libraries allocate memory outside our pool: leave some for them.
     const HEADROOM: u64 = 1 << 30;
     let limit = info.total_memory.saturating_sub(HEADROOM).max(info.total_memory / 2);
     Ok(Opened { engine: Engine::Cuda(engine), info, label: format!("cuda:{ordinal}"), limit })
 }
 
-/// A device was made around the engine.
+/// Call after a device was made around the engine.
 pub(crate) fn installed(inner: &Arc<Inner>) {
     let epoch = inner.epoch();
     if epoch.engine.as_cuda().is_some() {
@@ -107,11 +107,11 @@ fn check(code: Code, call: &str) -> Result<()> {
 }
 
 impl CudaEngine {
-    /// The engine of the next epoch: on the same context, or on a new one where somebody destroyed it.
+    /// Makes the engine of the next epoch: on the same context, or on a new one if other code destroyed it.
     pub(crate) fn again(&self, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
         let old = &self.core.context;
         let active = old.active().map_err(|code| fault::error(code, "cuDevicePrimaryCtxGetState"))?;
-        // A destroyed context may come back at the same address, so the state decides, not the pointer.
+        // A destroyed context may be made anew at the same address. So its state decides, not the pointer.
         let gone = old.released()
             || !active
             || match old.bind() {
@@ -134,7 +134,7 @@ fn retain(api: &'static Driver, device: i32) -> Result<Arc<Context>> {
     Context::retain(api, device).map(Arc::new).map_err(|code| fault::error(code, "cuDevicePrimaryCtxRetain"))
 }
 
-/// Pool, slots and the rest on a retained context.
+/// Makes the pool, the slots and the rest on a retained context.
 fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<CudaEngine> {
     const NON_BLOCKING: u32 = 1;
     let _bound = context.bind().map_err(|code| fault::error(code, BINDING))?;

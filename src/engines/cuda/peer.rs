@@ -1,14 +1,14 @@
 //! Copies between GPUs.
 //!
-//! A peer copy runs on a stream of the **target** device, which waits for the source's writers across devices. When it
-//! is enqueued, a stream of the **source** device is made to wait for it, and its mark there is what the source buffer
-//! remembers as its reader: so everything that touches the source's memory, also the drain before a rebuild of its
-//! device, needs to look at its own streams only.
+//! A peer copy runs on a stream of the **target** device, which waits across devices for the source's writers. After it
+//! is enqueued, a stream of the **source** device is made to wait for it. The mark on that stream is recorded in the
+//! source buffer as a reader. So all code that uses the source's memory needs to look only at the source's own streams;
+//! this includes the drain before a rebuild of that device.
 //!
-//! From before the copy is enqueued until it is followed there, its thread counts as inside the epochs of both sides
-//! (`blocking_wait.rs`), so that neither the events it waits for nor the memory it reads can go meanwhile. Memory of a pool is
-//! reached from another GPU only after the pool was told (`cuMemPoolSetAccess`), and a path is checked once by a known
-//! answer, because drivers have been seen that copy nothing.
+//! From before the copy is enqueued until the source's stream follows it, the thread counts as inside the epochs of
+//! both devices (`blocking_wait.rs`). So neither the events that it waits for nor the memory that it reads can be freed
+//! meanwhile. Another GPU can access a pool's memory only after `cuMemPoolSetAccess`. Each path is checked once with
+//! known data, because some drivers were seen to copy nothing.
 
 use super::context::Context;
 use super::queue::Queue;
@@ -20,7 +20,7 @@ use crate::sync::Arc;
 use crate::{Device, Error, Result};
 use cudarc::driver::sys::CUmemAccessDesc;
 
-/// The device that a peer copy reads from.
+/// The device that a peer copy reads from, by its context.
 pub(crate) struct Peer(Arc<Context>);
 
 fn engine(epoch: &Epoch) -> Option<&CudaEngine> {
@@ -28,7 +28,7 @@ fn engine(epoch: &Epoch) -> Option<&CudaEngine> {
 }
 
 impl Peer {
-    /// The way from `source` to `device`; `None` where no driver is needed (host devices) or it is the same GPU.
+    /// The path from `source` to `device`. `None` if no peer copy is needed: both are host devices, or the same GPU.
     pub(crate) fn find(device: &Device, source: &Arc<Epoch>) -> Result<Option<Self>> {
         let target = device.epoch();
         match (engine(source), engine(&target)) {
@@ -48,15 +48,17 @@ impl Peer {
     }
 }
 
-/// After a copy was enqueued, which ends with `end`: the sources' own streams follow it. The caller counts as inside the
-/// epochs of both sides since before, so that neither the events nor the memory go until this is done; it has no lease.
+/// Call after a copy was enqueued that ends with `end`: makes the sources' own streams follow it. The caller must have
+/// counted as inside the epochs of both devices since before the copy, so that neither the events nor the memory go
+/// before this is done. It must hold no lease.
 pub(super) fn follow_back(s: Around<'_, '_>, end: &Mark) {
     let sources = s.views.iter().take(s.read_count).map(|view| view.region);
     for source in sources.filter(|source| !Arc::ptr_eq(&source.epoch, s.epoch)) {
         let Some(from) = engine(&source.epoch) else { continue };
         let Some(reader) = from.core.mirror(&source.epoch, end) else {
-            // The source is being closed, and looks at its own streams only; or the end was not recorded. Then there is
-            // nothing left to follow: it is over, or the target is.
+            // The source is being closed, and its end looks only at its own streams; or the event was not recorded. So
+            // wait here until the copy is complete, or the target's epoch is over. After that there is nothing to
+            // follow.
             end.slot.reclaim.nudge.nudge();
             end.outlast();
             continue;
@@ -66,7 +68,7 @@ pub(super) fn follow_back(s: Around<'_, '_>, end: &Mark) {
 }
 
 impl Core {
-    /// Makes a stream of ours wait for another device's mark; gives the mark that follows it here.
+    /// Makes one of our streams wait for another device's mark. Returns the mark that follows it on our stream.
     fn mirror(&self, epoch: &Arc<Epoch>, mark: &Mark) -> Option<Mark> {
         let mut lease = self.lease(&[]);
         if !epoch.alive() {
@@ -74,7 +76,7 @@ impl Core {
         }
         let _bound = self.context.bind().ok()?;
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
-        // SAFETY: the event is of the target's epoch, which the caller is inside of; the stream is leased.
+        // SAFETY: the event is of the target's epoch, and the caller is inside that epoch. The stream is leased.
         let code = unsafe { self.context.api.stream_wait_event(state.stream.0, mark.event?.0, 0) };
         code.ok().ok()?;
         let (ticket, event, _) = state.record(shared);
@@ -82,7 +84,7 @@ impl Core {
         Some(Mark { slot: shared.clone(), ticket, event })
     }
 
-    /// Lets `to` reach our pool, once, and checks the path.
+    /// Gives `to` access to our pool, once, and checks the path.
     fn open_path(&self, epoch: &Arc<Epoch>, to: &Arc<Core>, target: &Device) -> Result<()> {
         let other = to.context.device;
         if self.peers.lock().contains(&other) {
@@ -116,7 +118,7 @@ impl Core {
             };
             code.ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolSetAccess"))?;
         }
-        // Whoever comes meanwhile checks it as well.
+        // Other threads that open the path meanwhile check it as well.
         self.check_path(epoch, target)?;
         let mut peers = self.peers.lock();
         if !peers.contains(&other) {
@@ -125,7 +127,7 @@ impl Core {
         Ok(())
     }
 
-    /// Copies a known answer over.
+    /// Copies known data over the path, and compares what arrives.
     fn check_path(&self, epoch: &Arc<Epoch>, target: &Device) -> Result<()> {
         let Some(owner) = epoch.owner.upgrade() else {
             return Err(epoch.admit().err().unwrap_or_else(|| Error::unsupported("the source device is gone")));
@@ -148,7 +150,7 @@ impl Queue<'_> {
     /// Copies `bytes` bytes from another GPU's memory.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy); what is read lies in memory of `peer`, in an operand of this dispatch.
+    /// As for [`copy`](Self::copy). The source lies in memory of `peer`, in an operand of this dispatch.
     pub(crate) unsafe fn copy_from_peer(&mut self, to: u64, peer: &Peer, from: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());

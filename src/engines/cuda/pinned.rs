@@ -1,12 +1,13 @@
 //! Pinned host memory: blocks for staging, and small slots for results.
 //!
-//! Pinned memory is dear to make (milliseconds) and cheap to keep, so it is pooled by size class, and handed on when the
-//! epoch ends (`handed_on.rs`): giving it back to the driver holds up everybody else's launches. It is given back when the
-//! limit leaves no room for a class and what others have lies idle ([`PinnedPool::give_back`]).
-//! Without that a program that once had many small transfers in flight is refused a large one for good (`standin
-//! oom::staging::many_small_transfers_leave_room_for_a_large_one`).
-//! Portable, touched, not write-combined: the CPU reads it. A block goes back to its pool in `Drop`, which is only a push;
-//! who uses blocks for asynchronous copies keeps them on the slot's ring until then.
+//! Making pinned memory is expensive (milliseconds) and keeping it is cheap. So it is pooled by size class, and handed
+//! on to other epochs when its epoch ends (`handed_on.rs`): freeing it to the driver delays the launches of all other
+//! threads. It is freed only if the limit leaves too little for a block of one class while blocks of other classes are
+//! idle ([`PinnedPool::give_back`]). Without that, a program that once had many small transfers in flight could never
+//! again have a large one (`standin oom::staging::many_small_transfers_leave_room_for_a_large_one`). The memory is
+//! portable, touched when it is made, and not write-combined, because the CPU reads it. The `Drop` of a block only
+//! pushes it back to its pool. A block that an asynchronous copy uses is kept on the slot's ring until the copy is
+//! complete.
 
 use super::Native;
 use super::api::Code;
@@ -22,11 +23,11 @@ use crossbeam_queue::SegQueue;
 const LEAST: usize = 4 << 10;
 /// Classes: 4 KiB, 8 KiB, ... 16 MiB.
 const CLASSES: usize = 13;
-/// The largest block; larger requests take several.
+/// The largest block; a larger request takes several.
 pub(crate) const LARGEST: usize = LEAST << (CLASSES - 1);
-/// What small blocks are cut from.
+/// The size of the allocations that small blocks are cut from.
 const SLAB: usize = 1 << 20;
-/// Bytes of a small slot.
+/// The size of a small slot in bytes.
 pub(crate) const SLOT: usize = 64;
 const SLOTS_AT_ONCE: usize = 1024;
 
@@ -36,9 +37,9 @@ pub(crate) struct PinnedPool {
     free: [SegQueue<Native<*mut u8>>; CLASSES],
     slots: SegQueue<Native<*mut u8>>,
     all: Mutex<Vec<Made>>,
-    /// Held while blocks of one class are turned into another's.
+    /// Held while memory of other classes is freed and made into blocks of one class.
     recutting: Mutex<()>,
-    /// Held by who takes several blocks.
+    /// Held by a thread that takes several blocks.
     pub(super) reserving: Mutex<()>,
     bytes: AtomicU64,
     hits: AtomicU64,
@@ -48,7 +49,7 @@ pub(crate) struct PinnedPool {
     timing: &'static Timing,
 }
 
-/// What the driver made at once: blocks of one class, or small slots.
+/// One allocation of the driver: blocks of one class, or small slots (`None`).
 struct Made {
     at: Native<*mut u8>,
     bytes: usize,
@@ -60,7 +61,7 @@ impl Made {
         (self.at.0.addr()..self.at.0.addr() + self.bytes).contains(&block.0.addr())
     }
 
-    /// All of its blocks are among these of its class, which are in order.
+    /// Whether all of its blocks are in `idle`, the idle blocks of its class in order of address.
     fn is_whole(&self, class: usize, idle: &[Native<*mut u8>]) -> bool {
         let before = |end: usize| idle.partition_point(|block| block.0.addr() < end);
         let count = before(self.at.0.addr() + self.bytes) - before(self.at.0.addr());
@@ -85,7 +86,7 @@ pub(crate) struct SmallSlot {
 pub(crate) enum NoBlock {
     /// The limit on pinned memory is reached.
     Limit,
-    /// The driver refused, in this call.
+    /// The driver refused: the code, and the call.
     Driver(Code, &'static str),
 }
 
@@ -107,17 +108,17 @@ impl PinnedPool {
         }
     }
 
-    /// Bytes held.
+    /// The bytes held.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Requests served without the driver.
+    /// The number of requests served without a driver call.
     pub(crate) fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// Blocks and slots that somebody has.
+    /// The number of blocks and slots in use.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding.load(Ordering::Acquire)
     }
@@ -132,12 +133,12 @@ impl PinnedPool {
         self.limit
     }
 
-    /// A block of that size is free.
+    /// Whether a block of the right class is free.
     pub(crate) fn has(&self, bytes: usize) -> bool {
         self.free.get(class_of(bytes)).is_some_and(|free| !free.is_empty())
     }
 
-    /// A block of at least `bytes`, if one of that size is free. No driver call.
+    /// Returns a block of at least `bytes`, if one of that class is free. Makes no driver call.
     pub(crate) fn free_block(self: &Arc<Self>, bytes: usize) -> Option<Block> {
         let class = class_of(bytes);
         let at = self.free.get(class)?.pop()?;
@@ -145,8 +146,8 @@ impl PinnedPool {
         Some(Block { at, class, pool: self.hand_out() })
     }
 
-    /// A block of at least `bytes`, which is at most [`LARGEST`]. The context is current; there is no lease, for making and
-    /// giving back may both wait for all that the GPU is doing.
+    /// Returns a block of at least `bytes`, which must be at most [`LARGEST`]. The context must be current. The caller
+    /// must hold no lease, because making and freeing pinned memory may both wait for everything that the GPU does.
     pub(super) fn block(self: &Arc<Self>, bytes: usize, patience: Patience) -> Result<Block, NoBlock> {
         if let Some(block) = self.free_block(bytes) {
             return Ok(block);
@@ -156,8 +157,8 @@ impl PinnedPool {
             Err(NoBlock::Limit) => {}
             answer => return answer,
         }
-        // Nothing more may be made. A larger one will do; but where there is room for slabs one of those that lie idle
-        // makes many small ones.
+        // The limit is reached. A larger free block will do. But if the limit is large enough for slabs, it is better
+        // to free an idle allocation and cut many small blocks from it.
         let larger = || self.larger_block(class).ok_or(NoBlock::Limit);
         if patience == Patience::None {
             return larger();
@@ -168,9 +169,10 @@ impl PinnedPool {
             return Ok(block);
         }
         let _recutting = loop {
-            // The driver may take long over giving memory back.
+            // The driver may take long to free memory, so wait in short steps.
             let turn = self.recutting.try_lock_for(self.timing.staging.one_wait);
-            // Whoever holds or held the lock has all free blocks in hand, and may have made what is wanted; others come back.
+            // The thread that holds (or held) the lock takes all free blocks out, and may have made the one wanted
+            // here. Other blocks come back too.
             if let Some(block) = self.free_block(bytes) {
                 return Ok(block);
             }
@@ -188,7 +190,7 @@ impl PinnedPool {
     fn make_block(self: &Arc<Self>, class: usize) -> Result<Block, NoBlock> {
         let free = self.free.get(class).ok_or(NoBlock::Limit)?;
         let size = LEAST << class;
-        // Small ones are cut from a slab: making pinned memory may wait for all that the GPU is doing.
+        // Small blocks are cut from a slab, because making pinned memory may wait for everything that the GPU does.
         let slab = if self.roomy() { size.max(SLAB) } else { size };
         let at = match self.make(slab, class) {
             Ok(at) => {
@@ -210,8 +212,8 @@ impl PinnedPool {
         Some(Block { at, class, pool: self.hand_out() })
     }
 
-    /// Gives what the driver made of other classes back to it where all of it is free, if so the limit comes to leave room
-    /// for a block of this one. Else a program that once had many small transfers in flight could never have a large one.
+    /// Frees allocations of other classes whose blocks are all idle, if the limit then allows a block of this class.
+    /// Otherwise a program that once had many small transfers in flight could never have a large one.
     fn give_back(&self, class: usize) -> Result<(), NoBlock> {
         let mut idle: [Vec<Native<*mut u8>>; CLASSES] = std::array::from_fn(|_| Vec::new());
         for (_, (free, idle)) in self.free.iter().zip(&mut idle).enumerate().filter(|(of, _)| *of != class) {
@@ -226,12 +228,12 @@ impl PinnedPool {
         }
         let mut answer = Ok(());
         for made in chosen {
-            // SAFETY: from `mem_host_alloc`, freed once: its entry is in hand here. So are all of its blocks, which nobody
-            // has; the context is current.
+            // SAFETY: from `mem_host_alloc`, and freed once: its entry was taken out of the list. All of its blocks
+            // were taken out too, so no thread has one. The context is current.
             match unsafe { self.context.api.mem_free_host(made.at.0.cast()) }.ok() {
                 Ok(()) => drop(self.bytes.fetch_sub(made.bytes as u64, Ordering::Relaxed)),
                 Err(code) => {
-                    // Never reused, and given up with the epoch.
+                    // It is never reused. It goes with the epoch.
                     self.all.lock().push(made);
                     answer = Err(NoBlock::Driver(code, "cuMemFreeHost"));
                 }
@@ -240,7 +242,8 @@ impl PinnedPool {
         answer
     }
 
-    /// Takes out what has to go for `bytes` to be made, all of whose blocks are idle; nothing when that is not enough.
+    /// Takes the allocations out of the list that must be freed before `bytes` bytes can be made. All their blocks are
+    /// idle. Empty if that is not enough.
     fn choose(&self, bytes: usize, idle: &[Vec<Native<*mut u8>>; CLASSES]) -> Vec<Made> {
         if bytes as u64 > self.limit {
             return Vec::new();
@@ -260,34 +263,34 @@ impl PinnedPool {
         if sum < wanted {
             places.clear();
         }
-        // From the back, so that those before stay where they are.
+        // From the back, so that the earlier places stay valid.
         places.into_iter().rev().map(|place| all.swap_remove(place)).collect()
     }
 
-    /// The limit allows allocating more than what is asked for.
+    /// Whether the limit is large enough to allocate more than was asked for.
     pub(crate) fn roomy(&self) -> bool {
         self.limit >= 64 * SLAB as u64
     }
 
-    /// Makes what the first operations will ask for. Only a head start: where it fails they will ask again. The context
-    /// is current.
+    /// Makes what the first operations will need, as a head start. Errors are ignored: those operations try again. The
+    /// context must be current.
     pub(crate) fn warm(self: &Arc<Self>) {
         if self.roomy() {
             let _ = (self.slot(), self.block(LEAST, Patience::None));
         }
     }
 
-    /// A small slot, if one is free. No driver call.
+    /// Returns a small slot, if one is free. Makes no driver call.
     pub(crate) fn free_slot(self: &Arc<Self>) -> Option<SmallSlot> {
         Some(SmallSlot { at: self.slots.pop()?, pool: self.hand_out() })
     }
 
-    /// A small slot. The context is current.
+    /// Returns a small slot. The context must be current.
     pub(crate) fn slot(self: &Arc<Self>) -> Result<SmallSlot, Code> {
         if let Some(slot) = self.free_slot() {
             return Ok(slot);
         }
-        // Not counted against the limit: without these no result could come back.
+        // Not counted against the limit: without slots no result could be returned.
         let at = self.make_unlimited(SLOT * SLOTS_AT_ONCE, None)?;
         for i in 1..SLOTS_AT_ONCE {
             // SAFETY: inside the block that was just made.
@@ -297,7 +300,8 @@ impl PinnedPool {
     }
 
     fn make(&self, bytes: usize, class: usize) -> Result<Native<*mut u8>, NoBlock> {
-        // One atomic step: adding first and subtracting when it was too much would meanwhile refuse a smaller request.
+        // One atomic step. Adding first and subtracting if it was too much could make another thread's smaller request
+        // fail meanwhile.
         let more = |before: u64| before.checked_add(bytes as u64).filter(|after| *after <= self.limit);
         self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| NoBlock::Limit)?;
         self.make_unlimited(bytes, Some(class)).map_err(|code| {
@@ -315,7 +319,8 @@ impl PinnedPool {
                 // SAFETY: `at` is valid for the write; the context is current.
                 unsafe { self.context.api.mem_host_alloc(&mut at, bytes, PORTABLE) }.ok()?;
                 let at = Native(at.cast::<u8>());
-                // SAFETY: `bytes` bytes were just allocated. Touched, because copies into untouched pages are slow.
+                // SAFETY: `bytes` bytes were just allocated. They are touched because copies into untouched pages are
+                // slow.
                 unsafe { at.0.write_bytes(0, bytes) };
                 at
             }
@@ -324,13 +329,13 @@ impl PinnedPool {
         Ok(at)
     }
 
-    /// Takes out everything that the driver made: the epoch has ended in order, and nobody has any of it.
+    /// Takes out all allocations. The epoch has ended in order, and no block or slot is in use.
     pub(super) fn take_all(&self) -> Vec<Piece> {
         let all = std::mem::take(&mut *self.all.lock());
         all.into_iter().map(|Made { at, bytes, .. }| Piece { at, bytes }).collect()
     }
 
-    /// How many driver allocations are held.
+    /// The number of driver allocations held.
     pub(crate) fn held(&self) -> usize {
         self.all.lock().len()
     }
@@ -349,7 +354,7 @@ impl Block {
 }
 
 impl Block {
-    /// How many bytes it holds.
+    /// The size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         LEAST << self.class
     }
@@ -375,9 +380,9 @@ impl SmallSlot {
     /// The bytes that the device wrote.
     ///
     /// # Safety
-    /// The device has finished writing: the ticket of the work was seen to be over.
+    /// The device has finished writing: the work's ticket is known to be complete.
     pub(crate) unsafe fn read(&self) -> [u8; SLOT] {
-        // SAFETY: the slot has that many bytes; the caller promises that nobody writes them.
+        // SAFETY: the slot has that many bytes. The caller promises that the device does not write them.
         unsafe { self.at.0.cast::<[u8; SLOT]>().read_volatile() }
     }
 }

@@ -1,10 +1,10 @@
 //! Plans: built once per key, kept while the cache has space, destroyed late.
 //!
-//! - **Single flight**: the first dispatch that needs a plan has it built on a helper thread; others that need it meanwhile
-//!   wait for the same build. No thread blocks for it, and no lease is held.
-//! - **Race "build against evict"**: whoever uses a plan holds a share of it, so eviction only takes it off the list.
-//! - What a plan holds of a library is an object of the epoch (`../library/objects.rs`), which destroys it late; so it
-//!   does not matter who drops a plan last, and when.
+//! - **Single flight**: the first dispatch that needs a plan starts its build on a helper thread. Others that need it
+//!   meanwhile wait for the same build. No thread blocks for it, and no lease is held.
+//! - **Race "build against evict"**: each user of a plan holds a share of it, so eviction only takes it off the list.
+//! - The library's part of a plan is an object of the epoch (`../library/objects.rs`), which destroys it late. So it
+//!   does not matter which thread drops a plan last, or when.
 
 use super::Core;
 use crate::cache::Words;
@@ -39,14 +39,14 @@ struct Map {
 
 enum PlanState {
     Building(Vec<(Arc<dyn Runnable>, Cell)>),
-    /// With its bytes.
+    /// The plan, and its bytes.
     Ready(AnyPlan, u64),
 }
 
-/// Where late work finds its plan when it runs.
+/// Where a late dispatch finds its plan when it runs.
 pub(super) type Cell = Arc<OnceLock<Result<AnyPlan>>>;
 
-/// What an op needs, as far as it is there.
+/// The plans that an op needs, as far as they are built.
 pub(super) struct Needs<'p> {
     plans: &'p Plans,
     pub(super) all: SmallVec<[Need; 1]>,
@@ -70,7 +70,7 @@ impl Ask for Needs<'_> {
 }
 
 impl Needs<'_> {
-    /// All plans, if they are there.
+    /// All plans; `None` if one is missing.
     pub(super) fn ready(&self) -> Option<SmallVec<[AnyPlan; 1]>> {
         let plan = |need: &Need| match need {
             Need::Ready(plan) => Some(plan.clone()),
@@ -80,7 +80,7 @@ impl Needs<'_> {
     }
 }
 
-/// What a plan is built with: the device's context is current, and no stream is leased.
+/// What a plan is built with. The device's context is current, and no stream is leased.
 pub struct PlanBuilder<'b> {
     pub(crate) core: &'b Arc<Core>,
     pub(crate) epoch: &'b Arc<Epoch>,
@@ -109,18 +109,19 @@ impl Plans {
         Needs { plans: self, all: SmallVec::new() }
     }
 
-    /// Calls that found their plan, and calls for which it was built or waited for.
+    /// The number of requests that found their plan, and of those for which it was built or waited for.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
-    /// Plans that are kept, and their bytes.
+    /// The number of plans kept, and their bytes.
     pub(super) fn held(&self) -> (u64, u64) {
         let map = self.map.lock();
         (map.ready as u64, map.bytes)
     }
 
-    /// Fills the cell, or counts `job` up until that is done. True for the one who has to have the plan built.
+    /// Fills the cell if the plan is ready. Otherwise adds a dependency to `job`, which ends with the build. True if
+    /// the caller must start the build.
     fn find(&self, key: &Key, job: &Arc<dyn Runnable>, cell: &Cell) -> bool {
         let mut map = self.map.lock();
         match map.places.get_mut(key) {
@@ -141,7 +142,7 @@ impl Plans {
         }
     }
 
-    /// The build of `key` has ended so: tells all who wait.
+    /// The build of `key` ended with `result`: passes it to all jobs that wait.
     fn built(&self, key: &Key, result: Result<(AnyPlan, u64)>) {
         let (waiters, evicted) = {
             let mut map = self.map.lock();
@@ -163,7 +164,7 @@ impl Plans {
         }
     }
 
-    /// Takes all off the list, at the end of the epoch.
+    /// Takes all finished plans off the list, at the end of the epoch.
     pub(super) fn clear(&self) {
         let all = {
             let mut map = self.map.lock();
@@ -183,13 +184,13 @@ impl PlanState {
 }
 
 impl Map {
-    /// Keeps a plan, and gives out those that must go for it. The newest stays, however large it is.
+    /// Keeps a plan, and returns the plans that it evicts. The newest stays, however large it is.
     fn keep(&mut self, key: &Key, plan: AnyPlan, bytes: u64) -> Vec<AnyPlan> {
         (self.ready, self.bytes) = (self.ready + 1, self.bytes.saturating_add(bytes));
         self.places.put(key.boxed(), PlanState::Ready(plan, bytes));
         let mut evicted = Vec::new();
         while self.ready > 1 && (self.ready > MOST || self.bytes > MOST_BYTES) {
-            // The least recently used first; what is being built is nobody's to take.
+            // The least recently used goes first. A plan that is being built is never evicted.
             let oldest = self.places.iter().rev().find(|(_, place)| place.is_ready());
             let Some(oldest) = oldest.map(|(key, _)| key.boxed()) else { break };
             let Some(PlanState::Ready(plan, bytes)) = self.places.pop(&*oldest) else { break };
@@ -201,7 +202,7 @@ impl Map {
 }
 
 impl Core {
-    /// Has the plans that `job` misses built, and counts it up for each.
+    /// Adds a dependency to `job` for each plan that is missing, and starts the builds that no other job has started.
     pub(super) fn find_plans(
         self: &Arc<Self>,
         epoch: &Arc<Epoch>,
@@ -235,7 +236,7 @@ impl Core {
         };
         let mut result = build();
         if let Err(Error::OutOfMemory { .. }) = result {
-            // The library's own allocations find what the pool gives back.
+            // The library's own allocations can use the memory that the pool gives back.
             result = self.give_back(epoch).and_then(|()| build());
         }
         self.plans.built(key, result);

@@ -1,8 +1,8 @@
 //! Kernels from PTX text, for ops that bring their own.
 //!
-//! A [`Ptx`] is loaded into each epoch when it is first launched there, so it needs no care across rebuilds, and stays
-//! to the epoch's end. A slot remembers the functions it has launched; looking one up again takes no lock and hashes
-//! nothing.
+//! A [`Ptx`] is loaded into each epoch when it is first launched there, and stays loaded until the epoch's end. So a
+//! rebuild needs no special handling. A slot remembers the functions it has launched; finding one again takes no lock
+//! and hashes nothing.
 
 use super::queue::Queue;
 use super::tables::KERNELS;
@@ -83,12 +83,12 @@ pub(crate) struct Cached {
     function: Native<CUfunction>,
 }
 
-// SAFETY: `name` is the address of a `'static` string, only compared.
+// SAFETY: `name` is the address of a `'static` string. It is only compared.
 unsafe impl Send for Cached {}
 
 impl Core {
-    /// Loads kernels before anybody launches them: loading holds up every launch on the GPU. Only a head start: who launches
-    /// one that could not be loaded is told why.
+    /// Loads kernels before they are first launched, because loading delays every launch on the GPU. It is only a head
+    /// start: errors are ignored here, and the launch of such a kernel reports them.
     pub(crate) fn preload(self: &Arc<Self>, epoch: &Arc<Epoch>, all: &[&'static Ptx]) {
         const MAX_THREADS: u32 = 0;
         for ptx in [&KERNELS].into_iter().chain(all.iter().copied()) {
@@ -98,7 +98,7 @@ impl Core {
                 let module = self.lasting_module(epoch, ptx.id(), &text)?;
                 for name in ptx.entries() {
                     let (function, mut value) = (self.find_function(epoch, module, &name)?, 0);
-                    // A driver that loads kernels lazily has to load this one to know.
+                    // A driver that loads kernels lazily must load this one to answer.
                     // SAFETY: `value` is valid for the write, the module is loaded.
                     let _ = unsafe { self.context.api.func_get_attribute(&mut value, MAX_THREADS, function) };
                 }

@@ -1,4 +1,4 @@
-//! A leased stream with all of a dispatch that does not depend on its op.
+//! A leased stream, and everything of a dispatch that does not depend on its op.
 
 use super::api::Code;
 use super::pinned::Block;
@@ -13,8 +13,8 @@ use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
 
-/// What [`Enqueue`](super::Enqueue) shows to an op, without the op's types: what is done with it is compiled once. Its
-/// public face are the methods of that.
+/// The part of [`Enqueue`](super::Enqueue) that does not depend on the op's types, so that its code is compiled once.
+/// Its public interface is the methods of `Enqueue`.
 #[doc(hidden)]
 pub struct Queue<'q> {
     pub(crate) core: &'q Arc<Core>,
@@ -24,21 +24,21 @@ pub struct Queue<'q> {
     pub(super) plans: &'q [AnyPlan],
     pub(super) phase: usize,
     pub(super) made: Option<&'q Made>,
-    /// Of what the op leaves for the host.
+    /// The size in bytes of the result that the op leaves for the host.
     pub(super) raw_bytes: usize,
     pub(crate) left: &'q mut Leavings,
 }
 
-/// What a CUDA half leaves behind, on whatever way it ends.
+/// What a CUDA half leaves behind, whether it succeeds or fails.
 pub(crate) struct Leavings {
     pub(super) landed: Landed,
     pub(super) keep: SmallVec<[Block; 1]>,
     pub(crate) kept: Kept,
     pub(crate) scratch: SmallVec<[u64; 2]>,
     pub(super) result_asked: bool,
-    /// What the half enqueues is captured.
+    /// The work that the half enqueues is being captured into a CUDA graph.
     pub(super) capturing: bool,
-    /// Nothing is on the stream, and the operands are as they were.
+    /// Nothing was put on the stream, and the operands are unchanged.
     pub(super) untouched: bool,
 }
 
@@ -66,11 +66,11 @@ fn no_room(bytes: usize) -> Error {
     Error::unsupported(format!("a result of {bytes} bytes"))
 }
 
-/// Bytes of a slot's device memory for results.
+/// The size in bytes of a slot's device memory for results.
 const RESULT: usize = 256;
 
 impl<'q> Queue<'q> {
-    /// The same for a while.
+    /// Reborrows the queue.
     pub(super) fn lend(&mut self) -> Queue<'_> {
         let Queue { core, epoch, shared, plans, phase, made, raw_bytes, .. } = *self;
         Queue { core, epoch, shared, state: self.state, plans, phase, made, raw_bytes, left: self.left }
@@ -94,13 +94,12 @@ impl<'q> Queue<'q> {
         self.state.stream.0
     }
 
-    /// Something may be on the stream from here on: a failure leaves the operands as they are now, and nothing is tried
-    /// again.
+    /// From here on something may be on the stream: a failure is not retried, and the operands are not restored.
     pub(crate) fn touch(&mut self) {
         self.left.untouched = false;
     }
 
-    /// It is one of those that programs are replayed on.
+    /// Whether this is one of the streams on which programs are replayed.
     pub(super) fn is_on_a_seat(&self) -> bool {
         self.core.is_seat(self.shared.index)
     }
@@ -138,12 +137,12 @@ impl<'q> Queue<'q> {
 
     pub(crate) fn zero_result(&mut self) -> Result<()> {
         let address = self.result()?;
-        // SAFETY: the slot's own memory, which holds a result (checked by `result`).
+        // SAFETY: the slot's own memory, which is large enough for the result (checked by `result`).
         unsafe { self.memset(address, &[0], self.raw_bytes) }
     }
 
-    /// One of several operations of this dispatch: its half gets a stream of this dispatch, its own of all plans, and leaves
-    /// its result at `result`.
+    /// Runs the half of one operation of several in this dispatch. The half uses the same stream and its own part of
+    /// the plans, and leaves its result at `result`.
     pub(crate) fn step(
         &mut self,
         raw_bytes: usize,
@@ -154,7 +153,7 @@ impl<'q> Queue<'q> {
         let plans = self.plans.get(plans).unwrap_or_default();
         let own = result.map(|result| self.state.result.replace(result));
         self.left.result_asked = false;
-        // Also after a panic the slot has its own memory for results again.
+        // The slot gets its own result memory back, also after a panic.
         let outcome = guarded(&mut || half(Queue { raw_bytes, plans, ..self.lend() }));
         if let Some(own) = own {
             self.state.result = own;
@@ -166,7 +165,7 @@ impl<'q> Queue<'q> {
         Ok(())
     }
 
-    /// Behind the work: the result on its way to pinned memory.
+    /// Enqueues the copy of the result to pinned memory, behind the work.
     pub(super) fn bring_result(&mut self) -> Result<()> {
         let (Landed::Slot(slot), true, Some(address)) = (&self.left.landed, self.left.result_asked, self.state.result)
         else {
@@ -175,7 +174,8 @@ impl<'q> Queue<'q> {
                 _ => Ok(()),
             };
         };
-        // SAFETY: the slot is pinned and kept by the task, which the ring keeps; the address is the slot's own memory.
+        // SAFETY: the slot is pinned memory held by the task, which the ring holds. The address is the stream slot's
+        // own memory.
         let code = unsafe {
             self.core.context.api.memcpy_dtoh_async(slot.at.0.cast(), address, self.raw_bytes, self.state.stream.0)
         };

@@ -1,38 +1,39 @@
-//! Quiet: while a stream is captured no other thread is inside the driver or a library.
+//! Quiet: while a stream is captured, no other thread is inside the driver or a library.
 //!
-//! A capture forbids calls to *other* threads too: what synchronises a context, or may (a library's first use, a handle's
-//! end, a module's loading), answers an error and ends the capture, and a library that gets that answer need not live
-//! through it. Which of its calls does so no library says; so a capture has the driver for itself.
+//! A capture restricts *other* threads too. A call that synchronises a context, or may do so (a library's first use,
+//! the destruction of a handle, the loading of a module), returns an error and ends the capture. A library may not
+//! survive such an error. No library documents which of its calls do this. So a capture has the driver for itself.
 //!
-//! Who calls the driver goes in by a door and comes out again. A capture closes all doors and waits until nobody is inside;
-//! who comes to a closed door waits for the capture's end. There are many doors, and each thread keeps to one, so that
-//! threads that go in and out do not share a line of the processor's cache.
+//! A thread enters by a door to call the driver, and leaves again. A capture closes all doors and waits until no other
+//! thread is inside. A thread that finds its door closed waits for the end of the capture. There are many doors, and
+//! each thread always uses the same one, so that most threads do not share a cache line.
 //!
-//! **Race "in against close"**: who is inside and whether the door is closed are one word. A thread counts itself in and
-//! sees in the same step whether the door was closed; a capture closes the door and sees in the same step who is inside.
-//! So one of the two sees the other.
+//! **Race "enter against close"**: the count of threads inside and the closed flag are one word. A thread counts itself
+//! in and sees in the same step whether the door was closed. A capture closes the door and sees in the same step how
+//! many threads are inside. So one of the two sees the other.
 //!
-//! **No thread waits for itself**: who is inside goes in again without a look (`inside.rs`), and a capture leaves its own
-//! thread out of the count. **No capture waits for good**: `patient` ends it, and its caller does without a capture.
+//! **No thread waits for itself**: a thread that is inside enters again without a check (`inside.rs`), and a capture
+//! does not count its own thread. **No capture waits for ever**: `patient` ends the wait, and the caller goes on
+//! without a capture.
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
-/// The threads that came by it and are inside; and whether it is closed.
+/// The number of threads that entered by this door and are inside, and the [`CLOSED`] flag.
 #[repr(align(128))]
 struct Door(AtomicUsize);
 
 const CLOSED: usize = 1 << (usize::BITS - 1);
-/// The doors.
+/// The number of doors.
 pub(crate) const DOORS: usize = if cfg!(loom) { 2 } else { 32 };
 
 /// The doors to the driver.
 pub(crate) struct Quiet {
     doors: [Door; DOORS],
-    /// Held as long as the doors are closed.
+    /// Held while the doors are closed.
     closed: Mutex<()>,
 }
 
-/// Nobody else is inside as long as it lives.
+/// While it lives, no other thread is inside.
 pub(crate) struct Silence<'q> {
     quiet: &'q Quiet,
     _closed: Closed<'q>,
@@ -59,7 +60,7 @@ impl Quiet {
         &self.doors[door % DOORS].0
     }
 
-    /// Goes in, when no capture is under way. The thread is outside.
+    /// Enters; waits while a capture is under way. The thread must be outside.
     #[inline]
     pub(crate) fn enter(&self, door: usize) {
         if self.door(door).fetch_add(1, Ordering::Acquire) & CLOSED != 0 {
@@ -78,14 +79,14 @@ impl Quiet {
         }
     }
 
-    /// Comes out again.
+    /// Leaves.
     #[inline]
     pub(crate) fn leave(&self, door: usize) {
         self.door(door).fetch_sub(1, Ordering::Release);
     }
 
-    /// Closes the doors and waits until nobody is inside but the calling thread, if it is, by the door `own`. `None`: another
-    /// capture is under way, or `patient` has said that this has waited for long enough.
+    /// Closes the doors and waits until no thread is inside, except the calling thread if it entered by the door `own`.
+    /// `None`: another capture is under way, or `patient` has said that the wait is too long.
     pub(crate) fn silence(&self, own: Option<usize>, mut patient: impl FnMut() -> bool) -> Option<Silence<'_>> {
         let _closed = self.closed.try_lock()?;
         let silence = Silence { quiet: self, _closed };
@@ -94,7 +95,7 @@ impl Quiet {
         }
         for (index, door) in self.doors.iter().enumerate() {
             let own = usize::from(own.is_some_and(|own| own % DOORS == index));
-            // Nobody stays inside who comes now, so to see it empty once is enough.
+            // A thread that comes now does not stay inside, so it is enough to see the door empty once.
             while door.0.load(Ordering::Acquire) & !CLOSED != own {
                 if !patient() {
                     return None;
@@ -107,7 +108,7 @@ impl Quiet {
 
 impl Drop for Silence<'_> {
     fn drop(&mut self) {
-        // Before the lock goes, which others wait for.
+        // Open the doors before the lock is released: other threads wait for the lock.
         for door in &self.quiet.doors {
             door.0.fetch_and(!CLOSED, Ordering::Release);
         }
@@ -136,7 +137,7 @@ mod tests {
         let silence = quiet.silence(None, || false).unwrap();
         assert!(quiet.silence(None, || true).is_none());
         drop(silence);
-        quiet.enter(0); // waits for nobody
+        quiet.enter(0); // does not wait
         quiet.leave(0);
         assert!(quiet.silence(None, || false).is_some());
     }

@@ -3,8 +3,8 @@
 use crate::sync::{AtomicUsize, Ordering};
 use std::sync::atomic::AtomicPtr;
 
-/// Their names. Written by the holder of the lease, read by whoever reports a fault;
-/// plain loads and stores, so that the hot path has no locked instruction for it.
+/// Their names. Written by the holder of the lease, read by a thread that reports a fault. Plain loads and stores, so
+/// that the hot path has no locked instruction for it.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     names: [AtomicPtr<&'static str>; 8],
@@ -23,7 +23,7 @@ impl Recent {
     pub(crate) fn names(&self) -> Vec<&'static str> {
         let (new, old) = self.names.split_at(self.next.load(Ordering::Relaxed) % 8);
         let names = old.iter().chain(new).map(|name| name.load(Ordering::Relaxed));
-        // SAFETY: what is not null was stored by `push` from a reference to a static.
+        // SAFETY: a pointer that is not null was stored by `push`, from a reference to a static.
         names.filter_map(|name| unsafe { name.as_ref() }.copied()).collect()
     }
 }

@@ -1,14 +1,16 @@
 //! Device memory on its way back to the pool.
 //!
-//! When the last region of an allocation goes, its regions' completions say who may still touch the bytes:
+//! When the last region of an allocation is dropped, the completions of its regions say which work may still use the
+//! bytes:
 //!
-//! - nobody: freed by whoever leases its slot next;
-//! - work on one stream only: freed on that stream, behind it, with no wait. A pipeline of temporaries runs in the same
-//!   bytes however far the host is ahead;
-//! - work on several streams, or work that is not enqueued yet: parked until all of it is over. A stream that waited for the others would hold up later
-//!   allocations instead.
+//! - none: the next holder of its slot's lease frees them;
+//! - work on one stream only: they are freed on that stream, behind the work, with no wait. A pipeline of temporaries
+//!   uses the same bytes again and again, however far the host is ahead;
+//! - work on several streams, or work that is not enqueued yet: the allocation is parked until all of it is complete.
+//!   To make one stream wait for the others instead would delay later allocations.
 //!
-//! Nothing here calls the driver: see [`free_some`], which the holder of a lease calls.
+//! Nothing here calls the driver, except [`free_some`], which the holder of a lease calls, and the polls of
+//! [`Reclaim::unpark`].
 
 use super::fault;
 use super::housekeeping::Nudge;
@@ -24,17 +26,17 @@ use crossbeam_queue::SegQueue;
 #[derive(Debug)]
 pub(crate) struct PoolBytes {
     pub(crate) slot: Arc<Shared>,
-    /// Its place in the slot's list of live addresses.
+    /// Its index in the slot's list of live addresses.
     pub(crate) place: u32,
 }
 
-/// What waits to be given back.
+/// The parked allocations.
 pub(crate) struct Reclaim {
-    /// What was parked and not looked at yet: whoever drops a buffer must not wait for the lock below.
+    /// Parked, but not moved to `parked` yet: a thread that drops a buffer must not wait for the lock below.
     coming: SegQueue<Parked>,
-    /// The driver is asked under this lock.
+    /// The driver is polled under this lock.
     parked: Mutex<Vec<Parked>>,
-    /// How many there are of both.
+    /// The number of allocations in both.
     count: AtomicU64,
     pub(crate) nudge: Arc<Nudge>,
     counters: Arc<Counters>,
@@ -49,14 +51,15 @@ impl std::fmt::Debug for Reclaim {
 }
 
 impl PoolBytes {
-    /// The last region is gone; `uses` may still be in flight.
+    /// Call when the last region is dropped. `uses` may still be in flight.
     pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: AccessHistory) {
         let life = &self.slot.life;
-        // Nor in a forked child, where the lists below may be locked for ever.
+        // The epoch is over, or this is a forked child, where the lists below may be locked for ever.
         if self.slot.over() {
             return self.slot.reclaim.give_up(life.stand());
         }
-        // First: what is bound after this look has its marks below.
+        // Check this before the marks. In the other order, work that is bound between the two checks would be missed by
+        // both.
         let coming = uses.all().any(Completion::is_coming);
         let mut marks = uses.all().flat_map(Completion::marks).filter(|mark| !mark.is_past());
         let target = match marks.next() {
@@ -69,7 +72,7 @@ impl PoolBytes {
         match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)) {
             Some(slot) => {
                 slot.frees.push(allocation.clone());
-                // The end of the epoch may have emptied the list just before.
+                // The end of the epoch may have cleared the list just before this push.
                 if life.dead() {
                     return slot.frees.clear();
                 }
@@ -92,7 +95,8 @@ impl Reclaim {
         Reclaim { coming: SegQueue::new(), parked: Mutex::default(), count: AtomicU64::new(0), nudge, counters }
     }
 
-    /// After a fault nobody can prove the bytes idle; after an orderly end they were freed already.
+    /// After a fault nothing proves that the bytes are idle: they leak, and are counted. After an orderly end they were
+    /// freed already.
     fn give_up(&self, stand: Stand) {
         if matches!(stand, Stand::Poisoned | Stand::Lost) {
             self.counters.leaked.fetch_add(1, Ordering::Relaxed);
@@ -104,7 +108,7 @@ impl Reclaim {
         self.coming.push((allocation, uses));
     }
 
-    /// All of them, to be dropped with no lock held.
+    /// Takes out all of them. The caller must drop them with no lock held.
     fn take(&self) -> Vec<Parked> {
         let mut parked = self.parked.lock();
         let mut all = std::mem::take(&mut *parked);
@@ -113,13 +117,13 @@ impl Reclaim {
         all
     }
 
-    /// Allocations that wait for work on several streams.
+    /// The number of parked allocations.
     pub(crate) fn parked(&self) -> u64 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Hands the parked allocations whose uses are all over to their slots. True when some are left, or in the hands of
-    /// another who does the same.
+    /// Hands the parked allocations whose uses are all complete to their slots. True if some are left, or if another
+    /// thread is in this function.
     pub(crate) fn unpark(&self) -> bool {
         let Some(mut parked) = self.parked.try_lock() else { return true };
         parked.extend(std::iter::from_fn(|| self.coming.pop()));
@@ -135,7 +139,7 @@ impl Reclaim {
         !parked.is_empty()
     }
 
-    /// The epoch ended: forgets all that is parked, counting it when nothing could prove it idle.
+    /// The epoch ended: forgets all parked allocations, and counts those that nothing proved idle.
     pub(crate) fn forget(&self, stand: Stand) {
         for _ in self.take() {
             self.give_up(stand);
@@ -143,18 +147,19 @@ impl Reclaim {
     }
 }
 
-/// Frees what waits on this slot, at most `most` allocations, behind all that is enqueued on its stream. Under the
-/// lease, the context current. True when some are left.
+/// Frees at most `most` of the allocations that wait on this slot, behind all that is enqueued on its stream. Call
+/// under the lease, with the context current. True if some are left.
 pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool {
     for _ in 0..most {
-        // An empty queue is the rule, and asking is cheaper than a failed `pop`, which has a lock.
+        // The queue is usually empty, and this check is cheaper than a failed `pop`, which takes a lock.
         if shared.frees.is_empty() {
             return false;
         }
         let Some(allocation) = shared.frees.pop() else { return false };
         let Home::Cuda(home) = &allocation.home else { continue };
-        // SAFETY: the address is from this context's pool and is freed once: an allocation is released once, and its
-        // place in the list of live addresses is taken out here. All its uses are over or lie on this stream, before.
+        // SAFETY: the address is from this context's pool. It is freed once: an allocation is released once, and its
+        // entry in the list of live addresses is removed here. All its uses are complete or come earlier on this
+        // stream.
         let code = unsafe { shared.context.api.mem_free_async(allocation.address, state.stream.0) };
         home.slot.live.leave(home.place);
         if let Err(code) = code.ok() {

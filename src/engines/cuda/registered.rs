@@ -1,11 +1,11 @@
-//! Memory that a worker shares with its parent, registered with the driver: the link reads and writes it itself, with no
-//! copy through staging on the way.
+//! Memory that a worker shares with its parent, registered with the driver: the GPU reads and writes it directly, with
+//! no copy through staging.
 //!
-//! Registering takes the pages and milliseconds, so it is done for the part in use, once: parts of 1, 1, 2, 4 ... 64 MiB
-//! and 64 MiB from there on, because the parent cuts its blocks from the lowest place that is free. Nothing is ever
-//! unregistered: the process ends before its parent uses the memory for anybody else, and the parent gives no page of a
-//! GPU's worker back before ([`Arena`](crate::worker)): a page that was registered and given back would be another one
-//! for the parent than for the GPU.
+//! Registering pins the pages and takes milliseconds. So it is done once for each part, when the part is first used:
+//! parts of 1, 1, 2, 4 ... 64 MiB, then of 64 MiB each, because the parent cuts its blocks from the lowest free place.
+//! Nothing is ever unregistered: the worker process ends before its parent reuses the memory for another worker. Until
+//! then the parent returns no page of a GPU's worker to the system ([`Arena`](crate::worker)): if a registered page
+//! were returned, the parent and the GPU would use different pages.
 
 use super::slot::Shared;
 use super::staging::Ticket;
@@ -19,24 +19,24 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// The first part.
+/// The size of the first part.
 const LEAST: usize = 1 << 20;
-/// The largest parts.
+/// The size of the largest parts.
 const MOST: usize = 64 << 20;
 
-/// What the parent copies out at a time, while the rest is on its way.
+/// How much the parent copies out at a time, while the rest is still being copied in.
 const PIECE: usize = 8 << 20;
 
 /// How far a copy into shared memory has come.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Marks that have not been seen to pass, and how many bytes have arrived with each.
+    /// The tickets not yet seen complete, each with the bytes that have arrived once it is.
     pieces: VecDeque<(Ticket, u64)>,
     arrived: u64,
 }
 
 impl Progress {
-    /// Looks, and gives the bytes that have arrived.
+    /// Polls, and returns the number of bytes that have arrived.
     pub(super) fn look(&mut self, slot: &Shared) -> u64 {
         while let Some(((ticket, event), arrived)) = self.pieces.front().copied()
             && slot.poll(ticket, event)
@@ -48,8 +48,8 @@ impl Progress {
     }
 }
 
-/// Which parts the driver knows, by where they begin; `false` for one that it refused. A part is registered under a lock
-/// of its own, so that the other parts can be used meanwhile.
+/// The parts, by their start; `false` for a part that the driver refused. Each part is registered under a lock of its
+/// own, so that the other parts can be used meanwhile.
 #[derive(Default)]
 pub(crate) struct Registered {
     parts: Mutex<BTreeMap<usize, Part>>,
@@ -58,7 +58,7 @@ pub(crate) struct Registered {
 
 type Part = Arc<OnceLock<bool>>;
 
-/// The part that `offset` lies in.
+/// The part that contains `offset`.
 fn part(offset: usize) -> Range<usize> {
     let size = match offset / LEAST {
         0 => return 0..LEAST,
@@ -68,7 +68,7 @@ fn part(offset: usize) -> Range<usize> {
     start..start + size
 }
 
-/// `range`, cut where parts begin: a copy must not reach from one registration into the next.
+/// Cuts `range` at the starts of parts: a copy must not cross from one registration into the next.
 fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut start = range.start;
     std::iter::from_fn(move || {
@@ -79,7 +79,8 @@ fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Registered {
-    /// Whether the driver knows all of `lent`, after an attempt to make it so. The context is current.
+    /// Registers what is not registered yet of `lent`, and returns whether the driver now knows all of it. The context
+    /// must be current.
     fn covers(&self, core: &Core, epoch: &Arc<Epoch>, lent: &Lent) -> Result<bool> {
         const PORTABLE: u32 = 1;
         for piece in pieces(lent.range()) {
@@ -87,9 +88,9 @@ impl Registered {
             let known = self.parts.lock().entry(start).or_default().clone();
             let register = || {
                 let Some((at, len)) = lent.segment_from(start, end) else { return false };
-                // SAFETY: a range of the segment's mapping, which stays until the process ends; the context is current.
+                // SAFETY: a range of the segment's mapping, which stays until the process ends. The context is current.
                 let code = unsafe { core.context.api.mem_host_register(at.as_ptr().cast(), len, PORTABLE) };
-                // A fault that shows here ends the epoch.
+                // A fault that appears here ends the epoch.
                 code.ok().map_err(|code| fault::classify(epoch, code, "cuMemHostRegister")).is_ok()
             };
             if !*known.get_or_init(register) {
@@ -103,7 +104,7 @@ impl Registered {
 }
 
 impl CudaEngine {
-    /// Whether the GPU can be let at `lent` itself. If not, the way is through staging.
+    /// Whether the GPU can access `lent` directly. If not, the data must go through staging.
     pub(crate) fn reaches(&self, epoch: &Arc<Epoch>, lent: &Lent) -> Result<bool> {
         let _inside = self.core.blocking_waits.enter();
         epoch.admit()?;
@@ -111,35 +112,35 @@ impl CudaEngine {
         self.core.registered.covers(&self.core, epoch, lent)
     }
 
-    /// Some of it was refused.
+    /// Whether the driver has refused a part.
     pub(crate) fn reaches_not_all(&self) -> bool {
         self.core.registered.refused.load(Ordering::Relaxed)
     }
 }
 
 impl Queue<'_> {
-    /// Shared memory to the device. Who lent it does not touch it before the answer.
+    /// Copies shared memory to the device. The process that lent it does not touch it before it gets the answer.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of all of `lent`, which the GPU reaches.
+    /// As for [`copy`](Self::copy), for all bytes of `lent`, which the GPU can access.
     pub(crate) unsafe fn copy_from_lent(&mut self, to: u64, lent: &Lent) -> Result<()> {
         let (stream, first) = (self.stream(), lent.range().start);
         lent.touch();
         for piece in pieces(lent.range()) {
             let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
             let to = to + (piece.start - first) as u64;
-            // SAFETY: registered memory of the segment, which is mapped until the process ends; the target is the
-            // caller's promise.
+            // SAFETY: registered memory of the segment, which is mapped until the process ends. The caller vouches for
+            // the target.
             let code = unsafe { self.core.context.api.memcpy_htod_async(to, at.as_ptr().cast(), len, stream) };
             self.check("cuMemcpyHtoDAsync", code)?;
         }
         Ok(())
     }
 
-    /// Device data into shared memory.
+    /// Copies device data into shared memory.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), for all bytes of `lent`, which the GPU can access.
+    /// As for [`copy`](Self::copy), for all bytes of `lent`, which the GPU can access.
     pub(crate) unsafe fn copy_to_lent(&mut self, from: u64, lent: &Lent) -> Result<()> {
         let (stream, range) = (self.stream(), lent.range());
         lent.touch();
@@ -151,11 +152,11 @@ impl Queue<'_> {
             outcome = pieces(start..end).try_for_each(|piece| {
                 let (at, len) = lent.segment_from(piece.start, piece.end).ok_or_else(outside)?;
                 let from = from + (piece.start - range.start) as u64;
-                // SAFETY: as above; nobody else has the block.
+                // SAFETY: as above. The block is lent to this op alone.
                 let code = unsafe { self.core.context.api.memcpy_dtoh_async(at.as_ptr().cast(), from, len, stream) };
                 self.check("cuMemcpyDtoHAsync", code)
             });
-            // The last piece arrives with the dispatch itself.
+            // The last piece arrives when the dispatch itself is complete.
             if end < range.end && outcome.is_ok() {
                 let (ticket, event, code) = self.state.record(self.shared);
                 self.state.ring.push(ticket, event, None);

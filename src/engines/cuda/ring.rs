@@ -1,30 +1,30 @@
-//! What a slot keeps until its tickets have passed.
+//! What a slot keeps alive until its tickets have completed.
 //!
-//! Entries are in the order of the stream. An entry's cargo is dropped, and its event used again, only when its ticket
-//! was seen to be over; a pending that was dropped or forgotten changes nothing.
+//! Entries are in the order of the stream. An entry's keep-alive (`cargo`) is dropped, and its event reused, only when
+//! its ticket is known to be complete. It makes no difference whether the pending was dropped or forgotten.
 
 use super::sequence::Sequence;
 use crate::sync::Arc;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// What is kept. Told when its ticket has passed, with no lock held.
+/// What is kept alive. `retire` is called after its ticket has completed, with no lock held.
 pub(crate) trait KeepAlive: Send + Sync {
     fn retire(&self);
 }
 
-/// One entry. `event` is `None` while the ticket is *open*: its record failed (or was put off), and the next record on
-/// the stream answers for it.
+/// One entry. `event` is `None` while the ticket is *open*: recording its event failed (or was put off), and the next
+/// event recorded on the stream answers for it.
 struct Entry<E> {
     ticket: u64,
     event: Option<E>,
     cargo: Option<Arc<dyn KeepAlive>>,
 }
 
-/// What is kept, on its way out, to be retired when no lock is held.
+/// Keep-alives taken out of the ring, to be retired when no lock is held.
 pub(crate) type Retired = SmallVec<[Arc<dyn KeepAlive>; 8]>;
 
-/// The ring of one slot. Lives under its lease.
+/// The ring of one slot. Protected by the slot's lease.
 pub(crate) struct Ring<E> {
     entries: VecDeque<Entry<E>>,
     free: Vec<E>,
@@ -37,7 +37,7 @@ impl<E: Copy> Ring<E> {
         Ring { entries: VecDeque::with_capacity(2 * LOOK), free: Vec::with_capacity(2 * LOOK), made: 0, look_at: LOOK }
     }
 
-    /// An event to record: a used one, or a new one from `make`.
+    /// An event to record: a reused one, or a new one from `make`.
     pub(crate) fn event<X>(&mut self, make: impl FnOnce() -> Result<E, X>) -> Result<E, X> {
         match self.free.pop() {
             Some(event) => Ok(event),
@@ -49,17 +49,17 @@ impl<E: Copy> Ring<E> {
         }
     }
 
-    /// An event that was not recorded after all.
+    /// Returns an event that was not recorded after all.
     pub(crate) fn put_back(&mut self, event: E) {
         self.free.push(event);
     }
 
-    /// Events made so far.
+    /// The number of events made so far.
     pub(crate) fn events(&self) -> usize {
         self.made
     }
 
-    /// Keeps `cargo` until `ticket` has passed.
+    /// Keeps `cargo` until `ticket` has completed.
     pub(crate) fn push(&mut self, ticket: u64, event: Option<E>, cargo: Option<Arc<dyn KeepAlive>>) {
         self.entries.push_back(Entry { ticket, event, cargo });
     }
@@ -68,8 +68,8 @@ impl<E: Copy> Ring<E> {
         self.entries.is_empty()
     }
 
-    /// Takes out what is known to be over, at most `most` entries with cargo: their events are free again, their cargo
-    /// is handed out.
+    /// Takes out entries known to be complete, at most `most` with a keep-alive. Their events become free, and their
+    /// keep-alives go to `out`.
     pub(crate) fn reap(&mut self, sequence: &Sequence, most: usize, out: &mut Retired) {
         let completed = sequence.completed();
         let mut taken = 0;
@@ -88,8 +88,9 @@ impl<E: Copy> Ring<E> {
         }
     }
 
-    /// An entry worth asking the driver about, or none: asked about only when the ring has grown since the last look,
-    /// so that the cost is shared by many dispatches. The middle one, because its answer is likely and halves the ring.
+    /// An entry that is worth asking the driver about. `None` unless the ring has grown by [`LOOK`] since the last
+    /// look, so that many dispatches share the cost. It is the middle one: it is likely to be complete, and then half
+    /// of the ring is.
     pub(crate) fn worth_a_look(&mut self) -> Option<(u64, E)> {
         if self.entries.len() < self.look_at {
             return None;
@@ -98,12 +99,13 @@ impl<E: Copy> Ring<E> {
         self.recorded_from(self.entries.len() / 2)
     }
 
-    /// After a look that helped: half of the ring is known to be over, and is reaped meanwhile.
+    /// Call after a look that found the entry complete: half of the ring will be reaped, so the next look is due
+    /// [`LOOK`] entries above that half.
     pub(crate) fn looked(&mut self) {
         self.look_at = self.entries.len() / 2 + LOOK;
     }
 
-    /// The newest recorded entry: when it is over, everything is.
+    /// The newest recorded entry: if it is complete, all are.
     pub(crate) fn last_event(&self) -> Option<(u64, E)> {
         self.entries.iter().rev().find_map(|e| e.event.map(|event| (e.ticket, event)))
     }
@@ -117,13 +119,13 @@ impl<E: Copy> Ring<E> {
         self.entries.iter().skip(index).find_map(|e| e.event.map(|event| (e.ticket, event)))
     }
 
-    /// The event that answers for `ticket`: its own, or the next one recorded on the stream.
+    /// The event that answers for `ticket`: its own, or the next one that was recorded on the stream.
     pub(crate) fn answering(&self, ticket: u64) -> Option<(u64, E)> {
         let start = self.entries.partition_point(|e| e.ticket < ticket);
         self.recorded_from(start)
     }
 
-    /// Everything, for the end of the epoch.
+    /// Takes out everything, at the end of the epoch.
     pub(crate) fn take_all(&mut self, out: &mut Retired) -> Vec<E> {
         let mut events: Vec<E> = std::mem::take(&mut self.free);
         for entry in self.entries.drain(..) {
@@ -133,15 +135,15 @@ impl<E: Copy> Ring<E> {
         events
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 }
 
-/// A look at the device pays from so many entries on: it costs as much as half a dispatch when the answer is yes, and ten
-/// times that while other threads are in the driver.
+/// From how many entries on a look at the device pays. It costs half as much as a dispatch when the answer is yes, and
+/// ten times that while other threads are in the driver.
 const LOOK: usize = 64;
 
 #[cfg(all(test, not(loom)))]
@@ -185,7 +187,7 @@ mod tests {
         for _ in 0..10_000 {
             if let Some((ticket, _)) = ring.worth_a_look() {
                 looks += 1;
-                sequence.observe(ticket); // everything is over as soon as somebody asks
+                sequence.observe(ticket); // everything is complete as soon as the driver is asked
                 ring.looked();
             }
             ring.reap(&sequence, 4, &mut out);

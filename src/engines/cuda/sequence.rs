@@ -1,14 +1,14 @@
-//! Which tickets of a slot are over.
+//! Which tickets of a slot have completed.
 //!
-//! Tickets of a slot are issued in the order of its stream, so one number tells: all up to `completed` are over.
-//! `is_ready` is usually the load of it. When it is not enough, one poller at a time asks the driver (the *polling
-//! right*); the others watch the number, which the poller raises.
+//! Tickets of a slot are issued in the order of its stream, so one number is enough: all up to `completed` have
+//! completed. `is_ready` is usually one load of it. When that is not enough, one poller at a time asks the driver (it
+//! has the *polling right*). The others watch the number, which the poller raises.
 //!
-//! A poller may stand still where it is: its thread is stopped, a debugger holds it. So one in [`IMPATIENT`] of those who
-//! find the right taken asks beside it; of these there is one at a time too.
+//! A poller may be stopped while it has the right (a signal, a debugger). So one in [`IMPATIENT`] of the polls that
+//! find the right taken asks beside the poller; of these there is also only one at a time.
 //!
-//! The number is raised with release and read with acquire: what was done before a ticket was seen to be over (the
-//! event that may be recycled now, the result that may be read now) is seen by whoever sees the number.
+//! The number is raised with release and read with acquire. So a thread that reads the number sees all that was done
+//! before the ticket was seen complete (the event may be recycled, the result may be read).
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -18,14 +18,14 @@ pub(crate) struct Sequence {
     issued: AtomicU64,
     completed: AtomicU64,
     polling: Mutex<()>,
-    /// How many found the right taken since somebody had it.
+    /// How many polls have found the right taken since a poll last got it.
     turned_away: AtomicU64,
-    /// The right to ask beside who has the right.
+    /// The right to ask beside the thread that has the polling right.
     beside: Mutex<()>,
 }
 
-/// Looks that are in vain while another asks, before one asks beside it: a spinning waiter comes to as many in a tenth of a
-/// millisecond, and one that pauses in a second at most. An answer takes a microsecond.
+/// How many polls find the right taken before one asks beside its holder. A spinning waiter makes that many in a tenth
+/// of a millisecond, and one that pauses, in at most a second. An answer takes a microsecond.
 const IMPATIENT: u64 = if cfg!(loom) { 2 } else { 1000 };
 
 impl Sequence {
@@ -39,7 +39,7 @@ impl Sequence {
         }
     }
 
-    /// The next ticket. Only under the slot's lease.
+    /// Issues the next ticket. Only under the slot's lease.
     pub(crate) fn issue(&self) -> u64 {
         let ticket = self.issued.load(Ordering::Relaxed) + 1;
         self.issued.store(ticket, Ordering::Release);
@@ -51,33 +51,33 @@ impl Sequence {
         self.issued.load(Ordering::Acquire)
     }
 
-    /// All up to this are over.
+    /// All tickets up to this one have completed.
     pub(crate) fn completed(&self) -> u64 {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// `ticket` is known to be over.
+    /// Whether `ticket` is known to have completed.
     pub(crate) fn reached(&self, ticket: u64) -> bool {
         self.completed.load(Ordering::Acquire) >= ticket
     }
 
-    /// Tickets issued and not known to be over.
+    /// The number of tickets issued and not known to have completed.
     pub(crate) fn in_flight(&self) -> u64 {
         let completed = self.completed();
         self.issued().saturating_sub(completed)
     }
 
-    /// Somebody learned that `ticket` is over.
+    /// Records that `ticket` has completed.
     pub(crate) fn observe(&self, ticket: u64) {
         self.completed.fetch_max(ticket, Ordering::AcqRel);
     }
 
-    /// Whether `ticket` is over; asks the driver by `ask` unless another thread is already asking. `ask` answers with
-    /// the last ticket that it found to be over, `ticket` or a later one, or with `None`.
+    /// Whether `ticket` has completed. Asks the driver by `ask`, unless another thread is already asking. `ask` returns
+    /// the last ticket that it found complete (`ticket` or a later one), or `None`.
     ///
-    /// The event that `ask` looks at may have been recycled for a later ticket by a thread that saw this one to be over.
-    /// Then the answer may be a needless "no", so the number is looked at once more after it; a "yes" is always true,
-    /// because a later ticket of the same stream implies this one.
+    /// The event that `ask` queries may have been recycled for a later ticket by a thread that saw this one complete.
+    /// Then the answer may be a false "no", so the number is read once more after it. A "yes" is always true, because a
+    /// later ticket of the same stream implies this one.
     pub(crate) fn poll<E>(&self, ticket: u64, ask: impl FnOnce() -> Result<Option<u64>, E>) -> Result<bool, E> {
         if self.reached(ticket) {
             return Ok(true);
@@ -104,7 +104,7 @@ impl Sequence {
         Ok(self.reached(ticket))
     }
 
-    /// Keeps every poller out of the driver while `f` runs.
+    /// Runs `f` while no poller is in the driver.
     pub(crate) fn without_pollers<R>(&self, f: impl FnOnce() -> R) -> R {
         let _rights = (self.polling.lock(), self.beside.lock());
         f()
@@ -139,7 +139,7 @@ mod tests {
         let sequence = Sequence::new();
         let ticket = sequence.issue();
         let seen = sequence.poll::<()>(ticket, || {
-            // It stands here, in the driver, as long as the others take.
+            // This poller stands still here, in the driver, until the others are done.
             let mut looks = 0;
             while !sequence.reached(ticket) {
                 looks += 1;
@@ -156,7 +156,7 @@ mod tests {
         let sequence = Sequence::new();
         let ticket = sequence.issue();
         let answer = sequence.poll::<()>(ticket, || {
-            sequence.observe(ticket); // another thread saw it, and recorded the event anew
+            sequence.observe(ticket); // another thread saw it complete, and recorded the event anew
             Ok(None)
         });
         assert_eq!(answer, Ok(true));

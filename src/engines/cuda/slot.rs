@@ -20,13 +20,13 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
 use std::sync::{OnceLock, Weak};
 
-/// A slot: the part under the lease, and the part that marks share.
+/// A slot: the state under the lease, and the part that marks share.
 pub(crate) struct Slot {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lease: Mutex<State>,
 }
 
-/// What marks of a slot hold: enough to tell whether a ticket is over, also after the engine has ended.
+/// What the marks of a slot hold: enough to tell whether a ticket has completed, also after the engine has ended.
 pub(crate) struct Shared {
     pub(crate) index: usize,
     pub(crate) sequence: Sequence,
@@ -36,16 +36,17 @@ pub(crate) struct Shared {
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
     pub(crate) core: OnceLock<Weak<Core>>,
     pub(crate) reclaim: Arc<Reclaim>,
-    /// Memory whose uses are all on this stream: freed after them, or reused, by the next lease of the slot.
+    /// Memory whose uses are all on this stream. The next holder of the slot's lease frees it behind them, or reuses
+    /// it.
     pub(crate) frees: Frees,
-    /// Device addresses allocated on this slot and not freed.
+    /// Device addresses that were allocated on this slot and are not freed.
     pub(crate) live: Live,
     pub(crate) dispatches: AtomicU64,
     last_event: LastEvent<CUevent_st>,
     pub(crate) plans: Hits,
-    /// Buffers that had memory again, and those for which the pool was asked.
+    /// Allocations that reused memory of this slot, and those for which the pool was asked.
     pub(crate) memory: Hits,
-    /// Beside the lease, because a fault is often noticed by who holds it.
+    /// Outside the lease, because the thread that notices a fault often holds the lease.
     pub(crate) recent: Recent,
     fork_generation: u32,
 }
@@ -56,25 +57,26 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// What only the holder of the lease touches.
+/// State that only the holder of the lease touches.
 pub(crate) struct State {
     pub(crate) stream: Native<CUstream>,
     pub(crate) ring: Ring<Native<CUevent>>,
-    /// What this stream has already been made to wait for, by slot: what comes later follows it anyway.
+    /// For each other slot, the last ticket that this stream was made to wait for: later work on this stream follows it
+    /// anyway.
     pub(crate) followed: Vec<u64>,
     /// Device memory for a scalar result; reused in stream order.
     pub(crate) result: Option<u64>,
     pub(crate) functions: Vec<super::ptx::Cached>,
     pub(crate) tables: super::tables::Tables,
     pub(crate) handles: Handles,
-    /// Device memory that the slot's libraries work in; reused in stream order.
+    /// Device memory that the slot's libraries use as workspace; reused in stream order.
     pub(crate) workspace: Option<u64>,
-    /// Device memory of what the slot's handles keep; each piece is used in stream order.
+    /// Device memory kept for the slot's handles; each piece is used in stream order.
     pub(crate) kept: Vec<u64>,
 }
 
-/// Calls that found what they wanted here, and calls for which somebody was asked: the library for a plan, the driver for
-/// memory. Counted by the holder of the lease alone, so that no locked instruction is needed.
+/// The number of requests that were met here, and of those for which something had to be asked: the library for a plan,
+/// the driver for memory. Only the holder of the lease counts, so no locked instruction is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
     pub(crate) hits: AtomicU64,
@@ -89,8 +91,8 @@ impl Hits {
 }
 
 impl Drop for Slot {
-    /// After a fault, and at the exit of the process, nobody frees what waits here; and what waits holds the slot that it
-    /// waits in, so that they would hold each other for ever.
+    /// After a fault, and at process exit, nothing frees the memory that waits here. The waiting allocations hold the
+    /// slot and the slot holds them, so without this neither would ever be dropped.
     fn drop(&mut self) {
         self.shared.frees.clear();
     }
@@ -139,32 +141,33 @@ impl Slot {
         }
     }
 
-    /// Nothing in flight, as far as is known.
+    /// Whether nothing is in flight, as far as is known.
     pub(crate) fn is_idle(&self) -> bool {
         self.shared.sequence.in_flight() == 0
     }
 }
 
 impl Shared {
-    /// Nobody may call the driver for this slot any more: its epoch has ended, the process exits, or this is a forked
-    /// child. What is not known to be over now never will be.
+    /// Whether the driver must not be called for this slot any more: its epoch has ended, the process exits, or this is
+    /// a forked child. A ticket that is not known to be complete now never will be.
     pub(crate) fn over(&self) -> bool {
         self.life.dead() || self.fork_generation != process::fork_generation()
     }
 
-    /// This is a forked child of the process that it was made in.
+    /// Whether this is a forked child of the process that made the slot.
     pub(crate) fn is_forked(&self) -> bool {
         process::forked_since(self.fork_generation)
     }
 
-    /// Asks the driver about `ticket`'s event, and when that is over, about the newest one: gives the last ticket found
-    /// to be over. A fault that shows ends the epoch.
+    /// Asks the driver about `ticket`'s event and, if that is complete, about the newest one. Returns the last ticket
+    /// found complete. A fault that appears here ends the epoch.
     fn ask(&self, ticket: u64, event: CUevent) -> Result<Option<u64>, Code> {
-        // After the polling right was taken: the end of the epoch takes it too, and sets the flag before.
+        // Checked after the polling right was taken: the end of the epoch sets the flag first, and takes the right
+        // after that.
         if self.over() {
             return Ok(None);
         }
-        // Somebody else may have reset the context, whose events are gone then.
+        // Other code may have reset the context; then its events are gone.
         self.context.look().inspect_err(|code| self.report(*code, BINDING))?;
         if !self.query(event)? {
             return Ok(None);
@@ -176,8 +179,8 @@ impl Shared {
     }
 
     fn query(&self, event: CUevent) -> Result<bool, Code> {
-        // SAFETY: the event lives until the epoch's end, which excludes pollers. An event is of its own context, whatever
-        // is current.
+        // SAFETY: the event lives until the epoch's end, which excludes pollers. An event belongs to its own context,
+        // whichever is current.
         match unsafe { self.context.api.event_query(event) } {
             Code::SUCCESS => Ok(true),
             Code::NOT_READY => Ok(false),
@@ -186,7 +189,7 @@ impl Shared {
         }
     }
 
-    /// For a driver that wants the context current.
+    /// For drivers that need the context to be current.
     #[cold]
     fn query_bound(&self, event: CUevent) -> Result<bool, Code> {
         let _bound = self.context.bind().inspect_err(|code| self.report(*code, BINDING))?;
@@ -204,14 +207,14 @@ impl Shared {
         Err(code)
     }
 
-    /// A driver call failed outside a dispatch: a sticky code ends the epoch.
+    /// Reports a driver call that failed outside a dispatch: a sticky code ends the epoch.
     pub(crate) fn report(&self, code: Code, call: &str) {
         if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
             fault::report(&epoch, code, call);
         }
     }
 
-    /// The last ticket issued, and what to ask about it.
+    /// The last ticket issued, and the event to query for it.
     pub(crate) fn last(&self) -> (u64, Option<Native<CUevent>>) {
         let issued = self.sequence.issued();
         match self.last_event.after(issued.saturating_sub(1)) {
@@ -220,13 +223,13 @@ impl Shared {
         }
     }
 
-    /// Asks about the last ticket, if it is not known to be over.
+    /// Polls the last ticket, if it is not known to be complete.
     pub(crate) fn poll_last(&self) {
         let (ticket, event) = self.last();
         self.poll(ticket, event);
     }
 
-    /// Whether `ticket` is over, asking about `event` if need be. Never waits.
+    /// Whether `ticket` has completed; queries `event` if needed. Never waits.
     pub(crate) fn poll(&self, ticket: u64, event: Option<Native<CUevent>>) -> bool {
         match event {
             Some(event) => self.sequence.poll(ticket, || self.ask(ticket, event.0)).unwrap_or(false),
@@ -236,13 +239,13 @@ impl Shared {
 }
 
 impl State {
-    /// Takes out what lasts as long as the slot: addresses of device memory.
+    /// Takes out the device memory that lives as long as the slot: its addresses.
     pub(crate) fn take_memory(&mut self) -> Vec<u64> {
         let lasting = self.result.take().into_iter().chain(self.workspace.take());
         lasting.chain(self.tables.take()).chain(std::mem::take(&mut self.kept)).collect()
     }
 
-    /// Pieces of such memory.
+    /// The number of pieces of such memory.
     pub(crate) fn memory(&self) -> usize {
         usize::from(self.result.is_some())
             + usize::from(self.workspace.is_some())
@@ -250,12 +253,12 @@ impl State {
             + self.kept.len()
     }
 
-    /// The stream already waits for a ticket of another slot, by an earlier wait on it or on a later one.
+    /// Whether the stream already waits for `ticket` of another slot, by an earlier wait for it or for a later ticket.
     pub(crate) fn follows(&self, slot: usize, ticket: u64) -> bool {
         self.followed.get(slot).is_some_and(|followed| *followed >= ticket)
     }
 
-    /// The stream was made to wait for it.
+    /// Records that the stream was made to wait for `ticket` of another slot.
     pub(crate) fn now_follows(&mut self, slot: usize, ticket: u64) {
         if self.followed.len() <= slot {
             self.followed.resize(slot + 1, 0);
@@ -265,7 +268,8 @@ impl State {
         }
     }
 
-    /// Takes out what is over; what is taken must be retired when the lease is gone.
+    /// Takes out what has completed, at most `most` keep-alives. The caller must retire them after it has given back
+    /// the lease.
     pub(crate) fn reap(&mut self, shared: &Shared, most: usize, out: &mut Retired) {
         if let Some((ticket, event)) = self.ring.worth_a_look()
             && shared.poll(ticket, Some(event))
@@ -275,7 +279,8 @@ impl State {
         self.ring.reap(&shared.sequence, most, out);
     }
 
-    /// Records the next ticket. On failure the ticket is open: the next record on the stream answers for it.
+    /// Issues the next ticket and records an event for it. If that fails the ticket is open: the next event recorded on
+    /// the stream answers for it.
     pub(crate) fn record(&mut self, shared: &Shared) -> (u64, Option<Native<CUevent>>, Code) {
         let api = shared.context.api;
         let make = || {
@@ -288,7 +293,7 @@ impl State {
             Ok(event) => event,
             Err(code) => return (shared.sequence.issue(), None, code),
         };
-        // SAFETY: event and stream are alive: the epoch's end takes this slot's lease first.
+        // SAFETY: event and stream are alive, because the end of the epoch first takes this slot's lease.
         let code = unsafe { api.event_record(event.0, self.stream.0) };
         let ticket = shared.sequence.issue();
         if code.is_success() {
@@ -303,8 +308,9 @@ impl State {
 
 /// The end of a dispatch on a slot: a ticket, and the event recorded for it.
 ///
-/// The event may be recycled for a later ticket once this one was seen to be over; who waits on it then waits at worst a
-/// little longer, for work that was enqueued earlier than the wait, so no cycle can form.
+/// Once the ticket is known to be complete, the event may be recycled for a later ticket. A thread or stream that waits
+/// for it then waits a little longer at worst. It waits for work that was enqueued earlier than the wait, so no cycle
+/// can form.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     pub(crate) slot: Arc<Shared>,
@@ -318,7 +324,8 @@ impl Mark {
         self.slot.sequence.reached(self.ticket)
     }
 
-    /// Becomes the later of the two when they are on one slot. (A mark may be told late: `peer.rs` has left the lease.)
+    /// Becomes the later of the two marks if both are of one slot; returns whether they are. (A mark may be published
+    /// late: `peer.rs` does so after it has given back the lease.)
     pub(crate) fn renew(&mut self, later: &Mark) -> bool {
         let same = self.same_slot(later);
         if same && later.ticket >= self.ticket {
@@ -331,12 +338,13 @@ impl Mark {
         Arc::ptr_eq(&self.slot, &other.slot)
     }
 
-    /// Looks, asking the driver if need be.
+    /// Whether it has completed; asks the driver if needed.
     pub(crate) fn poll(&self) -> bool {
         self.slot.poll(self.ticket, self.event)
     }
 
-    /// Waits until it is over, or nobody will ever know. The caller has no lease.
+    /// Waits until it has completed, or until that can never be known (the slot is over). The caller must hold no
+    /// lease.
     pub(crate) fn outlast(&self) {
         let mut backoff = Backoff::new(&self.slot.timing.waits);
         while !self.poll() && !self.slot.over() {

@@ -1,4 +1,4 @@
-//! Host data on its way to the device, and device data on its way to the host.
+//! Host data on its way to the device, and device data on its way to the host, through pinned memory.
 
 use super::in_use::Used;
 use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
@@ -16,19 +16,19 @@ use cudarc::driver::sys::CUevent;
 use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
 
-/// Bytes of a piece of a large copy: small enough that the CPU's share of one piece hides behind the link's share of the
-/// one before, large enough that several threads are worth waking for it.
+/// Bytes of a piece of a large copy. Small enough that the CPU copies one piece while the link transfers the piece
+/// before; large enough that it is worth waking several threads for it.
 const LARGE_PIECE: usize = 8 << 20;
-/// Bytes of a piece of a smaller copy, which one thread moves: waking helpers would cost as much as they bring.
+/// Bytes of a piece of a smaller copy, which one thread moves: waking helper threads would cost as much as they save.
 const SMALL_PIECE: usize = 512 << 10;
 const _: () = assert!(LARGE_PIECE <= LARGEST);
 
-/// How hard a dispatch looks for staging.
+/// How long a dispatch tries to get staging.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It takes what can be had at once: it may want none after all.
+    /// Takes only what is available without waiting for other transfers: the dispatch may not need it after all.
     None,
-    /// It does want some, and waits for others' transfers.
+    /// Waits for other transfers to return their staging: the dispatch needs it.
     Some,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Staging {
     _used: Option<Used>,
 }
 
-/// Pinned memory that a download was promised before its first byte moves.
+/// Pinned memory that is reserved for a download before its first byte moves.
 pub(crate) struct Reserved {
     pub(super) blocks: Vec<(Block, usize)>,
     _used: Option<Used>,
 }
 
-/// Device data in pinned memory, arriving piece by piece. The slot's ring keeps it as well until all has arrived.
+/// Device data in pinned memory, which arrives piece by piece. The slot's ring holds it too, until all has arrived.
 #[derive(Clone)]
 pub struct Staged(pub(super) Arc<Arriving>);
 
@@ -57,13 +57,13 @@ pub(super) struct Arriving {
     pub(super) end: OnceLock<Ticket>,
 }
 
-/// A ticket, and the event that tells of it.
+/// A ticket, and the event that was recorded for it.
 pub(super) type Ticket = (u64, Option<Native<CUevent>>);
 
 pub(super) struct Piece {
     pub(super) block: Block,
     pub(super) len: usize,
-    /// `None` for the last one: it arrives with the dispatch.
+    /// `None` for the last piece: it arrives with the dispatch's own mark.
     pub(super) mark: Option<Ticket>,
 }
 
@@ -72,17 +72,17 @@ impl Staged {
         self.0.bytes
     }
 
-    /// Copies all of it to `target`, each piece as soon as it has arrived, with several threads.
+    /// Copies all of it to `target` with several threads, each piece as soon as it has arrived.
     ///
     /// # Safety
-    /// `target` is valid for writes of [`bytes`](Self::bytes) bytes, and nobody else touches it meanwhile.
+    /// `target` is valid for writes of [`bytes`](Self::bytes) bytes, and no other thread touches it meanwhile.
     pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
         let _used = self.0.pieces.first().map(|piece| piece.block.used());
         let mut done = 0;
         for piece in &self.0.pieces {
             self.0.arrive(piece)?;
-            // SAFETY: the pieces' lengths add up to `bytes`, which the caller vouches for; the piece has arrived, so
-            // nobody writes the block.
+            // SAFETY: the pieces' lengths add up to `bytes`, which the caller vouches for. The piece has arrived, so
+            // the device does not write the block any more.
             unsafe { parallel::copy(target.add(done), piece.block.at.0, piece.len) };
             done += piece.len;
         }
@@ -107,7 +107,7 @@ impl Arriving {
     }
 }
 
-/// Why work on this slot will not end.
+/// The error for work on this slot that will never complete.
 pub(super) fn ended(slot: &Shared) -> Error {
     match slot.epoch.get().and_then(Weak::upgrade) {
         Some(epoch) => epoch.verdict(),
@@ -116,26 +116,27 @@ pub(super) fn ended(slot: &Shared) -> Error {
 }
 
 impl CudaEngine {
-    /// How many of `bytes` bytes are moved at a time. Measured on an H200: at 1 and 4 MiB small pieces reach 0.8 to 1.1 of
-    /// the driver's own pageable copy, large ones by several threads half of that; from 16 MiB on it is the other way
-    /// round. Where pinned memory is scarce the blocks are all of one size, for to cut them anew is dear.
+    /// The piece size for a copy of `bytes` bytes. Measured on an H200: at 1 and 4 MiB, small pieces reach 0.8 to 1.1
+    /// of the speed of the driver's own pageable copy, and large pieces with several threads half of that. From 16 MiB
+    /// on it is the other way round. If pinned memory is scarce, all blocks have one size, because to recut them is
+    /// expensive.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
         if bytes <= LARGE_PIECE && self.core.pinned.roomy() { SMALL_PIECE } else { LARGE_PIECE }
     }
 
-    /// Copies host data into pinned memory; at most [`piece_of`](Self::piece_of) them.
+    /// Copies host data into pinned memory: at most one piece ([`piece_of`](Self::piece_of)).
     pub(crate) fn stage(&self, epoch: &Arc<Epoch>, data: &[u8]) -> Result<Staging> {
         if data.is_empty() {
             return Ok(Staging { block: None, len: 0, _used: None });
         }
         let block = self.core.block(epoch, data.len(), 0)?;
         let used = self.core.pinned.in_use.hold();
-        // SAFETY: the block holds at least `data.len()` bytes and nobody else has it.
+        // SAFETY: the block holds at least `data.len()` bytes, and no other thread has it.
         unsafe { parallel::copy(block.at.0, data.as_ptr(), data.len()) };
         Ok(Staging { block: Some(block), len: data.len(), _used: Some(used) })
     }
 
-    /// Pinned memory for a download of `bytes`, all of it.
+    /// Reserves pinned memory for all of a download of `bytes` bytes.
     pub(crate) fn reserve(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Reserved> {
         epoch.admit()?;
         let limit = self.core.pinned.limit();
@@ -155,7 +156,7 @@ impl CudaEngine {
         Ok(Reserved { blocks, _used: used })
     }
 
-    /// The same, of blocks that are free.
+    /// The same, from blocks that are free now.
     fn reserve_at_once(&self, bytes: usize) -> Option<Reserved> {
         let used = self.core.pinned.in_use.hold();
         let take = |len| Some((self.core.pinned.free_block(len)?, len));
@@ -169,8 +170,8 @@ impl CudaEngine {
         (0..bytes.div_ceil(piece)).map(move |i| piece.min(bytes - i * piece))
     }
 
-    /// One at a time waits for several: two that have a part each of what there is would wait for each other. But who is
-    /// called from within a sweep may be under this very turn.
+    /// Only one thread at a time waits for several blocks: two that each hold a part would wait for each other. A
+    /// caller inside a sweep takes no turn, because its own thread may already hold it.
     fn turn(&self, epoch: &Epoch) -> Result<Option<MutexGuard<'_, ()>>> {
         let (clock, staging) = (self.core.timing.clock, &self.core.timing.staging);
         let start = clock.start();
@@ -191,7 +192,8 @@ pub(super) fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
 }
 
 impl Core {
-    /// Pinned memory for a result. The caller has no lease: making it may wait for all that the GPU is doing.
+    /// Returns a small slot for a result. The caller must hold no lease: making pinned memory may wait for everything
+    /// that the GPU does.
     pub(super) fn small_slot(&self, epoch: &Arc<Epoch>) -> Result<SmallSlot> {
         if let Some(slot) = self.pinned.free_slot() {
             return Ok(slot);
@@ -202,14 +204,15 @@ impl Core {
         self.pinned.slot().map_err(|code| fault::classify(epoch, code, "cuMemHostAlloc"))
     }
 
-    /// A block, waiting for others to come back while the limit leaves none. `own`: times that the caller counts as having
-    /// some in hand.
+    /// Returns a block. While the limit allows none, waits for other threads to return theirs. `own`: how many of the
+    /// counts in `in_use` are the caller's own.
     pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize, own: u64) -> Result<Block> {
         let (clock, staging) = (self.timing.clock, &self.timing.staging);
         let end = clock.after(staging.patience);
         let mut backoff = Backoff::new(&self.timing.waits);
-        // Since when, and how often, nothing was left to come back *before* there was no block. Not once: what another
-        // submitter has just taken out of its ring, or a waiter emptied, it may not have dropped yet.
+        // Since when, and for how many looks, nothing was in use that could come back. Each look comes *before* the
+        // next attempt to get a block. One look is not enough: another thread may have taken a block out of its ring,
+        // or emptied it, and not have dropped it yet.
         let (mut since, mut idle) = (clock.start(), 0);
         loop {
             epoch.go_on()?;
@@ -232,7 +235,7 @@ impl Core {
         }
     }
 
-    /// Why there is no block for what is left.
+    /// The error if there is no block for the `left` bytes that are still needed.
     pub(super) fn no_block(&self, epoch: &Arc<Epoch>, why: NoBlock, left: usize) -> Error {
         match why {
             NoBlock::Limit => no_staging(left, self.pinned.limit(), self.pinned.bytes()),
@@ -240,7 +243,8 @@ impl Core {
         }
     }
 
-    /// A block, made if need be. The caller has no lease, as with [`small_slot`](Self::small_slot).
+    /// Returns a block, which is made if needed. The caller must hold no lease, as for
+    /// [`small_slot`](Self::small_slot).
     pub(super) fn try_block(
         &self,
         epoch: &Arc<Epoch>,
@@ -248,7 +252,8 @@ impl Core {
         patience: Patience,
     ) -> Result<Result<Block, NoBlock>> {
         if !self.pinned.has(bytes) {
-            // What is over may hold one: far cheaper than making one. Not inside: it calls the user's code.
+            // Completed work may hold a block; to reap it is far cheaper than to make one. The sweep is not counted as
+            // inside, because it calls user code.
             self.sweep();
         }
         let _inside = self.blocking_waits.enter();

@@ -39,12 +39,14 @@ impl CudaEngine {
         }
     }
 
-    /// With all plans there: it is enqueued here, unless it follows what is not enqueued yet.
+    /// Enqueues a dispatch whose plans are all there, on this thread. If it follows work that is not enqueued yet, it
+    /// becomes a late dispatch; a peer copy waits instead.
     fn submit_now(&self, mut s: Submission<'_, '_>, needed: Needed<'_>) -> Result<()> {
         let (core, facts, plans) = (&self.core, s.facts, needed.plans);
         let outcome = match core.submit(&mut s, Patience::None, plans) {
-            // A library that could not make its handle for want of memory has enqueued nothing: after the ladder's
-            // driver-side rungs it may be able to. Nor has who found no staging, which tells its limit.
+            // Nothing was enqueued in either case, so try again. Limit 0: the driver lacked memory, for example for a
+            // library's handle; the ladder's driver-side steps may free enough. Else staging was short: now wait for
+            // it.
             Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
                 if limit == 0 {
                     core.give_back(s.epoch)?;
@@ -61,8 +63,8 @@ impl CudaEngine {
         }
     }
 
-    /// A copy between devices behind what is not enqueued yet: waits here until it is. (Each of the two devices would have
-    /// to remember an end of its own, of work that is not enqueued.)
+    /// A copy between devices that follows work which is not enqueued yet: waits here until that work is enqueued. (A
+    /// late dispatch would need an end on each of the two devices.)
     #[cold]
     fn submit_when_bound(&self, mut s: Submission<'_, '_>) -> Result<()> {
         let mut backoff = Backoff::new(&self.core.timing.waits);
@@ -78,7 +80,8 @@ impl CudaEngine {
         }
     }
 
-    /// An error, with the numbers that only the driver knew when it said so. Staging has told its own.
+    /// Adds the numbers that only the driver knows to an out-of-memory error. An error from staging already has its
+    /// own.
     pub(super) fn with_numbers(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
         match error {
             Error::OutOfMemory { total: 0, limit: 0, .. } => self.describe(epoch, error),
@@ -87,7 +90,7 @@ impl CudaEngine {
     }
 }
 
-/// The plans of an op, and where late work finds the same ones.
+/// The plans of an op, and the needs by which a late dispatch finds the same plans.
 struct Needed<'a> {
     plans: &'a [AnyPlan],
     all: SmallVec<[Need; 1]>,
@@ -99,7 +102,7 @@ impl Needed<'_> {
     }
 }
 
-/// Tells a trace that it is about to be enqueued.
+/// Tells the trace that the dispatch is about to be enqueued.
 fn announce(s: &Submission<'_, '_>) -> Result<()> {
     match s.epoch.counters.trace() {
         None => Ok(()),
@@ -110,13 +113,13 @@ fn announce(s: &Submission<'_, '_>) -> Result<()> {
     }
 }
 
-/// All of a submission that most of the way of a dispatch looks at.
+/// The parts of a submission that most steps of a dispatch use.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a, 'x> {
     pub(super) epoch: &'a Arc<Epoch>,
     pub(super) views: &'a [View<'x>],
     pub(super) read_count: usize,
-    /// A failure leaves what it writes as it was.
+    /// A failure leaves the operands that it writes unchanged.
     pub(super) preserves_on_failure: bool,
 }
 
@@ -131,10 +134,10 @@ impl<'a, 'x> Around<'a, 'x> {
     }
 }
 
-/// Keeps another device's epoch from ending.
+/// Another device's epoch, and the guard that keeps it from ending.
 type Entered<'x> = (&'x Arc<Epoch>, super::blocking_wait::Inside<'x>);
 
-/// A peer copy waits for events of another device's epoch, which must not end meanwhile.
+/// Enters the other devices' epochs. A peer copy waits for their events, so they must not end meanwhile.
 fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
     let foreign = s.views.iter().filter(|v| !Arc::ptr_eq(&v.region.epoch, s.epoch));
     let inside: SmallVec<[_; 1]> = foreign
@@ -155,7 +158,7 @@ impl Core {
     ) -> Result<(), Undone> {
         let (around, facts) = (Around::of(s), s.facts);
         let trace = s.epoch.counters.trace();
-        // The target's too: its events are what the sources' streams are made to follow.
+        // The target's epoch too: the sources' streams will wait for its events.
         let inside = if facts.from_peer { Some((self.blocking_waits.enter(), foreign(around)?)) } else { None };
         let mut end = None;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
@@ -184,17 +187,17 @@ impl Core {
         if let Some(end) = end {
             super::peer::follow_back(around, &end);
         }
-        drop(inside); // before anything of the user's runs, which may wait for those devices
+        drop(inside); // before user code runs, which may wait for those devices
         retired.iter().for_each(|cargo| cargo.retire());
         result?;
         if let Some(trace) = trace {
             trace.emit(Event::AfterEnqueue, &s.info(Some(index))?);
-            self.housekeeper.nudge.nudge(); // somebody must see the completion, also when nobody waits
+            self.housekeeper.nudge.nudge(); // the completion must be seen, even if no thread waits for it
         }
         Ok(())
     }
 
-    /// An op without operands on a slot of the caller's choice.
+    /// Submits an op without operands to the slot numbered `index`.
     pub(crate) fn submit_on(
         self: &Arc<Self>,
         index: usize,
@@ -213,7 +216,7 @@ impl Core {
         result.map_err(Undone::error)
     }
 
-    /// Where the op's result is to land.
+    /// Makes the place where the op's result will land.
     pub(super) fn landing(&self, op: &Facts, epoch: &Arc<Epoch>) -> Result<Landed> {
         match op.raw_bytes {
             0 => Ok(Landed::Nothing),
@@ -221,11 +224,11 @@ impl Core {
         }
     }
 
-    /// A slot for what must follow this, all of which has an event then.
+    /// Leases a slot for work that follows `follows`. On return, each predecessor on another slot has an event.
     pub(super) fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
         let mut lease = self.lease(follows);
         if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
-            // Leases are taken one at a time, so that two threads cannot wait for each other's.
+            // A thread takes one lease at a time, so that two threads cannot wait for each other's.
             drop(lease);
             self.close_open(epoch, follows)?;
             lease = self.lease(follows);

@@ -1,4 +1,4 @@
-//! A look at every slot: what is over is let go of, and what waits is freed.
+//! The sweep over all slots: reaps what has completed, and frees the memory that waits.
 
 use super::Core;
 use super::housekeeping::Housekeeper;
@@ -8,21 +8,22 @@ use crate::sync::{AtomicUsize, Ordering};
 use std::cell::Cell;
 
 thread_local! {
-    /// How many sweeps this thread is in: a hook or a drop that is called from one may want memory.
+    /// How many sweeps this thread is inside. More than one is possible: a hook or a drop that a sweep calls may need
+    /// memory.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// This thread is in a sweep: what runs now was called by one.
+/// Whether this thread is inside a sweep, which called the code that runs now.
 pub(super) fn is_under_way_here() -> bool {
     DEPTH.get() > 0
 }
 
-/// While it lives, its owner may have in hand what held memory.
+/// While this exists, its thread may hold keep-alives that it has taken out and not dropped yet.
 struct Sweeping<'a>(&'a AtomicUsize);
 
 impl<'a> Sweeping<'a> {
     fn begin(housekeeper: &'a Housekeeper) -> Self {
-        housekeeper.sweeping.fetch_add(1, Ordering::Relaxed); // others learn of it by the leases
+        housekeeper.sweeping.fetch_add(1, Ordering::Relaxed); // the leases make it visible to other threads
         DEPTH.set(DEPTH.get() + 1);
         Sweeping(&housekeeper.sweeping)
     }
@@ -40,13 +41,13 @@ impl Drop for Sweeping<'_> {
 }
 
 impl Core {
-    /// Another thread is in a sweep: it may have in hand what held memory.
+    /// Whether another thread is inside a sweep: it may hold keep-alives that it has not dropped yet.
     pub(super) fn is_swept_by_others(&self) -> bool {
         self.housekeeper.sweeping.load(Ordering::Acquire) > DEPTH.get()
     }
 
-    /// Looks at every slot that nobody holds: reaps what is over and frees what waits. True when something is left, or in
-    /// the hands of another who does the same.
+    /// Looks at every slot that is not leased: reaps what has completed, and frees the memory that waits. True if
+    /// something is left, or may be in the hands of another sweep.
     pub(crate) fn sweep(&self) -> bool {
         let sweeping = Sweeping::begin(&self.housekeeper);
         let mut left = false;
@@ -73,7 +74,7 @@ impl Core {
             let before = out.len();
             state.ring.reap(&shared.sequence, usize::MAX, &mut out);
             if !state.ring.is_empty() && state.ring.last_event().is_none() {
-                // Only open tickets are left: record one that answers for them.
+                // Only open tickets are left: record an event that answers for them.
                 if let Ok(_bound) = self.context.bind() {
                     let (ticket, event, _) = state.record(shared);
                     state.ring.push(ticket, event, None);
@@ -92,7 +93,8 @@ impl Core {
         }
         left |= self.unload_some();
         left |= self.reclaim.unpark();
-        // What was unparked just now waits on a slot, and what others took out they may not have dropped yet.
+        // Memory that was unparked just now waits on a slot. And other sweeps may not have dropped yet what they took
+        // out.
         left || self.all_slots().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
     }
 }

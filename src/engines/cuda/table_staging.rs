@@ -1,8 +1,8 @@
-//! Pinned memory for tables of addresses that no kernel's parameters hold.
+//! Pinned memory for tables of addresses that are too long for kernel parameters.
 //!
-//! It is had before a slot is leased, for to make it may wait for all that the GPU is doing; and so before anybody can know
-//! whether the table is kept already. What is not used goes back at once. Only ops with lists of operands ask, and of
-//! those only the long ones.
+//! It is reserved before a slot is leased, because making it may wait for everything that the GPU does. At that time it
+//! is not known whether the slot already keeps the table. What is not used is returned at once. Only ops with lists of
+//! operands ask for it, and only if the list is long.
 
 use super::pinned::{Block, LARGEST};
 use super::queue::Queue;
@@ -12,21 +12,22 @@ use crate::engine::Epoch;
 use crate::sync::Arc;
 use crate::{Error, Result};
 
-/// The most operands whose addresses need none: they are parameters of a kernel.
+/// The largest number of operands whose addresses need no staging: they are parameters of a kernel.
 pub(super) const MOST_WITHOUT: usize = super::tables::MORE;
 
-/// What a dispatch may write its addresses to.
+/// The pinned memory that a dispatch may write its addresses to.
 #[derive(Default)]
 pub(crate) struct TableStaging {
     blocks: Vec<Block>,
-    /// What is left of a block that the dispatch keeps by now.
+    /// The unused rest of a block that the dispatch already keeps.
     open: Option<(Native<*mut u8>, usize)>,
-    /// Why there is not enough.
+    /// The error, if there is not enough.
     refused: Option<Error>,
 }
 
 impl Core {
-    /// TableStaging for `words` addresses, as far as it can be had: a table that is kept wants none. The caller has no lease.
+    /// Returns staging for `words` addresses, as much as is available: a table that is already kept needs none. The
+    /// caller must hold no lease.
     pub(super) fn table_staging(&self, epoch: &Arc<Epoch>, words: usize, patience: Patience) -> Result<TableStaging> {
         let (mut staging, mut left) = (TableStaging::default(), words.saturating_mul(size_of::<u64>()));
         while left > 0 {
@@ -50,7 +51,7 @@ impl Core {
 }
 
 impl Queue<'_> {
-    /// Words in scratch, by way of the staging. They are copied before this returns.
+    /// Writes the words to scratch, by way of the staging. `words` is no longer needed when this returns.
     pub(super) fn write_staged(&mut self, words: &[u64]) -> Result<u64> {
         let data: &[u8] = bytemuck::cast_slice(words);
         let to = self.scratch(data.len())?;
@@ -58,8 +59,8 @@ impl Queue<'_> {
         while let Some(left) = data.get(done..).filter(|left| !left.is_empty()) {
             let (at, len) = self.piece(left.len())?;
             let stream = self.stream();
-            // SAFETY: the piece is `len` bytes of a pinned block, which nobody else has and the task keeps; so many are
-            // left, and of the scratch as well, which was allocated for all of them.
+            // SAFETY: the piece is `len` bytes of a pinned block that no other thread has and that the task keeps. At
+            // least `len` bytes are left of the words, and of the scratch, which was allocated for all of them.
             let code = unsafe {
                 at.0.copy_from_nonoverlapping(left.as_ptr(), len);
                 self.core.context.api.memcpy_htod_async(to + done as u64, at.0.cast(), len, stream)
@@ -70,7 +71,7 @@ impl Queue<'_> {
         Ok(to)
     }
 
-    /// Up to `most` bytes of the staging.
+    /// Takes up to `most` bytes of the staging.
     fn piece(&mut self, most: usize) -> Result<(Native<*mut u8>, usize)> {
         let staging = self.state.tables.staging();
         let (at, left) = match staging.open.take().filter(|(_, left)| *left > 0) {
@@ -88,7 +89,7 @@ impl Queue<'_> {
             }
         };
         let len = left.min(most);
-        // SAFETY: at most its end.
+        // SAFETY: `len` is at most what is left of the block.
         staging.open = Some((Native(unsafe { at.0.add(len) }), left - len));
         Ok((at, len))
     }

@@ -1,22 +1,23 @@
-//! Tables of addresses in device memory, which the library's batches want, and those that a slot keeps.
+//! Tables of addresses in device memory, as libraries need them for batches, and the tables that a slot keeps.
 //!
-//! A program calls a batch again and again with the same matrices, and to write their addresses anew each time costs more
-//! than the call: a table is kept under **the addresses themselves**, compared word for word, so that a call with those of
-//! a recent one on its slot writes nothing and asks for nothing. What a table says is right whatever became of the buffers
-//! meanwhile: it names addresses, not buffers.
+//! A program often calls a batch again and again with the same matrices. To write their addresses anew each time would
+//! cost more than the call. So a table is kept under **the addresses themselves**, compared word for word: a call with
+//! the addresses of a recent one on its slot writes and allocates nothing. A table stays right whatever happens to the
+//! buffers, because it holds addresses, not buffers.
 //!
-//! - A table is written once, on its slot's stream, and used on that stream alone: no use comes before it is written.
-//! - It is freed on that stream as well, behind all of its uses: also one that is pushed out while work that reads it is in
-//!   flight.
-//! - The one used the longest ago goes first. A slot keeps [`MOST`] tables, of [`MOST_BYTES`] in all.
-//! - Their bytes count against the device's limit, where there is room; when memory is short they go first
-//!   ([`Core::drop_tables`]). They end with the epoch.
+//! - A table is written once, on its slot's stream, and used on that stream only: no use comes before the write.
+//! - It is freed on that stream too, behind all of its uses. This also holds for a table that is evicted while work
+//!   that reads it is in flight.
+//! - The least recently used goes first. A slot keeps [`MOST`] tables, of [`MOST_BYTES`] bytes in all.
+//! - Their bytes count against the device's limit; a table that does not fit into it is not kept. When memory is short,
+//!   tables are the first to be freed ([`Core::drop_tables`]). They end with the epoch.
 //!
-//! It earns its place: a batch of 16 products of 128^2 by a list of buffers takes 3.5 to 6.9 us longer to enqueue than one
-//! whose addresses lie on the device, and took 8 to 12 (`benches/results/2026-11-22-h200-windlass-bench-night.md`).
+//! The effect, measured: a batch of 16 products of 128^2 by a list of buffers takes 3.5 to 6.9 us longer to enqueue
+//! than one whose addresses lie on the device. Without kept tables it took 8 to 12 us longer
+//! (`benches/results/2026-11-22-h200-windlass-bench-night.md`).
 //!
-//! A table that is not kept is scratch of its dispatch. A few addresses come to the device as parameters of a kernel, which
-//! is cheaper than a copy from staging; those at even distances are computed there.
+//! A table that is not kept is scratch of its dispatch. A few addresses are passed to the device as kernel parameters,
+//! which is cheaper than a copy from staging. Addresses at even distances are computed on the device.
 
 use super::queue::Queue;
 use super::slot::State;
@@ -29,16 +30,16 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use std::ffi::{CStr, c_void};
 
-/// Tables that a slot keeps.
+/// How many tables a slot keeps.
 const MOST: usize = 32;
-/// Bytes of them.
+/// How many bytes they take in all.
 const MOST_BYTES: usize = 512 << 10;
 
 pub(super) static KERNELS: Ptx = Ptx::new(include_str!("tables.ptx"));
-/// Words that each of the kernels for a few takes as parameters.
+/// How many words the kernel `write_few` takes as parameters; [`MORE`]: `write_more`.
 const FEW: usize = 62;
 pub(super) const MORE: usize = 480;
-/// Series that a table at even distances has at most.
+/// The largest number of series in a table.
 const SERIES: usize = 3;
 
 /// Addresses at even distances.
@@ -54,24 +55,24 @@ pub(crate) struct Tables {
     kept: Vec<Table>,
     now: u64,
     bytes: usize,
-    /// Where addresses are gathered.
+    /// Where the addresses of a table are gathered.
     words: Vec<u64>,
-    /// Where those of the dispatch at work go, when they are many.
+    /// The staging of the current dispatch, if it has many addresses.
     staging: TableStaging,
 }
 
-/// What a table holds, in few words.
+/// How a table's words are given by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Just these.
+    /// The key is the words themselves.
     Listed,
-    /// So many of each series: first and step in turn.
+    /// So many words of each series; the key holds first and step of each series.
     Even(usize),
 }
 
 struct Table {
     form: Form,
-    /// Of the key, to be looked at before all of it.
+    /// The last word of the key, compared before the whole key.
     last: u64,
     key: Box<[u64]>,
     at: u64,
@@ -79,7 +80,7 @@ struct Table {
     charge: Charge,
 }
 
-/// Bytes of the device's limit.
+/// Bytes charged to the device's limit, until this is dropped.
 struct Charge(Arc<Meter>, usize);
 
 impl Charge {
@@ -104,7 +105,7 @@ impl Tables {
         Some(table.at)
     }
 
-    /// Keeps the table at `at`. Those that it pushes out go to `out`.
+    /// Keeps the table at `at`. The addresses of the tables that it evicts go to `out`.
     fn keep(&mut self, form: Form, key: &[u64], at: u64, charge: Charge, mut out: impl FnMut(u64)) {
         while self.kept.len() >= MOST || self.bytes + charge.1 > MOST_BYTES {
             let oldest = self.kept.iter().enumerate().min_by_key(|(_, table)| table.used).map(|(at, _)| at);
@@ -119,17 +120,17 @@ impl Tables {
         self.kept.push(Table { form, last, key: key.into(), at, used: self.now, charge });
     }
 
-    /// What the dispatch at work may write addresses to.
+    /// The staging of the current dispatch.
     pub(super) fn staging(&mut self) -> &mut TableStaging {
         &mut self.staging
     }
 
-    /// How many there are.
+    /// The number of tables.
     pub(crate) fn count(&self) -> usize {
         self.kept.len()
     }
 
-    /// Takes them all out: their addresses.
+    /// Takes out all tables: their addresses.
     pub(crate) fn take(&mut self) -> Vec<u64> {
         self.bytes = 0;
         self.kept.drain(..).map(|table| table.at).collect()
@@ -137,7 +138,7 @@ impl Tables {
 }
 
 impl Queue<'_> {
-    /// A table of the words that `gather` puts down, in device memory, for work of this dispatch.
+    /// Returns a table in device memory of the words that `gather` writes, for work of this dispatch.
     pub(crate) fn table(&mut self, gather: impl FnOnce(&mut Vec<u64>)) -> Result<u64> {
         let mut words = std::mem::take(&mut self.state.tables.words);
         words.clear();
@@ -150,7 +151,7 @@ impl Queue<'_> {
         table
     }
 
-    /// A table of `count` words of each of up to three series, one after the other.
+    /// Returns a table of `count` words of each of up to three series, one series after the other.
     pub(crate) fn even_table(&mut self, series: &[Series], count: usize) -> Result<u64> {
         let bytes = count.checked_mul(size_of_val(&[0u64; SERIES])).map(|most| most / SERIES * series.len());
         let bytes = bytes.filter(|_| series.len() <= SERIES);
@@ -163,7 +164,8 @@ impl Queue<'_> {
         self.find_or_make(Form::Even(count), key, bytes, |queue| queue.write_even(series, count, bytes))
     }
 
-    /// A table that is kept, or the one that `make` writes to scratch, which is kept from now on where there is room.
+    /// Returns a kept table, or the one that `make` writes to scratch. That one is kept from now on, if it is not too
+    /// long and the device's limit allows it.
     fn find_or_make(
         &mut self,
         form: Form,
@@ -179,7 +181,8 @@ impl Queue<'_> {
         if bytes <= MOST_BYTES / 2
             && let Some(charge) = Charge::new(&self.epoch.meter, bytes)
         {
-            // No longer scratch of this dispatch; but what it pushes out is, and so is freed behind its work.
+            // It is no longer scratch of this dispatch. The tables that it evicts become scratch, and so are freed
+            // behind this dispatch's work.
             self.left.scratch.retain(|scratch| *scratch != at);
             let scratch = &mut self.left.scratch;
             self.state.tables.keep(form, key, at, charge, |out| scratch.push(out));
@@ -187,7 +190,7 @@ impl Queue<'_> {
         Ok(at)
     }
 
-    /// These words in scratch.
+    /// Writes the words to scratch.
     fn write_words(&mut self, words: &[u64]) -> Result<u64> {
         match words.len() {
             count if count <= FEW => self.write_few::<FEW>(c"write_few", words),
@@ -196,9 +199,10 @@ impl Queue<'_> {
         }
     }
 
-    /// Words that fit into the parameters of a kernel.
+    /// Writes words that fit into the parameters of a kernel.
     ///
-    /// A launch like this one touches nothing but new scratch: what fails after it may be tried again.
+    /// Such a launch writes only new scratch, so a dispatch that fails after it may still be retried: it stays
+    /// `untouched`.
     fn write_few<const N: usize>(&mut self, name: &'static CStr, words: &[u64]) -> Result<u64> {
         let mut to = self.scratch(size_of_val(words))?;
         let (mut all, mut count) = ([0u64; N], words.len() as u32);
@@ -206,7 +210,8 @@ impl Queue<'_> {
         let dims = LaunchDims { grid: (1, 1, 1), block: (count.max(1), 1, 1), shared: 0 };
         let mut parameters: [*mut c_void; 3] = [(&raw mut to).cast(), (&raw mut count).cast(), all.as_mut_ptr().cast()];
         let function = self.function(&KERNELS, name)?;
-        // SAFETY: the kernel takes an address, a count and `N` words, and writes so many of them to scratch that holds them.
+        // SAFETY: the kernel takes an address, a count and `N` words. It writes `count` of them to scratch, which is
+        // large enough.
         let (untouched, launched) = (self.left.untouched, unsafe {
             self.launch_function(function, &LaunchConfig::from(dims), &mut parameters)
         });
@@ -214,7 +219,7 @@ impl Queue<'_> {
         launched.map(|()| to)
     }
 
-    /// `count` words of each series in scratch of `bytes`.
+    /// Writes `count` words of each series to scratch of `bytes` bytes.
     fn write_even(&mut self, series: &[Series], count: usize, bytes: usize) -> Result<u64> {
         let to = self.scratch(bytes)?;
         let of = |i: usize| series.get(i).copied().unwrap_or_default();
@@ -230,7 +235,8 @@ impl Queue<'_> {
             third.first.into(),
             third.step.into(),
         ];
-        // SAFETY: the arguments are the kernel's parameters in order and type; it writes scratch that holds so many words.
+        // SAFETY: the arguments are the kernel's parameters in order and type. The scratch is large enough for the
+        // words that it writes.
         let (untouched, launched) = (self.left.untouched, unsafe {
             self.launch(&KERNELS, c"write_even", LaunchDims::for_elements(count)?, &args)
         });
@@ -240,10 +246,11 @@ impl Queue<'_> {
 }
 
 impl State {
-    /// Frees the tables that the slot keeps, behind the work that uses them. Under the lease, the context current.
+    /// Frees the tables that the slot keeps, behind the work that uses them. Call under the lease, with the context
+    /// current.
     pub(super) fn drop_tables(&mut self, core: &Core, epoch: &Arc<Epoch>) -> Result<()> {
         for address in self.tables.take() {
-            // SAFETY: allocated on this stream and used on it alone, before; freed once.
+            // SAFETY: allocated on this stream, and used on it alone, before this call. Freed once.
             let code = unsafe { core.context.api.mem_free_async(address, self.stream.0) };
             code.ok().map_err(|code| fault::classify(epoch, code, "cuMemFreeAsync"))?;
         }
@@ -252,8 +259,8 @@ impl State {
 }
 
 impl Core {
-    /// Frees the tables of every slot that nobody holds; false when one was held. (It may be the caller's own: an
-    /// operation's CUDA half may want memory.)
+    /// Frees the tables of every slot that is not leased. False if a slot was leased. (The lease may be the caller's
+    /// own: an op's CUDA half may allocate memory.)
     pub(super) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<bool> {
         let mut all = true;
         for slot in self.all_slots() {

@@ -1,9 +1,9 @@
 //! A dispatch in flight on a GPU.
 //!
-//! Its completion is its mark; nobody has to tell it anything. Whoever looks first after the mark has passed (a waiter,
-//! or who reaps the slot's ring) claims it, tells the trace, and settles it.
+//! It completes when its mark does; nothing has to notify it. The first thread that looks after the mark has completed
+//! (a waiter, or a thread that reaps the slot's ring) claims it, notifies the trace, and settles it.
 //!
-//! What depends on its op is here, the rest in `task_core.rs`.
+//! What depends on its op is here, the rest is in `task_core.rs`.
 
 use super::ring::KeepAlive;
 use super::task_core::{Landed, TaskCore};
@@ -19,26 +19,26 @@ use crate::trace::{OpInfo, OpMetadata};
 use std::ops::Deref;
 use std::time::Duration;
 
-/// The one allocation of a dispatch.
+/// The single allocation of a dispatch.
 ///
-/// It goes with its pending: the slot's ring holds a share only where the device, or a trace, still needs something of it
-/// ([`TaskCore::is_held`], [`Retention`](crate::op::Retention)). So a chain whose pendings go at once has the same few bytes for
-/// every dispatch.
+/// It is freed with its pending. The slot's ring holds a share only if the device, or a trace, still needs part of it
+/// ([`TaskCore::is_held`], [`Retention`](crate::op::Retention)). So a chain of dispatches whose pendings are dropped at
+/// once reuses the same few bytes.
 pub(crate) struct CudaTask<O: Op> {
     pub(crate) op: Contained<O>,
     pub(crate) core: TaskCore,
 }
 
-/// A phase that is not the last one of its op, which stays where it is.
+/// One phase of an op, but not the last. The op itself stays with its submitter.
 pub(crate) struct Leg {
     pub(super) core: TaskCore,
 }
 
 impl Leg {
-    /// What it left, once it is over.
+    /// The result of the phase. Call only when the phase is complete.
     pub(crate) fn raw<R: Raw>(&self) -> Result<R> {
         let landing = match &*self.core.landed.lock() {
-            // SAFETY: the caller has seen that the phase is over, so the device has written the slot.
+            // SAFETY: the caller has seen that the phase is complete, so the device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
             _ => Landing::Slot([0; 64]),
         };
@@ -50,7 +50,7 @@ impl KeepAlive for Leg {
     fn retire(&self) {}
 }
 
-/// What another process is left of this kind of result.
+/// Converts a result of this type for another process.
 #[cfg(target_os = "linux")]
 fn left<R: Raw>(landing: Landing, to: RemoteTarget) -> Result<RemoteResult> {
     R::land(landing)?.to_remote(to)
@@ -114,8 +114,8 @@ impl<O: Op> Ongoing for CudaTask<O> {
     }
 
     fn abandon(&self) {
-        // The ring lets go of what it holds when its ticket has passed, at the latest when the slot is leased again.
-        // Where that frees something worth having, somebody should look sooner.
+        // The ring drops what it holds after the ticket has completed, at the latest when the slot is leased again. If
+        // that frees something of value, the housekeeping thread should look sooner.
         self.core.let_go(std::mem::needs_drop::<O>() || O::Raw::BYTES > 0 || O::Output::EAGER.is_yes());
     }
 

@@ -1,5 +1,5 @@
-//! All of a task in flight on a GPU that does not depend on its op, compiled once: its state, the waits for its mark, where
-//! its results are.
+//! The part of a task in flight on a GPU that does not depend on its op, compiled once: its state, the waits for its
+//! mark, and the place of its results.
 
 use super::pinned::SmallSlot;
 use super::slot::Mark;
@@ -24,17 +24,17 @@ const CLAIMED: u8 = 1;
 const DONE: u8 = 2;
 const FAILED: u8 = 3;
 
-/// What the device leaves for the host.
+/// Where the device writes the result for the host.
 pub(super) enum Landed {
     Nothing,
     Slot(SmallSlot),
     Staged(Staged),
-    /// Where another process waits for it.
+    /// Shared memory, where another process waits for it.
     #[cfg(target_os = "linux")]
     InPlace(Box<super::registered::Progress>),
 }
 
-/// All of a task that does not depend on its op: what is done with that is compiled once.
+/// The part of a task that does not depend on its op, so that its code is compiled once.
 pub(crate) struct TaskCore {
     pub(super) mark: Mark,
     state: AtomicU8,
@@ -42,23 +42,24 @@ pub(crate) struct TaskCore {
     pub(super) extra: Option<Box<Extra>>,
 }
 
-/// What most dispatches have none of.
+/// Parts that most dispatches do not have.
 pub(super) struct Extra {
-    /// In a worker, whose client wants to know when the device is at it: what it follows on other slots.
+    /// In a worker, whose client wants to know when the device can start the work: the marks of other slots that it
+    /// follows.
     pub(super) ahead: Vec<Mark>,
-    /// Pinned memory that the device reads; goes back when the ring lets go of the task.
+    /// Pinned memory that the device reads. Freed when the ring drops the task.
     pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
-    /// What else must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
+    /// Other values that must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
     pub(super) _kept: Contained<Kept>,
     pub(super) timer: Option<Timer>,
-    /// When it was submitted, where a trace is told of its end.
+    /// When it was submitted; set if a trace is notified of its end.
     pub(super) submitted: Option<Stopwatch>,
     pub(super) label: Option<&'static str>,
-    /// For traces.
+    /// The dispatch's number in traces.
     pub(super) number: u64,
 }
 
-/// Values of any type that the work needs until it is over.
+/// Values of any type that the work needs until it is complete.
 pub(super) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
 
 impl TaskCore {
@@ -66,7 +67,8 @@ impl TaskCore {
         TaskCore { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
     }
 
-    /// Something of it must outlive its pending: memory that the device reads or writes, a timer, a trace to be told.
+    /// Whether part of it must outlive its pending: memory that the device reads or writes, a timer, or the
+    /// notification of a trace.
     pub(crate) fn is_held(&mut self) -> bool {
         self.extra.is_some() || !matches!(self.landed.get_mut(), Landed::Nothing)
     }
@@ -81,7 +83,7 @@ impl TaskCore {
 }
 
 impl TaskCore {
-    /// Looks; settles when there is something to settle.
+    /// Polls; settles the task if that is possible. True if it is settled.
     #[inline]
     fn look(&self, op: &dyn OpMetadata) -> bool {
         if self.state.load(Ordering::Acquire) >= DONE {
@@ -91,17 +93,18 @@ impl TaskCore {
             return self.conclude(op, true);
         }
         if self.mark.slot.over() {
-            // The flag is set after the last poll that could have helped; what is not known to be over now never will be.
+            // The flag is set after the last poll that could have helped. A task that is not known to be complete now
+            // never will be.
             return self.conclude(op, self.mark.is_past());
         }
         false
     }
 
-    /// The first to come settles; false while another is at it.
+    /// The first thread to claim it settles it. False while another thread is doing so.
     pub(super) fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             if self.mark.slot.is_forked() {
-                // Who has claimed it is not in this process, and will not settle it here.
+                // The thread that claimed it does not exist in this forked process, and will not settle it here.
                 let _ = self.state.compare_exchange(CLAIMED, FAILED, Ordering::AcqRel, Ordering::Acquire);
             }
             return self.state.load(Ordering::Acquire) >= DONE;
@@ -127,7 +130,7 @@ impl TaskCore {
         true
     }
 
-    /// When the device was at it, for a trace.
+    /// When the device ran it, for a trace.
     fn ran(&self, submitted: Stopwatch, latency: Duration) -> Option<DeviceTime> {
         let timer = self.extra.as_ref()?.timer.as_ref()?;
         let context = &self.mark.slot.context;
@@ -154,7 +157,7 @@ impl TaskCore {
         }
     }
 
-    /// Looks now and then until it is settled or the time is out.
+    /// Polls until it is settled or `until` is reached; calls `between` after each poll.
     fn poll_with(&self, op: &dyn OpMetadata, until: Option<Deadline>, between: &mut dyn FnMut(&mut Backoff)) -> bool {
         let mut backoff = Backoff::learning(self.waits(), op.names().0);
         loop {
@@ -163,14 +166,14 @@ impl TaskCore {
                 return true;
             }
             if clock::is_over(until) {
-                // Much may have happened between that look and this one at the clock.
+                // The thread may have been stopped between the poll and this check of the clock.
                 return self.look(op);
             }
             between(&mut backoff);
         }
     }
 
-    /// Spins for `limit`. Looks at the clock rarely: it is as dear as a fifth of a look.
+    /// Spins for `limit`. Reads the clock rarely: that costs a fifth of a poll.
     fn spin(&self, op: &dyn OpMetadata, limit: Option<Duration>, until: Option<Deadline>) -> bool {
         if self.look(op) {
             return true;
@@ -184,7 +187,7 @@ impl TaskCore {
             }
             rounds = rounds.saturating_add(1);
             if rounds > 1024 {
-                std::thread::yield_now(); // after some milliseconds: where cores are few, others may need this one
+                std::thread::yield_now(); // after some milliseconds: if cores are few, other threads may need this one
             }
             if limit.is_none() && until.is_none() {
                 continue;
@@ -206,12 +209,13 @@ impl TaskCore {
                 Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
             }
         }
-        // The event may answer for later work; polling settles it, and serves where blocking could not be tried.
+        // The event may belong to later work by now, or blocking was not possible: polling settles the task in both
+        // cases.
         self.poll_with(op, None, &mut |backoff| backoff.pause(None))
     }
 
     pub(super) fn wait(&self, op: &dyn OpMetadata, how: Wait, until: Option<Deadline>) -> bool {
-        // A result that was waited for is taken with another wait.
+        // A caller that has waited waits once more to take the result: then it is settled already.
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
@@ -231,9 +235,9 @@ impl TaskCore {
         }
     }
 
-    /// Where the results are, once they are there.
+    /// The place of the results. Waits until the task is settled, unless the output can be taken early.
     pub(super) fn landing(&self, op: &dyn OpMetadata, eager: bool) -> Result<Landing> {
-        // A trace is told of the completion before its result is out, so then nothing is taken early.
+        // The trace must see the completion before the result is returned, so with a trace nothing is taken early.
         if !eager || self.submitted().is_some() {
             self.wait(op, Wait::Adaptive, None);
         }
@@ -244,20 +248,20 @@ impl TaskCore {
             Landed::Nothing => Landing::Slot([0; 64]),
             #[cfg(target_os = "linux")]
             Landed::InPlace(_) => Landing::Slot([0; 64]),
-            // SAFETY: the task is settled (only an eager output is taken before, and those land in staging), so the
-            // device has written the slot.
+            // SAFETY: the task is settled, so the device has written the slot. (Only an eager output is taken before
+            // that, and eager outputs land in staging.)
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
-            // The ring keeps the other share until all pieces have arrived.
+            // The ring holds the other share until all pieces have arrived.
             Landed::Staged(staged) => Landing::Staged(staged.clone()),
         })
     }
 
-    /// As `look`, compiled once.
+    /// As `look`, which is inlined; this is compiled once.
     pub(super) fn is_settled(&self, op: &dyn OpMetadata) -> bool {
         self.look(op)
     }
 
-    /// The same for another process, which may have it already.
+    /// The result for another process, which may already have the data (`InPlace`).
     #[cfg(target_os = "linux")]
     pub(super) fn to_remote(
         &self,
@@ -275,7 +279,7 @@ impl TaskCore {
         left.map_err(|error| self.locate(op, error))
     }
 
-    /// Nobody will ask for what it left.
+    /// The result will not be asked for. `holds`: whether the task holds something that is worth freeing soon.
     pub(super) fn let_go(&self, holds: bool) {
         if (holds || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
             self.mark.slot.reclaim.nudge.nudge();

@@ -1,4 +1,4 @@
-//! The time that work took on the device.
+//! The time that work takes on the device.
 
 use super::Native;
 use super::api::{Code, Driver};
@@ -10,14 +10,14 @@ use cudarc::driver::sys::{CUevent, CUstream};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// Two events with time, around the work.
+/// Two events with timing, one before and one after the work.
 pub(super) struct Timer {
     pub(super) start: Native<CUevent>,
     pub(super) end: Native<CUevent>,
     timers: Weak<TimerPool>,
 }
 
-/// The events of timers.
+/// The pool of timer events of one epoch.
 pub(crate) struct Timers(Arc<TimerPool>);
 
 #[derive(Default)]
@@ -25,18 +25,18 @@ struct TimerPool {
     free: SegQueue<(Native<CUevent>, Native<CUevent>)>,
     all: Mutex<Vec<Native<CUevent>>>,
     anchor: Mutex<Option<Anchor>>,
-    /// The events are gone. Who asks for a time holds it meanwhile, beside others who do.
+    /// Whether the events are destroyed. Threads that ask for a time hold it for reading, so several may ask at once.
     torn: RwLock<bool>,
 }
 
-/// An event whose time on the host is known: what times between events begin at. One is recorded again each second, for
-/// clocks run apart, and the driver's times are numbers with 24 bits.
+/// An event whose host time is known: the start of other events is measured from it. It is recorded anew each second,
+/// because the clocks of host and device drift apart and the driver's times are floats with 24 bits of precision.
 struct Anchor {
     event: Native<CUevent>,
     at: Stopwatch,
 }
 
-/// How long an anchor is good.
+/// How long an anchor is valid.
 const ANCHORED: Duration = Duration::from_secs(1);
 
 impl Timers {
@@ -44,7 +44,7 @@ impl Timers {
         Timers(Arc::default())
     }
 
-    /// A pair to record. The context is current.
+    /// Returns a pair of events to record. The context must be current.
     pub(super) fn timer(&self, api: &Driver) -> Result<Timer, Code> {
         let (start, end) = match self.0.free.pop() {
             Some(pair) => pair,
@@ -62,8 +62,8 @@ impl Timers {
         Ok(Timer { start, end, timers: Arc::downgrade(&self.0) })
     }
 
-    /// Records the anchor on a stream that is idle, unless it was a moment ago. The context is current, under the lease. What
-    /// fails leaves times without a place.
+    /// Records the anchor on an idle stream, unless the last one is still valid. Call under the lease, with the context
+    /// current. If it fails, times have no start.
     pub(super) fn anchor(&self, api: &Driver, stream: Native<CUstream>, clock: Clock) {
         let mut anchor = self.0.anchor.lock();
         let event = match &*anchor {
@@ -84,28 +84,28 @@ impl Timers {
         *anchor = recorded.is_success().then(|| Anchor { event, at: clock.start() });
     }
 
-    /// Events held.
+    /// The number of events held.
     pub(crate) fn held(&self) -> usize {
         self.0.all.lock().len()
     }
 
-    /// For the end of the epoch.
+    /// Destroys all events, at the end of the epoch.
     pub(crate) fn destroy(&self, api: &Driver, gone: &mut dyn FnMut(Code)) {
         let mut torn = self.0.torn.write();
         *torn = true;
         while self.0.free.pop().is_some() {}
         *self.0.anchor.lock() = None;
         for event in std::mem::take(&mut *self.0.all.lock()) {
-            // SAFETY: ours, idle, and the epoch is closed: `elapsed` uses none from here on.
+            // SAFETY: ours and idle. The epoch is closed: `elapsed` uses no event from here on.
             gone(unsafe { api.event_destroy(event.0) });
         }
     }
 }
 
 impl Timer {
-    /// Time between the two, once both have passed.
+    /// The time between the two events, once both have completed.
     pub(super) fn elapsed(&self, context: &Context) -> Option<Duration> {
-        // The pool outlives the events: gone means that the epoch was torn down.
+        // The pool outlives the events. If it is gone, the epoch was torn down.
         let pool = self.timers.upgrade()?;
         let torn = pool.torn.read(); // keeps `destroy` out
         if *torn {
@@ -113,14 +113,15 @@ impl Timer {
         }
         let _bound = context.bind().ok()?;
         let mut milliseconds = 0f32;
-        // SAFETY: both events are alive while `destroy` is kept out, and both were recorded.
+        // SAFETY: `destroy` is kept out, so both events are alive. Both were recorded.
         let code = unsafe { context.api.event_elapsed_time(&mut milliseconds, self.start.0, self.end.0) };
         code.is_success().then(|| Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) * 1e-3))
     }
 }
 
 impl Timer {
-    /// From `submitted` to the first of the two, once it has passed and something tells.
+    /// The time from `submitted` to the first event, once that has completed. `None` if there is no anchor, or the
+    /// driver refuses.
     pub(super) fn began_after(&self, submitted: Stopwatch, context: &Context) -> Option<Duration> {
         let pool = self.timers.upgrade()?;
         let torn = pool.torn.read(); // keeps `destroy` out

@@ -1,12 +1,14 @@
-//! Who has which of a few things that one at a time may have, and who waits for one without a thread.
+//! Turns: exclusive use of one of a few things (the members of a pool). A job that finds none free is parked, and
+//! occupies no thread while it waits.
 //!
-//! **Race "release against park"**: to take one or to park is one critical section, and so is to give one back and to take
-//! out who waits; so nobody is parked while one is free. Who is taken out comes again and takes one as anybody else.
+//! **Race "release against park"**: taking a turn or parking the job is one critical section. Giving a turn back and
+//! taking out a parked job is another. So no job is parked while a turn is free. A job that is taken out runs again,
+//! and competes for a turn like any other.
 
 use crate::sync::Mutex;
 use std::collections::VecDeque;
 
-/// So many turns, and jobs that wait for one.
+/// The free turns, and the jobs that wait for one.
 pub(crate) struct Turns<J>(Mutex<State<J>>);
 
 struct State<J> {
@@ -19,7 +21,7 @@ impl<J: Clone> Turns<J> {
         Turns(Mutex::new(State { free: (0..count).rev().collect(), parked: VecDeque::new() }))
     }
 
-    /// Takes one, or parks the job.
+    /// Takes a turn; if none is free, parks the job and returns `None`.
     pub(crate) fn take_or_park(&self, job: &J) -> Option<usize> {
         let mut state = self.0.lock();
         let turn = state.free.pop();
@@ -29,7 +31,7 @@ impl<J: Clone> Turns<J> {
         turn
     }
 
-    /// Gives one back; answers the job that was parked longest, which is to come again.
+    /// Gives a turn back. Returns the job that was parked longest; the caller must run it again.
     pub(crate) fn give_back(&self, turn: usize) -> Option<J> {
         let mut state = self.0.lock();
         state.free.push(turn);

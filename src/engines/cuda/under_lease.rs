@@ -1,4 +1,4 @@
-//! What is done under the lease of a slot: steps 4 to 6 of `dispatch/mod.rs`.
+//! The steps under the lease of a slot: 4 to 6 of `dispatch/mod.rs`.
 
 use super::api::Code;
 use super::follow::Follows;
@@ -23,15 +23,15 @@ use crate::sync::{Arc, Ordering};
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An enqueue that came to nothing.
+/// An enqueue that did not finish its dispatch.
 pub(super) enum Undone {
-    /// Nothing was enqueued at all: it may be tried again.
+    /// Nothing was enqueued: it may be retried.
     Untouched(Error),
-    /// Something may have been enqueued; and where it was, its end is recorded.
+    /// Something may have been enqueued. If so, its end is recorded.
     Touched(Error),
-    /// What it must follow is not enqueued yet.
+    /// It follows work that is not enqueued yet.
     Late,
-    /// It was one phase of several, and is enqueued: the op stays with who submits it.
+    /// One phase of several was enqueued, and it was not the last: the op stays with its submitter.
     Between,
 }
 
@@ -50,7 +50,7 @@ impl Undone {
     }
 }
 
-/// What an enqueue is given beside the op and its operands.
+/// What an enqueue needs besides the op and its operands.
 pub(super) struct Given<'a> {
     pub(super) landed: Landed,
     pub(super) traced: bool,
@@ -58,12 +58,12 @@ pub(super) struct Given<'a> {
     pub(super) phase: Phase<'a>,
 }
 
-/// Which phase of an op it is; most have one.
+/// The phase of an op; most ops have only one.
 #[derive(Default)]
 pub(super) struct Phase<'a> {
     pub(super) index: usize,
     pub(super) made: Option<&'a Made>,
-    /// Where it goes if it is not the last one.
+    /// Where the enqueued phase is stored; `None` for the last one.
     pub(super) leg: Option<&'a mut Option<Arc<Leg>>>,
 }
 
@@ -74,7 +74,8 @@ fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
 }
 
 impl Core {
-    /// Everything under the lease. What was retired is told, and where it ends, if that is asked for.
+    /// Everything that is done under the lease. Keep-alives to retire are added to `retired`. The mark of the end is
+    /// stored in `end`, if the caller asks for it.
     pub(super) fn enqueue(
         self: &Arc<Self>,
         s: &mut Submission<'_, '_>,
@@ -86,7 +87,7 @@ impl Core {
         let (epoch, around, raw_bytes) = (s.epoch, Around::of(s), s.facts.raw_bytes);
         let (shared, state) = (&lease.slot.shared, &mut *lease.state);
         let name = s.call.subject();
-        // After the lease was taken: the end of the epoch sets the flag, then takes it.
+        // Checked after the lease was taken: the end of the epoch sets the flag first, and takes the lease after that.
         if s.was_admitted {
             epoch.go_on()?
         } else {
@@ -102,7 +103,7 @@ impl Core {
         let mut left = Leavings::new(given.landed);
         let mut queue =
             Queue { core: self, epoch, shared, state: &mut *state, plans, phase, made, raw_bytes, left: &mut left };
-        // Not a `Result` that is handed on: it is as long as an error, and would be copied at every turn.
+        // Not a `Result` that is passed on: it would be as large as an `Error`, and copied at every step.
         let mut failure = None;
         let mut half = || {
             if let Some(relay) = s.relay.as_ref().filter(|_| phase == 0) {
@@ -122,7 +123,7 @@ impl Core {
             self.free_scratch(&scratch, state);
         }
         if untouched && let Some(error) = failure {
-            return Err(Undone::Untouched(error)); // it may be tried once more, and is one dispatch
+            return Err(Undone::Untouched(error)); // it may be retried, and counts as one dispatch
         }
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -172,7 +173,7 @@ impl Core {
         }
     }
 
-    /// Up to the op's CUDA half. The context is current.
+    /// The steps before the op's CUDA half. The context must be current.
     fn begin(
         &self,
         s: Around<'_, '_>,
@@ -188,8 +189,8 @@ impl Core {
         Ok(())
     }
 
-    /// From the op's CUDA half on. Also after a failure: what did get in is behind a completion, so the buffers can go
-    /// back to the caller.
+    /// The steps after the op's CUDA half, also after a failure: whatever was enqueued ends with a completion, so the
+    /// buffers can go back to the caller.
     fn end(
         &self,
         s: Around<'_, '_>,
@@ -202,19 +203,19 @@ impl Core {
         self.publish(s, follows, &completion, (failure.is_none() && code.is_success(), failure));
         match completion {
             Completion::Cuda(mark) => (mark, code),
-            // It is what was made two lines above.
+            // Not reached: `completion` was made above.
             _ => (Mark { slot: shared.clone(), ticket, event }, code),
         }
     }
 
-    /// Tells the buffers where this work ends, and what they are worth now.
+    /// Publishes the end of this work to its buffers, and updates the state of their contents.
     ///
-    /// What this work does not follow stays: through an alias, somebody may have come between the look at a buffer and
-    /// this, with work on another part of it.
+    /// Completions that this work does not follow stay in the history. Through an alias, another thread may have
+    /// submitted work on another part of a buffer after this work looked at it.
     fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, (ok, failure): (bool, Option<&Error>)) {
         for (i, view) in s.views.iter().enumerate() {
             if i < s.read_count {
-                // A peer's buffer is told by a mark of its own device: see `peer.rs`.
+                // A peer's buffer gets a mark of its own device: see `peer.rs`.
                 if Arc::ptr_eq(&view.region.epoch, s.epoch) {
                     view.region.history.lock().publish_read(end);
                 }
@@ -245,7 +246,7 @@ impl Core {
     #[cold]
     fn start_timer(&self, epoch: &Arc<Epoch>, (shared, state): (&Shared, &State), traced: bool) -> Result<Timer> {
         let timer = self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
-        // Nothing is in flight here, so what is recorded now has passed at once.
+        // Nothing is in flight on this stream, so an event recorded now completes at once.
         if traced && shared.sequence.in_flight() == 0 {
             self.timers.anchor(self.context.api, state.stream, self.timing.clock);
         }

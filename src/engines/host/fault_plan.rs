@@ -3,9 +3,10 @@
 use crate::sync::{Arc, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The faults to inject into a host device, and when. Operations and allocations are counted from 0 over the device's whole life,
-/// in the order of submission. Each device that is opened with a plan counts for itself. The self-test after each rebuild counts
-/// too: it takes three operations (six where the device is isolated) and some allocations, and a fault in it uses up another restart.
+/// The faults to inject into a host device, and when. Operations and allocations are counted from 0 over the whole life
+/// of the device, across rebuilds, in the order of submission. Each device that is opened with a plan has its own
+/// count. The self-test after each rebuild counts too: it takes three operations (six if the device is isolated) and
+/// some allocations, and a fault in it uses up another restart.
 ///
 /// ```
 /// use windlass::{Device, Error, FaultPlan};
@@ -37,7 +38,7 @@ enum What {
     OutOfMemory,
 }
 
-/// What happens to one operation.
+/// The fault of one operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     Fail,
@@ -46,7 +47,7 @@ pub(crate) enum Fault {
 }
 
 impl FaultPlan {
-    /// Nothing happens.
+    /// A plan without faults.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,8 +62,8 @@ impl FaultPlan {
         self.rule(n, None, What::Op(Fault::Poison))
     }
 
-    /// Every `n`-th operation poisons the context, beginning with operation `n - 1`. With a small `n` the self-test of each rebuild
-    /// is hit as well, and the device is lost when its restarts are used up.
+    /// Every `n`-th operation poisons the context, beginning with operation `n - 1`. With a small `n` faults also hit
+    /// the self-test of each rebuild, and the device is lost when its restarts are used up.
     pub fn poison_every(self, n: u64) -> Self {
         let n = n.max(1);
         self.rule(n - 1, Some(n), What::Op(Fault::Poison))
@@ -73,7 +74,7 @@ impl FaultPlan {
         self.rule(n, None, What::Op(Fault::Delay(time)))
     }
 
-    /// Allocation `n` finds no memory. The error tells the memory that there really is.
+    /// Allocation `n` fails for lack of memory. The error reports the memory that is really there.
     pub fn out_of_memory(self, n: u64) -> Self {
         self.rule(n, None, What::OutOfMemory)
     }
@@ -92,12 +93,12 @@ impl FaultPlan {
             .map(|r| &r.what)
     }
 
-    /// The same plan, counted from the beginning.
+    /// The same plan with counts of zero.
     pub(crate) fn afresh(&self) -> Self {
         FaultPlan { rules: self.rules.clone(), ..Self::default() }
     }
 
-    /// Counts one operation and says what happens to it.
+    /// Counts one operation and returns its fault, if any.
     pub(crate) fn next_op(&self) -> Option<Fault> {
         let n = self.ops.fetch_add(1, Ordering::Relaxed);
         self.due(n).find_map(|what| match what {

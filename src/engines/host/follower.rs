@@ -1,30 +1,30 @@
-//! Who waits for a node, and what all nodes are to each other: without their types.
+//! What waits for a node, and how nodes refer to each other: without the types of their ops.
 
 use crate::Error;
 use crate::dispatch::{Parker, Settle, Then, Waiter};
 use crate::sync::{Arc, Mutex};
 
-/// The state of a node, without its types.
+/// The state of a node, without the types of its op.
 pub(crate) type Core = Settle<Error, Follower>;
 
-/// A node without its types: what completions hold.
+/// A node without the types of its op: what completions hold.
 pub(crate) trait Runnable: Send + Sync {
     fn core(&self) -> &Core;
-    /// Where it stands in the order of all nodes of the process: it follows none with a later place.
+    /// Its place in the order of all nodes of the process: it follows no node with a later place.
     fn place(&self) -> u64;
     /// Runs the op and settles. Called once.
     fn run(self: Arc<Self>);
-    /// A dependency is done; the last one starts the work.
+    /// A dependency is done; the last call starts the work.
     fn dep_done(self: Arc<Self>);
 }
 
-/// Who is told when a node settles.
+/// What is notified when a node settles.
 pub(crate) enum Follower {
-    /// A later op; a failure flows on along data edges only.
+    /// A later op. A failure propagates only along data edges.
     Node { node: Arc<dyn Runnable>, data: bool },
     /// A sleeping thread.
     Thread(Arc<Parker>),
-    /// Something to call, unless somebody took it back.
+    /// A function to call, unless it was taken back.
     #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "made by the host engine only"))]
     Call(Arc<Mutex<Option<Then>>>),
 }

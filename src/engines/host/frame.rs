@@ -1,4 +1,4 @@
-//! All of a node that does not depend on its op: running, settling, waiting.
+//! The part of a node that does not depend on its op: running, settling, waiting.
 
 use super::HostEngine;
 use super::fault_plan::Fault;
@@ -18,21 +18,21 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 const OPEN: u8 = 0;
-/// Somebody settles it.
+/// A thread is settling the node.
 const CLAIMED: u8 = 1;
-/// He has counted it as out, or is about to, and settles it then.
+/// That thread has counted the node as complete, or is about to, and settles it right after that.
 const COUNTED: u8 = 2;
 
-/// All of a node that does not depend on its op: what is done with that is compiled once.
+/// The part of a node that does not depend on its op. Its code is compiled only once.
 pub(crate) struct Frame {
     pub(super) core: Core,
     /// See [`Runnable::place`](super::Runnable::place).
     pub(super) place: u64,
     pub(super) epoch: Arc<Epoch>,
-    /// In the epoch's flow.
+    /// The number of this operation in the epoch's flow.
     pub(super) number: u64,
     pub(super) engine: Arc<HostEngine>,
-    /// How far its end has come: one of [`OPEN`], [`CLAIMED`], [`COUNTED`].
+    /// The progress of settling: one of [`OPEN`], [`CLAIMED`], [`COUNTED`].
     pub(super) end: AtomicU8,
     pub(super) traced: Option<Box<Traced>>,
     pub(super) fault: Option<Fault>,
@@ -41,19 +41,19 @@ pub(crate) struct Frame {
     pub(super) relay: Option<Relay>,
 }
 
-/// For a trace.
+/// For trace hooks.
 pub(super) struct Traced {
     number: u64,
     submitted: Stopwatch,
     ran: OnceLock<DeviceTime>,
 }
 
-/// How a host half went.
+/// The outcome of a host half.
 pub(super) struct Ran {
     result: Result<()>,
-    /// The buffers that it made.
+    /// The buffers that the op made.
     pub(super) made: Option<Box<Made>>,
-    /// How long it took, where that was asked for.
+    /// How long it took, if that was asked for.
     pub(super) time: Option<Duration>,
 }
 
@@ -65,7 +65,7 @@ impl HostEngine {
         traced: Option<u64>,
         relay: Option<Relay>,
     ) -> Frame {
-        // Of the process, not of the device: a copy between devices follows nodes of both.
+        // Places are counted for the process, not for the device: a copy between devices follows nodes of both.
         static PLACES: AtomicU64 = AtomicU64::new(0);
         Frame {
             core: Core::new(),
@@ -85,7 +85,7 @@ impl HostEngine {
 }
 
 impl Frame {
-    /// Runs the host half, or what stands in its way.
+    /// Runs the host half, unless a fault (real or injected) or a failure upstream prevents it.
     pub(super) fn carry_out(&self, half: &mut dyn FnMut(&mut Make<'_>) -> Result<()>) -> Ran {
         if let Err(error) = self.begin() {
             return Ran { result: Err(error), made: None, time: None };
@@ -104,15 +104,16 @@ impl Frame {
         Ran { result, made, time }
     }
 
-    /// Settles as it ended; what it made and nobody wants goes before that.
+    /// Settles the node with the result. Buffers that the op made and that no pending takes are dropped before that.
     pub(super) fn conclude_with(&self, op: &dyn OpMetadata, ran: Ran) {
         drop(ran.made);
         self.conclude(op, ran.result);
     }
 
-    /// Waits for its end, and gives the error if it failed.
+    /// Waits until the node is settled, and returns its error if it failed.
     pub(super) fn end(&self, op: &dyn OpMetadata) -> Result<()> {
-        // An eager output takes without waiting for a policy's sake; the host engine has no pieces to wait for.
+        // An output that is `EAGER` is taken without a wait by the caller's policy. The host engine cannot deliver it
+        // in pieces, so it waits here.
         self.wait(op, Wait::Adaptive, None);
         match self.core.error() {
             Some(error) => Err(error),
@@ -121,7 +122,8 @@ impl Frame {
     }
 
     pub(super) fn begin(&self) -> Result<()> {
-        // The fault first: after it everything upstream has failed too, and only this error says why.
+        // The fault is checked first: after a fault everything upstream has failed too, and only this error tells the
+        // cause.
         if self.epoch.dead() {
             return Err(self.epoch.verdict());
         }
@@ -143,8 +145,8 @@ impl Frame {
         Ok(())
     }
 
-    /// Settles once: the one who claims it counts, tells the trace and settles. (A waiter that saw the epoch end
-    /// and the runner may both come here.)
+    /// Settles once: the thread that claims the node counts it, calls the trace hooks and settles it. (A waiter that
+    /// saw the epoch end and the runner may both call this.)
     pub(super) fn conclude(&self, op: &dyn OpMetadata, result: Result<()>) {
         let result = result.map_err(|e| {
             let (op, library) = op.names();
@@ -154,7 +156,7 @@ impl Frame {
         });
         if self.end.compare_exchange(OPEN, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             if self.epoch.is_forked() {
-                // Who has claimed it is not in this process, and will not settle it here.
+                // The thread that claimed it is not in this process, and will not settle it here.
                 self.core.settle(result);
             }
             return;
@@ -165,7 +167,8 @@ impl Frame {
         if let Some((trace, traced)) = trace {
             trace.emit(Event::BeforeComplete, &info(traced));
         }
-        // Counted first, so that who sees it settled sees it counted; but said before, for who sees it counted.
+        // Counted before it is settled, so that a thread that sees it settled also sees it counted. `COUNTED` is stored
+        // before the count, so that a thread that sees the count knows that the node is about to settle.
         self.end.store(COUNTED, Ordering::Relaxed);
         self.epoch.flow.leave(self.number);
         if let Some(error) = failed {
@@ -182,7 +185,8 @@ impl Frame {
         if !self.core.is_settled() && self.epoch.dead() {
             self.conclude(op, Err(self.epoch.verdict()));
         }
-        // Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
+        // A thread that saw the queue empty (`synchronize`) expects this node to be settled. It is about to be; no user
+        // code runs in between.
         while !self.core.is_settled() && self.end.load(Ordering::Acquire) == COUNTED && !self.epoch.is_left_alone() {
             std::thread::yield_now();
         }
@@ -200,16 +204,16 @@ impl Frame {
                     return true;
                 }
                 if clock::is_over(until) {
-                    return self.is_settled(op); // much may have happened between the look and that at the clock
+                    return self.is_settled(op); // much may have happened since the last look
                 }
                 looks = looks.saturating_add(1);
-                // Where cores are few, the work itself may need this one.
+                // If there are few cores, the work itself may need this one.
                 if how == Wait::Spin && looks < 1 << 16 { std::hint::spin_loop() } else { std::thread::yield_now() }
             },
             Wait::Adaptive => {
                 let start = Clock::SYSTEM.start();
                 loop {
-                    // The clock is dearer than the look.
+                    // Reading the clock costs more than looking at the state.
                     for _ in 0..64 {
                         if self.core.is_settled() {
                             return true;
@@ -233,7 +237,7 @@ impl Frame {
                         return self.is_settled(op);
                     }
                     if !steal_one() {
-                        // Nothing to run: the own pool may finish, or new jobs may come.
+                        // There is no job to run: this device's pool may finish, or new jobs may arrive.
                         backoff.pause(until);
                     } else {
                         backoff = Backoff::new(waits);
@@ -246,7 +250,7 @@ impl Frame {
 
     pub(super) fn subscribe(&self, op: &dyn OpMetadata, parker: &Arc<Parker>) -> Subscribed {
         self.epoch.sleep_on(parker);
-        // After registering with the epoch, so that its end either is seen here or wakes the parker.
+        // Only after registering with the epoch: so the end of the epoch is either seen here or wakes the parker.
         if self.is_settled(op) || !self.core.subscribe(Follower::Thread(parker.clone())) {
             Subscribed::Settled
         } else {
@@ -259,7 +263,7 @@ impl Frame {
         self.core.unsubscribe(&Follower::Thread(parker.clone()));
     }
 
-    /// Has `then` called when it settles, or at once.
+    /// Calls `then` when the node settles, or at once if it is settled already.
     pub(super) fn tell(&self, op: &dyn OpMetadata, then: Then) {
         let call = Arc::new(Mutex::new(Some(then)));
         let settled = self.is_settled(op) || !self.core.subscribe(Follower::Call(call.clone()));
@@ -269,7 +273,7 @@ impl Frame {
         }
     }
 
-    /// A verdict after the work was done.
+    /// The error of a verdict that failed after the work was done.
     pub(super) fn failed(&self, op: &dyn OpMetadata, error: Error) -> Error {
         let (name, library) = op.names();
         let error = error.in_op(name, library).locate(|s| {
@@ -282,7 +286,7 @@ impl Frame {
     pub(super) fn park(&self, op: &dyn OpMetadata, until: Option<Deadline>) -> bool {
         let parker = Arc::new(Parker::default());
         self.subscribe(op, &parker);
-        // The end of the epoch wakes everybody, also while another thread is still settling this very node.
+        // The end of the epoch wakes all waiters, even while another thread is still settling this very node.
         let done = loop {
             if self.is_settled(op) {
                 break true;

@@ -7,12 +7,12 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The calling thread runs an op's host half, or belongs to a pool that runs nothing else.
+/// Whether the calling thread runs an op's host half, or belongs to a pool that runs nothing else.
 pub(crate) fn inside_op() -> bool {
     INSIDE.with(Cell::get)
 }
 
-/// Refuses what a host half must not do, where it would wait for itself.
+/// Fails inside a host half: there the operation `what` would wait for itself.
 pub(crate) fn refuse_inside(what: &str) -> Result<()> {
     if inside_op() {
         return Err(Error::unsupported(format!(
@@ -22,13 +22,13 @@ pub(crate) fn refuse_inside(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Marks a thread of a device's own pool, for good.
+/// Marks a thread of a device's own pool permanently.
 #[cfg(feature = "host")]
 pub(super) fn mark_thread() {
     INSIDE.with(|i| i.set(true));
 }
 
-/// Marks the thread while it runs an op (the inline mode runs on the caller's).
+/// Marks the thread while it runs an op: a short op may run on the thread that submits it.
 #[cfg(feature = "host")]
 pub(super) struct Inside(bool);
 

@@ -1,6 +1,6 @@
 //! The name of the CPU and the size of the memory.
 
-/// Bytes of this machine's memory; the most there can be where the system does not say.
+/// This machine's memory in bytes; `i64::MAX` if the system does not report it.
 pub(crate) fn total_memory() -> u64 {
     let kib = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;

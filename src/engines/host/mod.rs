@@ -1,14 +1,15 @@
-//! The CPU engine: the default where there is no GPU, and the oracle for the GPU's answers.
+//! The CPU engine: the default if there is no GPU, and the reference for the GPU's results.
 //!
-//! It has **its own rayon pool that runs nothing but device ops**. On the caller's pool it would deadlock: a worker
-//! inside an op's `join` steals a job of the caller's that waits for that very op (measured: 8 of 40 runs hung, 0 of 40
-//! with a pool of its own). A host half may use rayon (it then runs in this pool), but never dispatches or waits; that
-//! is checked, see [`inside_op`].
+//! It has **its own rayon pool, which runs nothing but device ops**. On the caller's pool it would deadlock: a worker
+//! thread inside an op's `join` may steal a job of the caller that waits for that very op (measured: 8 of 40 runs hung,
+//! 0 of 40 with a pool of its own). A host half may use rayon (it then runs in this pool), but must not dispatch or
+//! wait; that is checked, see [`inside_op`].
 //!
-//! No worker ever blocks. An op starts when its last dependency is done, which `dispatch/settle.rs` counts: `node.rs` is an
-//! op in flight, `frame.rs` the part of it that does not depend on the type of the op, `follower.rs` what waits for it;
-//! `queue.rs` runs ready ops, `runners.rs` bounds how many run at a time, `inside.rs` knows which threads are inside an op.
-//! `machine.rs`: the CPU's name and the machine's memory; `fault_plan.rs`: fault injection.
+//! No thread of the pool ever blocks. An op starts when its last dependency is done, which `dispatch/settle.rs` counts.
+//! `node.rs` is an op in flight, `frame.rs` the part of it that does not depend on the type of the op, `follower.rs`
+//! what is notified when it settles; `queue.rs` runs ready ops, `runners.rs` limits how many run at a time, `inside.rs`
+//! knows which threads are inside an op. `machine.rs`: the CPU's name and the machine's memory; `fault_plan.rs`: fault
+//! injection.
 
 #[cfg(feature = "host")]
 mod fault_plan;

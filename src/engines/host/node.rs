@@ -1,16 +1,17 @@
 //! One op in flight on the host engine.
 //!
-//! A node is the one allocation of a dispatch: state, op, operands and result. Linking it:
+//! A node is the single allocation of a dispatch: state, op, operands and result. Linking it takes these steps:
 //!
 //! 1. it gets a place in the order of all nodes of the process;
-//! 2. under each buffer's lock, take the completions it must follow and publish its own. Only nodes with an earlier place
-//!    are followed, so no cycle can form, also when two threads submit through aliases of the same buffers, or one op
-//!    gets a buffer and its alias. What is not followed stays beside it for the next operation;
-//! 3. subscribe to each of them, counting;
-//! 4. drop the guard count: at zero the node is ready.
+//! 2. under each buffer's lock, it takes the completions that it must follow and publishes its own. It follows only
+//!    nodes with an earlier place, so no cycle can form, even when two threads submit through aliases of the same
+//!    buffers, or when one op gets a buffer and its alias. A completion that it does not follow stays in the buffer's
+//!    history beside its own, for the next operation;
+//! 3. it subscribes to each of these completions and counts them;
+//! 4. it drops the guard count: at zero the node is ready.
 //!
-//! When it ran, its operands' keep-alives are dropped **before** it settles: buffers remember nodes, so a node must not
-//! hold buffers (a cycle), and a waiter sees the memory back.
+//! After it ran, its operands' keep-alives are dropped **before** it settles. Buffers refer to nodes, so a settled node
+//! must not hold buffers (a reference cycle), and a waiter must find the memory freed.
 
 use super::follower::{Core, Follower, Runnable};
 use super::frame::Frame;
@@ -29,7 +30,7 @@ use smallvec::SmallVec;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// One op in flight. What does not depend on the op is its frame's.
+/// One op in flight. The parts that do not depend on the op are in its `Frame`.
 pub(crate) struct Node<O: Op> {
     frame: Frame,
     op: Contained<O>,
@@ -53,7 +54,7 @@ impl<O: Op> OpMetadata for Node<O> {
     }
 }
 
-/// What the op works on, and what keeps that. Gone before the node settles.
+/// The op's operands, and what keeps their memory alive. Dropped before the node settles.
 type Operands<O> = (SpansOf<O>, Keep);
 
 /// The memory of the operands.
@@ -61,36 +62,37 @@ pub(crate) type Keep = SmallVec<[Arc<Allocation>; 4]>;
 
 struct Outcome<O: Op> {
     raw: Option<O::Raw>,
-    /// Buffers that it made.
+    /// Buffers that the op made.
     made: Option<Box<Made>>,
     time: Option<Duration>,
     abandoned: bool,
 }
 
 impl HostEngine {
-    /// Steps 3 to 6.
+    /// Steps 3 to 6 of `dispatch/mod.rs`.
     pub(crate) fn submit(self: &Arc<Self>, s: Submission<'_, '_>) -> Result<()> {
         let epoch = s.epoch;
         epoch.remember(s.call.subject());
         let trace = epoch.counters.trace();
-        // The user's own code, which may panic: nothing is counted yet, and nobody follows what will never run.
+        // This calls the user's own code, which may panic: nothing is counted yet, and no later op follows this one
+        // yet.
         let after = match trace {
             Some(trace) => Some((trace, s.info(None)?)),
             None => None,
         };
-        // In a worker process this thread does nothing but submit, and has just been woken for that.
+        // In a worker process this thread only submits, and it is already awake.
         #[cfg(target_os = "linux")]
         let here = s.relay.as_ref().is_some_and(|relay| relay.runs_here(s.call.cost()));
         #[cfg(not(target_os = "linux"))]
         let here = false;
-        // A user's hook and a plan's delay are not for the submitting thread.
+        // Trace hooks and the delays of a fault plan must not run on the submitting thread.
         let prompt = trace.is_none() && self.plan().is_none() && s.call.is_prompt();
         let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
             trace.begin(info, (s.views, s.read_count));
         }
         let gate = if s.facts.gated { Gate::enter(s.views, s.read_count) } else { Gate::default() };
-        // After the hook, which may wait for all that is in flight.
+        // After the hook, because the hook may wait for everything in flight.
         let number = epoch.flow.enter();
         let traced = trace.map(|_| s.number);
         let frame = self.frame((epoch, number), (s.options, s.timed), traced, s.relay);
@@ -107,7 +109,7 @@ impl HostEngine {
         if let Some((trace, info)) = after {
             trace.emit(Event::AfterEnqueue, &info);
         }
-        // The guard.
+        // Drop the guard count.
         if !here {
             me.dep_done();
         } else if me.core().dep_done() {
@@ -135,7 +137,7 @@ fn start(engine: Arc<HostEngine>, node: Arc<dyn Runnable>) {
     engine.start(node);
 }
 
-/// Publishes first, then follows: see the head of this file.
+/// Publishes first, then subscribes: see the head of this file.
 fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
     let mut edges: SmallVec<[(Completion, bool); 6]> = SmallVec::new();
     let (completion, place) = (Completion::Host(me.clone()), me.place());
@@ -146,7 +148,8 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
             edges.extend(track.writers.iter().filter(|c| follows(c)).cloned().map(|c| (c, true)));
             track.publish_read(&completion);
         } else {
-            // What overwrites a window only leaves the rest as it was, failures included.
+            // An op that overwrites only a window leaves the rest of the region as it was, even if that is the result
+            // of a failed op.
             let data = !(view.overwritten && view.whole);
             track.take_over(&completion, follows, |c, wrote| edges.push((c, wrote && data)));
             view.written();
@@ -164,15 +167,17 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
             if data && dep.core().has_failed() {
                 me.core().taint(dep.core().error());
             }
-            me.core().dep_done(); // not the last: the guard is still up
+            me.core().dep_done(); // not the last one: the guard count is still held
         }
     }
 }
 
-/// Runs an op's host half, which may make buffers where it is given the means. One place for all who do, because it may be long.
+/// Runs an op's host half; with `make`, the op may make buffers. It is not inlined, because it may be long and has
+/// several callers.
 ///
 /// # Safety
-/// The spans lie in live memory of this process; nobody writes what is read, and nobody touches what is written.
+/// The spans lie in live memory of this process; no other code writes what is read, and no other code accesses what is
+/// written.
 #[inline(never)]
 pub(crate) unsafe fn host_half<O: Op>(
     op: &O,
@@ -180,7 +185,7 @@ pub(crate) unsafe fn host_half<O: Op>(
     writes: &Spans<WritesOf<O>>,
     make: Option<&mut Make<'_>>,
 ) -> Result<O::Raw> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let (reads, writes) = unsafe { (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
     match make {
         Some(make) => op.host_made(reads, writes, make),
@@ -208,11 +213,12 @@ impl<O: Op> Runnable for Node<O> {
         let mut raw = None;
         let mut ran = self.frame.carry_out(&mut |make| {
             let (reads, writes) = &operands.0;
-            // What used these regions before has settled (its completions were dependencies), what comes after waits for this
-            // node, and different operands of one op are different regions, for buffers are unique owners. Where an `alias`
-            // makes two of one, and two threads submit through both, its maker has promised that the windows do not overlap.
-            // SAFETY: `operands` keeps the allocations, which are this process's memory; so nobody writes what is read and
-            // nobody touches what is written.
+            // Earlier users of these regions have settled (their completions were dependencies), and later ones wait
+            // for this node. Different operands of one op are different regions, because buffers are unique owners. If
+            // an `alias` makes two buffers of one, and two threads submit through both, the code that made the alias
+            // has promised that the windows do not overlap.
+            // SAFETY: `operands` keeps the allocations, which are this process's memory; so no other code writes what
+            // is read, and no other code accesses what is written.
             raw = Some(unsafe { host_half(&*self.op, reads, writes, Some(make)) }?);
             Ok(())
         });
@@ -295,9 +301,10 @@ impl<O: Op> Node<O> {
     pub(crate) fn new(frame: Frame, op: O, operands: (SpansOf<O>, Keep)) -> Arc<Self> {
         let outcome = Outcome { raw: None, made: None, time: None, abandoned: false };
         let (operands, outcome) = (Mutex::new(Some(operands)), Mutex::new(outcome));
-        // Not by way of the stack: it is long.
+        // Written in place and not through the stack, because a node is large.
         let place = Arc::<Self>::new_uninit();
-        // SAFETY: room for a node, which nobody else has yet; `Arc::get_mut` would ask for that with a locked instruction.
+        // SAFETY: the memory is large enough for a node and not shared yet; `Arc::get_mut` would check that with a
+        // locked instruction.
         unsafe {
             Arc::as_ptr(&place).cast_mut().cast::<Self>().write(Node {
                 frame,
@@ -309,7 +316,7 @@ impl<O: Op> Node<O> {
         }
     }
 
-    /// What the op left.
+    /// Waits for the end, and takes the op's raw result.
     fn raw(&self) -> Result<O::Raw> {
         self.frame.end(self)?;
         match self.outcome.lock().raw.take() {

@@ -1,7 +1,7 @@
-//! Who runs what is ready.
+//! Runs the ops that are ready.
 //!
-//! Ready ops sit in our queue; at most `n` runners drain it in the device's own rayon pool. Who is hired when, and why
-//! nothing is forgotten, is `runners.rs`.
+//! Ready ops are in the engine's queue; at most `n` runners drain it in the device's own rayon pool. `runners.rs`
+//! decides when a runner is hired, and explains why no op is forgotten.
 
 use super::fault_plan::FaultPlan;
 use super::follower::Runnable;
@@ -22,13 +22,14 @@ pub enum HostPool {
     Threads(usize),
     /// A pool shared with other host devices. It must run nothing but device ops: give it none of your own jobs.
     Shared(Arc<rayon::ThreadPool>),
-    /// One thread, and a dispatch returns when its work is done. Deterministic: ops of one thread run in the order of
-    /// their submission, and rayon inside them is sequential. (Not on the caller's own thread: if that is a worker of a
-    /// rayon pool, an op that uses rayon would steal the caller's jobs, and one of those may wait for this very op.)
+    /// One thread, and a dispatch returns when its work is done. Deterministic: the ops of one submitting thread run in
+    /// the order of their submission, and rayon inside them is sequential. (The op does not run on the caller's thread:
+    /// if that is a worker thread of a rayon pool, an op that uses rayon would steal the caller's jobs, and one of
+    /// those may wait for this very op.)
     Inline,
 }
 
-/// The engine of a host device; lives through every rebuild.
+/// The engine of a host device; it is kept through every rebuild.
 pub(crate) struct HostEngine {
     pool: Arc<rayon::ThreadPool>,
     inline: bool,
@@ -45,7 +46,8 @@ impl HostEngine {
             HostPool::Inline => (own_pool(1, label)?, 1),
             HostPool::Shared(pool) => {
                 let max = pool.current_num_threads();
-                // Not waited for: its threads may be at another device's work. None takes a job before this.
+                // This is not waited for, because the threads may be busy with another device's work. No thread takes a
+                // later job before it ran this.
                 pool.spawn_broadcast(|_| mark_thread());
                 (pool, max)
             }
@@ -63,23 +65,23 @@ impl HostEngine {
         self.plan.as_ref()
     }
 
-    /// A dispatch returns when its work is done.
+    /// Whether a dispatch returns only when its work is done.
     pub(super) fn is_inline(&self) -> bool {
         self.inline
     }
 
-    /// Threads that run ops.
+    /// The number of threads that run ops.
     pub(crate) fn threads(&self) -> usize {
         self.runners.max()
     }
 
-    /// Threads that are running ops now.
+    /// The number of threads that are running ops now.
     pub(crate) fn runners(&self) -> usize {
         self.runners.busy()
     }
 
-    /// All dependencies of `node` are done, which takes less time than to wake a thread for it: runs it here, unless as many
-    /// run as may.
+    /// Called when all dependencies of `node` are done, for work that takes less time than waking a thread. Runs it on
+    /// this thread, unless the maximum number of runners is already at work.
     pub(super) fn run_here(self: &Arc<Self>, node: Arc<dyn Runnable>) {
         if self.runners.hire() {
             node.run();
@@ -89,7 +91,7 @@ impl HostEngine {
         }
     }
 
-    /// All dependencies of `node` are done.
+    /// Called when all dependencies of `node` are done: queues it.
     pub(super) fn start(self: &Arc<Self>, node: Arc<dyn Runnable>) {
         self.ready.push(node);
         if self.runners.hire() {
@@ -97,7 +99,7 @@ impl HostEngine {
         }
     }
 
-    /// One was hired.
+    /// Starts a runner that was hired.
     fn send_runner(self: &Arc<Self>) {
         let engine = self.clone();
         self.pool.spawn(move || engine.runners.drain(&engine.ready, |node| node.run()));

@@ -1,22 +1,22 @@
-//! How a kernel is launched: grid, block, shared memory, and what goes beyond.
+//! How a kernel is launched: grid, block, shared memory, and further options.
 
 use super::limits::{DeviceLimits, KernelLimits};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Three extents or indices, as CUDA counts them: x first.
+/// Three extents or indices in CUDA's order: x first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Dim3 {
-    /// Along x, which varies fastest.
+    /// Extent along x, which varies fastest.
     pub x: u32,
-    /// Along y.
+    /// Extent along y.
     pub y: u32,
-    /// Along z.
+    /// Extent along z.
     pub z: u32,
 }
 
 impl Dim3 {
-    /// Three extents.
+    /// Makes a value from three extents.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Dim3 { x, y, z }
     }
@@ -25,7 +25,7 @@ impl Dim3 {
         [self.x, self.y, self.z]
     }
 
-    /// The product: threads of a block, blocks of a grid. At most 2^96.
+    /// The product: the threads of a block, or the blocks of a grid. At most 2^96.
     pub(crate) const fn count(self) -> u128 {
         self.x as u128 * self.y as u128 * self.z as u128
     }
@@ -60,24 +60,24 @@ impl std::fmt::Display for Dim3 {
 pub struct LaunchDims {
     /// Blocks along x, y, z.
     pub grid: (u32, u32, u32),
-    /// Threads of a block along x, y, z.
+    /// Threads per block along x, y, z.
     pub block: (u32, u32, u32),
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of dynamic shared memory per block.
     pub shared: u32,
 }
 
 impl LaunchDims {
-    /// One thread an element, in blocks of 256.
+    /// One thread per element, in blocks of 256.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads.
+    /// [`Error::InvalidArgument`] if there are more elements than a grid has threads.
     pub fn for_elements(n: usize) -> Result<Self> {
         let blocks = blocks_of(n, 256)?;
         Ok(LaunchDims { grid: (blocks, 1, 1), block: (256, 1, 1), shared: 0 })
     }
 }
 
-/// Blocks of `threads` that hold `n` threads together; one at least.
+/// The number of blocks of `threads` threads that is needed for `n` threads; at least one.
 fn blocks_of(n: usize, threads: u32) -> Result<u32> {
     let blocks = u32::try_from(n.div_ceil(threads.max(1) as usize)).ok().filter(|b| *b <= i32::MAX as u32);
     let most = u64::from(threads) * i32::MAX as u64;
@@ -106,24 +106,25 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// So many blocks of so many threads.
+    /// A launch of `grid` blocks of `block` threads each.
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
         let (grid, block) = (grid.into(), block.into());
         LaunchConfig { grid, block, shared: 0, cooperative: false, cluster: None, priority: None }
     }
 
-    /// One thread an element at least, in blocks of 256. The kernel must leave alone what is past the last element.
+    /// At least one thread per element, in blocks of 256. The kernel must check the index: some threads are past the
+    /// last element.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads.
+    /// [`Error::InvalidArgument`] if there are more elements than a grid has threads.
     pub fn for_elements(n: usize) -> Result<Self> {
         Self::for_elements_in_blocks(n, 256)
     }
 
-    /// One thread an element at least, in blocks of `threads`.
+    /// At least one thread per element, in blocks of `threads`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are more elements than a grid has threads, or no threads in a block.
+    /// [`Error::InvalidArgument`] if there are more elements than a grid has threads, or if `threads` is 0.
     pub fn for_elements_in_blocks(n: usize, threads: u32) -> Result<Self> {
         if threads == 0 {
             return Err(Error::invalid("threads", "a block of 0 threads, at least 1 is needed"));
@@ -131,30 +132,32 @@ impl LaunchConfig {
         Ok(Self::new(blocks_of(n, threads)?, threads))
     }
 
-    /// Dynamic shared memory of a block in bytes. More than 48 KiB is asked of the driver when it is first needed.
+    /// Sets the dynamic shared memory of a block, in bytes. More than 48 KiB has to be enabled in the driver; the first
+    /// launch that needs it does so.
     #[must_use]
     pub fn shared(self, bytes: u32) -> Self {
         LaunchConfig { shared: bytes, ..self }
     }
 
-    /// All blocks run at once, so that they can wait for each other (`cooperative_groups::this_grid().sync()`). The grid
-    /// must fit on the device in one go.
+    /// All blocks run at the same time, so that they can wait for each other
+    /// (`cooperative_groups::this_grid().sync()`). The whole grid must fit on the device at once.
     #[must_use]
     pub fn cooperative(self) -> Self {
         LaunchConfig { cooperative: true, ..self }
     }
 
-    /// Blocks go in clusters of this shape, whose members share their shared memory. From compute capability 9.0 on; at
-    /// most 8 blocks, and the grid must be a multiple of it. A kernel whose source says a shape itself (`__cluster_dims__`)
-    /// has that one without being told; a grid that it does not divide, or another shape here, the driver refuses.
+    /// Launches the blocks in clusters of this shape. The blocks of a cluster can access each other's shared memory.
+    /// Needs compute capability 9.0. A cluster has at most 8 blocks, and the grid must be a multiple of it. A kernel
+    /// whose source declares a shape (`__cluster_dims__`) has that shape without this call; the driver then refuses
+    /// another shape here, or a grid that is not a multiple of it.
     #[must_use]
     pub fn cluster(self, blocks: impl Into<Dim3>) -> Self {
         LaunchConfig { cluster: Some(blocks.into()), ..self }
     }
 
-    /// Which of the kernels that wait for room on the device goes first: smaller is more urgent, within
-    /// [`Nvrtc::priorities`](crate::Nvrtc::priorities). It changes no order that the operands ask for. The host engine
-    /// knows no priorities.
+    /// The priority among kernels that wait for free resources of the device: a smaller value is more urgent. Must be
+    /// within [`Nvrtc::priorities`](crate::Nvrtc::priorities). It does not change the order that the operands require.
+    /// The host engine does not use it.
     #[must_use]
     pub fn priority(self, priority: i32) -> Self {
         LaunchConfig { priority: Some(priority), ..self }
@@ -190,22 +193,22 @@ impl LaunchConfig {
         self.priority
     }
 
-    /// Nothing beyond grid, block and shared memory.
+    /// Whether it uses nothing beyond grid, block and shared memory.
     pub(crate) fn is_plain(&self) -> bool {
         !self.cooperative && self.cluster.is_none() && self.priority.is_none()
     }
 
-    /// Compares all with what the device and the kernel allow.
+    /// Checks everything against the limits of the device and of the kernel.
     #[inline]
     pub(crate) fn check(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
         if self.is_plainly_allowed(device, kernel) { Ok(()) } else { self.compare(name, device, kernel) }
     }
 
-    /// Most launches are, and are not looked at again.
+    /// A quick test that most launches pass. The others are checked in detail by `compare`.
     #[inline]
     fn is_plainly_allowed(&self, device: &DeviceLimits, kernel: &KernelLimits) -> bool {
         let inside = |given: Dim3, [x, y, z]: [u32; 3]| {
-            // Nothing is below zero.
+            // Zero is not inside: `0 - 1` wraps to the largest value.
             let inside = |given: u32, most: u32| given.wrapping_sub(1) < most;
             inside(given.x, x) & inside(given.y, y) & inside(given.z, z)
         };
@@ -217,7 +220,7 @@ impl LaunchConfig {
             && self.is_plain()
     }
 
-    /// One by one.
+    /// Checks each limit in turn.
     fn compare(&self, name: &str, device: &DeviceLimits, kernel: &KernelLimits) -> Result<()> {
         extents("grid", self.grid, device.grid)?;
         extents("block", self.block, device.block)?;
@@ -255,7 +258,7 @@ impl LaunchConfig {
     }
 
     fn check_cluster(&self, cluster: Dim3, device: &DeviceLimits) -> Result<()> {
-        /// What every device with clusters has.
+        /// The cluster size that every device with clusters supports.
         const PORTABLE: u128 = 8;
         if !device.clusters {
             return Err(Error::unsupported("this device has no clusters of blocks"));
@@ -274,7 +277,7 @@ impl LaunchConfig {
     }
 }
 
-/// No extent is zero or past the device's.
+/// Checks that no extent is zero or larger than the device allows.
 fn extents(argument: &'static str, given: Dim3, most: [u32; 3]) -> Result<()> {
     for ((axis, given), most) in ["x", "y", "z"].into_iter().zip(given.array()).zip(most) {
         if given == 0 {

@@ -1,5 +1,6 @@
-//! The words of a launch: its shape (`config.rs`), what device and kernel allow (`limits.rs`), what is known of a kernel's
-//! parameters (`parameter.rs`). Plain data without an engine: the engines launch with it, and the front of kernels builds it.
+//! The types that describe a launch: its shape (`config.rs`), the limits of device and kernel (`limits.rs`), and what
+//! is known of a kernel's parameters (`parameter.rs`). Plain data without an engine: the public kernel API builds it,
+//! and the engines launch with it.
 
 mod config;
 mod limits;

@@ -1,21 +1,21 @@
-//! What is known of a kernel's own parameters, and of a kernel that another process has found.
+//! What is known of a kernel's parameters, and of a kernel that a worker process has found.
 
 use super::limits::{DeviceLimits, KernelAttributes};
 use serde::{Deserialize, Serialize};
 
-/// One parameter of a kernel, as far as its code tells.
+/// One parameter of a kernel, as far as the kernel's code describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Parameter {
     pub(crate) bytes: usize,
     pub(crate) class: ParameterClass,
 }
 
-/// What PTX says of a parameter's type.
+/// What the PTX says about a parameter's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ParameterClass {
     Integer,
     Float,
-    /// Any bits: a struct, or a type that is not told.
+    /// Any bits: a struct, or a type that is not known.
     Bits,
 }
 
@@ -24,7 +24,7 @@ impl Parameter {
         Parameter { bytes, class }
     }
 
-    /// One of which only the size is known.
+    /// A parameter of which only the size is known.
     pub(crate) fn of_size(bytes: usize) -> Self {
         Parameter { bytes, class: ParameterClass::Bits }
     }
@@ -40,7 +40,7 @@ impl std::fmt::Display for Parameter {
     }
 }
 
-/// What a worker tells of a kernel.
+/// What a worker reports about a kernel.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
     pub(crate) number: u32,

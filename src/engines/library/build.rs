@@ -15,7 +15,8 @@ impl PlanBuilder<'_> {
         Ok(L::load()?)
     }
 
-    /// The error of a failed call. The driver is asked too: a sticky code outranks the library's own.
+    /// The error of a failed call. The driver is queried too: a sticky code takes precedence over the library's own
+    /// code.
     #[cold]
     pub(crate) fn failure<L: CudaLibrary>(&self, call: &str, code: Code) -> Error {
         let (mut free, mut total) = (0, 0);
@@ -30,7 +31,7 @@ impl PlanBuilder<'_> {
         status::error(L::STATUS, call, code)
     }
 
-    /// A native object that the epoch owns from now on: see [`Enqueue::object`](crate::Enqueue).
+    /// Makes a native object that the epoch owns from now on: see [`Enqueue::object`](crate::Enqueue).
     pub(crate) fn object<T: Copy + Send + 'static>(
         &self,
         raw: T,

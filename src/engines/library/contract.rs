@@ -1,4 +1,4 @@
-//! What a library has to say of itself.
+//! What a library declares about itself.
 
 use super::status::Status;
 use super::{Code, LoadError, Site};
@@ -7,60 +7,61 @@ use crate::trace::Stats;
 use crate::{Error, Result};
 use cudarc::driver::sys::CUstream;
 
-/// Bytes of the workspace that the libraries of a slot share: what cuBLAS recommends for Hopper.
+/// Bytes of the workspace that the libraries of a slot share: the size that cuBLAS recommends for Hopper.
 pub(crate) const WORKSPACE: usize = 32 << 20;
 
 /// A call that failed: its name and its status code.
 pub(crate) type Refusal = (&'static str, Code);
 
-/// Whose a library's handles are.
+/// What a library's handles belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// One for each stream slot: made by the first operation that needs it there, bound to the slot's stream for good.
+    /// One for each stream slot: created by the first operation that needs it there, and bound to the slot's stream
+    /// permanently.
     PerSlot,
-    /// So many for the epoch, each with a stream of its own: for handles that hold much device memory, which the work in
-    /// flight uses, so that they cannot be bound to another stream. An operation uses one of them if it says that it is
-    /// `POOLED`, and waits for its turn in no thread.
+    /// This many for the epoch, each with its own stream. For handles that hold much device memory: the work in flight
+    /// uses that memory, so they cannot be bound to another stream. An operation uses one of them if it declares itself
+    /// `POOLED`; while it waits for its turn it blocks no thread.
     Pool(usize),
-    /// There are none: plans or descriptors are all that the library wants.
+    /// There are none: the library needs only plans or descriptors.
     None,
 }
 
 /// A library of CUDA.
 ///
-/// Everything native of it lives in the epoch, so nothing here holds state: `Api` is the table of functions of the
-/// process, a `Handle` belongs to a slot and is used under its lease alone, `Shared` belongs to the epoch.
+/// All its native state belongs to the epoch, so nothing here holds state: `Api` is the process's table of functions, a
+/// `Handle` belongs to a slot and is used only under its lease, `Shared` belongs to the epoch.
 pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
     /// The name of the front, which is also its cargo feature and the [`Op::LIBRARY`](crate::Op::LIBRARY) of its
     /// operations: `blas`.
     const NAME: &'static str;
     /// Its status codes in ascending order. A code that is not listed is a failure of unknown name.
     const STATUS: &'static [Status];
-    /// Whose its handles are.
+    /// What its handles belong to.
     const HANDLES: Placement = Placement::PerSlot;
-    /// Kernels of our own that its operations launch: loaded when it is warmed.
+    /// Our own kernels that its operations launch; they are loaded when the library is warmed.
     const KERNELS: &'static [&'static crate::Ptx] = &[];
     /// Its functions and data symbols, looked up once for the process.
     type Api: Send + Sync + 'static;
-    /// A handle with all that is known of its state; `()` with [`Placement::None`]. Its `Drop` must make no call of the
-    /// library: with a dead context it is dropped and not destroyed.
+    /// A handle with everything that is known of its state; `()` with [`Placement::None`]. Its `Drop` must make no
+    /// library call: if the context is dead, the handle is dropped without being destroyed.
     type Handle: Send + 'static;
-    /// What all slots of an epoch share: plan caches, choices. Made with the epoch; `()` where there is nothing.
+    /// State that all slots of an epoch share: plan caches, choices. Created with the epoch; `()` if there is none.
     type Shared: Default + Send + Sync + 'static;
 
-    /// The functions of the process; the first call loads the library.
+    /// The process's function table; the first call loads the library.
     fn load() -> Result<&'static Self::Api, LoadError>;
 
-    /// Makes a handle for a slot. The context is current; nothing may be enqueued. What was made is to be destroyed where
-    /// a later step fails.
+    /// Creates a handle for a slot. The context is current; nothing may be enqueued. If a later step fails, everything
+    /// created before must be destroyed.
     fn create(api: &'static Self::Api, seat: &mut Seat<'_>) -> Result<Self::Handle, Refusal>;
 
-    /// Destroys a handle, at the end of an epoch whose context is alive and current, when nothing is in flight.
+    /// Destroys a handle at the end of an epoch. The context is alive and current, and nothing is in flight.
     fn destroy(api: &'static Self::Api, handle: Self::Handle) -> Code;
 
-    /// Answers a question, where the context lives: both are plain data, in a form of the library's own
-    /// ([`encode`](super::encode), [`decode`](super::decode)). No lease is held, and the context is not current, but within
-    /// [`Site::handle`].
+    /// Answers a question in the process where the context lives. Question and answer are plain data in the library's
+    /// own format ([`encode`](super::encode), [`decode`](super::decode)). No lease is held, and the context is not
+    /// current.
     fn answer(site: &Site<'_, Self>, question: &[u8]) -> Result<Vec<u8>>
     where
         Self: Listed,
@@ -69,19 +70,19 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
         Err(Error::unsupported(format!("the library `{}` answers no questions", Self::NAME)))
     }
 
-    /// Adds what the epoch's shared state counts to the statistics of the device.
+    /// Adds the counters of the epoch's shared state to the statistics of the device.
     fn fill(shared: &Self::Shared, stats: &mut Stats) {
         let _ = (shared, stats);
     }
 }
 
-/// A library with its place in the list. Implemented by the list alone.
+/// A library with its place in the list. Implemented only by the list.
 pub(crate) trait Listed: CudaLibrary {
     /// Its place in the table of libraries.
     const ID: usize;
 }
 
-/// Where a handle is made: the slot's stream, and its workspace.
+/// Where a handle is created: the slot's stream, and its workspace.
 pub(crate) struct Seat<'s> {
     pub(super) core: &'s Core,
     pub(super) state: &'s mut crate::cuda::SlotState,
@@ -94,13 +95,13 @@ impl Seat<'_> {
     }
 
     /// The slot's workspace of [`WORKSPACE`] bytes, if there is memory for it: for libraries whose handles keep one. It
-    /// lasts as long as the slot and is used in the order of its stream.
+    /// lives as long as the slot and is used in the order of its stream.
     pub(crate) fn workspace(&mut self) -> Option<u64> {
         self.core.slot_workspace(self.state)
     }
 }
 
-/// What cannot happen: the list is what gives numbers to libraries, and the table is made of it.
+/// This cannot happen: the list gives each library its number, and the table is made from the list.
 #[cold]
 pub(super) fn unlisted() -> Error {
     Error::library("the device was not opened with this library")

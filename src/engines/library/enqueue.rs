@@ -1,4 +1,4 @@
-//! What an operation's CUDA half calls libraries with.
+//! How an operation's CUDA half calls libraries.
 
 use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
 use super::handles::ApiHandle;
@@ -11,18 +11,18 @@ use cudarc::driver::sys::CUstream;
 use std::any::Any;
 
 impl<'q> Queue<'q> {
-    /// The library's functions and this slot's handle, made if need be, for calls that enqueue work.
+    /// The library's functions and this slot's handle, created if necessary, for calls that enqueue work.
     ///
     /// # Errors
-    /// The library is missing, or makes no handle. Then nothing was enqueued.
+    /// The library is missing, or creates no handle. Then nothing was enqueued.
     pub(crate) fn library<L: Listed>(&mut self) -> Result<(&'static L::Api, &mut L::Handle)> {
         self.hold::<L>()?;
         self.touch();
         self.held::<L>()
     }
 
-    /// The same for calls that enqueue nothing: descriptors, plans, sizes, modes. While no other call was made, an
-    /// operation that runs out of memory is tried again after memory was given back.
+    /// The same for calls that enqueue nothing: descriptors, plans, sizes, modes. If an operation has made only such
+    /// calls and runs out of memory, it is tried again after memory was freed.
     pub(crate) fn consult<L: Listed>(&mut self) -> Result<(&'static L::Api, &mut L::Handle)> {
         self.hold::<L>()?;
         self.held::<L>()
@@ -51,12 +51,13 @@ impl<'q> Queue<'q> {
         Ok(L::load()?)
     }
 
-    /// What the slots of the epoch share of the library.
+    /// The state of the library that the slots of the epoch share.
     pub(crate) fn shared<L: Listed>(&self) -> Result<&'q L::Shared> {
         self.core.shared::<L>()
     }
 
-    /// What a status means. After a failure the stream is asked: a sticky code outranks the library's own.
+    /// Converts a status into a result. After a failure the stream is queried: a sticky code takes precedence over the
+    /// library's own code.
     pub(crate) fn status<L: CudaLibrary>(&self, call: &str, code: Code) -> Result<()> {
         if code.is_success() { Ok(()) } else { Err(self.failure::<L>(call, code)) }
     }
@@ -67,9 +68,9 @@ impl<'q> Queue<'q> {
         self.core.failure(self.epoch, self.state, L::STATUS, call, code)
     }
 
-    /// The slot's workspace of [`WORKSPACE`] bytes, if there is memory for it. One for all libraries of the slot: what they
-    /// enqueue is on one stream, so each kernel is done with it before the next one begins; and nothing in it lasts from
-    /// one call to the next.
+    /// The slot's workspace of [`WORKSPACE`] bytes, if there is memory for it. All libraries of the slot share it:
+    /// their work is on one stream, so each kernel is done with it before the next one begins. Its contents do not last
+    /// from one call to the next.
     pub(crate) fn slot_workspace(&mut self) -> Option<u64> {
         if self.state.workspace.is_none() && self.not_in_a_graph("a workspace that is not made yet").is_err() {
             return None;
@@ -77,11 +78,12 @@ impl<'q> Queue<'q> {
         self.core.slot_workspace(self.state)
     }
 
-    /// Device memory for one call of a library to work in, at least 256-byte aligned: the slot's workspace if it is large
-    /// enough, else scratch of this dispatch. 0 for no bytes. The next call of a library may be given the same memory.
+    /// Device memory for the work of one library call, at least 256-byte aligned: the slot's workspace if it is large
+    /// enough, otherwise scratch memory of this dispatch. 0 for no bytes. The next library call may be given the same
+    /// memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] with the bytes wanted.
+    /// [`Error::OutOfMemory`] with the number of bytes requested.
     pub(crate) fn workspace(&mut self, bytes: usize) -> Result<u64> {
         match bytes {
             0 => Ok(0),
@@ -93,32 +95,32 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Device memory that lasts as long as the slot, or until [`release`](Self::release): for what its handle keeps from
-    /// one dispatch to the next. Used by work of this slot alone.
+    /// Device memory that lasts as long as the slot, or until [`release`](Self::release): for data that the slot's
+    /// handle keeps from one dispatch to the next. Used only by work of this slot.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] with the bytes wanted.
+    /// [`Error::OutOfMemory`] with the number of bytes requested.
     pub(crate) fn lasting(&mut self, bytes: usize) -> Result<u64> {
         let address = self.stream_memory(bytes.max(1))?;
         self.state.kept.push(address);
         Ok(address)
     }
 
-    /// Gives such memory back behind the work of this dispatch.
+    /// Frees such memory after the work of this dispatch.
     pub(crate) fn release(&mut self, address: u64) {
         if let Some(place) = self.state.kept.iter().position(|kept| *kept == address) {
             self.left.scratch.push(self.state.kept.swap_remove(place));
         }
     }
 
-    /// Keeps a value until the work of this dispatch is over; then it is dropped, with no lease held: host memory that the
-    /// device or the library still reads, a plan that a cache has forgotten.
+    /// Keeps a value until the work of this dispatch is complete; then it is dropped, with no lease held. For host
+    /// memory that the device or the library still reads, or a plan that a cache has evicted.
     pub(crate) fn keep(&mut self, value: impl Any + Send + Sync) {
         self.left.kept.push(Arc::new(value));
     }
 
-    /// Host memory of `bytes` bytes that stays until the work of this dispatch is over, all zero: the host workspace that a
-    /// library still reads behind the call. Aligned to 16 bytes.
+    /// Zeroed host memory of `bytes` bytes that lives until the work of this dispatch is complete: a host workspace
+    /// that a library still reads after the call. Aligned to 16 bytes.
     pub(crate) fn keep_host(&mut self, bytes: usize) -> *mut std::ffi::c_void {
         let mut memory = vec![0u128; bytes.div_ceil(size_of::<u128>())];
         let address = memory.as_mut_ptr();
@@ -126,33 +128,35 @@ impl<'q> Queue<'q> {
         address.cast()
     }
 
-    /// What `N` bytes of device memory hold once everything enqueued so far is over. Waits for that, so it is for halves whose
-    /// calls wait anyway: [`Kind::Blocking`](crate::Kind::Blocking).
+    /// The contents of `N` bytes of device memory after everything enqueued so far is complete. Waits for that, so use
+    /// it only in halves whose calls wait anyway: [`Kind::Blocking`](crate::Kind::Blocking).
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), of what is read.
+    /// As for [`copy`](Self::copy), for the memory that is read.
     pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
         const { assert!(N <= crate::cuda::SLOT, "a look is at a few bytes") };
         self.not_in_a_graph("a look at the device")?;
-        // Pinned, as for every copy. Making some may wait for the GPU, as this does.
+        // Pinned memory, as for every copy. Allocating it may wait for the GPU, as this method does.
         let slot = match self.core.pinned.slot() {
             Ok(slot) => slot,
             Err(code) => return Err(crate::cuda::classify(self.epoch, code, "cuMemHostAlloc")),
         };
         let to = slot.at.0;
-        // The copy may have been enqueued where this ends early.
+        // Kept in any case: the copy may have been enqueued even if this method returns early.
         self.keep(slot);
         let (stream, api) = (self.stream(), self.core.context.api);
-        // SAFETY: what is read is the caller's promise; what is written has `N` bytes, and is kept until the work is over.
+        // SAFETY: the caller vouches for the memory that is read; the target has `N` bytes and is kept until the work
+        // is complete.
         let code = unsafe { api.memcpy_dtoh_async(to.cast(), from, N, stream) };
         self.check("cuMemcpyDtoHAsync", code)?;
         self.wait()?;
-        // SAFETY: the copy is over; the memory holds `N` bytes.
+        // SAFETY: the copy is complete; the memory holds `N` bytes.
         Ok(unsafe { to.cast::<[u8; N]>().read_volatile() })
     }
 
-    /// Waits for everything enqueued so far: for halves whose calls wait anyway ([`Kind::Blocking`](crate::Kind::Blocking)), before
-    /// a call that looks at device memory from the host and does not wait for it itself.
+    /// Waits for everything enqueued so far: for halves whose calls wait anyway
+    /// ([`Kind::Blocking`](crate::Kind::Blocking)), before a call that reads device memory from the host and does not
+    /// wait itself.
     pub(crate) fn wait(&mut self) -> Result<()> {
         self.not_in_a_graph("a wait for the device")?;
         // SAFETY: the stream is this slot's, under its lease.
@@ -160,24 +164,24 @@ impl<'q> Queue<'q> {
         self.check("cuStreamSynchronize", code)
     }
 
-    /// The stream, for calls that take it as an argument: [`touch`](Self::touch) comes with the call.
+    /// The stream, for calls that take it as an argument. The caller must also call [`touch`](Self::touch).
     pub(crate) fn stream_of_handles(&self) -> CUstream {
         self.state.stream.0
     }
 
-    /// A library was asked for a plan, or its plan was found: for the statistics.
+    /// Counts a plan for the statistics: `asked` if the library was asked for it, otherwise it was found in a cache.
     pub(crate) fn count_plan(&self, asked: bool) {
         self.shared.plans.count(asked);
     }
 }
 
 impl Core {
-    /// What the slots share of a library.
+    /// The state of a library that the slots share.
     pub(crate) fn shared<L: Listed>(&self) -> Result<&L::Shared> {
         self.shared.get::<L>().ok_or_else(unlisted)
     }
 
-    /// Makes the handle of a slot that is leased, the context current.
+    /// Creates the handle of a slot. The slot is leased, and the context current.
     #[cold]
     pub(super) fn make_handle<L: Listed>(&self, epoch: &Arc<Epoch>, state: &mut SlotState) -> Result<()> {
         if matches!(L::HANDLES, Placement::None) {
@@ -187,7 +191,7 @@ impl Core {
         let api = L::load()?;
         let native = self.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
         let made = L::create(api, &mut Seat { core: self, state });
-        // Before the handlers that the library has registered by now.
+        // Our exit handler then runs before the handlers that the library has registered so far.
         process::watch_exit_after(&native.first);
         let handle = made.map_err(|(call, code)| self.failure(epoch, state, L::STATUS, call, code))?;
         state.handles.put(ApiHandle::<L> { api, handle });
@@ -201,7 +205,7 @@ impl Core {
         state.workspace
     }
 
-    /// The error of a failed call of a library. The caller holds the slot.
+    /// The error of a failed library call. The caller holds the slot's lease.
     #[cold]
     pub(super) fn failure(
         &self,

@@ -21,14 +21,14 @@ use std::any::Any;
 #[cfg(feature = "cuda")]
 use std::sync::Once;
 
-/// What the core knows of a library.
+/// What the core knows about a library.
 pub(crate) struct Entry {
     /// The name of its front.
     pub(crate) name: &'static str,
-    /// Makes its operations known to a worker that is another executable.
+    /// Registers its operations in a worker that is another executable.
     #[cfg(all(feature = "worker-program", target_os = "linux"))]
     pub(crate) register: fn(&mut crate::worker::Registry),
-    /// Adds what its front counts for a device that was opened with these settings.
+    /// Adds the counters of its front, for a device that was opened with these settings.
     pub(crate) fill: fn(&Settings, &mut Stats),
     /// Its native side, if this build has its feature.
     #[cfg(feature = "cuda")]
@@ -42,14 +42,14 @@ type Ask = fn(&Core, &[u8]) -> Result<Vec<u8>>;
 /// A library's native side without its type.
 #[cfg(feature = "cuda")]
 pub(crate) struct Native {
-    /// Makes what the epoch shares.
+    /// Makes the state that the epoch's slots share.
     pub(crate) shared: fn() -> Box<dyn Any + Send + Sync>,
     pub(super) destroy: fn(Box<dyn Any + Send>) -> Code,
     pub(crate) fill: fn(&(dyn Any + Send + Sync), &mut Stats),
     pub(crate) placement: super::Placement,
     pub(super) warm: fn(&Device, &Arc<Epoch>) -> Result<()>,
     pub(super) ask: Ask,
-    /// A handle of it was made in this process.
+    /// Used when the first handle of the library is created in this process.
     pub(super) first: Once,
 }
 
@@ -60,7 +60,7 @@ impl Native {
             shared: || Box::new(L::Shared::default()),
             destroy: |held| match held.downcast::<ApiHandle<L>>() {
                 Ok(held) => L::destroy(held.api, held.handle),
-                Err(_) => Code::SUCCESS, // what stands at a library's place is its own
+                Err(_) => Code::SUCCESS, // cannot happen: a library's place holds only its own handle
             },
             fill: |shared, stats| {
                 if let Some(shared) = shared.downcast_ref() {
@@ -75,7 +75,7 @@ impl Native {
     }
 }
 
-/// What the slots of an epoch share, by the number of the library.
+/// The state that the slots of an epoch share, by the number of the library.
 #[cfg(feature = "cuda")]
 pub(crate) struct Shared(Box<[Box<dyn Any + Send + Sync>]>);
 
@@ -90,7 +90,7 @@ impl Shared {
         self.0.get(L::ID)?.downcast_ref()
     }
 
-    /// Adds what it counts.
+    /// Adds the counters of all libraries.
     pub(crate) fn fill(&self, libraries: &[Entry], stats: &mut Stats) {
         for (shared, entry) in self.0.iter().zip(libraries) {
             if let Some(native) = &entry.native {
@@ -100,9 +100,9 @@ impl Shared {
     }
 }
 
-/// The list of libraries: a line `front, "feature" => Library;` each, or `front, "feature";` for a front that no library of
-/// CUDA stands behind; or `front + fill, ..` where the front counts something of its own, by `front::fill`. Gives `TABLE`,
-/// and every library its number.
+/// The list of libraries: a line `front, "feature" => Library;` for each, or `front, "feature";` for a front without a
+/// library of CUDA behind it; or `front + fill, ..` if the front has counters of its own, which `front::fill` adds.
+/// Makes `TABLE`, and gives every library its number.
 macro_rules! libraries {
     (@fill $front:ident) => { |_, _| {} };
     (@fill $front:ident $fill:ident) => { $front::$fill };
@@ -115,7 +115,7 @@ macro_rules! libraries {
         native
     }};
     ($($front:ident $(+ $fill:ident)?, $feature:tt $(=> $library:path)?;)*) => {
-        /// The numbers of the libraries, which are their places in the table.
+        /// The numbers of the libraries: their places in the table.
         #[cfg(feature = "cuda")]
         #[expect(non_camel_case_types, reason = "the names of the fronts")]
         #[allow(dead_code, reason = "a front without a library behind it, or without its feature, has a number too")]
@@ -128,7 +128,7 @@ macro_rules! libraries {
             }
         )?)*
 
-        /// Every library that this build knows.
+        /// Every library that this build includes.
         pub(crate) static TABLE: [$crate::library::Entry; [$($feature),*].len()] = [$(
             $crate::library::Entry {
                 name: $feature,

@@ -4,13 +4,13 @@ use super::contract::{CudaLibrary, Listed};
 use super::{Code, Entry};
 use std::any::Any;
 
-/// A library's functions and a handle, side by side, so that one look finds both.
+/// A library's functions and a handle, stored together so that one lookup finds both.
 pub(super) struct ApiHandle<L: CudaLibrary> {
     pub(super) api: &'static L::Api,
     pub(super) handle: L::Handle,
 }
 
-/// The handles of one slot, by the number of their library. Under the slot's lease.
+/// The handles of one slot, by the number of their library. Used only under the slot's lease.
 #[derive(Default)]
 pub(crate) struct Handles(Vec<Option<Box<dyn Any + Send>>>);
 
@@ -28,12 +28,12 @@ impl Handles {
         }
     }
 
-    /// How many there are.
+    /// The number of handles.
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().flatten().count() as u64
     }
 
-    /// Takes them out and destroys them, at the end of the epoch.
+    /// Removes and destroys all handles, at the end of the epoch.
     pub(crate) fn destroy(&mut self, libraries: &[Entry], gone: &mut dyn FnMut(Code)) {
         for (place, entry) in std::mem::take(&mut self.0).into_iter().zip(libraries) {
             if let (Some(held), Some(native)) = (place, &entry.native) {
@@ -42,7 +42,7 @@ impl Handles {
         }
     }
 
-    /// Takes them out and leaves them be, with a context that is gone: how many they were.
+    /// Removes all handles without destroying them, because the context is gone. Returns their number.
     pub(crate) fn forget(&mut self) -> u64 {
         let count = self.count();
         self.0.clear();

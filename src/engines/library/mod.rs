@@ -1,18 +1,21 @@
-//! The socket: what a library of CUDA is to the core, which names none of them.
+//! The interface between the core and the libraries of CUDA. The core names no library.
 //!
-//! A library says what it is in one implementation of [`CudaLibrary`]: its file, its functions, its status codes, what a
-//! handle of it is. One list (`libraries/mod.rs`) makes an [`Entry`] of each; the table of these goes with every device
-//! that is opened, and gives the core all that it asks of a library without its type: handles are made on first use,
-//! counted, destroyed or left alone with the context; `warm`, versions and statistics follow from it.
+//! A library describes itself in one implementation of [`CudaLibrary`]: its file, its functions, its status codes, its
+//! handles. One list (`libraries/mod.rs`) makes an [`Entry`] of each. The table of these entries is passed to every
+//! device that is opened, and gives the core everything that it needs of a library without its type: handles are
+//! created on first use, counted, and destroyed or abandoned with the context; `warm`, versions and statistics use the
+//! same table.
 //!
-//! - `contract.rs`: the trait. `entry.rs`: the list, and a library without its type. `handles.rs`: the handles of a slot.
-//! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code outranks it.
-//! - `table.rs`, `typed.rs`: macros that declare tables of functions. `names.rs`: whether their names are the library's.
-//! - `enqueue.rs`: what an operation's CUDA half calls libraries with. `warm.rs`: handles made ahead of time.
-//!   `question.rs`: what a library is asked, here or in a worker.
-//! - `build.rs`: what a plan is built with. `objects.rs`: what outlives a dispatch: plans, generators.
+//! - `contract.rs`: the trait. `entry.rs`: the list, and a library without its type. `handles.rs`: the handles of a
+//!   slot.
+//! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code takes precedence.
+//! - `table.rs`, `typed.rs`: macros that declare tables of functions. `names.rs`: tests that the names exist in the
+//!   library.
+//! - `enqueue.rs`: how an operation's CUDA half calls libraries. `warm.rs`: handles created ahead of time.
+//!   `question.rs`: questions to a library, answered here or in a worker.
+//! - `build.rs`: what a plan is built with. `objects.rs`: objects that outlive a dispatch: plans, generators.
 //!
-//! CONTRIBUTING.md has the walk through "adding a library".
+//! CONTRIBUTING.md explains step by step how to add a library.
 
 #[cfg(feature = "cuda")]
 mod build;

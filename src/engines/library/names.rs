@@ -1,18 +1,18 @@
-//! Whether the names of a library's tables are names of the library, for the tests of each.
+//! Checks that the names in a library's tables exist in the library, for the tests of each library.
 
 use super::LoadError;
 use crate::loader::Loaded;
 use std::ffi::CString;
 use std::io::Write as _;
 
-/// The machine's own library, where there is one, has every function of the tables; where a GPU is under test there must be
-/// one. Elsewhere only the form of the names is looked at, and that is said loudly.
+/// If this machine has the library, it must have every function of the tables; if a GPU is under test, the library must
+/// be present. Otherwise only the form of the names is checked, and a message says so.
 pub(crate) fn assert_names(
     prefix: &str,
     names: impl IntoIterator<Item = &'static str>,
     library: Result<&'static Loaded, LoadError>,
 ) {
-    // Empty: the library never had the routine for that letter.
+    // An empty name: the library has no such routine for that letter.
     let names = names.into_iter().map(|name| name.trim_end_matches('\0')).filter(|name| !name.is_empty());
     let names: Vec<&str> = names.collect();
     assert!(names.iter().all(|name| name.starts_with(prefix)), "{names:?}");
@@ -22,7 +22,7 @@ pub(crate) fn assert_names(
             let device = std::env::var_os("WINDLASS_TEST_DEVICE");
             let gpu = device.as_ref().is_some_and(|name| name.to_string_lossy().starts_with("cuda"));
             assert!(!gpu, "{device:?} is under test, and there is no library: {error}");
-            // To the stream itself: what a passing test prints is not shown.
+            // Written directly to stderr, because captured output of a passing test is not shown.
             let _ = writeln!(
                 std::io::stderr(),
                 "\n== SKIPPED: {} names of {prefix}.. were not looked up, for there is no library ({error}); \

@@ -1,13 +1,14 @@
 //! Native objects of libraries that outlive one dispatch: plans, generators, analyses.
 //!
-//! The epoch owns them: whatever was made is on one list, and is destroyed once. An [`Object`] is held by its cache and by
-//! every dispatch that uses it ([`Enqueue::keep`](crate::Enqueue)), so its `Drop` comes when nothing in flight needs it any
-//! more; **it makes no call**, it only queues, and the housekeeping thread destroys while nothing is in flight on any
-//! stream, for a destructor may wait for the GPU. The end of the epoch destroys those that are left, whoever still holds
-//! them. Those of a context that is dead are left alone and counted.
+//! The epoch owns them: every object is on one list and is destroyed once. An [`Object`] is held by its cache and by
+//! every dispatch that uses it ([`Enqueue::keep`](crate::Enqueue)), so it is dropped only when nothing in flight needs
+//! it any more. **Its `Drop` makes no call**; it only queues the object. The housekeeping thread destroys queued
+//! objects while nothing is in flight on any stream, because a destructor may wait for the GPU. The end of the epoch
+//! destroys those that are left, even if they are still held. Objects of a dead context are not destroyed, only
+//! counted.
 //!
-//! On a device that is never idle [`MOST_LEAVING`] at most wait to be destroyed: past that, whoever makes another destroys
-//! them first.
+//! On a device that is never idle, at most [`MOST_LEAVING`] objects wait to be destroyed: beyond that, the thread that
+//! makes another one destroys them first.
 
 use super::Code;
 use crate::cuda::{Core, Nudge};
@@ -16,16 +17,16 @@ use crossbeam_queue::SegQueue;
 use std::collections::HashMap;
 use std::ops::Deref;
 
-/// Objects that may wait for an idle moment of the device.
+/// The most objects that may wait for the device to be idle.
 const MOST_LEAVING: usize = 16;
 
 type Destroy = Box<dyn FnOnce() -> Code + Send>;
 
 /// The objects of one epoch.
 pub(crate) struct Objects {
-    /// All that there are, by number, each with its destructor.
+    /// All existing objects, by number, each with its destructor.
     alive: Mutex<HashMap<u64, Destroy>>,
-    /// Those whose last user is gone.
+    /// Objects whose last user is gone.
     leaving: SegQueue<u64>,
     /// The epoch is over.
     closed: AtomicBool,
@@ -33,7 +34,7 @@ pub(crate) struct Objects {
     nudge: Arc<Nudge>,
 }
 
-/// A native object that the epoch owns. Gives its raw handle.
+/// A native object that the epoch owns. Dereferences to its raw handle.
 pub(crate) struct Object<T> {
     raw: T,
     number: u64,
@@ -48,7 +49,7 @@ impl<T> Deref for Object<T> {
 }
 
 impl<T> Drop for Object<T> {
-    /// No call of the library: see the head of this file.
+    /// Makes no library call: see the head of this file.
     fn drop(&mut self) {
         if !self.objects.closed.load(Ordering::Acquire) {
             self.objects.leaving.push(self.number);
@@ -78,17 +79,17 @@ impl Objects {
         Object { raw, number, objects: self.clone() }
     }
 
-    /// How many there are.
+    /// The number of existing objects.
     pub(crate) fn held(&self) -> usize {
         self.alive.lock().len()
     }
 
-    /// Some wait to be destroyed.
+    /// Whether objects wait to be destroyed.
     pub(crate) fn has_leaving(&self) -> bool {
         !self.leaving.is_empty() && !self.closed.load(Ordering::Acquire)
     }
 
-    /// Destroys those that wait for it. The context is current, and its end excluded.
+    /// Destroys the objects that wait for it. The context is current, and its end is excluded meanwhile.
     pub(crate) fn destroy_leaving(&self, gone: &mut dyn FnMut(Code)) {
         while let Some(number) = self.leaving.pop() {
             let destroy = self.alive.lock().remove(&number);
@@ -98,14 +99,14 @@ impl Objects {
         }
     }
 
-    /// Destroys all, at the end of the epoch. The context is current, and all is idle.
+    /// Destroys all objects, at the end of the epoch. The context is current, and the device is idle.
     pub(crate) fn destroy_all(&self, gone: &mut dyn FnMut(Code)) {
         self.closed.store(true, Ordering::Release);
         let all = std::mem::take(&mut *self.alive.lock());
         all.into_values().for_each(|destroy| gone(destroy()));
     }
 
-    /// Leaves all of them alone from now on: how many they were.
+    /// Abandons all objects without destroying them; returns their number.
     pub(crate) fn forget(&self) -> u64 {
         self.closed.store(true, Ordering::Release);
         std::mem::take(&mut *self.alive.lock()).len() as u64
@@ -113,8 +114,8 @@ impl Objects {
 }
 
 impl Core {
-    /// The epoch owns `raw` from now on, which `destroy` destroys when its last user is gone. The context is current, and
-    /// the epoch alive.
+    /// Makes the epoch the owner of `raw`; `destroy` destroys it when its last user is gone. The context is current,
+    /// and the epoch alive.
     pub(crate) fn object<T: Copy + Send + 'static>(
         &self,
         raw: T,

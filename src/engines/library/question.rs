@@ -1,5 +1,6 @@
-//! Questions to a library: plain data in, plain data out, answered where the context lives. In this process that is a call;
-//! of a GPU in a worker the question crosses, under the library's name, and neither side of the way knows what it says.
+//! Questions to a library: plain data in, plain data out, answered in the process where the context lives. In this
+//! process that is a call. For a GPU in a worker the question is sent there, under the library's name; the code in
+//! between does not know its contents.
 
 #[cfg(feature = "cuda")]
 use super::contract::{CudaLibrary, Listed};
@@ -13,17 +14,18 @@ use crate::{Device, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a library answers a question with.
+/// What a library has to answer a question.
 #[cfg(feature = "cuda")]
 pub(crate) struct Site<'e, L: CudaLibrary> {
-    /// What the slots of the epoch share.
+    /// The state that the slots of the epoch share.
     pub(crate) shared: &'e L::Shared,
 }
 
-/// Asks the library `name` of a device, and waits for the answer: for looking things up, never for work.
+/// Asks the library `name` of a device, and waits for the answer: for queries, never for work.
 ///
 /// # Errors
-/// [`Error::Unsupported`] of a host device, or where the library's side of the way was built without it; the library's own.
+/// [`Error::Unsupported`] for a host device, or if the answering process was built without the library; the library's
+/// own errors.
 pub(crate) fn ask<A: DeserializeOwned>(device: &Device, name: &str, question: &impl Serialize) -> Result<A> {
     let _ = (device, question);
     #[cfg(feature = "cuda")]
@@ -57,7 +59,7 @@ pub(super) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>>
     L::answer(&Site { shared: core.shared::<L>()? }, question)
 }
 
-/// Plain data as it crosses.
+/// Serializes a question or an answer.
 #[cfg(feature = "cuda")]
 pub(crate) fn encode(data: &impl Serialize) -> Result<Vec<u8>> {
     postcard::to_stdvec(data).map_err(|error| Error::library(format!("the question could not be serialised: {error}")))

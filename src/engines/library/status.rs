@@ -1,7 +1,7 @@
 //! What a status code of a library means.
 //!
-//! Each library brings a table of its own: codes of the same number mean other things elsewhere. After a failure the stream
-//! is asked first, for a sticky code of the driver outranks what the library made of it.
+//! Each library has its own table: the same number means something else in another library. After a failure the stream
+//! is queried first, because a sticky code of the driver takes precedence over the library's own code.
 
 use super::Code;
 use crate::Error;
@@ -13,20 +13,20 @@ pub(crate) type Status = (i32, &'static str, Class);
 /// What a status means for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The library found no memory: `OutOfMemory`. While nothing was enqueued, the operation is tried again after memory
-    /// was given back.
+    /// The library found no memory: `OutOfMemory`. If nothing was enqueued yet, the operation is tried again after
+    /// memory was freed.
     OutOfMemory,
-    /// The library, or this GPU, does not do that: `Unsupported`.
+    /// The library, or this GPU, does not support it: `Unsupported`.
     Unsupported,
-    /// It was not set up, or its driver refuses it.
+    /// The library was not initialized, or the driver refuses it.
     NotInitialized,
-    /// It refuses an argument that our checks let pass.
+    /// The library refuses an argument that our checks accepted.
     InvalidValue,
     /// A kernel could not be launched or failed.
     ExecutionFailed,
-    /// The numbers are to blame: a zero pivot, no convergence.
+    /// A numerical failure: a zero pivot, no convergence.
     Numerical,
-    /// Its own mistake, or none of the above.
+    /// An internal failure of the library, or anything else.
     Internal,
 }
 
@@ -44,7 +44,7 @@ impl Class {
     }
 }
 
-/// The row of a code.
+/// The table row of a code.
 pub(crate) fn find(table: &'static [Status], code: Code) -> Option<&'static Status> {
     table.binary_search_by_key(&code.0, |row| row.0).ok().and_then(|at| table.get(at))
 }
@@ -79,7 +79,7 @@ mod tests {
     fn a_code_means_what_the_librarys_own_table_says() {
         assert!(matches!(error(TABLE, "xMake", Code(2)), Error::OutOfMemory { .. }));
         assert!(matches!(error(TABLE, "xMake", Code(9)), Error::Unsupported { .. }));
-        // cuBLAS's number for a failed allocation is another thing here.
+        // In this table the number that cuBLAS uses for a failed allocation means something else.
         let Error::LibraryError { message, site } = error(TABLE, "xMake", Code(3)) else { panic!("a failure") };
         assert_eq!(message, "xMake failed: X_BUSY (an internal failure)");
         assert_eq!((site.code(), site.code_name()), (Some(3), Some("X_BUSY")));

@@ -12,7 +12,7 @@ pub(crate) enum LoadError {
     /// The library was not found, or does not load.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// The library lacks a function that this crate cannot do without: it is too old, or not the library.
+    /// The library lacks a function that this crate requires: the library is too old, or it is another library.
     #[error("{library} in {} has no function {symbol}", path.display())]
     Symbol {
         /// The library.
@@ -29,16 +29,16 @@ pub(crate) enum LoadError {
 /// # Safety
 /// All of `names` have the type `T`.
 pub(crate) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Option<T> {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: guaranteed by the caller.
     names.iter().find_map(|name| unsafe { loaded.symbol::<T>(name) })
 }
 
-/// As [`optional`], or the error that names the first.
+/// As [`optional`], but fails with an error that names the first of `names`.
 ///
 /// # Safety
 /// As [`optional`].
 pub(crate) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Result<T, LoadError> {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { optional::<T>(loaded, names) }.ok_or_else(|| LoadError::Symbol {
         library: loaded.library,
         path: loaded.path.clone(),
@@ -46,12 +46,12 @@ pub(crate) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr])
     })
 }
 
-/// Declares a table: a struct of function pointers, an unsafe method to call each, `load` to get the one of the
-/// process, and `of` to fill one from a given library.
+/// Declares a table: a struct of function pointers, an unsafe method to call each of them, `load` to get the process's
+/// table, and `of` to fill one from a given library.
 ///
-/// `fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";` gives `unsafe fn mem_free(&self, pointer) -> Code`. Further
-/// names after the first are tried in order. Functions in `optional` answer `Option<Code>`, `None` where the library
-/// has no such function.
+/// `fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";` declares `unsafe fn mem_free(&self, pointer) -> Code`.
+/// Further names after the first are tried in order. Functions under `optional` return `Option<Code>`, `None` if the
+/// library has no such function.
 macro_rules! function_table {
     (
         $(#[$meta:meta])*
@@ -68,7 +68,7 @@ macro_rules! function_table {
         }
 
         impl $Table {
-            /// The table of this process: the first call loads the library, for ever. A failure is not kept here.
+            /// The process's table: the first call loads the library permanently. A failure is not remembered here.
             pub(crate) fn load() -> Result<&'static Self, $crate::library::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
                 if let Some(table) = TABLE.get() {
@@ -85,8 +85,8 @@ macro_rules! function_table {
                 Ok($Table {
                     loaded,
                     $(
-                        // SAFETY: the declared parameters are those of the library's header, and the status is an
-                        // integer of 32 bits there; all names of a line share one signature.
+                        // SAFETY: the declared parameters are those of the library's header, where the status is a
+                        // 32-bit integer; all names of a line share one signature.
                         $name: unsafe { $crate::library::required(loaded, &[$($symbol),+]) }?,
                     )*
                     $(
@@ -126,7 +126,8 @@ macro_rules! function_table {
                 }
             )*
 
-            /// The exact names of the functions that the library must have, the first of each line.
+            /// The names of the functions that the library must have, for each line in the order in which they are
+            /// tried.
             #[cfg(test)]
             #[allow(dead_code, reason = "asked of the tables that a test builds")]
             pub(crate) const REQUIRED: &'static [&'static [&'static std::ffi::CStr]] = &[$(&[$($symbol),+]),*];

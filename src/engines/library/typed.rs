@@ -1,8 +1,8 @@
 //! The macro that declares a table of typed routines.
 //!
-//! cuBLAS and cuSOLVER have most routines four times, by a letter: S f32, D f64, C `Complex<f32>`, Z `Complex<f64>`. With matrices and
-//! scalars as untyped pointers all four have one signature, so one line declares them, and the letter is an argument of
-//! the call.
+//! cuBLAS and cuSOLVER have most routines four times, by a letter: S f32, D f64, C `Complex<f32>`, Z `Complex<f64>`.
+//! With matrices and scalars as untyped pointers all four have the same signature. So one line declares them, and the
+//! letter is an argument of the call.
 
 use std::ffi::CStr;
 
@@ -10,19 +10,19 @@ use super::Code;
 use crate::element::Letter;
 use crate::loader::Loaded;
 
-/// The four functions of one routine in the order of the letters, each with its name: empty where the library never had
-/// one for that letter.
+/// The four functions of one routine in the order of the letters, each with its name. A name is empty if the library
+/// has no such routine for that letter.
 pub(crate) struct Variants<F>([(&'static CStr, Option<F>); 4]);
 
 impl<F: Copy> Variants<F> {
-    /// Looks the four up.
+    /// Looks up the four functions.
     ///
     /// # Safety
     /// All of `names` have the type `F`.
     pub(crate) unsafe fn of(loaded: &Loaded, names: [&'static str; 4]) -> Self {
         Variants(names.map(|name| {
             let name = terminated(name);
-            // SAFETY: the caller's promise, passed on.
+            // SAFETY: guaranteed by the caller.
             let found = if name.is_empty() { None } else { unsafe { loaded.symbol::<F>(name) } };
             (name, found)
         }))
@@ -41,12 +41,12 @@ impl<F: Copy> Variants<F> {
     }
 }
 
-/// A name as C has it; the macro ends each with a zero.
+/// A name as a C string; the macro ends each name with a zero byte.
 fn terminated(name: &'static str) -> &'static CStr {
     CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default()
 }
 
-/// What a call of a typed routine came to: its name, and its status unless the library has no such function.
+/// The outcome of a call of a typed routine: its name, and its status; `None` if the library has no such function.
 #[must_use = "the status tells whether the call did anything"]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Called {
@@ -54,7 +54,7 @@ pub(crate) struct Called {
     pub(crate) code: Option<Code>,
 }
 
-/// The four names of a routine: from what follows the letter, or one by one with `_` for none.
+/// The four names of a routine: from the text after the letter, or given one by one, with `_` for none.
 macro_rules! letters {
     ($prefix:literal, [$($name:tt),+]) => { [$($crate::library::letters!(@one $name)),+] };
     (@one _) => { "\0" };
@@ -70,10 +70,10 @@ macro_rules! letters {
 }
 pub(crate) use letters;
 
-/// Declares a table of typed routines: `Table = Library, "prefix", Handle { .. }`. There `fn copy(n: i64, ..) = "copy_v2_64";` gives
-/// `unsafe fn copy(&self, letter, handle, n, ..) -> Called`; the names are the prefix, the letter and what is given; irregular
-/// ones are listed in the order S, D, C, Z.
-/// Whatever the library lacks is found missing by the call that needs it.
+/// Declares a table of typed routines: `Table = Library, "prefix", Handle { .. }`.
+/// In it, `fn copy(n: i64, ..) = "copy_v2_64";` declares `unsafe fn copy(&self, letter, handle, n, ..) -> Called`. The
+/// four names consist of the prefix, the letter and the given text; irregular names are listed in the order S, D, C, Z.
+/// A function that the library lacks is reported by the call that needs it.
 macro_rules! typed_table {
     (
         $(#[$meta:meta])*
@@ -100,8 +100,8 @@ macro_rules! typed_table {
             pub(crate) fn of(loaded: &$crate::loader::Loaded) -> Self {
                 $Table {
                     $(
-                        // SAFETY: the declared parameters are those of the library's header, which has one signature
-                        // for the four letters but for the types behind pointers.
+                        // SAFETY: the declared parameters are those of the library's header, where the four letters
+                        // have one signature except for the types behind pointers.
                         $name: unsafe {
                             $crate::library::Variants::of(loaded, $crate::library::letters!($prefix, $names))
                         },
@@ -128,7 +128,7 @@ macro_rules! typed_table {
                 }
             )*
 
-            /// Each routine's own name with the four of the library.
+            /// The name of each routine with the library's four names for it.
             #[cfg(test)]
             pub(crate) const NAMES: &'static [(&'static str, [&'static str; 4])] =
                 &[$((stringify!($name), $crate::library::letters!($prefix, $names))),*];

@@ -1,4 +1,4 @@
-//! What libraries need, made ahead of time: handles for each slot, and kernels of ours that are loaded.
+//! What libraries need, made ahead of time: handles for each slot, and our own kernels, loaded.
 
 #[cfg(feature = "cuda")]
 use super::contract::{Listed, Placement};
@@ -16,8 +16,8 @@ use crate::{Enqueue, Error};
 #[cfg(feature = "cuda")]
 use std::marker::PhantomData;
 
-/// Makes the handles of the library `name` for every slot of `device`; loads it where it has none. A worker makes its own; a
-/// host device has nothing to make.
+/// Creates the handles of the library `name` for every slot of `device`; if the library has no handles, only loads it.
+/// A worker creates its own handles; a host device has none.
 pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
     let _ = (device, name);
     #[cfg(feature = "cuda")]
@@ -57,7 +57,7 @@ pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Re
     Ok(())
 }
 
-/// Does nothing but have the slot's handle made.
+/// An operation that only makes the slot create its handle.
 #[cfg(feature = "cuda")]
 struct Warm<L>(PhantomData<L>);
 

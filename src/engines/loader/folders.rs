@@ -1,6 +1,6 @@
 //! The folders of libraries inside a toolkit, a Python environment or a conda environment.
 //!
-//! Each function gives the folders that exist, in the order to search them, and none when there are none.
+//! Each function returns the existing folders, in the order to search them; the list is empty if there are none.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ pub(crate) const TARGETS: &[&str] = &["lib64", "lib", "targets/x86_64-linux/lib"
 #[cfg(target_arch = "aarch64")]
 pub(crate) const TARGETS: &[&str] = &["lib64", "lib", "targets/sbsa-linux/lib", "targets/aarch64-linux/lib"];
 
-/// Of a path of which nothing is known: a folder of libraries, a toolkit, an environment, or a folder of packages.
+/// For a path of unknown kind: a folder of libraries, a toolkit, an environment, or a folder of packages.
 pub(crate) fn of_any(path: &Path) -> Vec<PathBuf> {
     let mut found = existing([path.to_path_buf()]);
     found.extend(of_prefix(path));
@@ -19,19 +19,19 @@ pub(crate) fn of_any(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Of a toolkit's root.
+/// For a toolkit's root.
 pub(crate) fn of_toolkit(root: &Path) -> Vec<PathBuf> {
     existing(TARGETS.iter().map(|target| root.join(target)))
 }
 
-/// Of the prefix of a virtual or conda environment.
+/// For the prefix of a virtual or conda environment.
 pub(crate) fn of_prefix(prefix: &Path) -> Vec<PathBuf> {
     let mut found = of_python(prefix);
     found.extend(of_toolkit(prefix));
     found
 }
 
-/// Of the Python packages under a prefix.
+/// For the Python packages under a prefix.
 pub(crate) fn of_python(prefix: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for lib in ["lib", "lib64"] {
@@ -44,8 +44,8 @@ pub(crate) fn of_python(prefix: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Of a `site-packages` folder: `nvidia/*/lib`, the whole toolkit of a major (`cu13`) before single libraries, and
-/// cuTENSOR's, which is at the top.
+/// For a `site-packages` folder: `nvidia/*/lib`, the whole toolkit of a major version (`cu13`) before single libraries,
+/// and cuTENSOR's folder, which is at the top level.
 pub(crate) fn of_packages(packages: &Path) -> Vec<PathBuf> {
     let nvidia = packages.join("nvidia");
     let is_toolkit =
@@ -67,8 +67,8 @@ fn version(name: &str) -> Vec<u32> {
     name.split(['-', '.']).filter_map(|part| part.parse().ok()).collect()
 }
 
-/// The names in a folder, the greatest version first (`python3.12` before `python3.9`), so that no answer hangs on
-/// the order of a directory.
+/// The names in a folder, the greatest version first (`python3.12` before `python3.9`), so that the result does not
+/// depend on the order of the directory entries.
 pub(crate) fn names(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<String> =

@@ -7,22 +7,22 @@
 //! conda            lib                               ->  include, targets/x86_64-linux/include
 //! Debian           /usr/lib/x86_64-linux-gnu         ->  /usr/include
 //! ```
-//! libcu++ lies in a folder `cccl` of these from CUDA 13 on.
+//! From CUDA 13 on, libcu++ lies in a folder `cccl` inside these.
 
 use super::folders;
 use super::search::{SearchEnv, SearchStep, places};
 use super::{Library, with_loader};
 use std::path::{Path, PathBuf};
 
-/// What the runtime's headers are known by.
+/// A file that identifies the runtime's headers.
 const RUNTIME: &str = "cuda_fp16.h";
-/// What libcu++ is known by.
+/// A file that identifies libcu++.
 const LIBCUXX: &str = "cuda/std/cstdint";
-/// What other folders of CUDA's headers are known by.
+/// Files that identify other folders of CUDA's headers.
 const OTHERS: [&str; 4] = ["nv/target", "crt/host_defines.h", "curand_kernel.h", "cub/cub.cuh"];
 
-/// The folders of CUDA's headers for a compiler of this file and CUDA major: those beside it, else those of another place
-/// that libraries are looked for in. None where there are none.
+/// The folders of CUDA's headers for a compiler with this file and CUDA major version: those beside it, otherwise those
+/// of the other places that libraries are searched in. Empty if there are none.
 pub(crate) fn header_folders(compiler: &Path, major: u32) -> Vec<PathBuf> {
     let env = with_loader(|loader| loader.env_mut().clone());
     search(compiler, major, &env)
@@ -39,7 +39,7 @@ fn search(compiler: &Path, major: u32, env: &SearchEnv) -> Vec<PathBuf> {
     for library in libraries {
         let fits = |folder: &&PathBuf| version(folder).is_none_or(|version| version == major);
         let here: Vec<PathBuf> = beside(&library).iter().filter(fits).cloned().collect();
-        // All of one place, and from the next ones only what that lacks as a whole.
+        // Take all folders of one place; from later places only if they have what all earlier ones lack.
         if [RUNTIME, LIBCUXX].iter().any(|name| !has(&found, name) && has(&here, name)) {
             found.extend(here);
         }
@@ -60,7 +60,7 @@ fn search(compiler: &Path, major: u32, env: &SearchEnv) -> Vec<PathBuf> {
 fn beside(library: &Path) -> Vec<PathBuf> {
     let above = |n: usize| library.ancestors().nth(n);
     let mut roots: Vec<PathBuf> = above(1).map(Path::to_path_buf).into_iter().collect();
-    // Of `root/targets/x/lib`, and of `lib/x86_64-linux-gnu`.
+    // For `root/targets/x/lib`, and for `lib/x86_64-linux-gnu`.
     roots.extend([above(3), above(2)].into_iter().flatten().map(Path::to_path_buf));
     let targets = folders::TARGETS.iter().filter_map(|target| target.strip_suffix("/lib"));
     let targets: Vec<PathBuf> = targets.filter_map(|target| Some(above(1)?.join(target))).collect();
@@ -81,7 +81,7 @@ fn beside(library: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The CUDA major that a folder's `cuda.h` says.
+/// The CUDA major version that a folder's `cuda.h` declares.
 fn version(folder: &Path) -> Option<u32> {
     let text = std::fs::read(folder.join("cuda.h")).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -141,7 +141,7 @@ mod tests {
         tree.file("usr/local/cuda/include/cuda_fp16.h");
         tree.folder("usr/local/cuda/lib64");
         assert_eq!(found(&tree, "site/nvidia/cu13/lib", &tree.env()), ["usr/local/cuda/include"]);
-        // Of another major: not those.
+        // Headers of another major version are not taken.
         std::fs::write(tree.join("usr/local/cuda/include/cuda.h"), "#pragma once\n#define CUDA_VERSION 12040\n")
             .unwrap();
         assert_eq!(found(&tree, "site/nvidia/cu13/lib", &tree.env()), [""; 0]);

@@ -1,4 +1,4 @@
-//! The CUDA libraries that the loader knows, and how each is named on disk.
+//! The CUDA libraries that the loader knows, and their file names.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Library {
     Cutensor,
     /// NVRTC, the run-time compiler of CUDA C++.
     Nvrtc,
-    /// nvJitLink, the run-time linker; cuSPARSE and cuSOLVER stand on it.
+    /// nvJitLink, the run-time linker; cuSPARSE and cuSOLVER depend on it.
     NvJitLink,
     /// NCCL, collectives among GPUs.
     Nccl,
@@ -57,25 +57,26 @@ impl Library {
         Library::Nvtx,
     ];
 
-    /// The name people know it by, such as `cuBLAS`.
+    /// Its usual name, such as `cuBLAS`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// The crate feature that asks for this library.
+    /// The crate feature that enables this library.
     #[must_use]
     pub fn feature(self) -> &'static str {
         self.spec().feature
     }
 
-    /// Whether this build asks for the library. One that it does not ask for is still loaded where another needs it.
+    /// Whether this build enables the library. One that is not enabled is still loaded if another library needs it.
     #[must_use]
     pub fn is_enabled(self) -> bool {
         self.spec().enabled
     }
 
-    /// It works with code and needs no device: this process uses it, whatever device the code is for.
+    /// Whether the library processes code and needs no device: this process uses it, even if the code is for a device
+    /// in a worker.
     pub(crate) fn needs_no_device(self) -> bool {
         matches!(self, Library::Nvrtc | Library::NvJitLink)
     }
@@ -106,7 +107,7 @@ impl fmt::Display for Library {
     }
 }
 
-/// Who installs a library, which decides where it is looked for.
+/// Who installs a library; this decides where it is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The driver package: system folders only.
@@ -115,12 +116,13 @@ pub(crate) enum Origin {
     Toolkit,
 }
 
-/// A file name to ask for.
+/// A file name to search for.
 #[derive(Debug)]
 pub(crate) struct Soname {
     /// The name on disk, which is also the name inside the file.
     pub(crate) file: &'static str,
-    /// The CUDA majors that ship this name. Several: the name alone does not tell. None: not bound to a major.
+    /// The CUDA major versions that ship this name. Several: the name alone does not determine it. None: not bound to
+    /// one.
     pub(crate) majors: &'static [u32],
 }
 
@@ -128,16 +130,17 @@ pub(crate) struct Soname {
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
-    /// Newest first.
+    /// The newest first.
     pub(crate) sonames: &'static [Soname],
-    /// Loaded before it, in this order, as far as they are found: some of these files have no RUNPATH of their own.
+    /// Loaded before it, in this order, if they are found: some of these files have no RUNPATH of their own.
     pub(crate) needs: &'static [Library],
-    /// The beginning of the names of files that it opens later by bare name; they are loaded from its own folder.
+    /// The common prefix of the names of files that the library later opens by bare name; they are loaded from its own
+    /// folder.
     pub(crate) companions: Option<&'static str>,
     pub(crate) origin: Origin,
     pub(crate) feature: &'static str,
     pub(crate) enabled: bool,
-    /// What would help when it is missing.
+    /// What may help if it is missing.
     pub(crate) hint: &'static str,
 }
 
@@ -163,7 +166,7 @@ macro_rules! spec {
     (@companions) => { None };
 }
 
-// `libcuda.so` last: without the `.1` it is the name that a toolkit's stub has.
+// `libcuda.so` comes last: without the `.1` it is the name of a toolkit's stub.
 spec!(DRIVER = "the CUDA driver" ["libcuda.so.1": [], "libcuda.so": []] Driver feature "cuda" needs []
     hint "install the NVIDIA driver; in a container, start it with the GPU passed in (`--gpus all`)");
 spec!(CUBLAS = "cuBLAS" ["libcublas.so.13": [13], "libcublas.so.12": [12]] Toolkit feature "blas" needs [CublasLt]
@@ -183,7 +186,7 @@ spec!(CUSPARSE = "cuSPARSE" ["libcusparse.so.12": [13, 12]] Toolkit feature "spa
     hint "install the CUDA toolkit, or `pip install nvidia-cusparse` (CUDA 13) or `nvidia-cusparse-cu12`");
 spec!(CUTENSOR = "cuTENSOR" ["libcutensor.so.2": []] Toolkit feature "tensor" needs [CublasLt]
     hint "install cuTENSOR 2, or `pip install cutensor-cu13` or `cutensor-cu12`");
-// The builtins' name carries the minor version, so it is looked up rather than spelled out.
+// The file name of the builtins contains the minor version, so it is searched for by its prefix.
 spec!(NVRTC = "NVRTC" ["libnvrtc.so.13": [13], "libnvrtc.so.12": [12]] Toolkit feature "nvrtc" needs []
     companions "libnvrtc-builtins.so."
     hint "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` (CUDA 13) or `nvidia-cuda-nvrtc-cu12`");
@@ -210,7 +213,7 @@ mod tests {
         assert_eq!(seen.len(), 14);
     }
 
-    /// A cycle would make the loader recurse without end.
+    /// A cycle would make the loader recurse endlessly.
     #[test]
     fn needs_form_no_cycle() {
         fn depth(library: Library, left: usize) {

@@ -1,4 +1,4 @@
-//! What a search ends with: a library in the process, or the account of why there is none.
+//! The result of a search: a loaded library, or the reasons why there is none.
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -11,21 +11,22 @@ use super::library::Library;
 /// A library that stays in the process for the rest of its life.
 pub(crate) struct Loaded {
     pub(crate) library: Library,
-    /// The real file, links followed, where the dynamic linker tells it.
+    /// The real file, links followed, if the dynamic linker reports it.
     pub(crate) path: PathBuf,
-    /// The CUDA major it belongs to, where one could be told.
+    /// The CUDA major version that it belongs to, if known.
     pub(crate) cuda_major: Option<u32>,
-    /// Never closed: threads, exit handlers and function tables point into it.
+    /// Never closed: threads, exit handlers and function tables refer to it.
     pub(crate) lib: &'static Handle,
 }
 
 impl Loaded {
-    /// The function of that name, or `None` where the library has none.
+    /// The function of that name, or `None` if the library has none.
     ///
     /// # Safety
     /// `T` is the type of the function, as a pointer to it (`unsafe extern "C" fn(..) -> i32`).
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &CStr) -> Option<T> {
-        // SAFETY: asked as an untyped pointer, which every symbol is; the caller vouches for `T`.
+        // SAFETY: the symbol is read as an untyped pointer, which is valid for every symbol; the caller vouches for
+        // `T`.
         unsafe { symbol(self.lib, name) }
     }
 }
@@ -33,12 +34,12 @@ impl Loaded {
 /// The function `name` of `lib`.
 ///
 /// # Safety
-/// As [`Loaded::symbol`]; and the answer must not be used after `lib` is closed.
+/// As [`Loaded::symbol`]; and the result must not be used after `lib` is closed.
 pub(crate) unsafe fn symbol<T: Copy>(lib: &Handle, name: &CStr) -> Option<T> {
     if size_of::<T>() != size_of::<*mut c_void>() {
         return None;
     }
-    // SAFETY: the symbol is read as an untyped pointer, never followed here.
+    // SAFETY: the symbol is read as an untyped pointer, which is not dereferenced here.
     let found = unsafe { lib.get::<*mut c_void>(name) }.ok()?.into_raw();
     if found.is_null() {
         return None;
@@ -57,7 +58,7 @@ impl fmt::Debug for Loaded {
     }
 }
 
-/// A library could not be loaded: what was tried, and what would help.
+/// A library could not be loaded: what was tried, and what may help.
 ///
 /// `{}` is one line; `{:#}` lists every attempt, one to a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +66,9 @@ impl fmt::Debug for Loaded {
 pub struct Missing {
     /// The library.
     pub library: Library,
-    /// Every attempt in order, each with its reason (the dynamic linker's own words where it was asked).
+    /// Every attempt in order, each with its reason (the dynamic linker's message if it was used).
     pub tried: Vec<String>,
-    /// What would help.
+    /// What may help.
     pub help: String,
 }
 
@@ -90,7 +91,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// The file behind a handle, with links followed. Gives the handle back with it.
+/// The file behind a handle, with links followed. Returns the handle with it.
 pub(crate) fn real_path(handle: Handle, asked: &Path) -> (Handle, PathBuf) {
     let raw = handle.into_raw();
     let told = linker_path(raw);
@@ -111,7 +112,7 @@ fn linker_path(raw: *mut c_void) -> Option<PathBuf> {
         name: *const std::ffi::c_char,
     }
     let mut map: *const LinkMap = std::ptr::null();
-    // SAFETY: `raw` is an open handle; RTLD_DI_LINKMAP writes one pointer, and `map` has room for it.
+    // SAFETY: `raw` is an open handle; RTLD_DI_LINKMAP writes one pointer, and `map` can hold it.
     let code = unsafe { libc::dlinfo(raw, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
     if code != 0 || map.is_null() {
         return None;

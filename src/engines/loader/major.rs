@@ -1,22 +1,23 @@
-//! Which CUDA major a file belongs to.
+//! The CUDA major version that a file belongs to.
 //!
-//! Most names tell it. `libcurand.so.10` and `libcusparse.so.12` do not: the same name is in several toolkits. For
-//! those the folder is asked: its other libraries, then its path.
+//! Most file names show it. `libcurand.so.10` and `libcusparse.so.12` do not: several toolkits use the same name. For
+//! these, the other libraries in the folder are checked, then the folder's path.
 
 use std::path::{Component, Path};
 
 use super::library::Soname;
 
-/// The majors that this crate can drive.
+/// The CUDA major versions that this crate supports.
 pub(crate) const SUPPORTED: &[u32] = &[13, 12];
 
-/// The CUDA major of the file `soname` in `folder`; `None` where the library is not bound to one, or nothing tells.
+/// The CUDA major version of the file `soname` in `folder`; `None` if the library is not bound to one, or if it cannot
+/// be determined.
 pub(crate) fn of(soname: &Soname, folder: Option<&Path>) -> Option<u32> {
     match soname.majors {
         [] => None,
         [one] => Some(*one),
         several => {
-            // `/usr/local/cuda` is a link to `/usr/local/cuda-13.0`, which tells more.
+            // `/usr/local/cuda` is a link to `/usr/local/cuda-13.0`, whose name contains the version.
             let folder = folder?;
             let real = folder.canonicalize();
             let folder = real.as_deref().unwrap_or(folder);
@@ -26,10 +27,10 @@ pub(crate) fn of(soname: &Soname, folder: Option<&Path>) -> Option<u32> {
     }
 }
 
-/// Names whose number is the CUDA major itself.
+/// File names whose number is the CUDA major version itself.
 const TELLING: &[&str] = &["libcublas.so.", "libcublasLt.so.", "libcudart.so.", "libnvrtc.so.", "libnvJitLink.so."];
 
-/// The major of the libraries beside it, where they agree.
+/// The CUDA major version of the other libraries in the folder, if they agree.
 fn by_neighbours(folder: &Path) -> Option<u32> {
     let mut told = None;
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
@@ -46,8 +47,8 @@ fn by_neighbours(folder: &Path) -> Option<u32> {
     told
 }
 
-/// The major in a path such as `/usr/local/cuda-12.8/lib64` or `nvidia/cu13/lib`. The wheels of CUDA 12 have a folder
-/// for each library (`nvidia/curand/lib`), those of CUDA 13 have not.
+/// The CUDA major version in a path such as `/usr/local/cuda-12.8/lib64` or `nvidia/cu13/lib`. The wheels of CUDA 12
+/// have a folder for each library (`nvidia/curand/lib`), those of CUDA 13 do not.
 fn by_path(folder: &Path) -> Option<u32> {
     let parts: Vec<&str> = folder
         .components()
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(at("/venv/site-packages/nvidia/cu13/lib"), Some(13));
         assert_eq!(at("/venv/site-packages/nvidia/cusparse/lib"), Some(12));
         assert_eq!(at("/usr/lib/x86_64-linux-gnu"), None);
-        // A major that never shipped this name is no answer.
+        // A major version that never shipped this name is ignored.
         assert_eq!(at("/usr/local/cuda-11.8/lib64"), None);
     }
 }

@@ -1,32 +1,35 @@
 //! Finds and loads the CUDA libraries at run time.
 //!
-//! Nothing of CUDA is needed to build this crate, and nothing of it need be there to run it: a library is looked for
-//! when it is first used, and one that is not there is an error that lists every place that was tried.
+//! Building this crate needs nothing of CUDA, and a program can run without it: a library is searched for when it is
+//! first used. If it is not found, the error lists every place that was tried.
 //!
 //! # Search order
 //! 1. [`set_cuda_path`], then `WINDLASS_CUDA_PATH`: folders of libraries, toolkits, environments or folders of Python
 //!    packages, separated by `:`;
-//! 2. what the process has loaded already, then the dynamic linker's own search (`LD_LIBRARY_PATH`, the cache);
-//! 3. `CUDA_PATH`, `CUDA_HOME`; `VIRTUAL_ENV`, `CONDA_PREFIX`; the environment that the program itself lies in
-//!    (`venv/bin/prog`); the packages of the `python3` on `PATH` (found by its place, no Python is run), of `PYTHONPATH`
-//!    and of `~/.local`; `/usr/local/cuda*`, the newest first.
+//! 2. libraries that the process has already loaded, then the dynamic linker's own search (`LD_LIBRARY_PATH`, the
+//!    cache);
+//! 3. `CUDA_PATH`, `CUDA_HOME`; `VIRTUAL_ENV`, `CONDA_PREFIX`; the environment that contains the running program
+//!    (`venv/bin/prog`); the packages of the `python3` on `PATH` (found by its path, Python is not run), of
+//!    `PYTHONPATH` and of `~/.local`; `/usr/local/cuda*`, the newest first.
 //!
-//! The driver and NVML come with the system, so for these step 3 is the system's folders instead.
+//! The driver and NVML come with the system, so for these two step 3 searches the system's folders instead.
 //!
-//! # What holds
-//! - **Lazy.** A library is loaded when it is asked for, with what it needs before it. The answer is kept, a failure
-//!   too, until [`retry`].
-//! - **One CUDA major.** The first library whose major can be told fixes it (`libcufft.so.12` is CUDA 13, see
-//!   `library.rs`); files of another major are skipped, with the reason. cuDNN, NCCL and cuTENSOR do not tell theirs.
-//! - **Never a panic**, whatever lies on disk.
-//! - **Never unloaded.** Libraries of CUDA start threads and register exit handlers; a table of functions is good for
+//! # Guarantees
+//! - **Lazy.** A library is loaded when it is first requested, after the libraries that it needs. The result is kept,
+//!   also a failure, until [`retry`].
+//! - **One CUDA major version.** The first library whose major version is known determines it (`libcufft.so.12` is CUDA
+//!   13, see `library.rs`); files of another major version are skipped, with the reason. The files of cuDNN, NCCL and
+//!   cuTENSOR do not show theirs.
+//! - **Never a panic**, whatever is on disk.
+//! - **Never unloaded.** Libraries of CUDA start threads and register exit handlers; a table of functions is valid for
 //!   the life of the process.
-//! - **No stub.** A toolkit's stub of `libcuda` is told from a driver and passed over.
+//! - **No stub.** A toolkit's stub of `libcuda` is recognized and skipped.
 //!
-//! # Where things are
+//! # Files
 //! `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
-//! `headers.rs` CUDA's own headers, `major.rs` tells the CUDA major of a file, `stub.rs` the stubs, `open.rs` is the search,
-//! `loaded.rs` its outcome, `version.rs` asks a library for its version, `report.rs` is the account of a whole machine.
+//! `headers.rs` finds CUDA's own headers, `major.rs` determines the CUDA major version of a file, `stub.rs` recognizes
+//! stubs, `open.rs` is the search, `loaded.rs` its result, `version.rs` asks a library for its version, `report.rs`
+//! reports all libraries of a machine.
 
 mod folders;
 #[cfg(feature = "nvrtc")]
@@ -56,7 +59,7 @@ pub use report::{LibraryReport, report};
 pub(crate) use search::SearchEnv;
 pub use version::Version;
 
-/// The loader of this process. The environment is read when the first library is asked for.
+/// The loader of this process. The environment is read when the first library is requested.
 static LOADER: Mutex<Option<Loader>> = Mutex::new(None);
 
 fn with_loader<T>(act: impl FnOnce(&mut Loader) -> T) -> T {
@@ -66,7 +69,7 @@ fn with_loader<T>(act: impl FnOnce(&mut Loader) -> T) -> T {
 /// The library, loaded once for the life of the process.
 ///
 /// # Errors
-/// [`Missing`] where this build lacks the library's feature, or the library is not found or does not load. The failure
+/// [`Missing`] if this build lacks the library's feature, or if the library is not found or does not load. The failure
 /// is remembered; [`retry`] makes the next call search again.
 pub(crate) fn open(library: Library) -> Result<&'static Loaded, Missing> {
     if !library.is_enabled() {
@@ -80,11 +83,11 @@ pub(crate) fn open(library: Library) -> Result<&'static Loaded, Missing> {
     with_loader(|loader| loader.open(library))
 }
 
-/// Searches `path` before all else: a folder of libraries, a toolkit, a Python or conda environment, or a folder of
-/// Python packages. May be called several times; the latest path comes first.
+/// Makes the loader search `path` before all other places: a folder of libraries, a toolkit, a Python or conda
+/// environment, or a folder of Python packages. May be called several times; the latest path comes first.
 ///
-/// Call it before the first use of a device. Libraries that are loaded already stay as they are: they are returned,
-/// so an empty list means that the setting holds for all.
+/// Call it before the first use of a device. It does not affect libraries that are already loaded: these are returned,
+/// so an empty list means that the setting applies to all libraries.
 pub fn set_cuda_path(path: impl Into<PathBuf>) -> Vec<Library> {
     let path = path.into();
     let path = std::path::absolute(&path).unwrap_or(path);
@@ -96,7 +99,7 @@ pub fn set_cuda_path(path: impl Into<PathBuf>) -> Vec<Library> {
 }
 
 /// Forgets the libraries that were not found, so that the next use of each searches again, with the environment as it
-/// is now. Libraries that are loaded stay.
+/// is then read. Libraries that are loaded stay loaded.
 pub fn retry() {
     with_loader(|loader| {
         let explicit = std::mem::take(&mut loader.env_mut().explicit);

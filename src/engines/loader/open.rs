@@ -1,4 +1,4 @@
-//! The search itself: tries the places in order and keeps what it finds.
+//! The search: tries the places in order and keeps what it finds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use super::loaded::{Loaded, Missing, real_path};
 use super::search::{CUDA_PATH_VARIABLE, SearchEnv, SearchStep, places};
 use super::{major, stub};
 
-/// The libraries of the process, as far as they were asked for.
+/// The libraries of the process that were requested so far.
 ///
-/// One thread at a time searches; nothing that runs in a library's constructor asks the loader back.
+/// One thread at a time searches; nothing that runs in a library's constructor calls the loader.
 pub(crate) struct Loader {
     env: SearchEnv,
     known: BTreeMap<Library, Result<&'static Loaded, Missing>>,
-    /// The CUDA major of the first library that told one, and which library that was.
+    /// The CUDA major version of the first library whose version was known, and that library.
     fixed: Option<(u32, Library)>,
-    /// The major of the candidate at hand, while what it needs is loaded.
+    /// The CUDA major version of the candidate whose needed libraries are being loaded.
     tentative: Option<u32>,
 }
 
@@ -74,7 +74,7 @@ impl Loader {
         let spec = library.spec();
         for soname in spec.sonames {
             let name = Path::new(soname.file);
-            // A failure only says that it is not loaded.
+            // A failure only means that the library is not loaded yet.
             if let Ok(handle) = dlopen(name, libc::RTLD_NOLOAD)
                 && let Some(loaded) = self.accept(library, soname, handle, name, tried)
             {
@@ -94,7 +94,8 @@ impl Loader {
                 continue;
             }
             let mut opened = dlopen(name, 0);
-            // The linker found the file but not what it needs: that may be in a folder that only we know.
+            // The linker found the file but not a library that it needs; that one may be in a folder that only this
+            // loader knows.
             if let Err(why) = &opened
                 && !why.starts_with(soname.file)
                 && !library.spec().needs.is_empty()
@@ -146,7 +147,7 @@ impl Loader {
         None
     }
 
-    /// Loads what the library needs. That none is found is no failure yet: the library may bring its own.
+    /// Loads what the library needs. If one is not found, that is not a failure yet: the library may find it by itself.
     fn preload(&mut self, library: Library, major: Option<u32>, tried: &mut Vec<String>) {
         let before = self.tentative;
         self.tentative = major.or(before);
@@ -154,7 +155,7 @@ impl Loader {
             if matches!(self.known.get(&need), Some(Ok(_))) {
                 continue;
             }
-            // The failure is not remembered: it may be due to the major of this one candidate.
+            // The failure is not remembered: the cause may be the major version of this one candidate.
             match self.find(need) {
                 Ok(loaded) => {
                     self.known.insert(need, Ok(loaded));
@@ -167,7 +168,8 @@ impl Loader {
         self.tentative = before;
     }
 
-    /// Keeps the handle for ever, unless it is not what we look for; then it is closed, with the reason told.
+    /// Keeps the handle permanently, unless it is not the library that is searched for; then closes it and records the
+    /// reason.
     fn accept(
         &mut self,
         library: Library,
@@ -213,7 +215,7 @@ impl Loader {
     }
 }
 
-/// Loads the files that the library will open by bare name, from the folder where the library is.
+/// Loads the files that the library later opens by bare name, from the folder of the library.
 fn load_companions(spec: &Spec, soname: &Soname, folder: &Path, tried: &mut Vec<String>) {
     let Some(prefix) = spec.companions else { return };
     // `libnvrtc-builtins.so.13.0` goes with `libnvrtc.so.13`.
@@ -240,15 +242,15 @@ fn load_companions(spec: &Spec, soname: &Soname, folder: &Path, tried: &mut Vec<
     }
 }
 
-/// The linker mostly begins with the name itself.
+/// The linker's message usually begins with the name already.
 fn reason(name: &Path, why: &str) -> String {
     let name = name.display().to_string();
     if why.starts_with(&name) { why.to_owned() } else { format!("{name}: {why}") }
 }
 
 fn dlopen(name: &Path, flags: i32) -> Result<Handle, String> {
-    // SAFETY: loading runs the library's constructors. They are NVIDIA's, or what the user's own settings put in their
-    // place; that they are sound is what the user asks of us by asking for CUDA.
+    // SAFETY: loading runs the library's constructors. They are NVIDIA's, or those of the files that the user's
+    // settings select; by asking for CUDA the user vouches for them.
     unsafe { Handle::open(Some(name), RTLD_NOW | RTLD_LOCAL | flags) }.map_err(|error| {
         let inner = std::error::Error::source(&error);
         inner.map_or_else(|| error.to_string(), ToString::to_string)

@@ -32,11 +32,11 @@ fn a_library_is_loaded_once_and_its_functions_can_be_called() {
     assert_eq!(loaded.path, tree.path().join("usr/local/cuda-13.0/lib64/libcufft.so.12"));
     assert_eq!(loaded.cuda_major, Some(13));
     assert!(std::ptr::eq(loaded, loader.open(Library::Cufft).unwrap()));
-    // SAFETY: the function above.
+    // SAFETY: this is the signature of the function above.
     let answer = unsafe { loaded.symbol::<unsafe extern "C" fn() -> i32>(c"answer") }.unwrap();
     // SAFETY: as above.
     assert_eq!(unsafe { answer() }, 42);
-    // SAFETY: there is none of that name.
+    // SAFETY: there is no function of that name.
     assert!(unsafe { loaded.symbol::<unsafe extern "C" fn() -> i32>(c"question") }.is_none());
 }
 
@@ -74,7 +74,7 @@ fn the_first_major_is_kept_and_a_library_of_another_is_skipped_with_the_reason()
     let missing = loader.open(Library::Cufft).unwrap_err();
     assert!(tried(&missing, "it belongs to CUDA 13, and cuBLASLt of CUDA 12 is in use"), "{missing:#}");
 
-    // One of the right major further on is taken.
+    // A later candidate of the right major version is taken.
     tree.library("usr/local/cuda-12.1/lib64/libcufft.so.11", EMPTY, &[]);
     loader.forget_failures();
     assert!(loader.open(Library::Cufft).unwrap().path.ends_with("libcufft.so.11"));
@@ -103,7 +103,7 @@ fn libraries_without_a_major_do_not_fix_one() {
     loader.open(Library::Cufft).unwrap();
 }
 
-/// The wheels of CUDA 12: a folder for each, and no library finds another by itself.
+/// The wheels of CUDA 12: a folder for each library, and no library finds another by itself.
 #[test]
 fn what_a_library_needs_is_loaded_before_it_from_other_folders_and_of_its_major() {
     let tree = Tree::new();
@@ -114,7 +114,7 @@ fn what_a_library_needs_is_loaded_before_it_from_other_folders_and_of_its_major(
     tree.library(&link, "int link_it(void) { return 1; }", &[]);
     tree.library(&sparse, "int link_it(void); int multiply(void) { return link_it(); }", &[&link]);
     tree.library(&solver, "int multiply(void); int solve(void) { return multiply(); }", &[&sparse, &link]);
-    // A newer one that must not be taken for a solver of CUDA 12.
+    // A newer nvJitLink that must not be taken for a solver of CUDA 12.
     tree.library("usr/local/cuda/lib64/libnvJitLink.so.13", EMPTY, &[]);
     let mut env = tree.env();
     env.explicit.push(tree.path().join("usr/local/cuda"));
@@ -123,7 +123,7 @@ fn what_a_library_needs_is_loaded_before_it_from_other_folders_and_of_its_major(
     let loaded = loader.open(Library::Cusolver).unwrap();
     assert_eq!(loader.loaded(), [Library::Cusolver, Library::Cusparse, Library::NvJitLink]);
     assert!(loader.open(Library::NvJitLink).unwrap().path.ends_with(&link));
-    // SAFETY: the function above.
+    // SAFETY: this is the signature of the function above.
     assert_eq!(unsafe { loaded.symbol::<unsafe extern "C" fn() -> i32>(c"solve").unwrap()() }, 1);
 }
 
@@ -177,7 +177,7 @@ fn a_failure_is_remembered_until_it_is_forgotten() {
 #[test]
 fn a_library_that_the_process_has_loaded_is_found_without_any_folder() {
     let tree = Tree::new();
-    // The old name of NVTX, which no other test needs: this fake answers for it from now on.
+    // The old name of NVTX, which no other test needs: this fake library stays loaded under that name from now on.
     tree.library_named("elsewhere/nvtx.so", "libnvToolsExt.so.1", EMPTY, &[]);
     let resident = dlopen(&tree.path().join("elsewhere/nvtx.so"), 0).unwrap();
     let mut env = tree.env();

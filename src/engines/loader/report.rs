@@ -1,4 +1,4 @@
-//! The account of a machine: which libraries load, from where, in which version.
+//! A report on a machine: which libraries load, from which file, in which version.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use super::loaded::Missing;
 use super::{Library, Version, open};
 
-/// What became of one library.
+/// The outcome for one library.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LibraryReport {
     /// The library.
     pub library: Library,
-    /// The file it was loaded from, or why it was not.
+    /// The file that it was loaded from, or why it was not loaded.
     pub found: Result<PathBuf, Missing>,
-    /// Its version, where it has a cheap way to tell. For the driver: the newest CUDA that it supports.
+    /// Its version, if there is a cheap way to get it. For the driver: the newest CUDA that it supports.
     pub version: Option<Version>,
 }
 
@@ -31,10 +31,11 @@ impl fmt::Display for LibraryReport {
     }
 }
 
-/// Loads every library that this build asks for, and tells what came of each.
+/// Loads every library that this build uses, and reports the outcome for each.
 ///
-/// This is for programs that examine an installation: it loads all that there is (a second or so when cold), and
-/// thereby fixes the CUDA major of the process. The driver is started (`cuInit`), but no context is made on a device.
+/// This is for programs that examine an installation: it loads all libraries that are found (about a second when cold),
+/// and thereby fixes the CUDA major version of the process. The driver is started (`cuInit`), but no context is created
+/// on a device.
 #[must_use]
 pub fn report() -> Vec<LibraryReport> {
     Library::ALL.iter().filter(|library| library.is_enabled()).map(|&library| one(library)).collect()

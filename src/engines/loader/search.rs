@@ -1,6 +1,6 @@
-//! Where a library may be, in order.
+//! The places where a library may be, in order of search.
 //!
-//! Everything that the search depends on is in a [`SearchEnv`], so that tests can describe a machine of their own.
+//! Everything that the search depends on is in a [`SearchEnv`], so that tests can describe their own machine.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,14 +16,14 @@ pub(crate) const CUDA_PATH_VARIABLE: &str = "WINDLASS_CUDA_PATH";
 const VARIABLES: &[&str] =
     &[CUDA_PATH_VARIABLE, "CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "PYTHONPATH", "HOME"];
 
-/// What the search depends on.
+/// The inputs of the search.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchEnv {
     /// Folders set by the program, before all others.
     pub(crate) explicit: Vec<PathBuf>,
     /// The environment variables that are set.
     pub(crate) vars: BTreeMap<&'static str, OsString>,
-    /// The program that runs, where that is known.
+    /// The file of the running program, if it is known.
     pub(crate) program: Option<PathBuf>,
     /// The root of the system's folders: `/`.
     pub(crate) root: PathBuf,
@@ -32,7 +32,8 @@ pub(crate) struct SearchEnv {
 }
 
 impl SearchEnv {
-    /// This process's own. A set-user-id program gets no variables and has no place, as with the dynamic linker.
+    /// The environment of this process. A set-user-id program uses no variables and no program path, as with the
+    /// dynamic linker.
     pub(crate) fn of_process() -> Self {
         let (vars, program) = if is_privileged() {
             (BTreeMap::new(), None)
@@ -69,15 +70,15 @@ fn is_privileged() -> bool {
 pub(crate) enum SearchStep {
     /// An existing folder.
     Folder(PathBuf),
-    /// What the process has loaded already.
+    /// The libraries that the process has already loaded.
     Resident,
     /// The dynamic linker's own search for a bare name.
     Linker,
-    /// A source that gave no folder, and why.
+    /// A source that gave no folder, with the reason.
     Nothing(String),
 }
 
-/// The steps for a library of this origin, in order. Each folder comes once.
+/// The steps for a library of this origin, in order. Each folder occurs once.
 pub(crate) fn places(env: &SearchEnv, origin: Origin) -> Vec<SearchStep> {
     let mut steps = Steps::default();
     for path in &env.explicit {
@@ -129,21 +130,21 @@ fn toolkit(env: &SearchEnv, steps: &mut Steps) {
     steps.add(&format!("{}/cuda* ({})", local.display(), TARGETS.join(", ")), found);
 }
 
-/// The environment that the program itself is in: `venv/bin/prog`, whatever the variables say.
+/// The environment that contains the running program: `venv/bin/prog`, regardless of the variables.
 fn own_environment(env: &SearchEnv, steps: &mut Steps) {
     let Some(program) = &env.program else {
         return steps.nothing("the program's own environment: its place is not known");
     };
     let mut found = beside(program);
-    // A conda environment has the libraries themselves in its `lib`.
+    // A conda environment has the libraries directly in its `lib`.
     if let Some(prefix) = program.parent().and_then(Path::parent).filter(|prefix| prefix.join("conda-meta").is_dir()) {
         found.extend(folders::of_toolkit(prefix));
     }
     steps.add(&format!("the environment of {}", program.display()), found);
 }
 
-/// The packages beside the first `python3` on `PATH` that has any: those of its own prefix, then of the one it is a
-/// link into. A wrapper script (pyenv's) has none beside it, so the next is asked.
+/// The packages beside the first `python3` on `PATH` that has any: those of its own prefix, then those of the prefix
+/// that it is a link into. A wrapper script (pyenv's) has none beside it, so the next `python3` is tried.
 fn python(env: &SearchEnv, steps: &mut Steps) {
     let Some(path) = env.var("PATH") else {
         return steps.nothing("PATH: not set, so no python3");
@@ -210,7 +211,7 @@ impl Steps {
         if path.is_absolute() {
             self.add(&format!("{name}={}", path.display()), expand(path));
         } else {
-            // What a relative path means depends on where the process was started: not a place to run code from.
+            // The meaning of a relative path depends on where the process was started, so no code is loaded from it.
             self.nothing(format!("{name}={}: skipped, not an absolute path", path.display()));
         }
     }

@@ -11,7 +11,7 @@ fn env(tree: &Tree, vars: &[(&'static str, &str)]) -> SearchEnv {
     }
 }
 
-/// The folders, relative to the tree.
+/// The folders of the search, relative to the tree.
 fn found(tree: &Tree, env: &SearchEnv, origin: Origin) -> Vec<String> {
     places(env, origin)
         .into_iter()

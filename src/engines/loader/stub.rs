@@ -1,7 +1,7 @@
-//! Tells a toolkit's stub of `libcuda` from a driver.
+//! Distinguishes a toolkit's stub of `libcuda` from a driver.
 //!
-//! A toolkit ships a `libcuda` to link against on machines without a driver. With the toolkit's `stubs` folder on the
-//! library path it is found before the real one, and every call of it answers 34.
+//! A toolkit ships a `libcuda` to link against on machines without a driver. If the toolkit's `stubs` folder is on the
+//! library path, the stub is found before the real one, and each of its functions returns 34.
 
 use std::ffi::{c_int, c_uint};
 
@@ -12,7 +12,7 @@ use super::loaded::symbol;
 /// `CUDA_ERROR_STUB_LIBRARY`.
 const STUB_LIBRARY: i32 = 34;
 
-/// Says why `handle` is no driver, where it is none. What else `cuInit` answers is for its caller to judge.
+/// Returns an error with the reason if `handle` is not a driver. Other results of `cuInit` are left to its caller.
 pub(crate) fn refuse(handle: &Handle) -> Result<(), String> {
     type Version = unsafe extern "C" fn(*mut c_int) -> i32;
     type Init = unsafe extern "C" fn(c_uint) -> i32;

@@ -1,4 +1,4 @@
-//! Fake machines for the tests: a folder of its own for each, with folders, files and tiny shared libraries.
+//! Fake machines for the tests: each has its own folder, with folders, files and tiny shared libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::search::SearchEnv;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A folder that is removed at the end.
+/// A folder that is removed when this is dropped.
 pub(crate) struct Tree {
     root: PathBuf,
 }
@@ -40,14 +40,14 @@ impl Tree {
 
     /// Compiles `source` into a shared library at `path`.
     ///
-    /// Its inner name is of this tree alone. What a test loads stays in the process, and under its real name it would
-    /// answer for the real library in every later test.
+    /// Its soname is unique to this tree. A library that a test loads stays in the process; under its real name it
+    /// would be found instead of the real library in every later test.
     pub(crate) fn library(&self, path: &str, source: &str, needs: &[&str]) {
         let soname = format!("{}{}", self.root.display(), path).replace('/', "_");
         self.library_named(path, &soname, source, needs);
     }
 
-    /// As [`Tree::library`], with an inner name of the caller's choice.
+    /// As [`Tree::library`], with a soname that the caller chooses.
     pub(crate) fn library_named(&self, path: &str, soname: &str, source: &str, needs: &[&str]) {
         let file = self.root.join(path);
         self.folder(Path::new(path).parent().unwrap().to_str().unwrap());
@@ -65,7 +65,7 @@ impl Tree {
         assert!(done.status.success(), "cc: {}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// A machine with this tree as its root and no variables, where the dynamic linker is not asked.
+    /// A machine with this tree as its root and no variables, where the dynamic linker is not used.
     pub(crate) fn env(&self) -> SearchEnv {
         SearchEnv {
             explicit: Vec::new(),

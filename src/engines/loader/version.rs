@@ -1,6 +1,6 @@
-//! The version of a library, as the library itself tells it.
+//! The version of a library, as the library itself reports it.
 //!
-//! A further library is one line in [`Version::of`].
+//! To add a library, add one line in [`Version::of`].
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Library;
 use super::loaded::Loaded;
 
-/// A library's version; the later one is the greater.
+/// A library's version; later versions compare greater.
 ///
 /// ```
 /// # use windlass::loader::{Library, Version};
@@ -25,11 +25,11 @@ use super::loaded::Loaded;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Version {
-    /// The major version. For the driver: of the newest CUDA that it supports.
+    /// The major version. For the driver: that of the newest CUDA that it supports.
     pub major: u32,
     /// The minor version.
     pub minor: u32,
-    /// The patch level, where the library tells one.
+    /// The patch level, if the library reports one.
     pub patch: Option<u32>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// That of a loaded library, where it has a cheap way to tell: no device is needed, and none is touched.
+    /// The version of a loaded library, if there is a cheap way to get it: no device is needed or accessed.
     pub(crate) fn of(loaded: &Loaded) -> Option<Self> {
         match loaded.library {
             Library::Driver => written(loaded, c"cuDriverGetVersion").map(in_thousands),
@@ -69,7 +69,7 @@ fn in_thousands(version: u32) -> Version {
     Version { major: version / 1000, minor: version % 1000 / 10, patch: None }
 }
 
-/// `91002` is 9.10.2. Older ones (cuDNN 8, NCCL before 2.9, cuTENSOR 1) counted in thousands; they are not loaded.
+/// `91002` is 9.10.2. Older releases (cuDNN 8, NCCL before 2.9, cuTENSOR 1) used thousands; they are not loaded.
 fn in_ten_thousands(version: u32) -> Version {
     Version { major: version / 10_000, minor: version % 10_000 / 100, patch: Some(version % 100) }
 }

@@ -1,16 +1,16 @@
-//! The time during which this process ran, for the watchdog: a program that was stopped and continued (`SIGSTOP`, a frozen
-//! container, a laptop's lid) must not lose its worker for that. The test that would be missed is `worker
-//! ends::time_in_which_the_program_and_its_worker_are_stopped_is_nobodys_slowness`.
+//! The time during which this process ran, for the watchdog. A program that was stopped and continued (`SIGSTOP`, a
+//! frozen container, a laptop's lid) must not lose its worker because of that. Test:
+//! `worker ends::time_in_which_the_program_and_its_worker_are_stopped_is_nobodys_slowness`.
 
 use std::time::{Duration, Instant};
 
-/// How many stretches are told apart; of more, the oldest are taken together.
+/// How many stretches are kept apart; beyond that, the oldest are merged.
 const STRETCHES: usize = 64;
 
-/// A clock that stands still while the thread that reads it does.
+/// A clock that stands still while the thread that reads it does not run.
 pub(super) struct ActiveClock {
     last: Instant,
-    /// When each stretch that did not count was over, and its length.
+    /// For each stretch that does not count: when it ended, and its length.
     frozen: Vec<(Instant, Duration)>,
 }
 
@@ -19,7 +19,7 @@ impl ActiveClock {
         ActiveClock { last: now, frozen: Vec::new() }
     }
 
-    /// Once a round: a round of more than `most` was longer than this thread would ever make it.
+    /// Call once a round. If a round took more than `most`, the process was stopped: the excess does not count.
     pub(super) fn tick(&mut self, now: Instant, most: Duration) {
         let round = now.saturating_duration_since(self.last);
         self.last = now;
@@ -34,14 +34,14 @@ impl ActiveClock {
         }
     }
 
-    /// What of the last `time` counts.
+    /// How much of the last `time` counts.
     pub(super) fn lived(&self, time: Duration) -> Duration {
         let Some(start) = self.last.checked_sub(time) else { return time };
         let lost = self.frozen.iter().filter(|(end, _)| *end > start).map(|(_, lost)| *lost).sum();
         time.saturating_sub(lost)
     }
 
-    /// Forgets what nothing that counts for less than `time` can have begun before.
+    /// Forgets the oldest stretch if more than `time` that counts has passed since it ended.
     pub(super) fn forget(&mut self, time: Duration) {
         if self.frozen.first().is_some_and(|(end, _)| self.lived(self.last.saturating_duration_since(*end)) > time) {
             self.frozen.remove(0);
@@ -65,7 +65,7 @@ mod tests {
         for at in [10, 20, 5_020, 5_030, 9_030, 9_040] {
             clock.tick(start + ms(at), ms(10));
         }
-        // Begun at 9 035, at 5 025, at 15.
+        // These began at 9 035, at 5 025, at 15.
         assert_eq!([5, 4_015, 9_025].map(|time| clock.lived(ms(time))), [ms(5), ms(25), ms(45)]);
         clock.forget(ms(30));
         assert_eq!(clock.lived(ms(4_015)), ms(25), "still known");

@@ -1,4 +1,4 @@
-//! Answers on their way back: a flag and a few bytes for each dispatch in flight, in shared memory.
+//! The answers of the worker: a flag and a few bytes for each dispatch in flight, in shared memory.
 //!
 //! ```text
 //!            client                        worker                          nobody (the worker is gone)
@@ -6,9 +6,10 @@
 //!      └──────────────┴────────────── DONE | SPILLED ─── answered          LOST ─── will not be answered
 //! ```
 //!
-//! `DONE`: the bytes are the answer. `SPILLED`: it was too long, or is an error, and goes through the socket. The client
-//! reads one word to know whether a dispatch is ready. Who of the client's threads may use a place again, and when, is
-//! `task.rs`; that a dispatch is over is also entered in a list of finished places, from which the client reaps.
+//! `DONE`: the bytes are the answer. `SPILLED`: the answer is too long or is an error, and comes through the socket.
+//! The client reads one word to know whether a dispatch is ready. Which thread of the client may reuse a place, and
+//! when, is explained in `flying.rs`. The worker also enters each finished place in a list, from which the client
+//! reaps.
 
 use super::segment::Segment;
 use crate::clock::Clock;
@@ -24,7 +25,7 @@ pub(super) const LOST: u32 = 4;
 /// Dispatches that can be in flight at a time.
 pub(super) const PLACES: usize = 1 << 18;
 
-/// Bytes of a place: two cache lines, so that neighbours do not disturb each other.
+/// Bytes of a place: two cache lines, so that neighbours share none.
 const PLACE: usize = 128;
 const STATE: usize = 0;
 const STARTED: usize = 8;
@@ -32,7 +33,7 @@ const NANOS: usize = 16;
 const ARRIVED: usize = 24;
 const BYTES: usize = 64;
 
-/// Before the lists: the count of finished dispatches.
+/// Before the list: the count of finished dispatches.
 const FINISHED: usize = 0;
 const LIST: usize = 64;
 const TABLE: usize = LIST + PLACES * 4;
@@ -40,7 +41,7 @@ const TABLE: usize = LIST + PLACES * 4;
 /// Bytes that the answers take in their segment.
 pub(super) const FOOTPRINT: usize = TABLE + PLACES * PLACE;
 
-/// Both sides' view of the answers.
+/// The answers, as either side sees them.
 #[derive(Clone)]
 pub(super) struct Answers {
     segment: Arc<Segment>,
@@ -57,7 +58,7 @@ impl Answers {
         self.base + TABLE + (place as usize % PLACES) * PLACE
     }
 
-    /// The flag.
+    /// The state of a place: `PENDING` to `LOST`.
     pub(super) fn state(&self, place: u32) -> &AtomicU32 {
         self.segment.half(self.at(place) + STATE)
     }
@@ -70,7 +71,7 @@ impl Answers {
         self.state(place).store(PENDING, Ordering::Release);
     }
 
-    /// The worker began to work on it.
+    /// The worker begins the work.
     pub(super) fn start(&self, place: u32) {
         self.start_at(place, Clock::SYSTEM.nanos());
     }
@@ -79,23 +80,23 @@ impl Answers {
         self.segment.word(self.at(place) + STARTED).store(nanos, Ordering::Relaxed);
     }
 
-    /// How long the worker has been at it by `clock`, if it has begun.
+    /// How long the worker has been at it, by `clock`; `None` if it has not begun.
     pub(super) fn running(&self, place: u32, clock: Clock) -> Option<Duration> {
         let started = self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed);
         (started != 0).then(|| Duration::from_nanos(clock.nanos().saturating_sub(started)))
     }
 
-    /// So many of the first bytes that were asked for are where they were asked to.
+    /// The first `bytes` bytes of a download are in its block.
     pub(super) fn arrive(&self, place: u32, bytes: u64) {
         self.segment.word(self.at(place) + ARRIVED).store(bytes, Ordering::Release);
     }
 
-    /// The same, for the client.
+    /// How many leading bytes of a download have arrived, for the client.
     pub(super) fn arrived(&self, place: u32) -> u64 {
         self.segment.word(self.at(place) + ARRIVED).load(Ordering::Acquire)
     }
 
-    /// The worker answers; nothing of the place may be touched by it afterwards.
+    /// The worker answers. It must not touch the place afterwards.
     pub(super) fn answer(&self, place: u32, state: u32, bytes: &[u8; 64], time: Option<Duration>) {
         let at = self.at(place);
         for (i, chunk) in bytes.chunks_exact(8).enumerate() {
@@ -108,12 +109,12 @@ impl Answers {
         if self.state(place).swap(state, Ordering::AcqRel) == WAITED {
             self.segment.wake(at + STATE);
         }
-        // Entered by count and found by content: no lock among the worker's threads.
+        // A count gives the index, and the entry itself says that it is there: the worker's threads need no lock.
         let index = self.segment.word(self.base + FINISHED).fetch_add(1, Ordering::Relaxed);
         self.listed(index).store(place + 1, Ordering::Release);
     }
 
-    /// The `index`-th place that finished, if it is known yet. One client thread at a time.
+    /// Takes the `index`-th place that finished, if it is entered. One client thread at a time.
     pub(super) fn finished(&self, index: u64) -> Option<u32> {
         let entry = self.listed(index);
         let place = entry.load(Ordering::Acquire).checked_sub(1)?;
@@ -121,12 +122,12 @@ impl Answers {
         Some(place)
     }
 
-    /// The `index`-th place that finished is known.
+    /// The `index`-th place that finished is entered.
     pub(super) fn is_finished(&self, index: u64) -> bool {
         self.listed(index).load(Ordering::Acquire) != 0
     }
 
-    /// How many places finished, ever.
+    /// How many dispatches have finished, ever.
     pub(super) fn count(&self) -> u64 {
         self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)
     }
@@ -145,13 +146,14 @@ impl Answers {
         bytes
     }
 
-    /// The time on the device, where it was measured.
+    /// The time on the device, if it was measured.
     pub(super) fn time(&self, place: u32) -> Option<Duration> {
         let nanos = self.segment.word(self.at(place) + NANOS).load(Ordering::Relaxed);
         nanos.checked_sub(1).map(Duration::from_nanos)
     }
 
-    /// The worker is gone: what it did not answer it never will. Wakes who sleeps.
+    /// The worker is gone and will answer nothing more: marks what is unanswered as `LOST`, and wakes threads that
+    /// sleep on it.
     pub(super) fn lose(&self, places: u32) {
         for place in 0..places {
             let flag = self.state(place);
@@ -162,8 +164,8 @@ impl Answers {
         }
     }
 
-    /// Sleeps until the place is answered or the time is over, if it is still `ours` once it was marked; may wake early.
-    /// False when there was nothing to sleep for: it is answered.
+    /// Marks the place as waited for. If it is then still `ours`, sleeps until it is answered or `limit` is over; may
+    /// wake early. False if it is already answered.
     pub(super) fn sleep(&self, place: u32, limit: Duration, ours: impl FnOnce() -> bool) -> bool {
         let marked = self.state(place).compare_exchange(PENDING, WAITED, Ordering::AcqRel, Ordering::Acquire);
         let unanswered = matches!(marked, Ok(_) | Err(WAITED));
@@ -207,7 +209,7 @@ mod tests {
             client.reset(3);
             let sleeper = client.clone();
             let thread = std::thread::spawn(move || {
-                // For ever, unless somebody wakes it: a wake-up that is missing hangs the test.
+                // Sleeps for ever unless it is woken: a missing wake-up hangs the test.
                 while sleeper.sleep(3, Duration::from_secs(1 << 20), || true) {}
             });
             while client.state(3).load(Ordering::Acquire) != WAITED {

@@ -1,8 +1,8 @@
-//! Bulk data that both processes see: uploads on their way out, downloads on their way in.
+//! Shared memory for bulk data: uploads to the worker and downloads from it.
 //!
-//! The client cuts blocks from one large segment; the worker is told where they lie. The segment is as large as the
-//! staging limit in addresses only: pages take memory when they are first used, blocks are cut from the lowest place that
-//! fits so that the same pages are used again, and a large block's pages are given back with it.
+//! The client cuts blocks from one large segment and tells the worker where they lie. The segment reserves addresses
+//! for the whole staging limit, but a page takes memory only when it is first used. Blocks are cut from the lowest
+//! range that fits, so that the same pages are reused. The pages of a large block are returned to the system with it.
 
 use super::arriving::PIECE;
 use super::reply::Reply;
@@ -12,18 +12,18 @@ use crate::engine::process;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::collections::BTreeMap;
 
-/// Blocks begin and end at pages: they are handed to a GPU's driver, and given back to the system.
+/// Blocks begin and end at page boundaries: they are registered with a GPU's driver, and returned to the system.
 const PAGE: usize = 4096;
-/// Blocks from this size on do not keep their pages.
+/// Blocks of this size or larger return their pages to the system.
 const LARGE: usize = 64 << 20;
 
-/// Who cuts the blocks: the client's side.
+/// The client's side, which cuts the blocks.
 #[derive(Debug)]
 pub(crate) struct Arena {
     segment: Arc<Segment>,
-    /// Free ranges by offset; neighbours are one.
+    /// Free ranges by offset; adjacent ones are merged.
     free: Mutex<BTreeMap<usize, usize>>,
-    /// That of the process that cuts; one that was forked from it has the same pages.
+    /// Of the process that cuts blocks. A process forked from it shares the pages.
     fork_generation: u32,
 }
 
@@ -33,7 +33,7 @@ impl Arena {
         Arc::new(Arena { segment, free, fork_generation: process::fork_generation() })
     }
 
-    /// The largest block that there can ever be.
+    /// The size of the largest possible block.
     pub(super) fn bytes(&self) -> usize {
         self.segment.len() / PAGE * PAGE
     }
@@ -51,7 +51,8 @@ impl Arena {
     }
 
     fn give(&self, offset: usize, len: usize) {
-        // What a forked child has is the parent's, which still reads it; and the lock may be held by nobody there.
+        // A forked child's block is the parent's, which still reads it. And in the child the lock may be held by a
+        // thread that does not exist there.
         if process::forked_since(self.fork_generation) {
             return;
         }
@@ -73,7 +74,7 @@ impl Arena {
     }
 }
 
-/// Some bytes of the segment, ours until dropped.
+/// Some bytes of the segment, owned until dropped.
 #[derive(Debug)]
 pub struct Block {
     arena: Arc<Arena>,
@@ -83,7 +84,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Where it lies, for the other process.
+    /// Where it lies, for the worker: offset and length.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.offset as u64, self.len as u64)
     }
@@ -93,38 +94,39 @@ impl Block {
         self.len
     }
 
-    /// This is a child that was forked since, and the parent uses the memory for other things.
+    /// This is a child that was forked since; the parent may use the memory for something else.
     pub(crate) fn is_forked(&self) -> bool {
         process::forked_since(self.arena.fork_generation)
     }
 
-    /// Copies `bytes` into the block, as many as fit, with several threads, before the worker is told of it.
+    /// Copies as many of `bytes` as fit into the block, with several threads. Call before the worker is told of the
+    /// block.
     pub(super) fn fill(&mut self, bytes: &[u8]) {
         let len = bytes.len().min(self.len);
         if let Some(at) = self.arena.segment.at(self.offset, len) {
-            // SAFETY: inside the mapping; the block is one's own and borrowed exclusively.
+            // SAFETY: inside the mapping; this block owns the bytes and is borrowed exclusively.
             unsafe { parallel::copy(at.as_ptr(), bytes.as_ptr(), len) };
         }
     }
 
-    /// Copies the first `len` bytes to `target`, with several threads; false when there are not as many. The worker does
-    /// not write them: it has answered.
+    /// Copies the first `len` bytes to `target`, with several threads. False if the block is shorter. Call after the
+    /// worker has answered: it does not write the block any more.
     ///
     /// # Safety
-    /// `target` is valid for writes of `len` bytes, and nobody else touches it meanwhile.
+    /// `target` is valid for writes of `len` bytes, and no other thread touches it meanwhile.
     pub(crate) unsafe fn copy_to(&self, target: *mut u8, len: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.copy_part(0, target, len) }
     }
 
-    /// The same of `len` bytes from `start`, which the worker does not write any more.
+    /// The same for `len` bytes from `start`, which the worker must not write any more.
     ///
     /// # Safety
     /// As [`copy_to`](Self::copy_to).
     pub(super) unsafe fn copy_part(&self, start: usize, target: *mut u8, len: usize) -> bool {
         let inside = start.checked_add(len).is_some_and(|end| end <= self.len) && !self.is_forked();
         let Some(at) = self.arena.segment.at(self.offset + start, len).filter(|_| inside) else { return false };
-        // SAFETY: inside the mapping, where nobody writes (see above); the target is the caller's promise.
+        // SAFETY: inside the mapping, where the worker does not write (see above); the caller vouches for the target.
         unsafe { parallel::copy(target, at.as_ptr(), len) };
         true
     }
@@ -136,27 +138,27 @@ impl Drop for Block {
     }
 }
 
-/// A block as the worker sees it: lent until it has answered.
+/// A block as the worker sees it: lent to the worker until it answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Lent {
     segment: Arc<Segment>,
     offset: usize,
     len: usize,
-    /// A GPU was let at it.
+    /// A GPU was given access to it.
     touched: Arc<AtomicBool>,
-    /// Where it is told how much of it is filled, while the rest is.
+    /// Where to report how many bytes are filled, while the rest is being filled.
     told: Option<Reply>,
 }
 
 impl Lent {
-    /// The block that an order names; `None` when it does not lie inside.
+    /// The block that an order names; `None` if it does not lie inside the segment.
     pub(super) fn new(segment: &Arc<Segment>, (offset, len): (u64, u64)) -> Option<Self> {
         let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         segment.at(offset, len)?;
         Some(Lent { segment: segment.clone(), offset, len, touched: Arc::default(), told: None })
     }
 
-    /// Who waits for the answer to this order is told what of it is filled.
+    /// Reports the bytes filled so far to the thread that waits for the answer to this order.
     pub(super) fn telling(self, reply: &Reply) -> Self {
         Lent { told: Some(reply.clone()), ..self }
     }
@@ -166,13 +168,13 @@ impl Lent {
         self.len
     }
 
-    /// A GPU is let at it now.
+    /// A GPU is given access to it now.
     #[cfg(feature = "cuda")]
     pub(crate) fn touch(&self) {
         self.touched.store(true, Ordering::Relaxed);
     }
 
-    /// A GPU was let at it, and may still be.
+    /// A GPU was given access to it, and may still use it.
     #[cfg(feature = "cuda")]
     pub(super) fn is_touched(&self) -> bool {
         self.touched.load(Ordering::Relaxed)
@@ -184,23 +186,25 @@ impl Lent {
         self.offset..self.offset + self.len
     }
 
-    /// The address of the segment's bytes from `start` to `end`, or to its own end if that comes first, and how many.
+    /// The address of the segment's bytes from `start` to `end` (or to the segment's end, if that comes first), and
+    /// their number.
     #[cfg(feature = "cuda")]
     pub(crate) fn segment_from(&self, start: usize, end: usize) -> Option<(std::ptr::NonNull<u8>, usize)> {
         let len = end.min(self.segment.len()).checked_sub(start)?;
         Some((self.segment.at(start, len)?, len))
     }
 
-    /// The bytes, as the client left them.
+    /// The bytes, as the client wrote them.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self.segment.at(self.offset, self.len) {
-            // SAFETY: inside the mapping; the client does not touch a block that it lent until it was answered.
+            // SAFETY: inside the mapping; the client does not touch a lent block until the worker has answered.
             Some(at) => unsafe { std::slice::from_raw_parts(at.as_ptr(), self.len) },
             None => &[],
         }
     }
 
-    /// Writes the bytes, and says so piece by piece: who waits takes each out meanwhile. One op writes a block, once.
+    /// Writes the bytes and reports each piece, so that the waiting thread copies it out while the next is written. One
+    /// op writes a block, once.
     pub(crate) fn fill(&self, bytes: &[u8]) {
         let bytes = bytes.get(..self.len).unwrap_or(bytes);
         let mut done = 0;
@@ -208,7 +212,7 @@ impl Lent {
             if let Some(reply) = self.told.as_ref().filter(|_| done > 0) {
                 reply.arrive(done as u64);
             }
-            // SAFETY: the block was lent to this op alone, and the client reads a part once it was told of it.
+            // SAFETY: the block is lent to this op alone, and the client reads a part only after it was reported.
             unsafe { self.segment.put(self.offset + done, piece) };
             done += piece.len();
         }
@@ -227,9 +231,9 @@ mod tests {
 
     fn read(block: &Block) -> Vec<u8> {
         let mut bytes = vec![0; block.len()];
-        // SAFETY: as long as the block.
+        // SAFETY: `bytes` is as long as the block.
         assert!(unsafe { block.copy_to(bytes.as_mut_ptr(), bytes.len()) });
-        // SAFETY: nothing is written.
+        // SAFETY: nothing is written: the block is too short.
         assert!(!unsafe { block.copy_to(bytes.as_mut_ptr(), bytes.len() + 1) });
         bytes
     }

@@ -1,8 +1,8 @@
-//! A large download on its way in: what has arrived is taken out of shared memory while the rest is still on the link.
+//! A large download in progress: what has arrived is copied out of shared memory while the rest is still on the link.
 //!
-//! The worker says in the place of the answer how many bytes have arrived. **Race "used again"** (`task.rs`): the place may
-//! be another dispatch's by the time the word is read. It is given on only after the end was noted here, so a word that
-//! was read counts if no end is noted afterwards; and when one is, that counts.
+//! The worker writes into the answer's place how many bytes have arrived. **Race "used again"** (`flying.rs`): by the
+//! time that word is read, the place may belong to another dispatch. A place is reused only after the end was noted
+//! here. So a word that was read is valid if no end is noted afterwards; if one is, the end counts instead.
 
 use super::Block;
 use super::link::Link;
@@ -12,10 +12,10 @@ use crate::sync::{Arc, AtomicU32, Ordering};
 use crate::{Error, Result};
 use std::sync::OnceLock;
 
-/// What is copied out at a time; shorter downloads are taken out when they are done.
+/// Bytes to copy out at a time. Shorter downloads are copied out when they are done.
 pub(super) const PIECE: usize = 8 << 20;
 
-/// The block that a download comes to. The dispatch has it until it is settled, the result until it is taken out.
+/// The block that a download arrives in. The dispatch holds it until it is settled, the result until it is copied out.
 pub struct Arriving {
     block: Block,
     link: Arc<Link>,
@@ -34,12 +34,12 @@ impl Arriving {
         Arc::new(Arriving { block, link: link.clone(), place: AtomicU32::new(0), end: OnceLock::new() })
     }
 
-    /// Where its answer comes. Said before anybody can ask for the result.
+    /// Sets the place of the answer. Called before any thread can ask for the result.
     pub(super) fn comes_to(&self, place: u32) {
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// It is settled, and what it held was given back. Before its place is given on.
+    /// The dispatch is settled, and what it held is released. Called before its place is reused.
     pub(super) fn end(&self, end: Result<()>) {
         let _ = self.end.set(end);
     }
@@ -49,8 +49,8 @@ impl Arriving {
         self.block.len()
     }
 
-    /// Waits until the first `bytes` bytes are there; all of them only once the dispatch is settled, so that who has the
-    /// result finds what the dispatch held given back.
+    /// Waits until the first `bytes` bytes have arrived. All of them count as arrived only when the dispatch is
+    /// settled, so that a caller with the result finds what the dispatch held released.
     fn arrive(&self, bytes: usize) -> Result<()> {
         let timing = self.link.timing;
         let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(&timing.waits));
@@ -62,11 +62,11 @@ impl Arriving {
             match self.end.get() {
                 Some(end) => return end.clone(),
                 None if arrived >= bytes as u64 && bytes < self.len() => return Ok(()),
-                // Answered, or about to be: settled by whoever comes first.
+                // The answer is there, or about to be: any thread may settle it.
                 None if arrived == u64::MAX => self.link.reap(),
                 None if start.elapsed() < timing.watch.piece_spin => std::hint::spin_loop(),
                 None => {
-                    self.link.reap(); // so that an end is noted, whoever else looks
+                    self.link.reap(); // notes the end, even if no other thread looks
                     backoff.pause(None);
                 }
             }
@@ -76,7 +76,7 @@ impl Arriving {
     /// Copies all of it to `target`, each piece as soon as it has arrived, with several threads.
     ///
     /// # Safety
-    /// `target` is valid for writes of [`len`](Self::len) bytes, and nobody else touches it meanwhile.
+    /// `target` is valid for writes of [`len`](Self::len) bytes, and no other thread touches it meanwhile.
     pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
         let mut done = 0;
         while done < self.len() {

@@ -1,12 +1,12 @@
-//! Questions to a worker: about code and libraries that are loaded there, which the client has to know of before it can go
+//! Questions to a worker about code and libraries that are loaded there. The client needs the answer before it can go
 //! on.
 //!
-//! A question is an order like any other and is carried out in its turn; its answer comes as a long one does, through the
-//! socket. **Who asks waits**: for loading and looking things up, never for work.
+//! A question is an order like any other, carried out in the order of its lane. Its answer comes through the socket, as
+//! a long one does. **The caller waits** for loading and looking things up, never for work on the device.
 //!
-//! A module is named by a number, as memory is, and stands among the worker's allocations as one of no bytes: launches read
-//! it and accesses to the module's variables write it, so the order among them is that of any buffer. When the client's
-//! last handle of it is gone, the order that frees it unloads the module.
+//! A module is named by a number, as memory is, and is kept among the worker's allocations as one of no bytes. A launch
+//! reads it, and an access to one of the module's variables writes it, so they are ordered as on any buffer. When the
+//! client's last handle of it is dropped, the order that frees it unloads the module.
 
 use super::Block;
 use super::answers::{DONE, SPILLED};
@@ -24,37 +24,37 @@ use crate::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What a client asks. `id` is the module's number, `kernel` the kernel's in it.
+/// What a client asks. `id` is the module's number, `kernel` the kernel's number in it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
-    /// Loads the image that came in shared memory, under this number. Answer: `()`.
+    /// Loads the image in the shared memory, under this number. Answer: `()`.
     Load { id: u64, is_text: bool },
-    /// Makes a program of what came in shared memory, under this number. Answer: `()`.
+    /// Makes a program from the bytes in the shared memory, under this number. Answer: `()`.
     Program { id: u64 },
-    /// Finds a kernel. Answer: [`Found`](crate::launch::Found), if there is one.
+    /// Finds a kernel. Answer: [`Found`](crate::launch::Found), or `None`.
     Kernel { id: u64, name: String, with_parameters: bool },
-    /// Finds a variable. Answer: its address and its bytes, if there is one.
+    /// Finds a variable. Answer: its address and its size in bytes, or `None`.
     Variable { id: u64, name: String },
-    /// Blocks that one multiprocessor holds. Answer: `u32`.
+    /// Active blocks per multiprocessor. Answer: `u32`.
     ActiveBlocks { id: u64, kernel: u32, threads: u32, shared: u32 },
-    /// The best size of a block. Answer: `u32`.
+    /// The block size with the best occupancy. Answer: `u32`.
     BestBlock { id: u64, kernel: u32, shared: u32 },
-    /// What the device allows of launches. Answer: [`DeviceLimits`](crate::launch::DeviceLimits).
+    /// The device's limits for launches. Answer: [`DeviceLimits`](crate::launch::DeviceLimits).
     Limits,
-    /// Which version a library has there. Answer: [`Version`](crate::loader::Version), if it tells one.
+    /// The version of a library in the worker. Answer: [`Version`](crate::loader::Version), if the library tells one.
     #[cfg(feature = "cuda")]
     Version(crate::loader::Library),
-    /// What only a library understands, by its name. Answer: bytes of its own.
+    /// A question that only the named library understands. Answer: bytes in its own format.
     Library { name: String, question: Vec<u8> },
-    /// Makes what a library needs for each slot. Answer: `()`.
+    /// Creates what a library needs for each stream slot. Answer: `()`.
     Warm { library: String },
 }
 
-/// As it crosses.
+/// A question as it is sent.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Ask {
     pub(super) what: Question,
-    /// Shared memory that goes with it.
+    /// The shared memory that belongs to it: offset and length.
     pub(super) block: Option<(u64, u64)>,
 }
 
@@ -62,8 +62,8 @@ const PENDING: u8 = 0;
 const CLAIMED: u8 = 1;
 const SETTLED: u8 = 2;
 
-/// A question that is asked. **Race "used again"** (`task.rs`): its place is looked at under a claim only, and given on by
-/// who has seen it settled, after which no claim succeeds.
+/// A question in flight. **Race "used again"** (`flying.rs`): its place is read only under a claim. A thread reuses the
+/// place only after it has seen the question settled, and then no claim succeeds any more.
 struct Asked {
     link: Arc<Link>,
     epoch: Arc<Epoch>,
@@ -75,14 +75,14 @@ struct Asked {
 }
 
 impl Asked {
-    /// Takes the answer, if it is there. True once it is taken.
+    /// Takes the answer, if it is there. True once it was taken.
     fn look(&self) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return self.state.load(Ordering::Acquire) == SETTLED;
         }
         let place = self.place.load(Ordering::Relaxed);
         let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
-            // The flag may be seen before the answer is read from the socket.
+            // The flag may be set before the monitor has read the answer from the socket.
             SPILLED => self.link.spill(place).or_else(|| self.link.ending.is_over().then(|| Err(self.epoch.verdict()))),
             flag if flag < DONE && !self.epoch.dead() => None,
             _ => Some(Err(self.epoch.verdict())),
@@ -114,17 +114,17 @@ impl Flight for Asked {
 }
 
 impl WorkerEngine {
-    /// Asks, and waits for the answer.
+    /// Asks a question and waits for the answer.
     pub(crate) fn ask<A: DeserializeOwned>(&self, epoch: &Arc<Epoch>, what: Question) -> Result<A> {
         self.ask_with(epoch, what, None)?.1
     }
 
-    /// Has an image loaded. The module stays loaded while the allocation is there.
+    /// Loads an image in the worker. The module stays loaded as long as the allocation lives.
     pub(crate) fn load_module(&self, epoch: &Arc<Epoch>, image: &[u8], is_text: bool) -> Result<Arc<Allocation>> {
         self.load(epoch, image, |id| Question::Load { id, is_text })
     }
 
-    /// Has a program made, which is there as long as the allocation.
+    /// Makes a program in the worker. It stays there as long as the allocation lives.
     pub(crate) fn load_program(&self, epoch: &Arc<Epoch>, program: &[u8]) -> Result<Arc<Allocation>> {
         self.load(epoch, program, |id| Question::Program { id })
     }
@@ -133,12 +133,13 @@ impl WorkerEngine {
         let block = self.stage(epoch, data)?;
         let id = next_address(0);
         let (turn, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
-        // Made before the answer is judged: what was loaded is unloaded with it.
+        // Made before the answer is checked: dropping it unloads what was loaded.
         let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link, &turn))));
         answer.map(|()| module)
     }
 
-    /// The order that it was, and the answer. It follows no other: whatever it names was answered for before.
+    /// Asks, and returns the order of the question and the answer. It follows no other order: everything that it names
+    /// was answered before.
     fn ask_with<A: DeserializeOwned>(
         &self,
         epoch: &Arc<Epoch>,

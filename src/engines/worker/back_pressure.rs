@@ -10,8 +10,9 @@ use crate::error::Site;
 use crate::sync::Ordering;
 use crate::{Error, Result};
 
-/// When the wait for space began, and how many operations had finished by then. The wait is short while nothing finishes: the
-/// worker goes on reading whatever its device does, unless the device is inline.
+/// When the wait for space began, and how many operations had finished by then. The limit starts again whenever one
+/// finishes. While none finishes, the wait can be short, because the worker reads orders even while its device is busy
+/// (unless the device is inline).
 #[derive(Default)]
 pub(super) struct Patience(Option<(Stopwatch, Backoff, u64)>);
 
@@ -39,16 +40,16 @@ impl Link {
         (self.timing.clock.start(), Backoff::new(&self.timing.waits))
     }
 
-    /// Nothing is in flight, and nobody is about to let go of what was.
+    /// Nothing is in flight, and no thread still holds dispatches that it has settled.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight() == 0 && self.reaper.is_at_rest()
     }
 
-    /// Shared memory for `len` bytes.
+    /// Shared memory for `len` bytes. Waits, for a bounded time, if there is not enough.
     pub(super) fn block(&self, epoch: &Epoch, len: usize) -> Result<Block> {
         let mut waiting: Option<(Stopwatch, Backoff)> = None;
-        // How often nothing was in flight any more *before* the search for space. Once is not enough: another thread may not
-        // yet have dropped what it has just settled.
+        // How often nothing was in flight *before* the search for space. Once is not enough: another thread may not yet
+        // have dropped what it has just settled.
         let mut idle = 0;
         loop {
             epoch.admit()?;
@@ -59,7 +60,7 @@ impl Link {
             }
             let total = arena.bytes() as u64;
             let (since, backoff) = waiting.get_or_insert_with(|| self.begin_to_wait());
-            // What nobody is working on is held by results that were not taken: no wait would bring it back.
+            // With nothing in flight, the space is held by results that were not taken: no wait would free it.
             if len as u64 > total || idle > 2 || since.elapsed() > self.timing.watch.room {
                 let site = Site::none();
                 return Err(Error::OutOfMemory { requested: len as u64, free: 0, total, limit: total, site });

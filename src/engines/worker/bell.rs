@@ -1,16 +1,16 @@
-//! What wakes the monitor of a worker.
+//! Wakes the monitor of a worker.
 //!
-//! **Race "falling asleep"**: the monitor says that it is idle and looks once more whether there is anything; who leaves
-//! something looks afterwards whether it is idle. Both with a full fence in between.
+//! **Race "falling asleep"**: the monitor sets its idle flag and then checks once more whether there is work. A thread
+//! that leaves work checks the idle flag afterwards. Both have a full fence in between, so one of them sees the other.
 
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, fence};
 use std::os::fd::OwnedFd;
 
-/// The end of it that everybody but the monitor has.
+/// The sending end, for every thread but the monitor.
 pub(super) struct Bell {
-    /// Closed with the worker: a handle of a life that is over may stay for long.
+    /// `None` once the worker is gone: a handle of an ended generation may stay for long.
     fd: Mutex<Option<Arc<OwnedFd>>>,
-    /// The monitor sleeps until somebody rings.
+    /// The monitor sleeps until the bell rings.
     idle: AtomicBool,
 }
 
@@ -19,12 +19,12 @@ impl Bell {
         Bell { fd: Mutex::new(Some(fd)), idle: AtomicBool::new(false) }
     }
 
-    /// For the monitor: whether it sleeps until somebody rings.
+    /// For the monitor: whether it sleeps until the bell rings.
     pub(super) fn set_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Release);
     }
 
-    /// Wakes the monitor, if it sleeps for long.
+    /// Wakes the monitor, if it is in its long sleep.
     pub(super) fn nudge(&self) {
         fence(Ordering::SeqCst); // race "falling asleep"
         if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
@@ -39,7 +39,7 @@ impl Bell {
         }
     }
 
-    /// The worker is gone.
+    /// The worker is gone: releases the descriptor.
     pub(super) fn close(&self) {
         *self.fd.lock() = None;
     }

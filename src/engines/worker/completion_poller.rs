@@ -1,8 +1,8 @@
-//! Who sees that work is done on a device that tells nobody, and when the device is at it.
+//! Polls for completions on a device that does not notify, and sees when the device begins an operation.
 //!
-//! Each queue of the device works in order. So only the first of each is looked at: it is the one that the device is at,
-//! as soon as what it follows in other queues is done. That is when the watchdog begins to count, so that nothing is held
-//! against work which only waits.
+//! Each queue of the device works in order. So only the first record of each queue is polled. The device works on it as
+//! soon as what it follows in other queues is done. The watchdog's time starts then, so that work which only waits is
+//! not counted.
 
 use super::reply::Reply;
 use crate::clock::{self, Clock, Timing};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
-/// Work of an engine that tells nobody when it settles.
+/// Polls the work of an engine that does not notify when work settles.
 #[derive(Default)]
 pub(super) struct CompletionPoller(OnceLock<Option<Sender<Option<Record>>>>);
 
@@ -22,7 +22,7 @@ trait Work: Send {
     fn is_settled(&self) -> bool;
     fn may_run(&self) -> bool;
     fn arrived(&self) -> u64;
-    /// Its queue, and its place there, once they are known.
+    /// Its queue and its place in the queue, once they are known.
     fn place(&self) -> Option<(usize, u64)> {
         None
     }
@@ -48,20 +48,20 @@ struct Record {
     place: u64,
     work: Box<dyn Work>,
     reply: Reply,
-    /// Of its operation.
+    /// The operation's name.
     name: &'static str,
-    /// It was told that the device is at it: how long that takes.
+    /// Set when the beginning was reported: measures how long the work takes.
     begun: Option<Pace>,
-    /// What it was told of what has arrived.
+    /// The number of arrived bytes that was reported last.
     arrived: u64,
     then: Then,
 }
 
-/// What a look at the first of a queue finds.
+/// The result of polling a record.
 #[derive(PartialEq, Eq)]
 enum Seen {
     Done,
-    /// More of what it brings has arrived, and somebody takes it out meanwhile.
+    /// More bytes of a download have arrived; the client copies them out meanwhile.
     More,
     Nothing,
 }
@@ -89,7 +89,8 @@ impl Record {
 }
 
 impl CompletionPoller {
-    /// There will be work in a moment: wakes who sleeps, which takes as long as to enqueue it.
+    /// There will be work in a moment: wakes the thread if it sleeps. Waking it takes about as long as enqueuing the
+    /// work.
     pub(super) fn rouse(&self) {
         if let Some(Some(sender)) = self.0.get() {
             let _ = sender.send(None);
@@ -112,7 +113,7 @@ impl CompletionPoller {
             Some(sender) => {
                 let _ = sender.send(Some(record));
             }
-            // No thread: in order, then.
+            // The thread could not be started: poll here.
             None => {
                 while record.look() != Seen::Done {
                     std::thread::yield_now();
@@ -123,13 +124,13 @@ impl CompletionPoller {
     }
 }
 
-/// So many of one queue are answered before the next is looked at, however many are done.
+/// At most this many of one queue are answered before the next queue is polled.
 const AT_A_TIME: usize = 16;
 
-/// The queue of work that is in none yet.
+/// The queue number of work that is in no queue yet.
 const LATE: usize = usize::MAX;
 
-/// What is in flight, queue by queue; and what is in no queue yet, each of which is looked at.
+/// Work in flight, by queue; and work that is in no queue yet, all of which is polled.
 #[derive(Default)]
 struct Flying(Vec<VecDeque<Record>>, Vec<Record>);
 
@@ -142,7 +143,7 @@ impl Flying {
             self.0.resize_with(record.queue + 1, VecDeque::new);
         }
         if let Some(queue) = self.0.get_mut(record.queue) {
-            // Two lanes may come in another order than they were queued in.
+            // The records of two lanes may be added in another order than they were enqueued in.
             let at = queue.iter().rposition(|earlier| earlier.place < record.place).map_or(0, |before| before + 1);
             queue.insert(at, record);
         }
@@ -152,7 +153,7 @@ impl Flying {
         self.1.is_empty() && self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// Calls what waits for work that is done. True when there was any, or when more of something has arrived.
+    /// Calls `then` of each record that is done. True if there was any, or if more of a download has arrived.
     fn look(&mut self) -> bool {
         let mut any = self.look_at_late();
         for queue in &mut self.0 {
@@ -166,7 +167,7 @@ impl Flying {
         any
     }
 
-    /// Work gets into a queue when it is enqueued; or it fails before that.
+    /// Moves late work to its queue once it is enqueued. It may also fail before that.
     fn look_at_late(&mut self) -> bool {
         let mut any = false;
         let mut index = 0;
@@ -186,28 +187,29 @@ impl Flying {
         any
     }
 
-    /// Of something that is brought a part has arrived, and the rest follows.
+    /// A part of a download has arrived, and the rest follows.
     fn is_arriving(&self) -> bool {
         self.0.iter().filter_map(VecDeque::front).any(|record| record.arrived > 0)
     }
 
-    /// The pause after which to look at work whose length is known.
+    /// The pause before the next poll, by work whose length is known from earlier runs.
     fn expected(&self) -> Option<Duration> {
         let paces = self.0.iter().filter_map(VecDeque::front).filter_map(|record| record.begun);
         paces.filter(Pace::is_known).map(|pace| pace.pause(&Timing::standard().waits)).min()
     }
 }
 
-/// The pause before the next look when nothing was seen for `quiet`, if there is to be one: each look takes the driver's lock,
-/// and where a kernel runs for minutes nobody misses a part in sixteen of what it takes. While something large arrives who
-/// waits copies each piece out while the next is on its way.
+/// The pause before the next poll when nothing was seen for `quiet`; `None` to poll again at once. Each poll takes the
+/// driver's lock, and for a kernel that runs for minutes a delay of a sixteenth of its time does not matter. While a
+/// large download arrives, polling without pauses goes on for longer, since the client copies each piece out while the
+/// next one is on its way.
 fn pause(quiet: Duration, arriving: bool) -> Option<Duration> {
     let serving = &Timing::standard().serving;
     let restless = if arriving { serving.arriving } else { serving.restless };
     (quiet > restless).then(|| (quiet / 16).max(serving.shortest_pause).min(serving.longest_pause))
 }
 
-/// What comes next; sleeps when there has been nothing for a while.
+/// Receives the next record, or the `None` of [`rouse`](CompletionPoller::rouse). Spins at first, then sleeps.
 fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError> {
     let (start, spin) = (Clock::SYSTEM.start(), Timing::standard().serving.look_spin);
     loop {
@@ -220,7 +222,7 @@ fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError
     }
 }
 
-/// Looks over and over; sleeps when there is nothing in flight.
+/// The thread: polls what is in flight; sleeps when there is nothing. Ends when the channel is closed.
 fn look_around(receiver: &Receiver<Option<Record>>) {
     let mut flying = Flying::default();
     let mut quiet = Clock::SYSTEM.start();
@@ -234,7 +236,7 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
         }
         let mut news = false;
         for new in receiver.try_iter() {
-            news = true; // it may be short
+            news = true; // it may be short work
             new.into_iter().for_each(|new| flying.add(new));
         }
         if flying.look() | news {
@@ -248,7 +250,7 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
                     new.into_iter().for_each(|new| flying.add(new));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => clock::pause(pause), // the rest is looked at to its end
+                Err(RecvTimeoutError::Disconnected) => clock::pause(pause), // the rest is polled to its end
             }
         }
     }
@@ -265,7 +267,7 @@ mod tests {
     const MAY_RUN: u32 = 1;
     const DONE: u32 = 2;
 
-    /// Its state, and how often it was looked at.
+    /// Its state, and how often it was polled.
     #[derive(Clone, Default)]
     struct Fake(Arc<AtomicU32>, Arc<AtomicU32>);
 
@@ -358,7 +360,7 @@ mod tests {
         };
         sender.send(Some(record)).unwrap();
         while work.1.load(Ordering::Relaxed) == 0 {
-            std::thread::yield_now(); // the thread has not begun
+            std::thread::yield_now(); // the thread has not polled it yet
         }
         work.0.store(DONE, Ordering::Relaxed);
         assert!(end.recv_timeout(Duration::from_secs(60)).is_ok());

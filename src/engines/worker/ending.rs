@@ -1,11 +1,11 @@
-//! The end of a worker: how it came, how far it is, and who is told.
+//! The end of a worker: its cause, its progress, and who is notified.
 //!
 //! ```text
 //!   told: its epoch is dead ──> over: nothing more is taken, what is in flight is settled ──> gone: it is reaped
 //! ```
 //!
-//! **Race "early end"**: the worker may end before an epoch is made around it; whoever comes second, [`bind`](Ending::bind)
-//! or [`tell`](Ending::tell), sees what the other has left, since both pass the same lock.
+//! **Race "early end"**: the worker may end before an epoch is made around it. [`bind`](Ending::bind) and
+//! [`tell`](Ending::tell) take the same lock, so the second of them sees what the first one has left.
 
 use super::standby::Standby;
 use crate::engine::Epoch;
@@ -20,22 +20,22 @@ pub(super) struct End {
     pub(super) code: Option<(i32, Text)>,
 }
 
-/// What there is to its end.
+/// The end of one worker.
 #[derive(Default)]
 pub(super) struct Ending {
     epoch: OnceLock<Weak<Epoch>>,
-    /// How the worker ended.
+    /// The cause, once the worker has ended.
     end: Mutex<Option<End>>,
-    /// Nothing more is taken.
+    /// No more orders are accepted.
     over: AtomicBool,
-    /// Its process is no more.
+    /// The process was reaped.
     gone: AtomicBool,
-    /// Where it waits as a standby.
+    /// The standby that this worker waits in, if any.
     post: OnceLock<Weak<Standby>>,
 }
 
 impl Ending {
-    /// Binds it to the epoch that was made around the worker.
+    /// Binds this to the epoch that was made around the worker.
     pub(super) fn bind(&self, epoch: &Arc<Epoch>) {
         let _ = self.epoch.set(Arc::downgrade(epoch));
         let end = self.end.lock().clone(); // race "early end"
@@ -44,12 +44,12 @@ impl Ending {
         }
     }
 
-    /// It waits there as a standby.
+    /// The worker waits in this standby.
     pub(super) fn wait_at(&self, standby: &Arc<Standby>) {
         let _ = self.post.set(Arc::downgrade(standby));
     }
 
-    /// The worker has ended, or was killed: ends the epoch.
+    /// The worker has ended, or was killed: ends the epoch with the cause.
     pub(super) fn tell(&self, end: End) {
         *self.end.lock() = Some(end.clone());
         if let Some(epoch) = self.epoch.get().and_then(Weak::upgrade) {
@@ -57,12 +57,13 @@ impl Ending {
         }
     }
 
-    /// Its lanes are closed: nothing more is taken, and what is in flight is to be settled now.
+    /// The lanes are closed: no more orders are accepted, and what is in flight is to be settled now.
     pub(super) fn close(&self) {
         self.over.store(true, Ordering::Release);
     }
 
-    /// The worker was reaped, and what settles without a call of the user's code was settled before. `pid`: its own.
+    /// The worker was reaped, and everything that settles without calling the user's code is settled. `pid`: of the
+    /// worker.
     pub(super) fn reap(&self, pid: u32) {
         self.gone.store(true, Ordering::Release);
         if let Some(standby) = self.post.get().and_then(Weak::upgrade) {
@@ -70,17 +71,17 @@ impl Ending {
         }
     }
 
-    /// The worker has ended, however far that is.
+    /// The worker has ended, or is known to be ending.
     pub(super) fn has_come(&self) -> bool {
         self.is_over() || self.end.lock().is_some()
     }
 
-    /// The worker is gone, and nothing more is taken.
+    /// The worker is gone, and no more orders are accepted.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The worker's process is no more.
+    /// The worker's process was reaped.
     pub(super) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }

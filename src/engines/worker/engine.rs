@@ -25,7 +25,7 @@ use std::sync::{OnceLock, Weak};
 /// A worker, as its client sees it.
 pub(crate) struct WorkerEngine {
     pub(super) link: Arc<Link>,
-    /// How operations are named to it.
+    /// How operations are named in orders to it.
     pub(super) code: OpCode,
     pub(super) info: DeviceInfo,
     pub(super) inline: bool,
@@ -36,22 +36,22 @@ pub(crate) struct WorkerEngine {
     pub(crate) plan: Option<crate::host::FaultPlan>,
 }
 
-/// How memory of a worker goes back.
+/// What frees memory of a worker.
 #[derive(Debug)]
 pub(crate) struct WorkerBytes {
     link: Weak<Link>,
-    /// That of the order that made it.
+    /// The lane of the order that made the memory.
     lane: usize,
 }
 
 impl WorkerBytes {
-    /// What the order made.
+    /// For what the order `turn` made.
     pub(super) fn of(link: &Arc<Link>, turn: &Turn) -> Self {
         WorkerBytes { link: Arc::downgrade(link), lane: turn.progress.lane }
     }
 
-    /// Nobody uses it any more. No wait: the order to free it is sent on the lane of the one that made it, behind that.
-    /// All that used it has been answered, so it was carried out before.
+    /// Called when nothing uses the memory any more. Does not wait: the order that frees it is sent on the lane of the
+    /// order that made it, after that. All orders that used it are answered, so they were carried out before.
     pub(crate) fn release(&self, id: u64) {
         if let Some(link) = self.link.upgrade() {
             link.free(self.lane, id);
@@ -66,17 +66,17 @@ impl std::fmt::Debug for Link {
 }
 
 impl WorkerEngine {
-    /// Its worker has not ended.
+    /// The worker has not ended.
     pub(super) fn is_there(&self) -> bool {
         !self.link.ending.has_come()
     }
 
-    /// The worker is this very executable, so what lies in it lies there too.
+    /// The worker runs this same executable, so an offset into it means the same there.
     pub(crate) fn is_same_program(&self) -> bool {
         self.code == OpCode::Offset
     }
 
-    /// How operations are named to it.
+    /// How operations are named in orders to the worker.
     pub(crate) fn code(&self) -> OpCode {
         self.code
     }
@@ -106,12 +106,12 @@ impl WorkerEngine {
         self.link.in_flight()
     }
 
-    /// Takes note of what is complete.
+    /// Settles completed dispatches, if this is not called from within the user's code: see `Reaper::glance`.
     pub(crate) fn look(&self) {
         self.link.glance();
     }
 
-    /// The same, for who waits for it.
+    /// Settles completed dispatches, for a caller that waits for them.
     pub(crate) fn settle(&self) {
         self.link.reap();
     }
@@ -129,7 +129,7 @@ impl WorkerEngine {
         stats.slots_busy = usize::try_from(self.link.unsettled()).unwrap_or(usize::MAX).min(stats.slots);
     }
 
-    /// Nobody will use the device any more.
+    /// The device is no longer used: closes the standby, and ends the worker once nothing is in flight.
     pub(crate) fn close(&self) {
         if crate::engine::process::fork_generation() == self.link.fork_generation
             && let Some(standby) = &self.standby
@@ -139,7 +139,7 @@ impl WorkerEngine {
         self.leave();
     }
 
-    /// The generation is over: ends the worker, also one that hangs. No wait here: its monitor sees to it.
+    /// The generation is over: ends the worker, even if it hangs. Does not wait; the monitor ends it.
     pub(crate) fn retire(&self) {
         self.link.doomed.store(true, Ordering::Release);
         self.leave();
@@ -147,14 +147,14 @@ impl WorkerEngine {
 
     /// Ends the worker once nothing is in flight.
     fn leave(&self) {
-        // A forked child has the descriptors, and no say.
+        // A forked child inherits the descriptors, but the worker is its parent's.
         if crate::engine::process::fork_generation() == self.link.fork_generation {
             self.link.closing.store(true, Ordering::Release);
             self.link.bell.ring();
         }
     }
 
-    /// Memory in the worker, given out at once, and the order that its users follow.
+    /// Memory in the worker, returned at once, and a history that makes its users follow the order that makes it.
     pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, AccessHistory)> {
         epoch.meter.take(bytes as u64)?;
         let id = next_address(bytes);
@@ -182,7 +182,7 @@ impl WorkerEngine {
         self.link.block(epoch, bytes)
     }
 
-    /// How many of `bytes` bytes go at a time: while the worker copies one piece, this side fills the next.
+    /// How many of `bytes` bytes to send at a time: while the worker copies one piece, this process fills the next.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
         bytes.min(8 << 20).min(self.link.bulk())
     }
@@ -194,7 +194,7 @@ impl WorkerEngine {
         Ok(block)
     }
 
-    /// Steps 3 to 6, but for the order on the device, which is the worker's.
+    /// Steps 3 to 6 of `dispatch/mod.rs`. The order on the device is left to the worker.
     pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
         let (epoch, facts) = (s.epoch, s.facts);
         if !s.call.crosses() {
@@ -218,7 +218,7 @@ impl WorkerEngine {
         }
         let (call, mut shape) = (s.call, Shape::new());
         call.shape(&mut shape)?;
-        // What follows the reads is worth nothing when the order is not carried out.
+        // The operands after these become invalid if the order is not carried out.
         let spared = if facts.preserves_on_failure { s.views.len() } else { s.read_count };
         let seat = s.options.seat;
         let mut order = self.order(call.code(self.code)?, (s.timed, seat), (s.views, spared), &shape)?;
@@ -242,7 +242,7 @@ impl WorkerEngine {
         Ok(())
     }
 
-    /// The order for an operation, which its own bytes are to follow.
+    /// The order for an operation, without the operation's own bytes, which are appended to it.
     fn order(
         &self,
         code: u64,
@@ -264,7 +264,7 @@ impl WorkerEngine {
         Ok(order)
     }
 
-    /// Sends it, and says what its writes make of the buffers.
+    /// Sends the order, publishes it to the buffers, and marks its writes as written.
     fn send(
         &self,
         epoch: &Arc<Epoch>,
@@ -286,7 +286,7 @@ impl WorkerEngine {
         Ok(())
     }
 
-    /// What the fault plan has for the next operation.
+    /// The fault that the fault plan injects into the next operation.
     fn inject_fault(&self) -> Option<InjectedFault> {
         #[cfg(feature = "host")]
         return self.plan.as_ref()?.next_op().map(|fault| match fault {
@@ -298,7 +298,7 @@ impl WorkerEngine {
         None
     }
 
-    /// Free and total bytes and the pool's, where a GPU has to be asked.
+    /// Free and total bytes, and the pool's. `None` on a host device; for a GPU the worker is asked.
     pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64, PoolInfo)>> {
         if self.info.kind == crate::DeviceKind::Host {
             return Ok(None);
@@ -332,12 +332,12 @@ impl Drop for WorkerEngine {
     }
 }
 
-/// A question that is no operation: free bytes and the pool's, once it is answered.
+/// A question in flight that is not an operation: free bytes and the pool's.
 struct Question {
     link: Arc<Link>,
     place: AtomicU32,
     answer: OnceLock<Result<[u64; 8]>>,
-    /// Who has it may look at the place: before the answer is there the place is nobody else's.
+    /// Held while the place is read. Until the answer is set, the place belongs to this question.
     looking: Mutex<()>,
 }
 
@@ -360,7 +360,7 @@ impl Flight for Question {
             SPILLED => match self.link.spill(place) {
                 Some(Ok(_)) => Err(Error::library("the worker answered another question")),
                 Some(Err(error)) => Err(error),
-                // Still in the socket.
+                // The answer is still in the socket.
                 None if !self.link.ending.is_over() => return false,
                 None => Err(Error::library("the worker is gone")),
             },
@@ -378,7 +378,7 @@ impl Flight for Question {
     }
 }
 
-/// Where an operand lies, as the worker finds it.
+/// Where an operand lies, in the worker's terms.
 fn place(view: &View<'_>) -> Place {
     let window = &view.region.window;
     let all = view.offset == window.start && view.len == window.len();
@@ -389,8 +389,8 @@ fn place(view: &View<'_>) -> Place {
     }
 }
 
-/// Addresses that no memory has: they tell allocations of all workers apart, keep distances within one, and are as aligned
-/// as those of the worker's device.
+/// Addresses of no real memory. They differ for all allocations of all workers, keep distances within one allocation,
+/// and are aligned as those of the worker's device.
 pub(super) fn next_address(bytes: usize) -> u64 {
     const ALIGNMENT: u64 = 256;
     static NEXT: AtomicU64 = AtomicU64::new(1 << 46);

@@ -1,4 +1,4 @@
-//! Which executable this is, for distances that are to mean something later.
+//! Identifies this executable, for distances that are stored and used later.
 
 use super::distance;
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! The first worker of a device, and what follows one that was lost.
+//! Starts the first worker of a device, and the next one after a loss.
 
 use super::engine::WorkerEngine;
 use super::link::Link;
@@ -27,7 +27,7 @@ pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
     Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
 }
 
-/// Each worker calls its device the same, so the devices of this process are told apart here.
+/// Every worker gives its device the same label. A number tells the devices of this process apart.
 fn name_of(label: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     match COUNT.fetch_add(1, Ordering::Relaxed) {
@@ -89,7 +89,7 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
 }
 
 impl WorkerEngine {
-    /// A fresh worker for the next life.
+    /// A fresh worker for the next generation: the standby, if there is one.
     pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
         let mut engine = match self.standby.as_ref().and_then(|standby| standby.take()) {
             Some(engine) => engine,
@@ -104,8 +104,8 @@ impl WorkerEngine {
         Ok(engine)
     }
 
-    /// Beside the old worker's last moments, to lose no time; once more after them, for it may hold what the new one needs:
-    /// a GPU in exclusive mode, or most of its memory.
+    /// Starts a worker while the old one may still be ending, to save time. If that fails, tries once more when the old
+    /// one is gone, for it may hold what the new one needs: a GPU in exclusive mode, or most of its memory.
     fn start_cold(&self, config: &Config, label: &str, counters: &Arc<Counters>) -> Result<Self> {
         let order = self.next_order(config, label)?;
         let start = |order| start(config, order, counters.clone()).map(|(engine, ..)| engine);
@@ -116,7 +116,7 @@ impl WorkerEngine {
         }
     }
 
-    /// Waits until the worker's process is no more, and all that it held. False when that takes longer than `limit`.
+    /// Waits until the worker's process is gone, with all that it held. False if that takes longer than `limit`.
     pub(crate) fn await_gone(&self, limit: Duration) -> bool {
         let timing = self.link.timing;
         let start = timing.clock.start();
@@ -137,7 +137,7 @@ impl WorkerEngine {
         Ok(DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? })
     }
 
-    /// Has a standby started, if there shall be one.
+    /// Starts a standby in the background, if the device has one.
     fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
         let (Some(standby), Ok(order)) = (&self.standby, self.next_order(config, label)) else { return };
         let (config, counters) = (config.clone(), counters.clone());

@@ -1,7 +1,8 @@
-//! What takes long once: to make a library's handle, to load code. The watchdog leaves it out.
+//! Work that is slow only the first time: making a library's handle, loading code. The watchdog does not count it.
 //!
-//! The worker says so in a word beside the lane's number: since when the order that it is at has been in a first use, until
-//! that order is carried out. (What is asked of a library just after its first handle was made may load its kernels.)
+//! The worker publishes it in a word next to the lane's number: since when the current order of the lane has been in a
+//! first use. The word is cleared when that order was carried out, not earlier: the first calls after a library's
+//! handle was made may load its kernels.
 
 use super::layout;
 use super::segment::Segment;
@@ -13,7 +14,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 thread_local! {
-    /// The lane whose orders this thread carries out.
+    /// The lane whose orders this thread carries out, and the control segment.
     static LANE: RefCell<Option<(Arc<Segment>, usize)>> = const { RefCell::new(None) };
 }
 
@@ -22,19 +23,19 @@ pub(super) fn belongs_to(lane: usize, control: &Arc<Segment>) {
     LANE.with_borrow_mut(|mine| *mine = Some((control.clone(), lane)));
 }
 
-/// A first use begins, if this thread carries out orders.
+/// A first use begins. Does nothing if this thread carries out no orders.
 #[cfg(feature = "cuda")]
 pub(super) fn begin() {
     LANE.with_borrow(|mine| {
         if let Some((control, lane)) = mine {
-            // The time of the first, where an order makes several.
+            // If an order makes several first uses, the time starts with the first.
             let since = control.word(layout::first_use(*lane));
             let _ = since.compare_exchange(0, Clock::SYSTEM.nanos(), Ordering::Relaxed, Ordering::Relaxed);
         }
     });
 }
 
-/// The order is carried out.
+/// The order was carried out.
 pub(super) fn end(control: &Segment, lane: usize) {
     let since = control.word(layout::first_use(lane));
     if since.load(Ordering::Relaxed) != 0 {
@@ -42,7 +43,7 @@ pub(super) fn end(control: &Segment, lane: usize) {
     }
 }
 
-/// For the client: the worker is at one in this lane, and not for too long.
+/// For the client: the worker is in a first use in this lane, and has not been for too long.
 pub(super) fn is_under_way(control: &Segment, lane: usize, timing: &Timing) -> bool {
     let since = control.word(layout::first_use(lane)).load(Ordering::Relaxed);
     since != 0 && Duration::from_nanos(timing.clock.nanos().saturating_sub(since)) < timing.watch.first_use

@@ -1,4 +1,4 @@
-//! The dispatches in flight by the places of their answers, and the places that are free.
+//! The dispatches in flight by the places of their answers, and the free places.
 
 use super::answers::{Answers, PLACES};
 use super::flying::Flying;
@@ -13,38 +13,40 @@ use std::time::Duration;
 
 /// A dispatch in flight, without its types.
 pub(crate) trait Flight: Send + Sync {
-    /// Where its answer comes.
+    /// The place of its answer.
     fn place(&self) -> &AtomicU32;
     /// Settles it if its answer is there. True when it is settled.
     fn retire(&self) -> bool;
-    /// The operation.
+    /// The operation's name.
     fn name(&self) -> &'static str;
-    /// All of an operation that does not depend on what it is.
+    /// The part that is the same for every operation; `None` for a question.
     fn flying(&self) -> Option<&Flying> {
         None
     }
-    /// Somebody is told when it settles: that calls the user's code.
+    /// A trace is notified when it settles, which calls the user's code.
     fn is_traced(&self) -> bool {
         false
     }
-    /// Its result is being taken out, by somebody who has no handle of the dispatch any more.
+    /// A thread that has no handle of the dispatch any more is copying its result out.
     fn is_taken_out(&self) -> bool {
         false
     }
 }
 
-/// Drops what may be the last of a dispatch. What an op owns may be anything, and its panic is not that of the thread which
-/// happens to be here: one that submits something else, or the one that everybody's answers hang on.
+/// Drops a handle that may be the last of a dispatch. An op may own anything, so its drop may panic. That panic must
+/// not reach the thread that happens to be here: it may be submitting something else, or settling the work of all
+/// others.
 pub(super) fn let_go(flight: Arc<dyn Flight>) {
     let _ = catch_unwind(AssertUnwindSafe(|| calling(|| drop(flight))));
 }
 
 thread_local! {
-    /// How deep this thread is in code of the user's that is called where work is settled.
+    /// How many calls of the user's code, made while settling, this thread is nested in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What the user's code waits for it may have to settle itself, and so call the user's code again: so deep at most.
+/// If the user's code waits for something, it may have to settle that itself, which calls the user's code again. At
+/// most this deep.
 const DEEPEST: usize = 4;
 
 /// Calls the user's code: a trace's hooks, the drop of what an operation owns.
@@ -60,20 +62,20 @@ pub(super) fn calling<T>(what: impl FnOnce() -> T) -> T {
     what()
 }
 
-/// Places that go from the pool to a lane at a time.
+/// How many places a lane takes from the pool at a time.
 const BORROWED: usize = 64;
-/// Places whose entries are made at a time.
+/// How many table entries are allocated at a time.
 const CHUNK: usize = 1024;
 
 type Entry = Mutex<Option<Arc<dyn Flight>>>;
 
-/// All places. A lane borrows some at a time, so that threads seldom meet here.
+/// All places. A lane borrows several at a time, so that threads seldom contend here.
 pub(super) struct Flights {
     pool: Mutex<Pool>,
     chunks: Box<[OnceLock<Box<[Entry]>>]>,
 }
 
-/// Places that were used and are free, and how many were ever used.
+/// Places that were used and are free now, and how many were ever used.
 #[derive(Default)]
 struct Pool {
     free: Vec<u32>,
@@ -87,52 +89,52 @@ impl Default for Flights {
 }
 
 impl Flights {
-    /// Takes free places to `places`: none when there are none.
+    /// Moves free places into `places`; none if there are none.
     pub(super) fn borrow(&self, places: &mut Vec<u32>) {
         let mut pool = self.pool.lock();
         let rest = pool.free.len().saturating_sub(BORROWED);
         places.extend(pool.free.drain(rest..));
         if places.is_empty() {
             let end = (pool.used as usize + BORROWED).min(PLACES) as u32;
-            // The lowest are used first.
+            // `pop` takes the last, so the lowest are used first.
             places.extend((pool.used..end).rev());
             pool.used = end;
         }
     }
 
-    /// How many places were ever borrowed: the first so many.
+    /// How many places were ever borrowed: all below this number.
     pub(super) fn used(&self) -> u32 {
         self.pool.lock().used
     }
 
-    /// The dispatch whose answer comes to a place.
+    /// The entry of a place.
     pub(super) fn at(&self, place: u32) -> Option<&Entry> {
         let place = place as usize;
         let chunk = self.chunks.get(place / CHUNK)?;
         chunk.get_or_init(|| (0..CHUNK).map(|_| Entry::default()).collect()).get(place % CHUNK)
     }
 
-    /// Enters one, before its order can be read: who sees its place answered finds it.
+    /// Enters a dispatch, before its order can be read: a thread that sees the place answered finds the dispatch.
     pub(super) fn enter(&self, place: u32, flight: Arc<dyn Flight>) {
         if let Some(entry) = self.at(place) {
             *entry.lock() = Some(flight);
         }
     }
 
-    /// Takes one out.
+    /// Takes a dispatch out.
     pub(super) fn leave(&self, place: u32) -> Option<Arc<dyn Flight>> {
         self.at(place)?.lock().take()
     }
 
-    /// Nobody can learn of any of them: the table has the last handle on each. Once that is so it stays, when nobody enters
-    /// any more.
+    /// No caller can learn the outcome of any of them: the table has the last handle of each. Once true, it stays true
+    /// if no more are entered.
     pub(super) fn are_forsaken(&self) -> bool {
         let forsaken = |flight: &Arc<dyn Flight>| Arc::strong_count(flight) == 1 && !flight.is_taken_out();
         let entries = (0..self.used()).filter_map(|place| self.at(place));
         entries.into_iter().all(|entry| entry.lock().as_ref().is_none_or(forsaken))
     }
 
-    /// Takes all out and settles what nobody will answer, as far as that calls nobody; nobody enters any more.
+    /// Takes all out, and settles those that need no call of the user's code. No more are entered by then.
     pub(super) fn sweep(&self) -> Swept {
         let flights: Vec<_> = (0..self.used()).filter_map(|place| self.leave(place)).collect();
         for flight in flights.iter().filter(|flight| !flight.is_traced()) {
@@ -142,13 +144,13 @@ impl Flights {
     }
 }
 
-/// What was in flight when the worker ended.
+/// The dispatches that were in flight when the worker ended.
 #[derive(Default)]
 pub(super) struct Swept(Vec<Arc<dyn Flight>>);
 
 impl Swept {
-    /// Settles the rest and lets go of all: calls the user's code. False when some of it could not be settled: another
-    /// thread has claimed it, and may find that it cannot settle it yet.
+    /// Settles the rest and drops all. Calls the user's code. False if some could not be settled: another thread has
+    /// claimed them, and may not be able to settle them yet.
     pub(super) fn settle(self, timing: &Timing) -> bool {
         let mut flights = self.0;
         let (start, pace) = (timing.clock.start(), Clock::SYSTEM.start());
@@ -164,11 +166,11 @@ impl Swept {
     }
 }
 
-/// Settles what has finished. Each thread takes some of it out under the lock, and settles it with none: that is where a
-/// trace is told, and where what a user's operation owned may be dropped.
+/// Settles what has finished. Each thread takes a batch out under the lock, and settles it without the lock: settling
+/// may call a trace, and drop what a user's operation owned.
 pub(super) struct Reaper {
     finished: Mutex<Finished>,
-    /// Those who have taken some out, and are not done with it.
+    /// How many threads have taken a batch out and have not finished it.
     at_work: AtomicUsize,
 }
 
@@ -177,13 +179,13 @@ struct Finished {
     /// `None` once the worker is gone.
     flights: Option<Arc<Flights>>,
     next: u64,
-    /// Finished, and not settled yet: another thread is at it, or its answer is still in the socket.
+    /// Finished but not settled: another thread is settling it, or its answer is still in the socket.
     late: Vec<u32>,
 }
 
 type Places = SmallVec<[u32; BORROWED]>;
 
-/// What one thread has taken out.
+/// A batch that one thread has taken out.
 struct Taken<'a> {
     reaper: &'a Reaper,
     flights: Arc<Flights>,
@@ -197,20 +199,21 @@ impl Reaper {
         Reaper { finished: Mutex::new(finished), at_work: AtomicUsize::new(0) }
     }
 
-    /// Settles what has finished, where that can wait: not from within the user's code, which may hold what it needs itself
-    /// when it is called for the next, and has only looked at the device.
+    /// Settles what has finished, for callers that do not depend on it. Does nothing within the user's code, which has
+    /// only looked at the device: settling may call the user's code again, which may need a lock that it holds here.
     pub(super) fn glance(&self, answers: &Answers) {
         if DEPTH.get() == 0 {
             self.reap(answers);
         }
     }
 
-    /// Settles what has finished. One thread at a time takes it out, others go on.
+    /// Settles what has finished. One thread at a time takes a batch out; other threads do not wait for it.
     pub(super) fn reap(&self, answers: &Answers) {
         self.reap_by(answers, || self.finished.try_lock());
     }
 
-    /// The same, and waits for those who are at it, at most until `end`, with pauses. (A hook that asks is at it itself.)
+    /// The same, and waits, with pauses, for other threads that settle, at most until `end`. (Called from a trace's
+    /// hook, it always waits until `end`: this thread settles too.)
     pub(super) fn reap_all(&self, answers: &Answers, (end, pause): (Option<Deadline>, Duration)) {
         loop {
             self.reap_by(answers, || Some(self.finished.lock()));
@@ -234,12 +237,12 @@ impl Reaper {
         }
     }
 
-    /// Nobody has taken anything out and is not done with it, but for those who ask from within that.
+    /// No thread is settling a batch. Always true within the user's code that settling calls: this thread settles too.
     pub(super) fn is_at_rest(&self) -> bool {
         DEPTH.get() > 0 || self.at_work.load(Ordering::Acquire) == 0
     }
 
-    /// Something has finished, and nobody has taken it out yet, or it could not be settled.
+    /// Something has finished that no thread has taken out, or that could not be settled yet.
     pub(super) fn is_due(&self, answers: &Answers) -> bool {
         let finished = self.finished.lock();
         finished.flights.is_some() && (!finished.late.is_empty() || answers.is_finished(finished.next))
@@ -252,7 +255,7 @@ impl Reaper {
         finished.late = Vec::new();
     }
 
-    /// Takes some out, and at first what was late; `None` when there is nothing.
+    /// Takes a batch out, at first also what was late. `None` if there is nothing.
     fn take(&self, mut finished: MutexGuard<'_, Finished>, answers: &Answers, again: bool) -> Option<Taken<'_>> {
         let Finished { flights, next, late } = &mut *finished;
         let flights = flights.clone()?;
@@ -266,13 +269,14 @@ impl Reaper {
         if places.is_empty() {
             return None;
         }
-        self.at_work.fetch_add(1, Ordering::Relaxed); // under the lock: who finds nothing more sees that it is taken out
+        self.at_work.fetch_add(1, Ordering::Relaxed); // under the lock: a thread that finds no more sees this count
         Some(Taken { reaper: self, flights, places, late: Places::new() })
     }
 }
 
 impl Taken<'_> {
-    /// False when there is nothing more. A place stays in the table until it is settled: what is lost is swept there.
+    /// False if there is nothing more. A place stays in the table until its dispatch is settled, so that a loss sweeps
+    /// it.
     fn settle(mut self) -> bool {
         let full = self.places.len() >= BORROWED;
         let mut free = Places::new();
@@ -290,12 +294,12 @@ impl Taken<'_> {
         }
         self.flights.pool.lock().free.extend(free);
         self.put_back();
-        // Last: what an operation owns may be long in its drop.
+        // Last: the drop of what an operation owns may take long.
         done.into_iter().for_each(let_go);
         full
     }
 
-    /// Others may find now that they can be settled.
+    /// Returns what could not be settled to the list; another thread may be able to settle it later.
     fn put_back(&mut self) {
         if !self.late.is_empty() {
             let mut finished = self.reaper.finished.lock();

@@ -1,12 +1,13 @@
 //! A dispatch in flight in a worker.
 //!
-//! Its completion is a flag in shared memory; nobody has to tell it anything. Whoever looks first after the flag was set
-//! (a waiter, or who reaps) claims it, takes the answer out, drops what it kept, and settles it.
+//! Its completion is a flag in shared memory; no thread has to notify it. The first thread that looks after the flag
+//! was set (a waiter or a reaper) claims the dispatch, takes the answer out, drops what the dispatch kept, and settles
+//! it.
 //!
-//! **Race "used again"**: a place goes to the next dispatch once this one is settled, and a look may have read the flag of
-//! that other one. So nothing that was read counts until the claim succeeded: a place is only given on by who has seen the
-//! task settled, and then no claim succeeds any more. A sleeper that marked another's flag looks once more before it
-//! sleeps, and never sleeps for long.
+//! **Race "used again"**: once this dispatch is settled, its place is reused for another one, and a look may have read
+//! the flag of that other one. So nothing that was read is valid until the claim has succeeded: a place is reused only
+//! after a thread has seen this dispatch settled, and then no claim succeeds any more. A sleeper that marked another
+//! dispatch's flag looks once more before it sleeps, and never sleeps for long.
 
 use super::Block;
 use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
@@ -26,34 +27,34 @@ use std::time::Duration;
 
 const PENDING: u8 = 0;
 const CLAIMED: u8 = 1;
-/// Who has claimed it has counted it as out, or is about to, and settles it then.
+/// The claiming thread has counted it as finished in the epoch's flow, or is about to. It settles it right afterwards.
 const COUNTED: u8 = 2;
 const DONE: u8 = 3;
 const FAILED: u8 = 4;
 
-/// A dispatch without its types. Everything happens here, so that it is compiled once.
+/// A dispatch without its types. All code is here, so that it is compiled once.
 pub(crate) struct Flying {
     name: &'static str,
     library: &'static str,
-    /// Its answer lies in the shared memory that went with it.
+    /// Its answer is in the shared memory that was sent with it.
     bulk: bool,
-    /// The same of a large one, of which nobody traces the end.
+    /// Used instead of `Outcome::block` for a large download, if no trace is notified of its end.
     pub(super) arriving: Option<Arc<Arriving>>,
     link: Arc<Link>,
     pub(super) epoch: Arc<Epoch>,
-    /// In the epoch's flow.
+    /// Its number in the epoch's flow.
     number: u64,
     pub(super) place: AtomicU32,
     state: AtomicU8,
     outcome: Mutex<Outcome>,
-    /// For a trace: what it is, and since when.
+    /// For a trace: what it is, and when it was submitted.
     pub(super) traced: Option<(OpInfo, Stopwatch)>,
 }
 
 struct Outcome {
-    /// Counted against the memory limit until the work is done.
+    /// The operands' allocations. They count against the memory limit until the work is done.
     keep: SmallVec<[Arc<Allocation>; 4]>,
-    /// Shared memory that went with the op.
+    /// The shared memory that was sent with the op.
     block: Option<Block>,
     answer: Option<Result<Landing>>,
     time: Option<Duration>,
@@ -69,7 +70,7 @@ impl Flying {
         block: Option<Block>,
         info: Option<OpInfo>,
     ) -> Self {
-        // A trace is told of the completion before its result is out, so then nothing is taken early.
+        // A trace is notified of the completion before the result is available. So with a trace nothing is taken early.
         let (block, arriving) = match block {
             Some(block) if op.bulk && block.len() > PIECE && info.is_none() => (None, Some(Arriving::new(link, block))),
             block => (block, None),
@@ -89,7 +90,7 @@ impl Flying {
         }
     }
 
-    /// It was sent, and is not yet known to anybody who could wait for it.
+    /// Called when the order was sent, before any thread can wait for the dispatch.
     pub(super) fn sent(&self) {
         if let Some(arriving) = &self.arriving {
             arriving.comes_to(self.here());
@@ -100,7 +101,7 @@ impl Flying {
         self.place.load(Ordering::Relaxed)
     }
 
-    /// Looks; settles when there is something to settle.
+    /// True if the dispatch is settled. Settles it if its answer is there.
     #[inline]
     pub(super) fn look(&self) -> bool {
         match self.state.load(Ordering::Acquire) {
@@ -111,18 +112,19 @@ impl Flying {
         let flag = self.link.answers.state(self.here());
         match flag.load(Ordering::Acquire) {
             UNANSWERED | WAITED if !self.epoch.dead() => false,
-            // The life ended; what was answered before that counts.
+            // The generation ended. An answer that was given before that is valid.
             UNANSWERED | WAITED => match flag.load(Ordering::Acquire) {
                 UNANSWERED | WAITED => self.conclude(answers::LOST),
                 answered => self.conclude(answered),
             },
-            // The parent's: what was left there for it may be something else's by now.
+            // In a forked child the flag is the parent's, and may belong to another dispatch by now.
             _ if self.epoch.is_forked() => self.conclude(answers::LOST),
             answered => self.conclude(answered),
         }
     }
 
-    /// Who has seen that all is out (`synchronize`) finds it settled: it is about to be, with no user's code between.
+    /// A thread that saw that nothing is in flight (`synchronize`) expects this dispatch to be settled. It is about to
+    /// be; no user code runs in between.
     #[cold]
     fn await_settled(&self) -> bool {
         while self.state.load(Ordering::Acquire) < DONE {
@@ -137,7 +139,7 @@ impl Flying {
         true
     }
 
-    /// In a forked child: who has claimed it is not there, and will not settle it.
+    /// In a forked child the thread that claimed it does not exist, and will not settle it.
     #[cold]
     fn settle_forked(&self) -> bool {
         let settle = |state| (state < DONE).then_some(FAILED);
@@ -145,7 +147,8 @@ impl Flying {
         true
     }
 
-    /// The first to come settles; false while another is at it, or while the answer is still in the socket.
+    /// The first thread to claim it settles it. False while another thread is doing so, or while the answer is still in
+    /// the socket.
     fn conclude(&self, flag: u32) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             if self.epoch.is_forked() {
@@ -182,7 +185,7 @@ impl Flying {
             }
             (std::mem::take(&mut outcome.keep), failed, outcome.time)
         };
-        drop(keep); // before it settles: who sees it settled sees the memory back
+        drop(keep); // before it settles: a thread that sees it settled sees the memory freed
         let trace = self.traced.as_ref().and_then(|traced| Some((self.epoch.counters.trace()?, traced)));
         if let Some((trace, (info, _))) = trace {
             calling(|| trace.emit(Event::BeforeComplete, info));
@@ -194,7 +197,7 @@ impl Flying {
         }
         self.link.concluded();
         if let Some(arriving) = &self.arriving {
-            arriving.end(failed.clone().map_or(Ok(()), Err)); // who sees the end finds all of the above done
+            arriving.end(failed.clone().map_or(Ok(()), Err)); // a thread that sees the end sees all of this done
         }
         self.state.store(if failed.is_some() { FAILED } else { DONE }, Ordering::Release);
         if let Some((trace, (info, submitted))) = trace {
@@ -217,14 +220,14 @@ impl Flying {
                 return true;
             }
             if clock::is_over(until) {
-                // Much may have happened between that look and this one at the clock.
+                // Much time may have passed between that look and this reading of the clock.
                 return self.look();
             }
             between();
         }
     }
 
-    /// Spins for `limit`.
+    /// Spins for `limit`, or until it is settled if there is none.
     fn spin(&self, limit: Option<Duration>, until: Option<Deadline>) -> bool {
         let start = Clock::SYSTEM.start();
         loop {
@@ -239,7 +242,7 @@ impl Flying {
                 return self.look(); // see `poll_with`
             }
             if spent > self.epoch.timing.waits.spin {
-                std::thread::yield_now(); // where cores are few, the worker may need this one
+                std::thread::yield_now(); // where cores are few, the worker may need this core
             }
         }
     }
@@ -250,9 +253,9 @@ impl Flying {
         let done = self.poll_with(until, || {
             let most = timing.watch.nap;
             let left = until.map_or(most, |until| until.slice().min(most));
-            let ours = || self.state.load(Ordering::Acquire) == PENDING; // race "used again": looked once more
+            let ours = || self.state.load(Ordering::Acquire) == PENDING; // race "used again": checked once more
             if !self.link.answers.sleep(self.here(), left, ours) {
-                clock::pause(timing.waits.shortest_pause); // answered, and not yet ours to see
+                clock::pause(timing.waits.shortest_pause); // answered, but cannot be settled here yet
             }
         });
         self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
@@ -285,13 +288,14 @@ impl Flying {
     }
 
     pub(super) fn landing(&self) -> Result<Landing> {
-        // Shared memory is the parent's to use again, also what had settled before the fork.
+        // In a forked child the shared memory is the parent's, which may reuse it, even if this was settled before the
+        // fork.
         if self.epoch.is_forked() {
             return Err(self.locate(self.epoch.verdict()));
         }
         if let Some(arriving) = self.arriving.as_ref().filter(|_| !self.look()) {
             let mut outcome = self.outcome.lock();
-            // Not twice, and not beside a conclusion that has left the answer meanwhile.
+            // Only once, and not if a thread that settles it has left the answer meanwhile.
             if !outcome.abandoned && outcome.answer.is_none() && self.state.load(Ordering::Acquire) < DONE {
                 outcome.abandoned = true;
                 return Ok(Landing::Arriving(arriving.clone()));
@@ -302,7 +306,7 @@ impl Flying {
         answer.ok_or_else(|| Error::library("the result was already taken"))?
     }
 
-    /// A verdict after the work was done.
+    /// Completes and counts an error that occurred after the work was done.
     pub(super) fn failed(&self, error: Error) -> Error {
         let error = self.locate(error);
         self.epoch.counters.count_error(&error);
@@ -311,7 +315,7 @@ impl Flying {
 
     pub(super) fn abandon(&self) {
         if self.epoch.is_forked() {
-            return; // the lock may be held by a thread that is not there
+            return; // the lock may be held by a thread that does not exist here
         }
         let answer = {
             let mut outcome = self.outcome.lock();
@@ -321,10 +325,10 @@ impl Flying {
         drop(answer);
     }
 
-    /// How long the device was at it.
+    /// The time on the device, if it was measured.
     pub(super) fn time(&self) -> Option<Duration> {
         if self.epoch.is_forked() {
-            return None; // the lock may be held by a thread that is not there
+            return None; // the lock may be held by a thread that does not exist here
         }
         self.outcome.lock().time
     }

@@ -1,37 +1,38 @@
-//! Memory that drops have left to be given back, on its way into a lane.
+//! Memory that drops have queued to be freed, on its way into a lane.
 //!
 //! ```text
 //!   push ──> queue ──> flush: taken out, sent, its number noted
 //! ```
 //!
-//! **Race "on its way"**: who needs memory asks which orders give some back. Between the queue and the number an order is in
-//! neither; so who flushes says so before it takes the first out, and who asks then waits for its lock.
+//! **Race "on its way"**: a thread that needs memory asks which orders free some. Between the queue and the noted
+//! number an order is in neither. So a thread that flushes sets a flag before it takes the first one out, and a thread
+//! that sees the flag waits for the flusher's lock.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering, SegQueue};
 
-/// What one lane has to give back.
+/// The memory that one lane has to free.
 #[derive(Default)]
 pub(super) struct Frees {
     queue: SegQueue<u64>,
-    /// Some were taken out, and are not sent yet.
+    /// Some were taken out and are not sent yet.
     flushing: AtomicBool,
-    /// The last order that gave memory back.
+    /// The number of the last order that frees memory.
     freed: AtomicU64,
 }
 
 impl Frees {
-    /// One more, from any drop. No wait.
+    /// Queues one more. Does not wait: may be called from any drop.
     pub(super) fn push(&self, id: u64) {
         self.queue.push(id);
     }
 
-    /// Nothing is left to be sent, though some may be on its way.
+    /// The queue is empty, though some may be on their way.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Sends what is queued. `send` returns the number of the order, or `None` when the ring is full: then the rest stays queued,
-    /// and the answer is false. Called under the senders' lock.
+    /// Sends what is queued. `send` returns the number of the order, or `None` if the ring is full: then the rest stays
+    /// queued, and this returns false. Called under the senders' lock.
     pub(super) fn flush(&self, mut send: impl FnMut(u64) -> Option<u64>) -> bool {
         if self.is_empty() {
             return true;
@@ -51,8 +52,8 @@ impl Frees {
         flushed
     }
 
-    /// The last order that gives memory back, of all that were in the queue at a time when it was seen empty. `pass` takes
-    /// the lock of those who send, and gives it back.
+    /// The number of the last order that frees memory. It covers all that were queued before the caller saw the queue
+    /// empty. `pass` takes the senders' lock and releases it.
     pub(super) fn last(&self, pass: impl FnOnce()) -> u64 {
         if self.flushing.load(Ordering::SeqCst) {
             pass(); // race "on its way"
@@ -60,7 +61,7 @@ impl Frees {
         self.freed.load(Ordering::Acquire)
     }
 
-    /// Nobody is there to take any of it.
+    /// The worker is gone: drops what is queued.
     pub(super) fn clear(&self) {
         while self.queue.pop().is_some() {}
     }

@@ -1,10 +1,11 @@
-//! Which code carries an order out.
+//! Finds the code that carries out an order.
 //!
 //! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
-//! executable** it is named by its distance from a constant of the library: nothing needs to be registered, the user's own
-//! operations included. (Addresses differ from process to process, distances within a loaded file do not; the handshake has
-//! compared the files, and an operation that lies in another loaded file is refused, see `distance.rs`.) **In another
-//! executable** it is named by a hash of its type's name, and looked up among the library's own.
+//! executable** it is named by its distance from a constant of the library: nothing needs to be registered, not even
+//! the user's own operations. (Addresses differ from process to process; distances within a loaded file do not. The
+//! handshake has compared the files, and an operation that lies in another loaded file is refused: see `distance.rs`.)
+//! **In another executable** it is named by a hash of its type's name, and looked up among the library's own
+//! operations.
 
 use super::distance;
 use super::relay::Relay;
@@ -21,24 +22,24 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-/// How operations are named to a worker.
+/// How operations are named in orders to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpCode {
     Offset,
     Name,
 }
 
-/// What carries out one kind of operation.
+/// The code that carries out one kind of operation.
 #[repr(C)]
 pub(super) struct Handler {
     mark: [u64; 2],
     pub(super) run: fn(With<'_>) -> Result<()>,
 }
 
-/// Marks a handler, so that a distance that leads elsewhere is noticed.
+/// Marks a handler, so that a distance that leads to something else is detected.
 const MARK: [u64; 2] = [0x7769_6e64_6c61_7373, 0x5e1f_9c3a_d27b_8846];
 
-/// What is done with an operation that is still to be read.
+/// What to do with an operation that is not decoded yet.
 pub(crate) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
 
 struct Of<O>(PhantomData<O>);
@@ -75,9 +76,9 @@ fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The worker's side.
+/// The operations that a worker can carry out.
 pub(super) enum Handlers {
-    /// The parent runs the very same file.
+    /// All operations in this executable: the parent runs the same file.
     Same,
     /// The library's own operations.
     Registered(HashMap<u64, &'static Handler>),
@@ -96,13 +97,14 @@ impl Handlers {
             Handlers::Same => {
                 let at = distance::place::<Handler>(code)
                     .ok_or_else(|| Error::library("the worker has no handler at the operation's address"))?;
-                // SAFETY: `place` has found room for one, aligned, in a segment of this file that can be read; these are numbers,
-                // whatever they are of.
+                // SAFETY: `place` has found an aligned address in a readable segment of this file, with space for a
+                // handler. The bytes there are valid as numbers, whatever they are.
                 let mark = unsafe { std::ptr::read_volatile(at.cast::<[u64; 2]>()) };
                 if mark != MARK {
                     return Err(Error::library("no handler at an operation's place"));
                 }
-                // SAFETY: so a handler lies here: nothing else in this file has that mark, which the code holds in two halves.
+                // SAFETY: the mark shows that a handler lies here. Nothing else in this file has it: the code contains
+                // only its two halves, apart.
                 Ok(unsafe { &*at })
             }
         }
@@ -110,18 +112,18 @@ impl Handlers {
 }
 
 /// The library's own operations, for a worker program that is another executable. Each of them is compiled into that
-/// program whether it is ever used or not, so this costs more than all the rest: a cargo feature of its own.
+/// program whether it is used or not, which costs more than all the rest: so it is a cargo feature of its own.
 #[derive(Default)]
 pub(crate) struct Registry(HashMap<u64, &'static Handler>);
 
 impl Registry {
-    /// Knows `O` from now on.
+    /// Adds the operation `O`.
     #[cfg(feature = "worker-program")]
     pub(crate) fn add<O: Op>(&mut self) {
         self.0.insert(hash(std::any::type_name::<O>()), handler::<O>());
     }
 
-    /// All of the runtime's and of these libraries.
+    /// All operations of the runtime and of these libraries.
     pub(super) fn of(libraries: &[crate::library::Entry]) -> Self {
         #[cfg_attr(not(feature = "worker-program"), expect(unused_mut, reason = "knows nothing"))]
         let mut registry = Registry::default();
@@ -141,12 +143,12 @@ impl Registry {
     }
 }
 
-/// Does something with an operation of this program that crossed to it from itself.
+/// Calls `with` on the operation that `code` names, if this same executable has written it.
 pub(crate) fn with_handler(code: u64, with: With<'_>) -> Result<()> {
     (Handlers::Same.find(code)?.run)(with)
 }
 
-/// Does something with an operation that another program has named, if this one was built with all of them.
+/// The same for a `code` that another executable has written, if this one was built with all operations.
 pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
     static HANDLERS: OnceLock<Handlers> = OnceLock::new();
     if !cfg!(feature = "worker-program") {
@@ -159,13 +161,13 @@ pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
     (handlers.find(code)?.run)(with)
 }
 
-/// The handler of one type of operation, with space for one on its stack.
+/// The handler of one type of operation, which it keeps on its stack.
 fn run<O: Op>(with: With<'_>) -> Result<()> {
     let (mut op, mut spans) = (None, None);
     with(&mut Typed::<O>::new(&mut op, &mut spans))
 }
 
-/// Carries it out: a dispatch on the worker's own device.
+/// Carries out an operation: submits it to the worker's own device.
 pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();

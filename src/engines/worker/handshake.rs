@@ -1,4 +1,4 @@
-//! The beginning of a worker: it shakes hands, begins to watch its parent, and opens its device.
+//! The start of a worker: the handshake, the start of its heart, and the opening of its device.
 
 use super::answers::Answers;
 use super::handler::{Handlers, Registry};
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// What a worker has once it was admitted.
+/// What a worker has after the handshake.
 pub(super) struct Admitted {
     pub(super) device: Device,
     pub(super) outlet: Arc<Outlet>,
@@ -23,7 +23,7 @@ pub(super) struct Admitted {
     pub(super) handlers: Handlers,
 }
 
-/// Shakes hands and opens the device.
+/// Does the handshake and opens the device. The error is the exit status.
 pub(super) fn begin() -> Result<Admitted, i32> {
     program::unblock_signals();
     let mut socket = take_socket().map_err(|_| REFUSED)?;
@@ -68,17 +68,17 @@ pub(super) fn begin() -> Result<Admitted, i32> {
     Ok(Admitted { device, outlet, control, bulk, handlers })
 }
 
-/// Says why there will be no worker.
+/// Tells the parent why there will be no worker.
 pub(super) fn refuse(error: Error) {
     let Ok(mut socket) = take_socket() else { return };
-    // All that the parent says first: it learns nothing from a socket that closes under its words.
+    // First read all that the parent sends: if the socket closes while the parent writes, it does not get the reason.
     if let Ok(Some(_)) = message::receive::<Hello>(&mut socket) {
         let _ = message::receive_files(&socket);
         let _ = message::send(&mut socket, &Message::Refused(error));
     }
 }
 
-/// The socket moves away from standard input, where an operation might read it.
+/// Moves the socket away from standard input, where an operation might read it.
 fn take_socket() -> std::io::Result<UnixStream> {
     let socket = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?;
     if let Ok(null) = std::fs::File::open("/dev/null") {
@@ -113,7 +113,7 @@ pub(super) fn accept(hello: &Hello, socket: &UnixStream) -> Result<(Segment, Seg
     Ok((Segment::map(control, layout::CONTROL)?, bulk, handlers))
 }
 
-/// The device itself: what faults here, ends this process, so nothing is rebuilt in it.
+/// Opens the device. A fault ends this process, so the device is never rebuilt in it.
 fn open(order: &DeviceOrder) -> Result<Device> {
     let mut builder: DeviceBuilder = Device::builder()
         .slots(order.slots)
@@ -135,7 +135,8 @@ fn open(order: &DeviceOrder) -> Result<Device> {
     builder.cuda(ordinal_of(order.uuid, ordinal)?).open()
 }
 
-/// Ordinals shift when a GPU drops out; its UUID does not. The driver is asked, and no GPU opened but the one.
+/// Ordinals change when a GPU drops out; its UUID does not. The driver is asked for the UUIDs, and only the one GPU is
+/// opened.
 fn ordinal_of(uuid: Option<[u8; 16]>, ordinal: usize) -> Result<usize> {
     #[cfg(feature = "cuda")]
     if let Some(uuid) = uuid {

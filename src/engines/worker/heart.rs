@@ -1,10 +1,11 @@
-//! The worker's heart: beats, says what the worker holds (`stats_mirror.rs`), tells the parent when the device's context has failed, and ends the process with its parent.
+//! The worker's heart: it beats, publishes counts of the worker (`stats_mirror.rs`), tells the parent when the device's
+//! context has failed, and ends the process with its parent.
 //!
-//! It begins as soon as the parent has said what it wants, before a device is opened: to open a GPU can take long, or for
-//! ever. Three things tell of the parent's end, for each of them may fail: the socket's other end closes, also by a kill,
-//! unless a process that was forked from the parent holds it open; the parent's process handle becomes readable; the
-//! worker's parent is another. (The signal that the kernel sends on a parent's death is none of them: it comes when the
-//! *thread* ends that started the worker, and a standby is started by a thread of its own.)
+//! It starts as soon as the hello has arrived, before a device is opened: opening a GPU can take long, or hang. There
+//! are three signs of the parent's end, because each of them may fail: the socket's other end closes, also after a
+//! kill, unless a process that was forked from the parent holds it open; the parent's process handle becomes readable;
+//! this process gets another parent. (The signal that the kernel can send on a parent's death is not used: it is sent
+//! when the *thread* that started the worker ends, and a standby is started by a thread of its own.)
 
 use super::reply::{DONE_WELL, Outlet};
 use super::segment::Segment;
@@ -22,8 +23,8 @@ use std::time::Duration;
 /// The device that it looks after, once it is open.
 pub(super) type Patient = Arc<OnceLock<(Device, Arc<Outlet>)>>;
 
-/// Starts it. `parent` is the process that said hello: not the one that started this one, where a script lies between. `None`
-/// where its number means nothing here.
+/// Starts it. `parent` is the process that sent the hello. Another process may have started this one, for example a
+/// script. `None` if the parent's process id is not valid here.
 pub(super) fn start(
     socket: UnixStream,
     control: Arc<Segment>,
@@ -34,7 +35,7 @@ pub(super) fn start(
     let adopted = getppid();
     let pid = parent.and_then(|parent| Pid::from_raw(i32::try_from(parent).ok()?));
     let handle = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-        // It ended before this began to look; who adopted this process since is nobody's parent.
+        // The parent ended before this began. The process that has adopted this one is not its parent.
         Some(Err(rustix::io::Errno::SRCH)) => program::exit(DONE_WELL),
         Some(Ok(handle)) => Some(handle),
         Some(Err(_)) | None => None,
@@ -61,7 +62,8 @@ pub(super) fn start(
     std::thread::Builder::new().name("windlass heart".into()).spawn(run).map(drop)
 }
 
-/// Whether the parent ended within `beat`. Nothing is ever said after the hello: what can be read is the end.
+/// Whether the parent ended within `beat`. The parent sends nothing after the hello, so a readable descriptor means its
+/// end.
 fn ended(socket: &UnixStream, handle: Option<&OwnedFd>, beat: Duration) -> bool {
     let all = std::iter::once(socket.as_fd()).chain(handle.map(AsFd::as_fd));
     let mut fds: SmallVec<[PollFd<'_>; 2]> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();

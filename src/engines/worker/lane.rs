@@ -1,4 +1,4 @@
-//! One lane of orders: a ring, and what its writers keep beside it.
+//! One lane of orders: a ring, and the state that its writers keep beside it.
 
 use super::flights::{Flight, Flights};
 use super::frees::Frees;
@@ -11,7 +11,7 @@ use super::{layout, turn};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::{Error, Result};
 
-/// Submissions between two looks at what has finished.
+/// Submissions between two reaps.
 const REAP_EVERY: u32 = 32;
 
 /// The client's end of a lane.
@@ -22,24 +22,24 @@ pub(super) struct Lane {
     submitted: AtomicU64,
     /// Orders that were sent here.
     sent: AtomicU64,
-    /// Memory to give back that came from this lane, from drops; goes out with the next order, or by the monitor. Here the
-    /// order to free it is behind the one that made it.
+    /// Memory that orders of this lane made and that drops have queued to be freed. It is sent with the next order, or
+    /// by the monitor. In this lane the order that frees it comes after the one that made it.
     frees: Frees,
 }
 
 struct Outbox {
     ring: Ring,
-    /// All that are in flight. `None` once the worker is gone. **Race "late submit"**: taken away under the same lock under
-    /// which a dispatch is entered, so it is either swept or refused.
+    /// The table of dispatches in flight; `None` once the worker is gone. **Race "late submit"**: it is taken away
+    /// under the lock under which dispatches are entered, so a dispatch is either swept or refused.
     flights: Option<Arc<Flights>>,
-    /// Borrowed from all places, and free.
+    /// Free places, borrowed from the pool.
     places: Vec<u32>,
     since_reap: u32,
 }
 
-/// What sending came to.
+/// The result of sending.
 pub(super) enum Sent {
-    /// It is on its way. True when it is time to look at what has finished.
+    /// The order was sent. True if it is time to reap.
     Done(Turn, bool),
     /// Not enough space now.
     Full,
@@ -63,7 +63,7 @@ impl Lane {
         self.progress.lane
     }
 
-    /// Sends an order that is answered.
+    /// Sends an order that gets an answer.
     pub(super) fn send(
         &self,
         link: &Link,
@@ -84,7 +84,7 @@ impl Lane {
         let Some(place) = places.pop() else { return Ok(Sent::Full) };
         link.answers.reset(place);
         flight.place().store(place, Ordering::Relaxed);
-        // Before it can be answered: who sees the answer finds it, and finds it counted.
+        // Before it can be answered: a thread that sees the answer finds the dispatch, and finds it counted.
         flights.enter(place, flight.clone());
         self.submitted.fetch_add(1, Ordering::Relaxed);
         let pushed = self.push(link, ring, kind, place, after, body);
@@ -115,12 +115,12 @@ impl Lane {
         Ok(turn.map_or(Sent::Full, |turn| Sent::Done(turn, false)))
     }
 
-    /// `None` when there is not enough space now.
+    /// Writes an order into the ring; `None` if there is not enough space now.
     fn push(&self, link: &Link, ring: &Ring, kind: u8, place: u32, after: &After, body: &[u8]) -> Result<Option<Turn>> {
         let head = head(kind, after.len(), place);
         match ring.push(&[&head, bytemuck::cast_slice(after), body]) {
             Pushed::Done => {
-                // Only under the lock of the outbox.
+                // Written under the lock of the outbox only.
                 let number = self.sent.load(Ordering::Relaxed) + 1;
                 self.sent.store(number, Ordering::Relaxed);
                 link.count(head.len() + after.len() * 8 + body.len());
@@ -136,17 +136,17 @@ impl Lane {
         }
     }
 
-    /// Memory is to be given back. No wait.
+    /// Queues memory to be freed. Does not wait.
     pub(super) fn free(&self, id: u64) {
         self.frees.push(id);
     }
 
-    /// Somebody's drop has left something here.
+    /// Drops have queued memory here.
     pub(super) fn has_frees(&self) -> bool {
         !self.frees.is_empty()
     }
 
-    /// Sends the frees that drops have queued. False when there is not enough space.
+    /// Sends the frees that drops have queued. False if there is not enough space.
     fn flush(&self, link: &Link, ring: &Ring) -> bool {
         self.frees.flush(|id| {
             let mut bytes = [0u8; 16];
@@ -155,7 +155,7 @@ impl Lane {
         })
     }
 
-    /// Sends what drops have left here, when nobody else does.
+    /// Sends the frees that drops have queued, for when no thread sends an order.
     pub(super) fn flush_frees(&self, link: &Link) {
         if self.has_frees() {
             let outbox = self.outbox.lock();
@@ -165,7 +165,7 @@ impl Lane {
         }
     }
 
-    /// The last order here that gives memory back, packed, if the worker has not come to it yet.
+    /// The last order here that frees memory, packed, if the worker has not carried it out yet.
     pub(super) fn freeing(&self) -> Option<u64> {
         let freed = self.frees.last(|| drop(self.outbox.lock()));
         (freed > self.progress.carried()).then(|| turn::pack(self.index(), freed))
@@ -181,7 +181,7 @@ impl Lane {
         self.sent.load(Ordering::Relaxed) > self.progress.carried()
     }
 
-    /// The worker is gone: takes no more. What was entered before is entered by the time this returns.
+    /// The worker is gone: accepts no more orders. When this returns, every dispatch that was accepted is in the table.
     pub(super) fn end(&self) {
         let mut outbox = self.outbox.lock();
         outbox.flights = None;

@@ -1,12 +1,13 @@
-//! Which lane a thread writes to: its assignment.
+//! Assigns a lane to each thread.
 //!
-//! Each thread takes the lowest number that is free, and gives it back when it ends: so few lanes are in use, however many
-//! threads come and go. Threads past the last lane share.
+//! Each thread takes the lowest free number, and returns it when it ends: so few lanes are in use, however many threads
+//! come and go. Threads beyond the last lane share lanes.
 
 use super::turn::LANES;
 use crate::sync::{AtomicU64, Ordering};
 
-/// One bit a number. No lock: a process may be forked at any moment, and its threads end in the child too.
+/// One bit for each number. No lock: if the process were forked while another thread holds it, a thread that ends in
+/// the child would wait for ever.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 struct LaneAssignment(Option<u32>);
@@ -27,7 +28,7 @@ impl Drop for LaneAssignment {
     }
 }
 
-/// The lane of this thread. A thread that ends, or the 65th of them, uses the first.
+/// The lane of this thread. A thread that is ending, or one that finds all 64 numbers taken, uses the first lane.
 pub(super) fn mine() -> usize {
     thread_local!(static MINE: LaneAssignment = LaneAssignment::take());
     MINE.try_with(|mine| mine.0).ok().flatten().map_or(0, |number| number as usize % LANES)

@@ -1,4 +1,4 @@
-//! Starting a worker and shaking hands with it.
+//! Starts a worker and does the handshake with it.
 
 use super::handler::OpCode;
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
@@ -30,10 +30,10 @@ pub(super) struct Started {
     pub(super) label: String,
 }
 
-/// The program that becomes the worker.
+/// The program to start as the worker.
 struct Program {
     path: PathBuf,
-    /// It is this very executable.
+    /// It is this same executable.
     same: bool,
 }
 
@@ -44,7 +44,7 @@ fn missing(tried: Vec<String>) -> Error {
     Error::LibraryMissing { library: "the worker program".into(), tried, help: HELP.into() }
 }
 
-/// `named`: by the environment, unless that is not to be trusted.
+/// `set`: by the device's builder. `named`: by the environment, which is ignored if the process is `privileged`.
 fn choose(set: Option<&Path>, named: Option<OsString>, privileged: bool) -> Result<Program> {
     if let Some(path) = set {
         return Ok(Program { path: path.into(), same: false });
@@ -55,7 +55,7 @@ fn choose(set: Option<&Path>, named: Option<OsString>, privileged: bool) -> Resu
         return Ok(Program { path: path.into(), same: false });
     }
     if program::is_prepared() {
-        // The file that this process runs, also when another has its name by now.
+        // The file that this process runs, even if its path names another file by now.
         return Ok(Program { path: "/proc/self/exe".into(), same: true });
     }
     Err(missing(vec![
@@ -99,7 +99,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Tim
     };
     let greeted = greet(&mut socket, &hello, &[control_file, bulk_file], settings.patience);
     let greeted = greeted.and_then(|greeted| match uuid {
-        // Before anything is built on it.
+        // Checked before anything is built on it.
         Some(_) if greeted.0.uuid != uuid => Err(Some(other_gpu(uuid, &greeted.0))),
         _ => Ok(greeted),
     });
@@ -114,7 +114,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Tim
             let ended = process.wait(timing.watch.failed_start, timing);
             let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
             if ended.is_none() {
-                // A kill can hang in the kernel; no zombie stays.
+                // A kill can hang in the kernel, so a thread waits for the end: no zombie stays.
                 let _ = std::thread::Builder::new().name("windlass reaper".into()).spawn(move || process.wait_long());
             }
             Err(error.unwrap_or_else(|| {
@@ -124,7 +124,8 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Tim
     }
 }
 
-/// As large as the staging limit: addresses only. Where the system does not let a file be so large, as large as it may be.
+/// The size of the bulk segment: the staging limit (which reserves only addresses), or less if the system allows only
+/// smaller files.
 fn bulk_bytes(staging_limit: u64, file_limit: u64) -> Result<usize> {
     const MOST: u64 = if usize::BITS < 64 { 1 << 29 } else { 1 << 40 };
     const LEAST: u64 = 1 << 20;
@@ -139,15 +140,15 @@ fn bulk_bytes(staging_limit: u64, file_limit: u64) -> Result<usize> {
     Ok(staging_limit.clamp(LEAST, MOST).next_multiple_of(4096).min(file_limit / 4096 * 4096) as usize)
 }
 
-/// How large a file may be that this process makes: the system ends a process that makes a larger one.
+/// The size that a file of this process may have: the system ends a process that makes a larger one.
 fn file_limit() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 fn spawn(path: &Path, name: OsString, socket: UnixStream) -> Result<Process> {
-    // Its standard input is its end of the socket: nothing else is inherited on purpose (see `inherited.rs`), and the
-    // process need not be forked with all its page tables first. A group of its own, so that an interrupt at the terminal
-    // is the parent's to decide on.
+    // The worker's standard input is its end of the socket. Nothing else is inherited on purpose (see `inherited.rs`),
+    // so the process can be started without a fork that copies all page tables. It gets a process group of its own, so
+    // that an interrupt at the terminal reaches only the parent, which decides what to do.
     let mut command = Command::new(path);
     command.env(program::VARIABLE, name).stdin(Stdio::from(OwnedFd::from(socket))).process_group(0);
     if path == Path::new("/proc/self/exe") {
@@ -169,14 +170,14 @@ fn is_want(e: &std::io::Error) -> bool {
 
 type Greeted = (DeviceInfo, u64, String);
 
-/// `None`: the program ended, or said what no worker says.
+/// Sends the hello and waits for the answer. The error `None`: the program ended, or sent what no worker sends.
 fn greet(
     socket: &mut UnixStream,
     hello: &Hello,
     files: &[OwnedFd; 2],
     patience: Duration,
 ) -> Result<Greeted, Option<Error>> {
-    // The socket's timeouts are the kernel's.
+    // The socket's timeouts use the kernel's clock, so this does too.
     let start = Clock::SYSTEM.start();
     let _ = socket.set_read_timeout(Some(patience));
     let _ = socket.set_write_timeout(Some(patience));
@@ -204,7 +205,7 @@ fn greet(
     }
 }
 
-/// The worker opened another GPU than the one that it was to open.
+/// The worker opened another GPU than it was told to.
 fn other_gpu(uuid: Option<[u8; 16]>, info: &DeviceInfo) -> Error {
     let was = DeviceInfo { uuid, ..info.clone() }.uuid_text();
     Error::library(format!("the new worker opened GPU {:?} instead of {was:?}", info.uuid_text()))
@@ -255,7 +256,7 @@ mod tests {
         [(); 2].map(|()| Segment::create("windlass-test", 4096).unwrap().1)
     }
 
-    /// What the parent makes of a program that answers with these.
+    /// The parent's result for a program that answers with these messages.
     fn greeted(answers: Vec<Message>) -> Result<Greeted, Option<Error>> {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let other = std::thread::spawn(move || {

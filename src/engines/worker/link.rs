@@ -1,4 +1,4 @@
-//! The client's end of the line: orders out, answers in.
+//! The client's end of the connection: sends orders, receives answers.
 
 use super::answers::Answers;
 use super::arena::Arena;
@@ -24,30 +24,30 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What is shared by an epoch's engine, its work in flight and its monitor.
+/// What an epoch's engine, its work in flight and its monitor share.
 pub(crate) struct Link {
     pub(super) pid: u32,
-    /// The fork generation that it was made in: see `engine/process.rs`.
+    /// The fork generation in which it was made: see `engine/process.rs`.
     pub(super) fork_generation: u32,
     pub(super) answers: Answers,
     /// How long a waiter spins.
     pub(super) spin_limit: SpinLimit,
     control: Arc<Segment>,
-    /// Gone with the worker: its pages are the largest part of what a lost worker leaves here.
+    /// `None` once the worker is gone: its pages are the largest part of what a lost worker leaves in this process.
     arena: Mutex<Option<Arc<Arena>>>,
     lanes: [Lane; LANES],
-    /// Gone with the worker as well: each lane has it too, and the reaper.
+    /// `None` once the worker is gone. Each lane and the reaper have it too.
     flights: Mutex<Option<Arc<Flights>>>,
     pub(super) reaper: Reaper,
     spills: Mutex<HashMap<u32, Result<Vec<u8>, Error>>>,
     pub(super) ending: Ending,
     pub(super) bell: Bell,
     pub(super) closing: AtomicBool,
-    /// Its generation is over, so nobody is served by waiting for what is in flight.
+    /// The generation is over: no caller needs what is still in flight.
     pub(super) doomed: AtomicBool,
     concluded: AtomicU64,
     watchdog: Mutex<Watchdog>,
-    /// What of the shared memory nobody of us has written there.
+    /// A value in the shared memory that neither side can have written, as a text for the error.
     garbage: OnceLock<String>,
     pub(super) counters: Arc<Counters>,
     pub(super) timing: &'static Timing,
@@ -87,20 +87,20 @@ impl Link {
         })
     }
 
-    /// How often the worker's heart has beaten, and what it has done: whoever reads orders and answers them lives, also
-    /// where so many others run that the thread that beats is late.
+    /// Counts the beats of the worker's heart and what the worker has done. A worker that reads orders and answers them
+    /// is alive, even if the thread that beats is late because so many other threads run.
     pub(super) fn beats(&self) -> u64 {
         let word = |offset| self.control.word(offset).load(Ordering::Relaxed);
         let read = (0..LANES).map(|lane| ring::read_so_far(&self.control, layout::orders(lane)));
         read.fold(word(layout::BEAT).wrapping_add(self.answers.count()), u64::wrapping_add)
     }
 
-    /// The driver of its GPU refused to have shared memory registered: bulk data goes through staging.
+    /// The GPU's driver refused to register shared memory: bulk data is copied through staging.
     pub(super) fn is_staged(&self) -> bool {
         self.control.half(layout::STAGED).load(Ordering::Relaxed) != 0
     }
 
-    /// Fills in what the worker has said last of what it holds.
+    /// Fills in the counts that the worker has published last.
     pub(super) fn read_stats(&self, stats: &mut Stats) {
         stats_mirror::read(&self.control, stats);
     }
@@ -110,13 +110,13 @@ impl Link {
         self.arena.lock().as_ref().map_or(usize::MAX, |arena| arena.bytes())
     }
 
-    /// For the monitor, once it has said that it is idle: there is something to do after all.
+    /// For the monitor, after it has said that it is idle: whether there is something to do.
     pub(super) fn is_busy(&self) -> bool {
         fence(Ordering::SeqCst); // race "falling asleep"
         self.unsettled() > 0 || self.lanes.iter().any(Lane::has_frees)
     }
 
-    /// The lane of this thread. The worker has a thread for each that was ever used.
+    /// The lane of this thread. On a lane's first use, wakes the worker to start a thread for it.
     fn lane(&self) -> Option<&Lane> {
         let lane = self.lanes.get(lane_assignment::mine())?;
         let (opened, bit) = (self.control.half(layout::OPENED), 1 << lane.index());
@@ -130,7 +130,7 @@ impl Link {
         self.lanes.get(lane).map_or(0, |lane| lane.progress.carried())
     }
 
-    /// Sends an operation that follows others. Waits, for a bounded time, only while the ring is full.
+    /// Sends an operation that follows others. Waits, for a bounded time, only if the ring is full.
     pub(super) fn send(
         &self,
         epoch: &Epoch,
@@ -163,7 +163,7 @@ impl Link {
         }
     }
 
-    /// Sends an order that has no answer. Waits, for a bounded time, only while the ring is full.
+    /// Sends an order that has no answer. Waits, for a bounded time, only if the ring is full.
     pub(super) fn tell(&self, epoch: &Epoch, kind: u8, body: &[u8]) -> Result<Turn> {
         let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
         let mut patience = Patience::default();
@@ -182,7 +182,7 @@ impl Link {
         self.counters.bytes_crossed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Memory that a lane's order made is to be given back. No wait: may be called from any drop.
+    /// Frees memory that an order of this lane made. Does not wait: may be called from any drop.
     pub(super) fn free(&self, lane: usize, id: u64) {
         if !self.ending.is_over()
             && self.fork_generation == crate::engine::process::fork_generation()
@@ -193,35 +193,36 @@ impl Link {
         }
     }
 
-    /// Sends what drops have left, when nobody submits.
+    /// Sends the frees that drops have queued, if no thread submits.
     pub(super) fn flush_frees(&self) {
         self.lanes.iter().for_each(|lane| lane.flush_frees(self));
     }
 
-    /// Orders of other threads that give memory back, and that the worker has not come to: memory may be short until
-    /// then.
+    /// Of each lane but this thread's: the last order that frees memory, if the worker has not carried it out. Memory
+    /// may be short until then.
     pub(super) fn freeing(&self) -> Vec<u64> {
         self.flush_frees();
         let own = lane_assignment::mine();
         self.lanes.iter().filter(|lane| lane.index() != own).filter_map(Lane::freeing).collect()
     }
 
-    /// Settles what has finished and takes its places back, with no lock held meanwhile. Any thread. Not in a forked child:
-    /// the list of what has finished is shared with its parent, who would miss what the child takes out.
+    /// Settles finished dispatches and frees their places. No lock is held meanwhile; any thread may call it. Does
+    /// nothing in a forked child: the list of finished places is shared with the parent, which would miss what the
+    /// child takes out.
     pub(super) fn reap(&self) {
         if !process::forked_since(self.fork_generation) {
             self.reaper.reap(&self.answers);
         }
     }
 
-    /// The same, where it can wait.
+    /// The same, but not from within the user's code: see `Reaper::glance`.
     pub(super) fn glance(&self) {
         if !process::forked_since(self.fork_generation) {
             self.reaper.glance(&self.answers);
         }
     }
 
-    /// The same, and waits for other threads that are at it: unless that takes long.
+    /// The same, and waits for other threads that settle, up to a limit.
     pub(super) fn reap_all(&self) {
         if !process::forked_since(self.fork_generation) {
             let end = self.timing.clock.after(self.timing.watch.reap_all);
@@ -229,24 +230,25 @@ impl Link {
         }
     }
 
-    /// For the monitor: something has finished, and nobody has settled it.
+    /// For the monitor: something has finished, and no thread has settled it.
     pub(super) fn is_due(&self) -> bool {
         self.reaper.is_due(&self.answers)
     }
 
-    /// Dispatches that are not settled.
+    /// Dispatches that are not settled, after settling those that have finished.
     pub(super) fn in_flight(&self) -> u64 {
         self.reap();
         self.unsettled()
     }
 
-    /// The same, as far as it was seen.
+    /// The same without settling any first.
     pub(super) fn unsettled(&self) -> u64 {
         let concluded = self.concluded.load(Ordering::Acquire);
         self.submitted().saturating_sub(concluded)
     }
 
-    /// Dispatches that the worker has not finished. A hook that asks this may itself keep others from being settled.
+    /// Dispatches that the worker has not finished. Answers are counted too: if a trace hook calls this, the hook
+    /// itself may keep other dispatches from being settled.
     pub(super) fn unfinished(&self) -> u64 {
         let answered = self.answers.count();
         self.in_flight().min(self.submitted().saturating_sub(answered))
@@ -256,28 +258,28 @@ impl Link {
         self.lanes.iter().map(Lane::submitted).sum()
     }
 
-    /// Nobody can learn any more of what is in flight.
+    /// No handle is left that could learn the outcome of what is in flight.
     pub(super) fn is_forsaken(&self) -> bool {
         let flights = self.flights.lock().clone();
         flights.is_none_or(|flights| flights.are_forsaken())
     }
 
-    /// One more is settled.
+    /// Counts one more dispatch as settled.
     pub(super) fn concluded(&self) {
         self.concluded.fetch_add(1, Ordering::Release);
     }
 
-    /// An answer came through the socket.
+    /// Keeps an answer that came through the socket.
     pub(super) fn spilled(&self, place: u32, answer: Result<Vec<u8>, Error>) {
         self.spills.lock().insert(place, answer);
     }
 
-    /// Takes it.
+    /// Takes an answer that came through the socket.
     pub(super) fn spill(&self, place: u32) -> Option<Result<Vec<u8>, Error>> {
         self.spills.lock().remove(&place)
     }
 
-    /// Something else has written into the shared memory: what else it says is worth nothing either, so the worker ends.
+    /// The shared memory was overwritten by something else. Nothing in it can be trusted any more, so the worker ends.
     #[cold]
     pub(super) fn garbled(&self, what: String) -> Error {
         let cause = format!("the memory shared with the worker was overwritten: {what}");
@@ -291,20 +293,21 @@ impl Link {
         self.garbage.get().map(String::as_str)
     }
 
-    /// The longest time that the worker has been at one thing, and at which; looks no more often than is of use with this
-    /// `limit`.
+    /// The longest time that the worker has been at one operation, and the operation's name. `None` also if the last
+    /// look was less than an eighth of `limit` ago.
     pub(super) fn slowest(&self, limit: Duration) -> Option<(Duration, &'static str)> {
         let flights = self.flights.lock().clone()?;
         self.watchdog.lock().look(limit / 8, &self.answers, &flights, &self.lanes)
     }
 
-    /// The shared memory for bulk data, while there is a worker.
+    /// The shared memory for bulk data; `None` once the worker is gone.
     pub(super) fn arena(&self) -> Option<Arc<Arena>> {
         self.arena.lock().clone()
     }
 
-    /// The worker is gone: everything that it did not answer settles now, and nothing more is taken. Calls nobody: what a
-    /// trace is told of is settled by who waits for it, and the rest of it by [`clear_up`](Self::clear_up).
+    /// The worker is gone: settles everything that it did not answer, and accepts no more orders. Does not call the
+    /// user's code: a dispatch with a trace is settled by the thread that waits for it, or by
+    /// [`clear_up`](Self::clear_up).
     pub(super) fn lose(&self) -> Swept {
         self.lanes.iter().for_each(Lane::end);
         self.ending.close();
@@ -317,12 +320,12 @@ impl Link {
         swept
     }
 
-    /// Settles what a loss has left, and lets go of what belonged to it: calls the user's code.
+    /// Settles what [`lose`](Self::lose) has left, and releases what belonged to the worker. Calls the user's code.
     pub(super) fn clear_up(&self, swept: Swept) {
         let settled = swept.settle(self.timing);
         *self.spills.lock() = HashMap::new();
-        // When all are settled nobody reads an answer any more, and no buffer asks how far the worker came. (One that was
-        // killed a moment ago may still write.)
+        // Once all are settled, no thread reads an answer, and no buffer asks how far the worker came. (A worker that
+        // was killed a moment ago may still write.)
         if settled {
             self.lanes.iter().for_each(|lane| lane.progress.end());
             self.control.leave();

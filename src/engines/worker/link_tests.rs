@@ -1,4 +1,4 @@
-//! What a loss leaves of a link.
+//! What a link holds after a loss, and what its watchdog measures.
 
 use super::super::answers::DONE;
 use super::super::order;
@@ -6,7 +6,7 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::sync::AtomicU32;
 
-/// Somebody has claimed it, and never comes to the end.
+/// A dispatch that a thread has claimed and never settles.
 #[derive(Default)]
 struct Claimed(AtomicU32);
 
@@ -26,12 +26,12 @@ fn link(clock: ManualClock) -> Arc<Link> {
     let segment = |len| Segment::create("windlass-test", len).unwrap().0;
     let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
     let mut timing = Timing::by(clock);
-    timing.watch.settling = Duration::ZERO; // nobody comes to the end in these tests
+    timing.watch.settling = Duration::ZERO; // no thread settles in these tests
     let timing = timing.keep();
     Link::new(0, segment(layout::CONTROL), segment(1 << 20), Arc::new(bell), Arc::new(Counters::new(None, timing)))
 }
 
-/// Whoever has claimed an answered dispatch may still be reading the answer.
+/// A thread that has claimed an answered dispatch may still be reading the answer.
 #[test]
 fn a_loss_lets_go_of_the_answers_only_once_all_are_settled() {
     for claimed in [true, false] {
@@ -64,16 +64,16 @@ fn a_first_use_is_left_out_of_the_watchdogs_time_until_it_takes_too_long() {
     };
     assert!(matches!(link.lanes[0].tell(&link, order::ALLOC, &[]), Ok(Sent::Done(..))));
     assert_eq!([slowest(), slowest()], [Duration::ZERO, pause]);
-    // In another lane: it may keep the driver from all.
+    // A first use in another lane: it may block all threads in the driver.
     since.store(link.timing.clock.nanos(), Ordering::Relaxed);
     assert_eq!([slowest(), slowest(), slowest()], [Duration::ZERO; 3]);
-    // Four times 30 s are two minutes: it hangs.
+    // After four steps of 30 s the first use has taken two minutes: it counts as hung.
     assert_eq!([slowest(), slowest()], [pause, 2 * pause]);
     since.store(0, Ordering::Relaxed);
     assert_eq!(slowest(), 3 * pause);
 }
 
-/// Whoever would see that it is over stands in the driver behind the first use.
+/// The worker's thread that would see its completion is blocked in the driver behind the first use.
 #[test]
 fn what_runs_beside_a_first_use_is_not_held_to_have_run_all_that_time() {
     let (clock, pause) = (ManualClock::new(), Duration::from_secs(30));

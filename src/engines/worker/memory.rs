@@ -1,9 +1,9 @@
-//! The worker's allocations, under the client's names.
+//! The worker's allocations, by the client's numbers.
 //!
-//! The client cuts buffers and joins them without telling. An operand names the region that its handle owns, and the
-//! regions of an allocation are made to fit here: disjoint at all times, each with the ordering state of its own. A window
-//! that is not a region yet is cut out of those that it overlaps: it follows what they have in flight, and so does what is
-//! left of them.
+//! The client splits and joins buffers without telling the worker. An operand names the region that its handle owns,
+//! and the worker adapts the regions of the allocation: they are disjoint at all times, and each has its own ordering
+//! state. A window that is not a region yet is cut out of the regions that it overlaps. It follows what they have in
+//! flight, and so do the remaining parts of them.
 
 use super::order::Place;
 use crate::buffer::{AccessHistory, InitState, Region, View};
@@ -13,17 +13,18 @@ use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What the client has allocated. The lock of a shard is held while an operand is looked up or cut, and never while one
-/// is waited for: whoever needs a region cut follows all that was sent for the old ones (`buffer/region.rs`).
+/// What the client has allocated. A shard's lock is held while an operand is looked up or cut, but never while waiting
+/// for one: an order that needs a region cut follows all orders that were sent for the old regions
+/// (`buffer/region.rs`).
 #[derive(Default)]
 pub(super) struct Memory([Mutex<HashMap<u64, Allocated>>; SHARDS]);
 
 const SHARDS: usize = 16;
 
 enum Allocated {
-    /// Disjoint windows of so many elements in all.
+    /// The number of elements, and regions with disjoint windows.
     Regions(usize, Vec<Arc<Region>>),
-    /// There was no memory; whoever uses it is told.
+    /// There was no memory: an order that uses it fails with this error.
     Failed(Error),
 }
 
@@ -53,24 +54,24 @@ impl Memory {
         }
     }
 
-    /// Its bytes go back once what uses them is done.
+    /// Its memory is freed once the work that uses it is done.
     pub(super) fn remove(&self, id: u64) {
         let held = self.shard(id).map(|mut shard| shard.remove(&id));
-        drop(held); // not under the lock
+        drop(held); // without the lock
     }
 
-    /// An order that was to write these was not carried out: whoever reads them is told so, and whoever reads what is
-    /// made of them.
+    /// An order that was to write these was not carried out. An order that reads them fails with this error, and so
+    /// does one that reads what is made of them.
     pub(super) fn fail(&self, written: &[Place], error: &Error) {
         for place in written {
-            // Memory that there is not tells of itself.
+            // Memory that could not be allocated reports its own error.
             if let Ok(operand) = self.operand(place) {
                 operand.region.init.fail(error);
             }
         }
     }
 
-    /// What is in flight on these operands.
+    /// The histories of these operands: what they have in flight.
     #[cfg(feature = "cuda")]
     pub(super) fn in_flight(&self, places: &[Place]) -> Vec<AccessHistory> {
         let operands = places.iter().filter_map(|place| self.operand(place).ok());
@@ -104,7 +105,7 @@ impl Memory {
     }
 }
 
-/// Makes `window` a region of its own.
+/// Makes `window` a region of its own, cut out of those that it overlaps.
 fn cut(regions: &mut Vec<Arc<Region>>, window: Range<usize>) -> Option<Arc<Region>> {
     let first = regions.first()?;
     let (allocation, epoch) = (first.allocation.clone(), first.epoch.clone());
@@ -126,6 +127,6 @@ fn cut(regions: &mut Vec<Arc<Region>>, window: Range<usize>) -> Option<Arc<Regio
     let region = Region::new(allocation, epoch, content, track, window);
     kept.push(region.clone());
     *regions = kept;
-    drop(old); // after what took its place was made: an allocation without a region is given back
+    drop(old); // last: an allocation without a region is freed
     Some(region)
 }

@@ -1,7 +1,7 @@
-//! What goes through the socket: the beginning, errors and long answers, and the end.
+//! What goes through the socket: the handshake, errors and long answers, and the end.
 //!
-//! Each message is its length (4 bytes) and its bytes. The socket is the pair that the child has as its standard input;
-//! that it closes is how either side learns of the other's end.
+//! Each message is its length (4 bytes) and its bytes. The socket is one end of a pair; the worker has the other end as
+//! its standard input. Each side learns of the other's end when the socket closes.
 
 use super::inherited::Inherited;
 use crate::device::DeviceInfo;
@@ -15,63 +15,63 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Raised whenever anything that crosses changes its form.
+/// Incremented whenever the format of anything that crosses changes.
 pub(super) const PROTOCOL: u32 = 4;
-/// What a message of this crate's begins with.
+/// Identifies the messages of this crate.
 pub(super) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
 
-/// Which executable this is: a decoder found by its offset is only good in the very same one.
+/// Identifies an executable: a handler that is named by its offset is valid in the same file only.
 pub(super) type Identity = (u64, u64);
 
-/// The parent's first word.
+/// The parent's first message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) magic: u64,
     pub(super) protocol: u32,
     pub(super) version: String,
-    /// The parent's executable, when ops are found by their offset in it.
+    /// The parent's executable, if ops are named by their offset in it.
     pub(super) same: Option<Identity>,
-    /// The parent's process, and where its number means something.
+    /// The parent's process id, and the pid namespace in which it is valid.
     pub(super) parent: u32,
     pub(super) namespace: Option<u64>,
-    /// What of the parent's came along, and shall not stay open.
+    /// Descriptors of the parent that the worker may have inherited and must close.
     pub(super) inherited: Vec<Inherited>,
-    /// Bytes of the two segments.
+    /// Sizes of the two segments, in bytes.
     pub(super) control: u64,
     pub(super) bulk: u64,
-    /// What it shall add to its `oom_score_adj`.
+    /// What the worker adds to its `oom_score_adj`.
     pub(super) oom_score: u16,
     pub(super) device: DeviceOrder,
 }
 
-/// The device that the worker shall open.
+/// The device that the worker opens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DeviceOrder {
     /// `None` for the host.
     pub(super) ordinal: Option<usize>,
-    /// The GPU that it must be.
+    /// The UUID that the GPU must have.
     pub(super) uuid: Option<[u8; 16]>,
     /// The parent's name of the device, for errors.
     pub(super) label: Option<String>,
-    /// Threads of a host device's pool; 0 for one a core, `None` for inline.
+    /// Threads of a host device's pool; 0 for one per core, `None` for inline.
     pub(super) threads: Option<usize>,
     pub(super) slots: usize,
     pub(super) memory_limit: Option<u64>,
     pub(super) staging_limit: u64,
-    /// Test the device before it is said to be ready: libraries are loaded then.
+    /// Test the device before the worker says `Ready`; this also loads the libraries.
     pub(super) test: bool,
     /// Milliseconds between two beats of the heart.
     pub(super) beat: u64,
 }
 
-/// What the worker says.
+/// What the worker sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message {
     /// The device is open.
     Ready { magic: u64, protocol: u32, version: String, info: DeviceInfo, limit: u64, label: String },
-    /// It is not.
+    /// The device was not opened, or the hello was refused.
     Refused(Error),
-    /// An answer that does not fit its place.
+    /// An answer that does not fit its place, or an error.
     Spill { place: u32, answer: std::result::Result<Vec<u8>, Error> },
     /// The device's context failed; the worker ends after this.
     Fault { message: String, code: Option<(i32, String)> },
@@ -84,7 +84,7 @@ fn failed(what: &str, e: impl std::fmt::Display) -> Error {
     Error::library(format!("the worker's socket: {what}: {e}"))
 }
 
-/// A message as it goes through the socket.
+/// A message as it is sent through the socket. Fails if it is longer than `longest` bytes.
 pub(super) fn frame(message: &impl Serialize, longest: u32) -> Result<Vec<u8>> {
     let mut bytes = postcard::to_extend(message, vec![0u8; 4]).map_err(|e| failed("encode", e))?;
     let len = u32::try_from(bytes.len() - 4).unwrap_or(u32::MAX);
@@ -104,7 +104,7 @@ pub(super) fn send(socket: &mut impl Write, message: &impl Serialize) -> Result<
     socket.write_all(&frame(message, LONGEST)?).map_err(|e| failed("write", e))
 }
 
-/// Receives a message; `None` when the other side has ended.
+/// Receives a message; `None` if the other side has ended.
 pub(super) fn receive<M: DeserializeOwned>(socket: &mut impl Read) -> Result<Option<M>> {
     let mut len = [0u8; 4];
     match socket.read_exact(&mut len) {
@@ -118,7 +118,7 @@ pub(super) fn receive<M: DeserializeOwned>(socket: &mut impl Read) -> Result<Opt
     if len > LONGEST {
         return Err(Error::library(format!("the worker's socket: a message of {len} bytes is no message of ours")));
     }
-    // Read as it comes: a length alone reserves nothing.
+    // Grows as bytes arrive: a length alone reserves no memory.
     let mut bytes = Vec::new();
     match socket.take(u64::from(len)).read_to_end(&mut bytes) {
         Ok(n) if n == len as usize => {}
@@ -139,7 +139,7 @@ pub(super) fn send_files(socket: &UnixStream, files: &[OwnedFd; 2]) -> Result<()
     Ok(())
 }
 
-/// Receives them. They do not pass to programs that this process starts.
+/// Receives them. They are closed on exec.
 pub(super) fn receive_files(socket: &UnixStream) -> Result<[OwnedFd; 2]> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

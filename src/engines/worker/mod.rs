@@ -1,9 +1,10 @@
-//! Devices that live in a child process, so that a fault costs the child and not the program.
+//! Devices that live in a child process, so that a fault ends the child and not the program.
 //!
-//! After a device fault no call heals CUDA inside a process, on any of its GPUs. So the context is kept where it can be
-//! lost: [`DeviceBuilder::isolated`](crate::DeviceBuilder::isolated) opens the device in a **worker process**; a fault, a
-//! crash, a kill or a hang there settles everything in flight with a typed error, and the supervisor starts another worker,
-//! tests it and admits the next generation. Buffers, operations and pendings are used as ever.
+//! After a device fault CUDA does not work again in that process, on any of its GPUs. So the context lives in another
+//! process: [`DeviceBuilder::isolated`](crate::DeviceBuilder::isolated) opens the device in a **worker process**. If
+//! the worker faults, crashes, hangs or is killed, everything in flight settles with a typed error, and the supervisor
+//! starts another worker, tests it and admits the next generation. Buffers, operations and pendings are used as with
+//! any other device.
 //!
 //! ```no_run
 //! fn main() -> Result<(), windlass::Error> {
@@ -15,81 +16,89 @@
 //! ```
 //!
 //! # The worker program
-//! It is this very executable, started again: [`init`] then serves the device instead of returning. Operations of your own
-//! cross with no registration, as long as they are plain data ([`Op::wire`](crate::Op::wire)). A library that cannot stand
-//! first in `main` names the crate's program `windlass-worker` by
-//! [`DeviceBuilder::worker_program`](crate::DeviceBuilder::worker_program) or `WINDLASS_WORKER`; it knows the library's own
-//! operations only, and is built with the cargo feature `worker-program`.
+//! The worker is this same executable, started again: [`init`] then serves the device instead of returning. Operations
+//! of your own need no registration, as long as they are plain data ([`Op::wire`](crate::Op::wire)). A library that
+//! cannot call [`init`] first in `main` names the crate's program `windlass-worker` by
+//! [`DeviceBuilder::worker_program`](crate::DeviceBuilder::worker_program) or `WINDLASS_WORKER`. That program knows the
+//! library's own operations only, and is built with the cargo feature `worker-program`.
 //!
-//! The worker takes its orders through one inherited descriptor and memory without a name, so nobody else can reach it. It
-//! ends when its parent ends, however that happens, and nothing of it is left then: no file, no segment, no process.
+//! The worker is reached through one inherited descriptor and anonymous shared memory, so no other process can send it
+//! orders. It ends when its parent ends, however that happens, and leaves nothing behind: no file, no segment, no
+//! process.
 //!
 //! # What crosses
-//! Orders go into rings in shared memory, one for each thread that submits (past the sixteenth they share): nobody waits for
-//! the worker to read them, nor for what another thread's order is held up by. The worker derives all order on the device
+//! An **order** is a message to the worker: run an operation, allocate, free, answer a question. Orders go into rings
+//! in shared memory, one for each thread that submits (threads past the sixteenth share). A thread does not wait until
+//! the worker reads its order, nor until another thread's order can proceed. The worker derives all order on the device
 //! from the buffers, as in any process. A finished operation sets a flag in shared memory, so
-//! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once on
-//! this side; a GPU reads and writes it there itself. Memory is given out at once: should the worker find none after all,
-//! the first operation on the buffer says so.
+//! [`is_ready`](crate::PendingDispatch::is_ready) is one load. Bulk data is copied into and out of shared memory once
+//! in this process; a GPU reads and writes it there directly. An allocation returns at once: if the worker then finds
+//! no memory, the first operation on the buffer reports it.
 //!
-//! Code is compiled on this side, which needs no GPU for that; only the image crosses, and the module is loaded there. To
-//! load it, to find a kernel or a variable in it and to ask about occupancy is to wait for the worker's answer; to launch a
-//! kernel is not. A kernel's twin on a host device crosses when it is a function or a closure that captures nothing, and
-//! the worker program is this very executable.
+//! Code is compiled in this process, which needs no GPU for that. Only the image crosses, and the worker loads the
+//! module. Loading it, looking up a kernel or a variable in it, and asking about occupancy wait for the worker's
+//! answer; launching a kernel does not. A kernel's twin on a host device crosses if it is a function or a closure that
+//! captures nothing, and the worker program is this same executable.
 
 // What lives here:
 //
 //   this process
 //     engine.rs             the engine: alloc, submit
-//     task.rs               a dispatch in flight; flights.rs: all of them, by place; arriving.rs: a large download
-//     link.rs               orders out, answers in; ask.rs: questions to the worker
+//     task.rs               a dispatch in flight; flying.rs: the part without types; flights.rs: all of them, by answer
+//                           place; arriving.rs: a large download
+//     link.rs               sends orders, receives answers; ask.rs: questions to the worker
 //     lane.rs               a ring of orders; lane_assignment.rs: which thread writes to which; frees.rs: freed memory
 //     back_pressure.rs      waits for space; spin_limit.rs: how long a waiter polls before it sleeps
-//     launch.rs             starts the worker; process.rs: the child, its end, its status; oom_kill.rs: why it was killed
-//     monitor.rs            the thread that watches the worker; bell.rs: what wakes it; watchdog.rs and active_clock.rs:
-//                           how long the worker has been at one operation; ending.rs: who is told of the end
-//     settle_thread.rs      settles what nobody waits for
+//     launch.rs             starts the worker; process.rs: the child, its end, its status; oom_kill.rs: who killed it
+//     monitor.rs            the thread that watches the worker; bell.rs: wakes it; watchdog.rs and active_clock.rs:
+//                           how long the worker has been at one operation; ending.rs: notifies of the worker's end
+//     settle_thread.rs      settles dispatches that no thread waits for
 //     failover.rs           the next worker after a loss; standby.rs: one that is ready;
 //                           nvml_keep_alive.rs: keeps the GPU's driver loaded between two workers
 //   the worker
-//     program.rs            begins and ends the process; handshake.rs: opens the device; inherited.rs: what the parent left
+//     program.rs            begins and ends the process; handshake.rs: opens the device; inherited.rs: closes the
+//                           descriptors that came from the parent
 //     server.rs             carries out orders, a thread for each lane; post.rs: where one lane waits for another
-//     handler.rs            finds the op behind an order; relay.rs: what the worker adds to an op
+//     handler.rs            finds the op that an order names; relay.rs: what the worker adds to an op
 //     memory.rs             allocations and their regions; modules.rs: code that is loaded there
-//     reply.rs              answers; completion_poller.rs: sees that work is done
-//     heart.rs              the heartbeat; ends the process with its parent; first_use.rs: what takes long once
+//     reply.rs              answers; completion_poller.rs: polls for the completion of work
+//     heart.rs              the heartbeat; ends the process with its parent; first_use.rs: what is slow the first time
 //   both
 //     segment.rs            shared memory; ring.rs: orders; answers.rs: flags; arena.rs: bulk data;
-//                           stats_mirror.rs: what the worker holds
-//     order.rs, message.rs  what is said; wire.rs: how an operation crosses; turn.rs: what an order follows;
-//                           distance.rs: addresses inside the executable, executable.rs: which one that is
+//                           stats_mirror.rs: counts of the worker
+//     order.rs, message.rs  the formats; wire.rs: how an operation crosses; turn.rs: what an order follows;
+//                           distance.rs: addresses inside the executable, executable.rs: which executable that is
 //
-// **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each, so
-// that an order which takes long to be carried out (a library that loads, a queue of the driver's that is full, memory
-// that is not back yet) holds up nobody else's. What has to hold:
+// **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each
+// ring. So an order that takes long to carry out (it loads a library, a queue of the driver is full, memory is not
+// freed yet) delays only its own lane. An order is **carried out** when it was submitted to the worker's device, not
+// when its work is done. These invariants hold:
 //
-// 1. On the device everything is in order if the worker's *submissions* are, buffer by buffer. So a buffer remembers the
-//    orders that used it last as (lane, number), and an order names those that it follows: a read the last writers, a
-//    write the readers since as well. One lane needs no word. `carried[lane] >= number`, one load, says that it was
-//    submitted there, well or not; what is already past is not named.
-// 2. No cycle: an order is told to the buffers only after it was pushed, so it is followed by later ones only. Of all that
-//    are not carried out, the one pushed first waits for nothing, and it is the next of its lane. A lane that waits holds
-//    nothing.
-// 3. Aliases may be submitted by two threads at a time, each unseen by the other: a writer replaces in a buffer's memory
-//    what it follows, and stands beside what it does not.
-// 4. Parts. The first use of a part makes the worker cut it out of the whole, and an order that has looked the whole up by
-//    then, and not told it of itself yet, would tell a region that is no more. So what a split or a join inherits counts
-//    as writers (`buffer/region.rs`): whoever has something cut follows everybody who named the old regions.
-// 5. Memory. The order to free goes out on the lane of the one that made it, once all that used it are answered, so both
-//    are carried out by then. That to make new memory does not wait for what others give back, unless there is none.
-// 6. Loss. All lanes are closed, one after the other, each under the lock under which dispatches are entered; what was
-//    entered is swept after the last. Places of answers are one pool, from which lanes borrow some at a time.
+// 1. Work is in order on the device if the worker's *submissions* are in order for each buffer. So a buffer remembers
+//    the last orders that used it as (lane, number), and an order names those that it follows: a read names the last
+//    writers, a write also names the readers since. Orders of its own lane need not be named.
+//    `carried[lane] >= number`, one load, says that an order was submitted, successfully or not; orders that are
+//    already past are not named.
+// 2. No cycle: an order is published to the buffers only after it was pushed, so only later orders follow it. Of all
+//    orders that are not carried out, the one that was pushed first waits for nothing, and it is the next of its lane.
+//    A lane that waits holds nothing that another lane needs.
+// 3. Two threads may submit orders on aliases at the same time, without seeing each other's. In a buffer's history a
+//    writer replaces only what it follows, and is recorded beside what it does not follow.
+// 4. Parts. The first use of a part makes the worker cut it out of the whole. An order that has looked up the whole by
+//    then, but has not published itself there yet, would publish to a region that no longer exists. So what a split or
+//    a join inherits counts as writers (`buffer/region.rs`): an order that cuts a region follows all orders that named
+//    the old regions.
+// 5. Memory. The order that frees memory goes out on the lane of the order that made it, once all orders that used it
+//    are answered; so all of these are carried out by then. An order that makes memory waits for the frees of other
+//    lanes only if there is no memory.
+// 6. Loss. All lanes are closed, one after the other, each under the lock under which dispatches are entered. After the
+//    last one is closed, the entered dispatches are swept. Answer places are one pool, from which lanes borrow some at
+//    a time.
+// 7. Handles of an ended generation may stay for long, and keep alive what its handles share. The large parts of that
+//    are gone by then: the last step of a loss releases both segments and the table of dispatches.
 //
-// 7. Handles of a life that is over may stay for long, and hold what is shared by all of it. What was large in it is gone by
-//    then: the last thing that a loss does is to let go of both segments and of the table of dispatches.
-//
-// Races are named where they are met: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs), "on its way"
-// (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (task.rs).
+// Races have names, which are explained in: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs),
+// "on its way" (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (flying.rs).
 
 #[cfg(target_os = "linux")]
 mod active_clock;
@@ -220,7 +229,7 @@ pub(crate) use turn::Turn;
 pub use wire::Wire;
 pub(crate) use wire::{Incoming, Outgoing, garbled};
 
-/// There are no workers here.
+/// Worker processes exist on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub(crate) enum Relay {}
 
@@ -237,11 +246,11 @@ impl Relay {
     }
 }
 
-/// Makes this executable its own worker program: to be called first in `main`.
+/// Makes this executable its own worker program. Call it first in `main`.
 ///
 /// In an ordinary process it returns at once. In a process that an isolated device of this same program has started, it
-/// serves that device and then ends the process, so nothing behind it runs twice. (A program that is started as a worker
-/// and opens a device without having called this is ended there, with an error on both sides.)
+/// serves that device and then ends the process, so the code after it does not run twice. (A program that is started as
+/// a worker and opens a device without having called this is ended there, with an error on both sides.)
 ///
 /// ```
 /// windlass::worker::init();
@@ -251,40 +260,40 @@ pub fn init() {
     program::init();
 }
 
-/// Ends a worker process that has gone past the place where it should have begun to serve.
+/// Ends a worker process that opens a device before it has called [`init`].
 pub(crate) fn guard() {
     #[cfg(target_os = "linux")]
     program::guard();
 }
 
-/// What this thread does next takes long, but only the first time: a worker's watchdog leaves it out.
+/// What this thread does next is slow, but only the first time: a worker's watchdog does not count it.
 #[cfg(feature = "cuda")]
 pub(crate) fn first_use() {
     #[cfg(target_os = "linux")]
     first_use::begin();
 }
 
-/// The layout of the segment that is not bulk data.
+/// The layout of the control segment: everything but bulk data.
 #[cfg(target_os = "linux")]
 mod layout {
     use super::turn::LANES;
     use super::{answers, ring};
 
-    /// Counts up while the worker's heart beats.
+    /// Incremented by the heart of the worker.
     pub(super) const BEAT: usize = 0;
-    /// Not zero once a GPU's driver has refused to register the bulk data's memory.
+    /// Not zero once a GPU's driver has refused to register the memory for bulk data.
     pub(super) const STAGED: usize = 128;
-    /// What the worker holds: see `stats_mirror.rs`.
+    /// Counts of the worker: see `stats_mirror.rs`.
     pub(super) const TOLD: usize = 192;
-    /// A bit for each lane that was ever used: the worker has a thread for it.
+    /// One bit for each lane that was ever used. The worker has a thread for each of these lanes.
     pub(super) const OPENED: usize = 64;
-    /// The orders.
+    /// The rings of orders.
     pub(super) const ORDERS: usize = 4096;
-    /// Bytes of orders on their way in one lane.
+    /// Capacity of one lane's ring, in bytes.
     pub(super) const ORDERS_CAPACITY: usize = 4 << 20;
     /// The answers.
     pub(super) const ANSWERS: usize = orders(LANES).next_multiple_of(4096);
-    /// All of it.
+    /// Size of the segment.
     pub(super) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
 
     /// The number of the last order of a lane that was carried out.
@@ -292,7 +301,8 @@ mod layout {
         1024 + lane * 64
     }
 
-    /// Since when that lane has been in a first use; 0 where it is in none.
+    /// Since when this lane has been in a first use (`first_use.rs`), in nanoseconds of the system's clock; 0 if it is
+    /// in none.
     pub(super) const fn first_use(lane: usize) -> usize {
         carried(lane) + 8
     }

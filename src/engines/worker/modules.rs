@@ -1,4 +1,4 @@
-//! The worker's modules, under the client's numbers: what it is asked about them, and where launches find them.
+//! The worker's modules, by the client's numbers. Answers questions about them, and finds them for launches.
 
 use super::ask::{Ask, Question};
 use super::handler::With;
@@ -21,10 +21,10 @@ use std::collections::HashMap;
 #[cfg(feature = "cuda")]
 use std::ffi::CString;
 
-/// What is loaded. A module goes with the order that frees its number; launches in flight hold what they need of it.
+/// What is loaded. The order that frees a module's number removes it; launches in flight keep what they need of it.
 #[derive(Default)]
 pub(crate) struct Modules {
-    /// Programs, under numbers of their own.
+    /// Recorded programs, by their numbers.
     programs: Mutex<HashMap<u64, Arc<Arrived>>>,
     #[cfg(feature = "cuda")]
     all: Mutex<HashMap<u64, KeptModule>>,
@@ -33,7 +33,7 @@ pub(crate) struct Modules {
 #[cfg(feature = "cuda")]
 struct KeptModule {
     module: Arc<LoadedModule>,
-    /// Kernels that were asked for, by the place that is their number.
+    /// The kernels that were asked for. A kernel's index here is its number.
     kernels: Vec<(CString, Arc<Function>)>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
         let (epoch, gpu) = (server.device.epoch(), server.is_gpu());
         let mut find = |code, with: With<'_>| (server.handlers.find(code)?.run)(with);
         let mut arrived = None;
-        // What reads an operation is its author's code.
+        // The code that reads an operation is its author's, and may panic.
         guarded(&mut || {
             arrived = Some(Arrived::of(lent.bytes(), gpu, &mut find, (&epoch, &server.modules))?);
             Ok(())
@@ -72,19 +72,19 @@ pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
 }
 
 impl Modules {
-    /// A program, for an order that names it.
+    /// A recorded program, for an order that names it.
     pub(crate) fn program(&self, id: u64) -> Result<Arc<Arrived>> {
         let program = self.programs.lock().get(&id).cloned();
         program.ok_or_else(|| Error::library("an order names a recorded program that the worker does not have"))
     }
 
-    /// The client's last handle is gone. Replays in flight hold what they need of a program; a module is unloaded when nothing
-    /// of it is in flight any more.
+    /// The client's last handle was dropped. Replays in flight keep what they need of a program. A module is unloaded
+    /// when nothing of it is in flight any more.
     pub(super) fn remove(&self, id: u64) {
         let program = self.programs.lock().remove(&id);
         #[cfg(feature = "cuda")]
         let module = self.all.lock().remove(&id);
-        drop(program); // with no lock held, both
+        drop(program); // both without a lock
         #[cfg(feature = "cuda")]
         drop(module);
     }
@@ -104,7 +104,7 @@ impl Modules {
             Question::Load { id, is_text } => {
                 let lent = lent.ok_or_else(|| Error::library("the image did not arrive"))?;
                 let mut image = lent.bytes().to_vec();
-                image.push(0); // PTX ends with it; a binary knows its own length
+                image.push(0); // PTX ends with a zero byte; a binary knows its own length
                 let module = Arc::new(core.load_module(epoch, &image, is_text)?);
                 memory.add(id, 0, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
                 self.all.lock().insert(id, KeptModule { module, kernels: Vec::new() });
@@ -130,7 +130,7 @@ impl Modules {
             }
             Question::Limits => encoded(&core.inside(epoch, || core.limits(epoch))?),
             Question::Version(library) => {
-                crate::worker::first_use(); // it may be loaded for that
+                crate::worker::first_use(); // this may load the library
                 encoded(&crate::device::library_here(library)?)
             }
             Question::Library { name, question } => {
@@ -141,7 +141,7 @@ impl Modules {
         }
     }
 
-    /// A kernel and its number. No lock is held while the driver is asked.
+    /// A kernel and its number; `None` if the module has none of this name. Calls the driver with no lock held.
     fn find(
         &self,
         engine: &CudaEngine,

@@ -1,17 +1,18 @@
 //! The thread that watches one worker, from its start until it is reaped.
 //!
-//! It learns of the worker's end from the process and from the socket, takes long answers out of it, has finished work
-//! settled when nobody else does it, and listens for the heart-beat. However a worker ends, the order is: it is killed, the
-//! epoch ends with the cause, what was in flight is settled, it is reaped. Only where nobody knows why it ended is it reaped
-//! first, for its status tells.
+//! It learns of the worker's end from the process and from the socket, reads long answers from the socket, has finished
+//! work settled if no other thread does it, and checks the heartbeat. However a worker ends, the steps are: it is
+//! killed, the epoch ends with the cause, what was in flight is settled, it is reaped. Only if the cause is not known,
+//! it is reaped first, for its exit status tells the cause.
 //!
-//! **It calls nobody's code** until that is done, since everybody waits for it: see `settle_thread.rs`. What a loss leaves to call
-//! (hooks of what nobody waits for, drops) comes last.
+//! **The monitor does not call the user's code** until all this is done, since all waiting threads depend on it: see
+//! `settle_thread.rs`. What a loss leaves to call (hooks of dispatches that no thread waits for, drops) comes last.
 //!
-//! **A killed worker may write on for a moment**, so nothing that is used again may lie where it writes. Its segments are its
-//! own: the next worker has others. Blocks of its arena that are free again once their work is settled could be given out
-//! anew, but only after the epoch is dead (that comes first), and then no order that names one is taken any more: what it
-//! writes there nobody reads as an answer. Answers that were given are whole: their flag comes last.
+//! **A killed worker may go on writing for a moment**, so nothing that is reused may lie where it writes. Its segments
+//! are its own: the next worker gets others. The blocks of its arena that become free when their work is settled could
+//! be given out again, but only after the epoch is dead (that comes first). Then no order that names a block is
+//! accepted, so what the worker writes there is never read as an answer. Answers that were given are complete: their
+//! flag is written last.
 
 use super::active_clock::ActiveClock;
 use super::ending::End;
@@ -39,13 +40,13 @@ struct Monitor {
     watchdog: Option<Duration>,
 }
 
-/// How the watch ends.
+/// Why the watch ends.
 enum Outcome {
-    /// The worker is to end.
+    /// The engine was closed and nothing is in flight: the worker is asked to end.
     Asked,
-    /// It is to be ended, or has said why it ends.
+    /// The worker must be killed, or has said why it ends.
     Known(End),
-    /// It has ended.
+    /// It has ended, for a reason that is not known yet.
     Gone,
 }
 
@@ -55,16 +56,16 @@ impl Outcome {
     }
 }
 
-/// Since when what is in flight serves nobody, and why.
+/// Since when no caller can use what is in flight, and why.
 #[derive(Default)]
 struct Useless {
     since: Option<(Instant, &'static str)>,
-    /// The last look whether anybody waits for what is in flight: each goes through all of it.
+    /// When it was last checked whether any handle of what is in flight is left. Each check visits all dispatches.
     asked: Option<Instant>,
 }
 
 impl Useless {
-    /// The reason, once that has been so for long.
+    /// The reason, once this has lasted for the time that a worker may take to end (`Watch::farewell`).
     fn look(&mut self, link: &Link, now: Instant) -> Option<&'static str> {
         if self.since.is_none() && link.doomed.load(Ordering::Acquire) {
             self.since = Some((now, "its generation was over, and it hung"));
@@ -83,7 +84,7 @@ impl Useless {
     }
 }
 
-/// Starts it.
+/// Starts the monitor's thread.
 pub(super) fn start(
     link: &Arc<Link>,
     process: Process,
@@ -93,7 +94,7 @@ pub(super) fn start(
 ) -> Result<()> {
     let (heartbeat, watchdog) = (settings.heartbeat, settings.watchdog);
     let monitor = Monitor { link: link.clone(), process, socket, bell, heartbeat, watchdog };
-    // Should a thread not start, the socket closes with it, and the worker ends; it is reaped here.
+    // If a thread cannot be started, the monitor is taken back here, and the worker is killed and reaped.
     let monitor = Arc::new(crate::sync::Mutex::new(Some(monitor)));
     let theirs = monitor.clone();
     let spawned = SettleThread::new(link).and_then(|settle_thread| {
@@ -119,7 +120,7 @@ pub(super) fn start(
 impl Monitor {
     fn run(mut self, settle_thread: SettleThread) {
         let (timing, watch) = (self.link.timing, &self.link.timing.watch);
-        // Everybody who waits is told by this thread: it comes to the end of this, whatever it meets.
+        // All waiting threads depend on this thread: it reaches the end of this function whatever happens.
         let watched = catch_unwind(AssertUnwindSafe(|| self.watch(&settle_thread)));
         let end = match watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked")) {
             Outcome::Known(end) => end,
@@ -151,7 +152,7 @@ impl Monitor {
         let _ = catch_unwind(AssertUnwindSafe(|| link.clear_up(swept)));
     }
 
-    /// Until the worker ends or is to end.
+    /// Watches until the worker ends or must end.
     fn watch(&mut self, settle_thread: &SettleThread) -> Outcome {
         let _ = self.socket.set_read_timeout(Some(self.heartbeat));
         let (clock, watch) = (self.link.timing.clock, &self.link.timing.watch);
@@ -188,7 +189,7 @@ impl Monitor {
                     return outcome;
                 }
             }
-            // Entered or left over while it fell asleep: seen here, or the bell is rung.
+            // Work that arrived while this thread set its idle flag is seen here, or the bell is rung.
             if idle && self.link.is_busy() {
                 nap = watch.tick;
             }
@@ -205,7 +206,7 @@ impl Monitor {
                 awake.tick(looked, nap + limit / 8);
                 awake.forget(limit.saturating_mul(2));
             }
-            // If this process itself was stopped, so may the worker have been.
+            // If this process was stopped, the worker may have been stopped as well.
             if beat != beats.0 || slept > nap + self.heartbeat / 2 {
                 beats = (beat, looked);
             } else if now - beats.1 > self.heartbeat {
@@ -216,7 +217,7 @@ impl Monitor {
 
     fn too_slow(&self, limit: Duration, awake: &mut ActiveClock) -> Option<Outcome> {
         let (time, op) = self.link.slowest(limit)?;
-        // This process may have been stopped since the last round, right here too.
+        // This process may have been stopped since the last round, even at this point.
         awake.tick(self.link.timing.clock.now(), limit / 8);
         let time = awake.lived(time);
         (time > limit).then(|| {
@@ -255,7 +256,7 @@ impl Monitor {
         }
     }
 
-    /// One message.
+    /// Reads one message.
     fn hear(&mut self) -> Result<Option<Outcome>> {
         match message::receive::<Message>(&mut self.socket)? {
             Some(Message::Spill { place, answer }) => {
@@ -271,8 +272,9 @@ impl Monitor {
         }
     }
 
-    /// It has ended. What it said before lies in the socket, whose other end a process may hold that was forked from this
-    /// one while the worker was started: then no end of it is ever read.
+    /// The worker has ended, and its last messages are still in the socket. Reads only what is there: a process that
+    /// was forked from this one while the worker was started may hold the socket's other end, and then no end of file
+    /// ever comes.
     fn last_words(&mut self) -> Outcome {
         let _ = self.socket.set_read_timeout(Some(self.link.timing.watch.tick));
         loop {
@@ -283,7 +285,7 @@ impl Monitor {
             match self.hear() {
                 Ok(None) => {}
                 Ok(Some(outcome)) => return outcome,
-                Err(_) => return Outcome::Gone, // cut in the middle
+                Err(_) => return Outcome::Gone, // a message was cut
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Keeps the driver of a GPU awake between two workers: with nobody at it, it goes to sleep, and the next worker waits
-//! for it (300 ms on one machine, seconds on others).
+//! Keeps the driver of a GPU loaded between two workers. While no process uses the GPU, the driver shuts it down, and
+//! the next worker waits until it is up again (300 ms on one machine, seconds on others).
 //!
-//! NVML holds a GPU open without a context. It is asked behind the program's back, because it may take its time; where it
-//! is missing or refuses, workers are started as well, only later. One process opens it once, whatever it holds.
+//! NVML holds a GPU open without a context. It is called on a thread of its own, because it may take long. If it is
+//! missing or refuses, workers still start, only later. A process opens NVML once, however many GPUs it holds.
 
 use crate::cuda::api::nvml::Nvml;
 use crate::engine::{leaving, process};
@@ -15,9 +15,9 @@ pub(super) struct NvmlKeepAlive {
     fork_generation: u32,
 }
 
-/// How many there are.
+/// How many holders there are.
 static HOLDERS: AtomicUsize = AtomicUsize::new(0);
-/// NVML was opened, and is to be closed. Whoever opens or closes has the lock.
+/// NVML was opened, and must be closed. The lock is held while NVML is opened or closed.
 static OPEN: Mutex<bool> = Mutex::new(false);
 
 impl NvmlKeepAlive {
@@ -36,7 +36,7 @@ impl NvmlKeepAlive {
         Some(hold)
     }
 
-    /// It worked.
+    /// NVML holds the GPU open.
     pub(super) fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire)
     }
@@ -51,8 +51,8 @@ impl Drop for NvmlKeepAlive {
     }
 }
 
-/// On a thread of its own: opens or closes NVML, as those who hold want it by then, and does `work` if it is open. An exit
-/// of the process waits for the calls, or there are none.
+/// On a thread of its own: opens or closes NVML, depending on whether there are holders by then, and calls `work` if it
+/// is open. An exit of the process waits for these calls; after it has begun, none is made.
 fn aside(work: impl FnOnce(&Nvml) + Send + 'static) {
     let call = move || {
         let Ok(api) = Nvml::load() else { return };
@@ -60,7 +60,7 @@ fn aside(work: impl FnOnce(&Nvml) + Send + 'static) {
         let mut open = OPEN.lock();
         let wanted = HOLDERS.load(Ordering::SeqCst) > 0;
         leaving::unless_leaving(|| {
-            // SAFETY: no arguments; each success is given back once, below.
+            // SAFETY: no arguments; each successful `init` is undone once, below.
             if wanted && !*open && unsafe { api.init() }.is_success() {
                 *open = true;
             }
@@ -68,12 +68,12 @@ fn aside(work: impl FnOnce(&Nvml) + Send + 'static) {
                 work(api);
             }
             if !wanted && *open {
-                // SAFETY: one `init` succeeded, and was not given back.
+                // SAFETY: one `init` succeeded and was not undone yet.
                 let _ = unsafe { api.shutdown() };
                 *open = false;
             }
         });
     };
-    // Without a thread nothing is held, which costs time only.
+    // If the thread cannot be started, the GPU is not held, which costs time only.
     let _ = std::thread::Builder::new().name("windlass nvml".into()).spawn(call);
 }

@@ -1,41 +1,42 @@
-//! Whether the system's out-of-memory killer ended the worker: the one cause of a SIGKILL that the user can do something
-//! about, and the error says so.
+//! Whether the system's out-of-memory killer ended the worker. Of all causes of a SIGKILL, this is the one that the
+//! user can do something about, so the error reports it.
 //!
-//! A SIGKILL says nothing of who sent it. The kernel counts the processes that it has killed for want of memory, in all
-//! (`/proc/vmstat`) and for each control group, and does so before it sends the signal. So a count that has not moved since
-//! the worker started clears it; one that moved in the worker's own group names it; else it stays open.
+//! A SIGKILL does not tell who sent it. The kernel counts the processes that it has killed for lack of memory, in total
+//! (`/proc/vmstat`) and for each control group, and it counts before it sends the signal. If the total has not moved
+//! since the worker started, it was not this killer. If the count of the worker's own group has moved, it probably was.
+//! Otherwise it is possible.
 
 use std::path::PathBuf;
 
-/// Such kills so far, where they are counted.
+/// How many such kills there were so far; `None` if the system does not count them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Kills {
     all: Option<u64>,
     group: Option<u64>,
 }
 
-/// What they say of a process that ended by SIGKILL.
+/// What the counts say about a process that ended by SIGKILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OomKill {
-    /// Its control group has lost a process for want of memory.
+    /// A process of its control group was killed for lack of memory.
     Likely,
-    /// Others have lost some: it may be one of them.
+    /// Some process was; it may be this one.
     Possible,
-    /// Nobody was killed for that.
+    /// No process was.
     No,
-    /// They are not counted here.
+    /// The system does not count them.
     Unknown,
 }
 
 impl Kills {
-    /// Those that this process, and a child of it, can learn of.
+    /// The counts now: of the system, and of the control group that this process and its children are in.
     pub(super) fn now() -> Self {
         let count = |path: PathBuf| count(&std::fs::read_to_string(path).ok()?);
         let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Kills { all: count("/proc/vmstat".into()), group: counter(&groups).and_then(count) }
     }
 
-    /// What has happened since `before`.
+    /// What the change since `before` says.
     pub(super) fn since(self, before: Kills) -> OomKill {
         let more = |now: Option<u64>, before: Option<u64>| Some(now? > before?);
         match (more(self.all, before.all), more(self.group, before.group)) {
@@ -47,13 +48,13 @@ impl Kills {
     }
 }
 
-/// The count in a file of the kernel's that has it in a line of its own.
+/// The count in the text of a kernel file, which has it on a line of its own.
 fn count(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
-/// The file with the count of the control group that a process is in: of the memory controller where each has a tree of its
-/// own, else of the one tree.
+/// The file with the count of the control group that a process is in. It is the memory controller's if that has a tree
+/// of its own (cgroup v1), else that of the unified tree (cgroup v2).
 fn counter(groups: &str) -> Option<PathBuf> {
     let mut fields = groups.lines().filter_map(|line| {
         let (_, rest) = line.split_once(':')?;

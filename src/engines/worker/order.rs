@@ -1,13 +1,13 @@
-//! What the client asks of the worker.
+//! Orders: what the client asks of the worker.
 //!
-//! The orders of a lane are carried out in the order in which they were written, and those of different lanes as they
-//! name each other (`turn.rs`). None waits for the work of another: an operation is a dispatch on the worker's own device,
-//! which derives the order on the device from the buffers, as in any process.
+//! The orders of a lane are carried out in the order in which they were written. Orders of different lanes are carried
+//! out as they name each other (`turn.rs`). No order waits for the work of another: an operation is a dispatch on the
+//! worker's own device, which derives the order on the device from the buffers, as in any process.
 //!
-//! **Windows.** The client splits and joins buffers without a word to the worker. An operand names the allocation and the
-//! region of it that its handle owns; the worker keeps the regions of each allocation and cuts or joins them when an
-//! operand names one that it does not know (`memory.rs`). Both sides then have the same regions, since on the client a
-//! region's handle is used up by a split or a join.
+//! **Windows.** The client splits and joins buffers without telling the worker. An operand names the allocation, and
+//! the region of it that its handle owns. The worker keeps the regions of each allocation, and cuts or joins them when
+//! an operand names one that it does not know (`memory.rs`). Both sides then have the same regions, because on the
+//! client a split or a join consumes the handles of the old ones.
 
 use super::turn;
 use serde::{Deserialize, Serialize};
@@ -19,31 +19,31 @@ pub(super) const RUN: u8 = 3;
 pub(super) const MEMORY: u8 = 4;
 pub(super) const ASK: u8 = 5;
 
-/// The head of every frame: kind, how many orders it follows, padding, place of the answer. What it follows comes next
-/// (`turn.rs`), then the body.
+/// The head of every frame: kind, number of orders that it follows, padding, place of the answer. The orders that it
+/// follows come next (`turn.rs`), then the body.
 pub(super) fn head(kind: u8, after: usize, place: u32) -> [u8; 8] {
     let [a, b, c, d] = place.to_le_bytes();
     [kind, after as u8, 0, 0, a, b, c, d]
 }
 
-/// A frame, taken apart.
+/// A parsed frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened<'a> {
     pub(super) kind: u8,
-    /// Where its answer goes.
+    /// The place of its answer.
     pub(super) place: u32,
     after: &'a [[u8; 8]],
     pub(super) body: &'a [u8],
 }
 
 impl Opened<'_> {
-    /// What it must not be carried out before: lanes and numbers.
+    /// The orders that must be carried out before this one: lanes and numbers.
     pub(super) fn after(&self) -> impl Iterator<Item = (usize, u64)> {
         self.after.iter().map(|word| turn::unpack(u64::from_ne_bytes(*word)))
     }
 }
 
-/// Takes a frame apart.
+/// Parses a frame; `None` if it is too short.
 pub(super) fn open(frame: &[u8]) -> Option<Opened<'_>> {
     let (head, rest) = frame.split_first_chunk::<8>()?;
     let [kind, after, _, _, a, b, c, d] = *head;
@@ -60,11 +60,11 @@ pub(super) struct Alloc {
     pub(super) len: u64,
     /// Bytes of an element.
     pub(super) size: u32,
-    /// Orders of other lanes that give memory back: to be waited for when there is none, and only then.
+    /// Orders of other lanes that free memory. The worker waits for them only if there is no memory.
     pub(super) freeing: Vec<u64>,
 }
 
-/// Memory to give back.
+/// Memory to free.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Free {
     pub(super) id: u64,
@@ -81,7 +81,7 @@ pub(super) struct Place {
     pub(super) window: Option<(u64, u64)>,
 }
 
-/// A fault that a plan has for an operation.
+/// A fault that a fault plan injects into an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum InjectedFault {
     Fail,
@@ -90,19 +90,20 @@ pub(super) enum InjectedFault {
     Delay(u64),
 }
 
-/// An operation, before the op's own bytes. Written from borrowed lists and read into owned ones.
+/// An operation; the op's own bytes follow. Written from borrowed lists and read into owned ones.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Run<P, S> {
-    /// Which operation: see `handler.rs`.
+    /// The number that names the operation: see `handler.rs`.
     pub(super) code: u64,
     /// Measure the time on the device.
     pub(super) timed: bool,
-    /// The stream that it goes to, where that is not free to choose.
+    /// The stream slot that it must use; `None` for any.
     pub(super) seat: Option<u8>,
     pub(super) fault: Option<InjectedFault>,
     /// Reads, then writes.
     pub(super) places: P,
-    /// How many of them are reads.
+    /// How many leading places stay valid if the order is not carried out: the reads, or all if the op preserves its
+    /// outputs on failure.
     pub(super) read_count: u32,
     /// What the operands' own types leave open: `Elems::shape` of the reads, then of the writes.
     pub(super) shape: S,

@@ -1,13 +1,14 @@
-//! Where a lane of the worker waits for another.
+//! Lets one lane of the worker wait for another.
 //!
-//! **Race "last turn"**: who waits says so and looks at the number once more; who raises the number then looks whether
-//! anybody waits. Both have a full fence in between, so one of them sees the other. The lock is taken in between the
-//! raise and the call, so a waiter is either before its look or asleep.
+//! **Race "last turn"**: a waiter counts itself and then looks at the number once more. The thread that raises the
+//! number then looks whether there are waiters. Both have a full fence in between, so one of them sees the other. The
+//! raising thread takes the lock between raising the number and notifying, so a waiter has either not looked yet or is
+//! asleep.
 
 use crate::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence};
 
-/// Those who wait for one lane. The number itself, the last order of the lane that was carried out, lies where the client
-/// sees it too.
+/// The threads that wait for one lane. The number itself (the last order of the lane that was carried out) is in shared
+/// memory, where the client sees it too.
 #[derive(Default)]
 pub(crate) struct Post {
     waiting: AtomicUsize,
@@ -16,7 +17,7 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// One more was carried out.
+    /// The order `number` was carried out: wakes the waiters.
     pub(crate) fn raise(&self, carried: &AtomicU64, number: u64) {
         carried.store(number, Ordering::Release);
         fence(Ordering::SeqCst); // race "last turn"
@@ -26,7 +27,7 @@ impl Post {
         }
     }
 
-    /// Sleeps until `number` was carried out. The caller holds nothing that another lane could need.
+    /// Sleeps until the order `number` was carried out. The caller must hold nothing that another lane could need.
     pub(crate) fn wait(&self, carried: &AtomicU64, number: u64) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst); // race "last turn"

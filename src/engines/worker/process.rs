@@ -1,9 +1,9 @@
-//! A child process, known by more than its number.
+//! A child process, identified by more than its process id.
 //!
-//! A number is given on once its process was reaped, and not only we reap: with `SIGCHLD` ignored the kernel does, and a
-//! `waitpid(-1)` elsewhere in the program takes any child. So a child is held by a descriptor (`pidfd_open`, Linux 5.3): it
-//! stays the child's for ever, can be polled for its end, and a signal through it reaches the child or nobody. Where there
-//! is none, the number serves as long as the child is known not to be reaped.
+//! An id is reused once its process was reaped, and not only this crate reaps: with `SIGCHLD` ignored the kernel does,
+//! and a `waitpid(-1)` elsewhere in the program takes any child. So a child is held by a descriptor (`pidfd_open`,
+//! Linux 5.3). It refers to this child for ever, can be polled for its end, and a signal through it reaches this child
+//! or no process. Where there is no such descriptor, the id is used as long as the child is known not to be reaped.
 
 use super::oom_kill::{Kills, OomKill};
 use crate::clock::{self, Deadline, Timing};
@@ -21,7 +21,7 @@ pub(super) struct Process {
     pid: Pid,
     handle: Option<OwnedFd>,
     ended: Option<Ended>,
-    /// Kills for want of memory before it.
+    /// The counts of OOM kills when it was started.
     kills: Kills,
 }
 
@@ -29,12 +29,12 @@ pub(super) struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     With(ExitStatus, OomKill),
-    /// Somebody else was told.
+    /// Another wait has taken the status.
     Unknown,
 }
 
 impl Process {
-    /// Right after the start.
+    /// Call right after the start.
     pub(super) fn new(child: &Child) -> Self {
         let pid = Pid::from_child(child);
         Process { pid, handle: pidfd_open(pid, PidfdFlags::empty()).ok(), ended: None, kills: Kills::now() }
@@ -64,7 +64,7 @@ impl Process {
                 return ended;
             }
             match (self.handle(), Timespec::try_from(left)) {
-                // Readable, and for a moment nobody's to reap: tried again.
+                // Readable, but for a moment not ready to be reaped: try again.
                 (Some(handle), Ok(left)) => match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&left)) {
                     Ok(0) | Err(Errno::INTR) => {}
                     _ => clock::pause(timing.waits.shortest_pause),
@@ -83,14 +83,14 @@ impl Process {
         }
     }
 
-    /// Ends it, unless it has ended. Returns at once; it may run on for a moment.
+    /// Kills it, unless it has ended. Returns at once; the process may run on for a moment.
     pub(super) fn kill(&mut self) {
         if self.look().is_some() {
             return;
         }
         let _ = match &self.handle {
             Some(handle) => pidfd_send_signal(handle, Signal::KILL),
-            None => kill_process(self.pid, Signal::KILL), // it was not reaped a moment ago, so the number is its own
+            None => kill_process(self.pid, Signal::KILL), // not reaped a moment ago, so the id is its own
         };
     }
 
@@ -101,7 +101,7 @@ impl Process {
                 Ok(status) => status.map(|status| Ended::With(exit_status(&status), self.oom_kill(&status))),
                 Err(Errno::CHILD) => Some(Ended::Unknown),
                 Err(Errno::INTR) => None,
-                // Linux 5.3: such a descriptor can be polled, and not waited for.
+                // Linux 5.3: such a descriptor can be polled, but not be waited for.
                 Err(_) if self.handle.take().is_some() => None,
                 Err(_) => Some(Ended::Unknown),
             };
@@ -111,7 +111,7 @@ impl Process {
 }
 
 impl Process {
-    /// Asked only of what was killed: it costs some reads.
+    /// Whether the OOM killer ended it. Looked up for killed processes only, because it reads some files.
     fn oom_kill(&self, status: &WaitIdStatus) -> OomKill {
         match status.terminating_signal() {
             Some(libc::SIGKILL) => Kills::now().since(self.kills),
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Both ways to know a child: this kernel's, and that of one without such descriptors.
+    /// Both ways to hold a child: by a descriptor, and by its id, as on a kernel without such descriptors.
     fn start(words: &str) -> [Process; 2] {
         [true, false].map(|handle| {
             let mut process = Process::new(&Command::new("/bin/sh").args(["-c", words]).spawn().unwrap());

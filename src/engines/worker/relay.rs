@@ -1,7 +1,9 @@
-//! What a worker adds to the work of its client: a word when it begins, and what a fault plan has for it.
+//! What a worker adds to an operation of its client: a report that the work begins, and the fault that a fault plan
+//! injects.
 //!
-//! It travels beside the op, so that each kind of operation is compiled once: the worker submits the very op, and takes
-//! what the device leaves as it is ([`Ongoing::to_remote`](crate::dispatch::Ongoing::to_remote)); `finish` runs where it is awaited.
+//! It is passed beside the op, so that each kind of operation is compiled once. The worker submits the same op, and
+//! sends on the raw result of the device ([`Ongoing::to_remote`](crate::dispatch::Ongoing::to_remote)); `finish` runs
+//! in the client.
 
 use super::order::InjectedFault;
 use super::server::Reply;
@@ -11,33 +13,33 @@ use crate::op::Cost;
 use crate::{Error, Result};
 use std::time::Duration;
 
-/// Operations and bytes of what is small: some microseconds' worth, and nothing that would use several threads.
+/// Operations plus bytes up to which work is small: it takes some microseconds, and would not use several threads.
 #[cfg(feature = "host")]
 const SMALL: u64 = 16 << 10;
 
-/// Where the answer to an order goes, and what is to happen to it first.
+/// The place of an order's answer, and the fault to inject before the work.
 pub(crate) struct Relay {
     pub(super) reply: Reply,
     pub(super) fault: Option<InjectedFault>,
 }
 
 impl Relay {
-    /// The host's work takes less time than it would take to wake another thread for it, so the lane's own does it. Of an
-    /// operation that says nothing of its cost that is not known, and a lane must not be held up.
+    /// Whether the lane's thread does the host's work itself: small work takes less time than waking another thread for
+    /// it. An operation that does not state its cost may take long and would hold up the lane.
     #[cfg(feature = "host")]
     pub(crate) fn runs_here(&self, cost: Cost) -> bool {
         let work = cost.flops.saturating_add(cost.bytes);
         self.fault.is_none() && (1..=SMALL).contains(&work)
     }
 
-    /// The work begins, on this thread.
+    /// The work begins on this thread: reports that, and injects the fault if there is one.
     #[cfg(feature = "host")]
     pub(crate) fn begin(&self) -> Result<()> {
         self.reply.start();
         self.inject_fault()
     }
 
-    /// What the fault plan has for it.
+    /// Injects the fault of the fault plan, if there is one.
     pub(crate) fn inject_fault(&self) -> Result<()> {
         match self.fault {
             None => Ok(()),

@@ -10,21 +10,21 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Exit statuses, for whoever reads a process list.
+/// Exit statuses of a worker, for diagnosis.
 pub(super) const DONE_WELL: i32 = 0;
 pub(super) const REFUSED: i32 = 3;
 pub(super) const FAULT: i32 = 4;
 pub(super) const GARBLED: i32 = 5;
 
-/// What answers go through.
+/// What answers are sent through: shared memory and the socket.
 pub(super) struct Outlet {
     pub(super) answers: Answers,
     pub(super) socket: Mutex<UnixStream>,
-    /// The longest message that the parent takes.
+    /// The longest message that the parent accepts, in bytes.
     pub(super) longest: u32,
 }
 
-/// Where one order's answer goes.
+/// The place of one order's answer.
 #[derive(Clone)]
 pub(super) struct Reply {
     pub(super) outlet: Arc<Outlet>,
@@ -43,7 +43,7 @@ impl Reply {
         self.outlet.answers.start(self.place);
     }
 
-    /// So many of the first bytes are where they were asked to.
+    /// The first `bytes` bytes of a download are in its block.
     pub(super) fn arrive(&self, bytes: u64) {
         self.outlet.answers.arrive(self.place, bytes);
     }
@@ -53,7 +53,7 @@ impl Reply {
         self.outlet.fault(message.to_string(), None)
     }
 
-    /// The work is done.
+    /// The work is done: sends its result or its error.
     pub(super) fn left(&self, left: Result<RemoteResult>, time: Option<Duration>) {
         match left {
             Ok(RemoteResult::Slot(bytes)) => {
@@ -65,7 +65,7 @@ impl Reply {
         }
     }
 
-    /// The answer is a few numbers.
+    /// Answers with a few numbers.
     pub(super) fn words(&self, words: [u64; 8]) {
         let mut bytes = [0; 64];
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -74,7 +74,7 @@ impl Reply {
         self.outlet.answers.answer(self.place, DONE, &bytes, None);
     }
 
-    /// It failed.
+    /// Answers with an error. If the error has poisoned the context, this ends the process.
     pub(super) fn fail(&self, error: Error) {
         if error.is_poisoning() {
             let code = error.site().and_then(|s| Some((s.code()?, s.code_name().unwrap_or_default().to_string())));
@@ -90,14 +90,14 @@ impl Reply {
     fn spill(&self, answer: std::result::Result<Vec<u8>, Error>) {
         let place = self.place;
         if let Err(error) = self.outlet.say(&Message::Spill { place, answer }) {
-            // Too long, or not to be written: then that is the answer, which is neither.
+            // Too long, or not serialisable: sends that error instead, which is short and plain.
             let _ = self.outlet.say(&Message::Spill { place, answer: Err(error) });
         }
         self.outlet.answers.answer(place, SPILLED, &[0; 64], None);
     }
 }
 
-/// The numbers of an answer, on the other side.
+/// The numbers of an answer, on the client's side.
 pub(super) fn words_of(bytes: &[u8; 64]) -> [u64; 8] {
     let mut words = [0; 8];
     for (to, word) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -107,7 +107,7 @@ pub(super) fn words_of(bytes: &[u8; 64]) -> [u64; 8] {
 }
 
 impl Outlet {
-    /// A parent that does not listen is gone.
+    /// Sends a message. Ends the process if the parent is gone.
     pub(super) fn say(&self, message: &Message) -> Result<()> {
         let bytes = message::frame(message, self.longest)?;
         if self.socket.lock().write_all(&bytes).is_err() {
@@ -126,7 +126,7 @@ impl Outlet {
         self.end(message, code, FAULT)
     }
 
-    /// Held by a thread that the worker cannot do without: should it panic, the process ends.
+    /// Held by a thread that the worker cannot do without: if that thread panics, the process ends.
     pub(super) fn whole(self: &Arc<Self>) -> Whole {
         Whole(self.clone())
     }

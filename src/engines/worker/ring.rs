@@ -1,4 +1,4 @@
-//! Orders on their way to the worker: a ring of bytes in shared memory, one writer and one reader at a time.
+//! Orders to the worker: a ring of bytes in shared memory, with one writer and one reader at a time.
 //!
 //! ```text
 //!   head    bytes read so far, ever                writer: room = capacity - (tail - head)
@@ -6,8 +6,8 @@
 //!   asleep  1 while the reader sleeps on it        the writer takes the 1 away and wakes
 //! ```
 //!
-//! **Race "last order"**: the reader says that it is asleep and looks at the tail once more; the writer moves the tail and
-//! then looks whether the reader is asleep. Both sides have a full fence in between, so one of them sees the other.
+//! **Race "last order"**: the reader says that it is asleep and looks at the tail once more. The writer moves the tail
+//! and then looks whether the reader is asleep. Both have a full fence in between, so one of them sees the other.
 //!
 //! The reader trusts no length: a frame that does not fit what is there is an error, not a read past the end.
 
@@ -23,7 +23,7 @@ const TAIL: usize = 64;
 const ASLEEP: usize = 128;
 const DATA: usize = 256;
 
-/// Looks between two at the clock.
+/// Polls between two readings of the clock.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Bytes that a ring of this capacity takes in its segment.
@@ -54,7 +54,7 @@ pub(super) enum Pushed {
 }
 
 impl Ring {
-    /// At `base` of the segment; `capacity` is a power of two.
+    /// A ring at `base` of the segment; `capacity` is a power of two.
     pub(super) fn new(segment: Arc<Segment>, base: usize, capacity: usize) -> Self {
         debug_assert!(capacity.is_power_of_two() && base + footprint(capacity) <= segment.len());
         Ring { segment, base, capacity }
@@ -65,7 +65,7 @@ impl Ring {
         self.capacity / 2
     }
 
-    /// Writes one frame made of `parts`. One writer at a time: the caller's lock sees to that.
+    /// Writes one frame made of `parts`. One writer at a time: the caller holds a lock.
     pub(super) fn push(&self, parts: &[&[u8]]) -> Pushed {
         let len: usize = parts.iter().map(|p| p.len()).sum();
         if len > self.longest() {
@@ -114,7 +114,8 @@ impl Ring {
         Ok(true)
     }
 
-    /// Waits until there is a frame: spins for `spin`, then sleeps, at most `limit` in all.
+    /// Waits for a frame: polls for `spin`, then sleeps for at most `limit`. True if there is a frame; may return
+    /// early.
     pub(super) fn wait(&self, spin: Duration, limit: Duration) -> bool {
         let start = Clock::SYSTEM.start();
         loop {
@@ -127,12 +128,12 @@ impl Ring {
             if start.elapsed() >= spin {
                 break;
             }
-            // Where cores are few, the one who will write or answer may need this one.
+            // With few cores, the thread that will write or answer may need this core.
             std::thread::yield_now();
         }
         let asleep = self.segment.half(self.base + ASLEEP);
-        // Stores would do: the writer's swap comes right after the 1 that it takes away, in the order of this word. (The model
-        // checker knows that of swaps only.)
+        // Stores would do: in the modification order of this word, the writer's swap comes right after the 1 that it
+        // takes away. (The model checker knows that for swaps only.)
         asleep.swap(1, Ordering::Relaxed);
         fence(Ordering::SeqCst); // race "last order"
         if self.is_empty() {
@@ -147,7 +148,7 @@ impl Ring {
         tail.load(Ordering::Acquire) == head.load(Ordering::Relaxed)
     }
 
-    /// The two places of `len` bytes at stream position `at`: before and after the wrap.
+    /// Where `len` bytes at stream position `at` lie: the ranges before and after the wrap.
     fn places(&self, at: u64, len: usize) -> [(usize, usize); 2] {
         let from = (at % self.capacity as u64) as usize;
         let first = len.min(self.capacity - from);
@@ -158,7 +159,8 @@ impl Ring {
         let [(from, first), (again, rest)] = self.places(at, bytes.len());
         let (one, two) = bytes.split_at(first);
         for (to, part) in [(from, one), (again, two)] {
-            // SAFETY: the reader does not touch these bytes before the tail has moved past them, and no other writer runs.
+            // SAFETY: the reader does not touch these bytes before the tail has moved past them, and no other writer
+            // runs.
             unsafe { self.segment.put(self.base + DATA + to, part) };
         }
         debug_assert_eq!(rest, two.len());
@@ -239,7 +241,7 @@ mod tests {
             let mut frame = Vec::new();
             for want in 0..count {
                 while !reader.pop(&mut frame).unwrap() {
-                    // It may be woken too often.
+                    // It may be woken early.
                     let (start, most) = (Clock::SYSTEM.start(), Duration::from_secs(60));
                     assert!(reader.wait(Duration::ZERO, most) || start.elapsed() < most, "nobody woke the reader");
                 }
@@ -250,7 +252,7 @@ mod tests {
             while writer.push(&[&i.to_le_bytes()]) == Pushed::Full {
                 std::thread::yield_now();
             }
-            // Now and then it has read all, and sleeps or is about to.
+            // Now and then: waits until the reader has read all, and sleeps or is about to.
             while i % 100 == 0 && writer.segment.half(ASLEEP).load(Ordering::Relaxed) == 0 && !thread.is_finished() {
                 std::thread::yield_now();
             }

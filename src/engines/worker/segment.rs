@@ -1,4 +1,4 @@
-//! Memory that two processes see.
+//! Memory that two processes share.
 
 use crate::{Error, Result};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -10,13 +10,13 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
-/// A mapping of an anonymous file without a name anywhere: it is gone with the last process that maps it, however that
-/// ends. Its pages take memory when they are first touched.
+/// A mapping of an anonymous file, which has no name anywhere. It is gone with the last process that maps it, however
+/// that process ends. A page takes memory when it is first touched.
 #[derive(Debug)]
 pub(crate) struct Segment {
     base: NonNull<u8>,
     len: usize,
-    /// Its pages stay what they are.
+    /// Its pages must not be returned to the system.
     pinned: bool,
 }
 
@@ -27,7 +27,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// A new one, zeroed, and the descriptor to hand to the other process.
+    /// A new segment, zeroed, and the descriptor to send to the other process.
     pub(super) fn create(name: &str, len: usize) -> Result<(Self, OwnedFd)> {
         let failed = |what: &str, e: Errno| {
             Error::library(format!("{len} bytes of shared memory could not be made: {what}: {e}"))
@@ -39,13 +39,13 @@ impl Segment {
         };
         let file = file.map_err(|e| failed("memfd_create", e))?;
         ftruncate(&file, len as u64).map_err(|e| failed("ftruncate", e))?;
-        // Whoever has the descriptor may write into it, and not cut off what others have mapped.
+        // A process that has the descriptor may write into the file, but not truncate what others have mapped.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         fcntl_add_seals(&file, seals).map_err(|e| failed("fcntl", e))?;
         Ok((Self::map(&file, len)?, file))
     }
 
-    /// Maps one that the other process made.
+    /// Maps a segment that the other process made.
     pub(super) fn map(file: impl std::os::fd::AsFd, len: usize) -> Result<Self> {
         let file: BorrowedFd<'_> = file.as_fd();
         let size = rustix::fs::fstat(file).map_or(0, |s| s.st_size);
@@ -67,12 +67,12 @@ impl Segment {
         }
     }
 
-    /// A GPU knows where its pages lie: none is given back from now on.
+    /// A GPU uses these pages at their physical addresses: none is returned to the system from now on.
     pub(super) fn pin(&mut self) {
         self.pinned = true;
     }
 
-    /// A GPU's.
+    /// A GPU uses its pages.
     pub(super) fn is_pinned(&self) -> bool {
         self.pinned
     }
@@ -82,7 +82,7 @@ impl Segment {
         self.len
     }
 
-    /// The address of `offset`, when `len` bytes from there lie inside.
+    /// The address of `offset`, if `len` bytes from there lie inside.
     pub(super) fn at(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         if offset.checked_add(len)? > self.len {
             return None;
@@ -107,23 +107,23 @@ impl Segment {
         unsafe { self.base.add(offset).cast::<AtomicU32>().as_ref() }
     }
 
-    /// Sleeps until somebody wakes who sleeps at `offset`, or `limit` is over; not at all unless the word there is
-    /// `expected`. May wake early.
+    /// Sleeps until another thread calls [`wake`](Self::wake) for `offset`, or `limit` is over. Does not sleep if the
+    /// word there is not `expected`. May wake early.
     pub(super) fn sleep(&self, offset: usize, expected: u32, limit: Duration) {
         if let Ok(limit) = limit.try_into() {
             let _ = futex::wait(self.half(offset), futex::Flags::empty(), expected, Some(&limit));
         }
     }
 
-    /// Wakes who sleeps there.
+    /// Wakes all threads that sleep there.
     pub(super) fn wake(&self, offset: usize) {
         let _ = futex::wake(self.half(offset), futex::Flags::empty(), u32::MAX >> 1);
     }
 
-    /// Writes `bytes` at `offset`, when they lie inside.
+    /// Writes `bytes` at `offset`, if they lie inside.
     ///
     /// # Safety
-    /// Nobody else reads or writes there meanwhile.
+    /// No other thread or process reads or writes there meanwhile.
     pub(super) unsafe fn put(&self, offset: usize, bytes: &[u8]) {
         if let Some(to) = self.at(offset, bytes.len()) {
             // SAFETY: inside the mapping; the rest is the caller's promise.
@@ -131,10 +131,10 @@ impl Segment {
         }
     }
 
-    /// Reads what lies at `offset` into `bytes`, when it lies inside.
+    /// Reads what lies at `offset` into `bytes`, if it lies inside.
     ///
     /// # Safety
-    /// Nobody writes there meanwhile.
+    /// No other thread or process writes there meanwhile.
     pub(super) unsafe fn take(&self, offset: usize, bytes: &mut [u8]) {
         if let Some(from) = self.at(offset, bytes.len()) {
             // SAFETY: inside the mapping; the rest is the caller's promise.
@@ -142,26 +142,27 @@ impl Segment {
         }
     }
 
-    /// Unmaps the shared memory. The address range stays mapped to private zeros, so that a late access to an address in it
-    /// does not fault.
+    /// Unmaps the shared memory. The address range stays mapped to private zeros, so that a late access to an address
+    /// in it does not fault.
     pub(super) fn leave(&self) {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: replaces our own mapping, all of it, by another in one step; what is borrowed from it are atomics, which
-        // stay valid, and bytes whose owners are gone (the caller's to know).
+        // SAFETY: replaces our own mapping as a whole in one step. What is still borrowed from it are atomics, which
+        // stay valid, and bytes whose owners are gone, as the caller ensures.
         let left = unsafe { mmap_anonymous(self.base.as_ptr().cast(), self.len, protection, flags | MapFlags::FIXED) };
         if left.is_err() {
             self.forget(0, self.len);
         }
     }
 
-    /// Gives the pages of a range back to the system; they read as zeros again. Only a hint, and none of [pinned](Self::pin)
-    /// ones: the system would put others in their place here, and the GPU would go on with the old.
+    /// Returns the pages of a range to the system; they then read as zeros. Only a hint. [Pinned](Self::pin) pages are
+    /// not returned: the system would map other pages here, and the GPU would go on using the old ones.
     pub(super) fn forget(&self, offset: usize, len: usize) {
         if self.pinned {
             return;
         }
         if let Some(at) = self.at(offset, len) {
-            // SAFETY: whole bytes of our own mapping, which the caller owns; a range that is not made of pages is refused.
+            // SAFETY: whole bytes of our own mapping, which the caller owns; a range that does not consist of pages is
+            // refused.
             let _ = unsafe { rustix::mm::madvise(at.as_ptr().cast(), len, rustix::mm::Advice::LinuxRemove) };
         }
     }

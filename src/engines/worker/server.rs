@@ -1,8 +1,8 @@
 //! The worker: carries out orders, each as a dispatch on a device of its own.
 //!
-//! Four kinds of threads: one for each lane reads its orders and submits, one after the other; the device's own run them,
-//! and answer where they end; one watches the socket and lets the heart beat; the first begins the lanes. A GPU tells
-//! nobody that work is done, so there another looks (`completion_poller.rs`).
+//! There are four kinds of threads. One thread for each lane reads its orders and submits them, one after the other.
+//! The device's own threads run them, and answer when they end. The heart watches the socket and beats. The main thread
+//! starts the lanes. A GPU does not notify when work is done, so there another thread polls (`completion_poller.rs`).
 
 use super::completion_poller::CompletionPoller;
 use super::handler::{Handlers, carry_out};
@@ -40,11 +40,11 @@ pub(super) struct Server {
     completion_poller: CompletionPoller,
     memory: Memory,
     posts: [Post; LANES],
-    /// When the first memory was asked for.
+    /// When memory was first asked for.
     began: OnceLock<Stopwatch>,
 }
 
-/// An operation on its way into the device.
+/// An operation that is about to be submitted to the device.
 pub(super) struct Task<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) lent: Option<Lent>,
@@ -56,7 +56,7 @@ pub(super) struct Task<'a> {
     pub(super) reply: Reply,
 }
 
-/// Serves until the parent ends. Gives the exit status.
+/// Serves until the parent ends. Returns the exit status.
 pub(super) fn serve() -> i32 {
     let Admitted { device, outlet, control, bulk, handlers } = match handshake::begin() {
         Ok(admitted) => admitted,
@@ -78,7 +78,7 @@ pub(super) fn serve() -> i32 {
 }
 
 impl Server {
-    /// Begins a thread for each lane that the client uses, when it does.
+    /// Starts a thread for each lane when the client first uses it.
     fn open_lanes(self: &Arc<Self>) -> ! {
         let opened = self.control.half(layout::OPENED);
         let mut open = 0u32;
@@ -132,15 +132,16 @@ impl Server {
                 self.garbled(error);
             }
             first_use::end(&self.control, lane);
-            // Also when it failed: what follows it finds that out by itself.
+            // Also if it failed: an order that follows it sees that in its operands.
             if let Some(post) = self.posts.get(lane) {
                 post.raise(self.control.word(layout::carried(lane)), number);
             }
         }
     }
 
-    /// Waits until an order of another lane was carried out. Nothing is held here, and an order follows earlier ones only:
-    /// of all that are not carried out, the one that was written first has nothing to wait for.
+    /// Waits until an order of another lane was carried out. This cannot deadlock: nothing is held here, and an order
+    /// follows earlier ones only. Of all orders that are not carried out, the one that was written first waits for
+    /// nothing.
     fn follow(&self, lane: usize, number: u64) {
         let Some(post) = self.posts.get(lane) else { self.garbled(Error::library("an order that follows no lane")) };
         let carried = self.control.word(layout::carried(lane));
@@ -153,12 +154,12 @@ impl Server {
         }
     }
 
-    /// Nothing that follows can be trusted.
+    /// The client's orders are invalid, and nothing that follows can be trusted: ends the process.
     fn garbled(&self, error: Error) -> ! {
         self.outlet.end(format!("the worker was given {error}"), None, GARBLED)
     }
 
-    /// An error here means that the orders themselves are wrong; what fails in an operation is its answer.
+    /// An error here means that the order itself is invalid. The error of an operation is sent as its answer.
     fn carry_out(&self, order: Opened<'_>) -> Result<()> {
         let (place, body, memory) = (order.place, order.body, &self.memory);
         match order.kind {
@@ -180,11 +181,12 @@ impl Server {
                 let (run, bytes) =
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
-                // What reads an operation and checks it is its author's.
+                // The code that reads and checks an operation is its author's, and may panic.
                 let lent = self.lent(block)?.map(|lent| lent.telling(&reply));
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, lent.clone(), reply.clone())));
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
-                    // The client has long been told that it is under way: what it was to write must not pass for it.
+                    // The client has long taken the operation as submitted: what it was to write must not pass as
+                    // valid.
                     memory.fail(run.places.get(run.read_count as usize..).unwrap_or_default(), &error);
                     #[cfg(feature = "cuda")]
                     if lent.is_some_and(|lent| lent.is_touched()) {
@@ -221,8 +223,8 @@ impl Server {
         Ok(())
     }
 
-    /// In place of a worker that was lost, some memory of a GPU may not be back yet: it comes when that one is reaped.
-    /// And what the client gave back before this may be further back in another lane.
+    /// Just after a worker was lost, some memory of a GPU may not be free yet: it is freed when that worker is reaped.
+    /// And frees that the client sent before this order may not be carried out yet in other lanes.
     fn allocate(&self, bytes: usize, len: usize, freeing: &[u64]) -> Result<Arc<crate::buffer::Region>> {
         let began = self.began.get_or_init(|| Clock::SYSTEM.start());
         let serving = &Timing::standard().serving;
@@ -240,8 +242,9 @@ impl Server {
         }
     }
 
-    /// An operation failed half-way: a GPU may still be at the shared memory that the answer gives back. Its operands know
-    /// of what did get in, and are waited for: not the device, to which other lanes bring more and more.
+    /// An operation failed half-way: a GPU may still use the shared memory that the answer gives back. Waits for what
+    /// its operands have in flight, which includes the part of it that was enqueued. Does not wait for the device,
+    /// because other lanes go on adding work to it.
     #[cfg(feature = "cuda")]
     fn await_in_flight(&self, places: &[Place]) {
         let mut backoff = crate::dispatch::Backoff::new(&Timing::standard().waits);
@@ -273,7 +276,7 @@ impl Server {
         })
     }
 
-    /// Calls `then` when the work is settled.
+    /// Calls `then` when the work settles.
     pub(super) fn when_settled(
         &self,
         (name, work): (&'static str, Arc<dyn crate::dispatch::Ongoing>),

@@ -1,18 +1,18 @@
-//! The thread that settles what nobody waits for, so that the monitor need not.
+//! The thread that settles what no thread waits for, so that the monitor need not.
 //!
-//! To settle is to call the user's code: a trace's hooks, the drop of what an operation owns. That may take long, or wait
-//! for an operation whose answer only the monitor can read, or for a lock that is held until the monitor has seen the
-//! worker's end. So the monitor calls nobody while it keeps watch: it sees that something has finished, and calls the
-//! settle thread, whose thread ends with the monitor, after what it is at.
+//! Settling calls the user's code: a trace's hooks, the drop of what an operation owns. That code may take long, or
+//! wait for an operation whose answer only the monitor can read, or for a lock that is held until the monitor has seen
+//! the worker's end. So the monitor does not call the user's code while it watches. When it sees that something has
+//! finished, it calls this thread, which ends after the monitor, once its current work is done.
 
 use super::link::Link;
 use crate::sync::Arc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-/// The monitor's end of it.
+/// The monitor's end of the channel to the thread.
 pub(super) struct SettleThread {
-    /// One call may wait: it is for all that has finished by the time it is heard.
+    /// At most one call is queued: it covers all that has finished by the time it is received.
     calls: SyncSender<()>,
 }
 
@@ -30,7 +30,7 @@ impl SettleThread {
         Ok(SettleThread { calls })
     }
 
-    /// Something has finished. No wait.
+    /// Something has finished. Does not wait.
     pub(super) fn call(&self) {
         let _ = self.calls.try_send(());
     }

@@ -1,25 +1,25 @@
-//! How long a waiter looks before it sleeps: as long as such waits took lately, if that is not long.
+//! How long a waiter polls before it sleeps: as long as such waits took recently, unless they took long.
 //!
-//! To wake a sleeper takes tens of microseconds, as much as the whole round trip of a small operation that finds the worker
-//! asleep. Who looks for that long gives as much of a core away; so it is done only where waits were short enough that
-//! looking saw their ends.
+//! Waking a sleeper takes tens of microseconds, as much as the whole round trip of a small operation that finds the
+//! worker asleep. Polling for that long uses a core for as long. So it is done only if recent waits were short enough
+//! to end while polling.
 //!
-//! It earns its place: with it, and answers seen at once, the round trip of an isolated H200 from idle is 66 us longer than in
-//! process, and was 390 (`benches/results/2026-11-22-h200-windlass-bench-night.md`).
+//! Measured: with this, and with answers seen at once, the round trip of an isolated H200 from idle is 66 us longer
+//! than in process; before it was 390 us longer (`benches/results/2026-11-22-h200-windlass-bench-night.md`).
 
 use crate::clock::Watch;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One worker's.
+/// The spin limit of one worker.
 pub(super) struct SpinLimit {
-    /// Looked for in any case: about a round trip when both sides are busy.
+    /// The shortest limit: about a round trip when both sides are busy.
     least: Duration,
-    /// The longest look.
+    /// The longest limit.
     most: Duration,
-    /// What a wait counts for at most, so that a few short ones make up for it.
+    /// A wait counts for at most this, so that a few short ones outweigh it.
     counted: Duration,
-    /// How long waits took lately, in nanoseconds: a mean in which the newest counts for an eighth.
+    /// How long recent waits took, in nanoseconds: a running mean, in which the newest has the weight of an eighth.
     recent: AtomicU64,
 }
 
@@ -28,13 +28,14 @@ impl SpinLimit {
         SpinLimit { least, most: watch.longest_spin, counted: watch.counted, recent: AtomicU64::new(0) }
     }
 
-    /// How long to look now: twice as long as it takes, for half of all waits are longer than the mean.
+    /// How long to poll now: twice the recent mean, since many waits are longer than the mean.
     pub(super) fn limit(&self) -> Duration {
         let recent = Duration::from_nanos(self.recent.load(Ordering::Relaxed));
         if recent <= self.most { (2 * recent).min(self.most).max(self.least) } else { self.least }
     }
 
-    /// A wait took so long, whether it slept in the end or not. (Two that learn at a time may forget one of the two.)
+    /// Learns from a wait of this length, whether it slept in the end or not. (If two threads learn at the same time,
+    /// one of the two may be lost.)
     pub(super) fn learn(&self, waited: Duration) {
         let waited = waited.min(self.counted).as_nanos() as u64;
         let recent = self.recent.load(Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! A second worker that has its device open and tested, to take over at once.
 //!
-//! It is started behind the first one's back, again after each loss, and again when it is lost itself while it waits. It
-//! costs what a worker costs: on a GPU a context and the libraries. Where there can be none (a GPU in exclusive mode, no
-//! memory for a second context) there is none, and the next worker is started cold; another is tried for after a pause that
-//! doubles each time, and at once after a loss, for what was wanting may be there by then.
+//! It is started in the background: beside the first worker, after each loss, and when it is itself lost while it
+//! waits. It costs what a worker costs: on a GPU a context and the libraries. If there can be none (a GPU in exclusive
+//! mode, no memory for a second context), the next worker is started cold. Another standby is tried after a pause that
+//! doubles each time, and at once after a loss, because what was missing may be available by then.
 
 use super::engine::WorkerEngine;
 use crate::Result;
@@ -11,16 +11,16 @@ use crate::clock::{self, Timing};
 use crate::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// How one is started.
+/// Starts a worker.
 type Start = Arc<dyn Fn() -> Result<WorkerEngine> + Send + Sync>;
 
-/// So often at most the pause doubles: then it is nearly two minutes.
+/// The pause doubles at most this often: then it is nearly two minutes.
 const DOUBLINGS: u32 = 10;
 
-/// The place of the one that waits.
+/// Holds the standby of a device.
 pub(super) struct Standby {
     state: Mutex<State>,
-    /// Something has happened that one who pauses must know.
+    /// Wakes the thread that pauses: the state has changed.
     news: Condvar,
     timing: &'static Timing,
 }
@@ -29,20 +29,20 @@ pub(super) struct Standby {
 struct State {
     ready: Option<WorkerEngine>,
     start: Option<Start>,
-    /// A thread is at it: it starts one, or pauses before it does.
+    /// A thread is starting one, or pauses before it does.
     starting: bool,
-    /// It shall not pause.
+    /// That thread must not pause.
     hurry: bool,
     /// Why there is none.
     failed: Option<String>,
-    /// How many were lost here, or could not be started, since one was taken.
+    /// How many were lost while they waited, or could not be started, since one was last taken.
     lost: u32,
     /// The device is closed: no more are started.
     closed: bool,
 }
 
 impl State {
-    /// One more was lost, or could not be started: how long to wait for the next.
+    /// One more was lost or could not be started: returns the pause before the next attempt.
     fn pause(&mut self, timing: &Timing) -> Duration {
         let pause = timing.watch.standby_pause.saturating_mul(1 << self.lost.min(DOUBLINGS));
         self.lost = self.lost.saturating_add(1);
@@ -83,7 +83,7 @@ impl Standby {
         }
     }
 
-    /// Tries until one waits or the device is closed.
+    /// Tries until one is ready or the device is closed.
     fn try_after(self: &Arc<Self>, mut pause: Duration) {
         loop {
             let start = {
@@ -115,7 +115,7 @@ impl Standby {
         }
     }
 
-    /// It is there: it waits, unless nobody wants it any more.
+    /// One was started: makes it the standby, unless the device is closed.
     fn place(self: &Arc<Self>, made: WorkerEngine) {
         made.wait_at(self);
         let mut state = self.state.lock();
@@ -125,11 +125,11 @@ impl Standby {
         drop(state);
         drop(unwanted);
         if let Some(pid) = stillborn {
-            self.lost(pid); // before it was in its place, so that nobody found it there
+            self.lost(pid); // it ended before it was placed, so `lost` did not find it
         }
     }
 
-    /// A worker has ended: if it is the one that waits, another takes its place.
+    /// A worker has ended: if it is the standby, starts another.
     pub(super) fn lost(self: &Arc<Self>, pid: u32) {
         let (engine, pause) = {
             let mut state = self.state.lock();
@@ -143,7 +143,7 @@ impl Standby {
         self.fill(pause);
     }
 
-    /// The one that waits, if it is alive.
+    /// Takes the standby, if it is alive.
     pub(super) fn take(&self) -> Option<WorkerEngine> {
         let ready = {
             let mut state = self.state.lock();
@@ -153,7 +153,7 @@ impl Standby {
         ready.filter(WorkerEngine::is_there)
     }
 
-    /// Its process.
+    /// The process id of the standby.
     pub(super) fn pid(&self) -> Option<u32> {
         self.state.lock().ready.as_ref().filter(|engine| engine.is_there()).map(WorkerEngine::pid)
     }
@@ -163,7 +163,7 @@ impl Standby {
         self.state.lock().failed.clone()
     }
 
-    /// Ends it; no more are started.
+    /// Ends the standby. No more are started.
     pub(super) fn close(&self) {
         let ready = {
             let mut state = self.state.lock();

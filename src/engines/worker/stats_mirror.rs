@@ -1,8 +1,8 @@
-//! What a worker holds, as far as its client counts it: a row of words in shared memory, which the worker's heart writes anew
-//! with each beat. So nobody asks and nobody waits: the client reads what was said last, also of a worker that hangs, and
-//! nothing (zeros) of one that is gone.
+//! Counts of a worker for its client's statistics: a row of words in shared memory, which the worker's heart writes
+//! with each beat. So no question and no wait is needed: the client reads the last values, even of a worker that hangs,
+//! and zeros of one that is gone.
 //!
-//! To tell of more, add its line to [`COUNTS`].
+//! To publish another count, add a line to [`COUNTS`].
 
 use super::layout;
 use super::segment::Segment;
@@ -10,10 +10,10 @@ use crate::engine::Epoch;
 use crate::sync::Ordering;
 use crate::trace::Stats;
 
-/// One count of a device's.
+/// Selects one count of a device.
 type Count = fn(&mut Stats) -> &mut u64;
 
-/// What is told, in the order of the words. The client itself counts none of these of an isolated device.
+/// What is published, in the order of the words. For an isolated device, the client itself counts none of these.
 const COUNTS: [Count; 16] = [
     |stats| &mut stats.table_bytes,
     |stats| &mut stats.pool_hits,
@@ -35,7 +35,7 @@ const COUNTS: [Count; 16] = [
 
 const _: () = assert!(layout::TOLD + 8 * (COUNTS.len() + 1) <= layout::carried(0));
 
-/// The worker's side. Waits for nobody: the heart beats on.
+/// The worker's side. Waits for nothing, so that the heart keeps beating.
 pub(super) fn write(control: &Segment, epoch: &Epoch) {
     let mut stats = Stats {
         table_bytes: epoch.meter.held(),
@@ -59,7 +59,7 @@ pub(super) fn read(control: &Segment, stats: &mut Stats) {
     }
 }
 
-/// Where a count lies.
+/// The offset of a count's word.
 const fn place(at: usize) -> usize {
     layout::TOLD + 8 * (at + 1)
 }

@@ -1,4 +1,4 @@
-//! A dispatch in flight in a worker: the op beside what is the same for every dispatch, in one allocation.
+//! A dispatch in flight in a worker.
 
 use super::flights::Flight;
 use super::flying::Flying;
@@ -10,7 +10,7 @@ use crate::sync::{Arc, AtomicU32};
 use crate::{Error, Result};
 use std::time::Duration;
 
-/// The one allocation of a dispatch: all that is the same for every operation, and the operation.
+/// One allocation for each dispatch: the part that is the same for every operation, and the op.
 pub(crate) struct WorkerTask<O: Op> {
     flying: Flying,
     op: Contained<O>,

@@ -1,9 +1,9 @@
 //! What an order follows on other lanes, as the client keeps it.
 //!
-//! One lane is carried out in the order in which it was written; between lanes nothing is in order by itself. So each
-//! buffer remembers the orders that used it last (its region's track, as on every engine), and an order names those that
-//! it must not be carried out before. **Carried out** means handed to the worker's device, which orders the work itself
-//! from there on: not done.
+//! The orders of one lane are carried out in the order in which they were written; those of different lanes are not
+//! ordered by themselves. So each buffer remembers the last orders that used it (in its region's history, as on every
+//! engine), and an order names those that must be carried out before it. **Carried out** means submitted to the
+//! worker's device, which orders the work itself from there on. It does not mean that the work is done.
 
 use super::segment::Segment;
 use super::{first_use, layout};
@@ -21,7 +21,7 @@ pub(super) const LANES: usize = 16;
 pub(super) struct Progress {
     control: Arc<Segment>,
     pub(super) lane: usize,
-    /// The worker is gone: nothing is waited for any more.
+    /// The worker is gone: all orders count as carried out.
     over: AtomicBool,
 }
 
@@ -38,12 +38,12 @@ impl Progress {
         self.control.word(layout::carried(self.lane)).load(Ordering::Acquire)
     }
 
-    /// The worker makes a library's handle there or loads code, which takes long once.
+    /// The worker is in a first use in this lane: see `first_use.rs`.
     pub(super) fn is_in_first_use(&self, timing: &Timing) -> bool {
         !self.over.load(Ordering::Relaxed) && first_use::is_under_way(&self.control, self.lane, timing)
     }
 
-    /// The worker is gone, and all that it was sent is settled.
+    /// The worker is gone, and all dispatches that were sent to it are settled.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -57,12 +57,13 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// It was carried out: whatever is sent now comes after it.
+    /// It was carried out: an order that is sent now comes after it without naming it.
     pub(crate) fn is_past(&self) -> bool {
         self.progress.carried() >= self.number
     }
 
-    /// Becomes the later of the two when they are of one lane. (A buffer's are all of one worker.)
+    /// Becomes the later of the two if both are of one lane; else returns false. (All turns of a buffer are of one
+    /// worker.)
     pub(crate) fn renew(&mut self, other: &Turn) -> bool {
         let same = self.progress.lane == other.progress.lane;
         if same {
@@ -72,15 +73,15 @@ impl Turn {
     }
 }
 
-/// What an order must not be carried out before: the last one of each lane.
+/// The orders that must be carried out before an order: the last one of each lane.
 #[derive(Default)]
 pub(super) struct Follows([u64; LANES]);
 
-/// The same, as it crosses: the lane in the upper byte, the number below.
+/// The same in a frame: the lane in the upper byte, the number below.
 pub(super) type After = SmallVec<[u64; LANES]>;
 
 impl Follows {
-    /// What an operation follows: reads follow the writers of what they read, writes follow all.
+    /// What an operation follows: a read follows the writers of its buffer, a write follows the readers as well.
     pub(super) fn gather(views: &[View<'_>], read_count: usize) -> Self {
         let mut follows = Follows::default();
         for (i, view) in views.iter().enumerate() {
@@ -106,11 +107,11 @@ impl Follows {
         }
     }
 
-    /// Tells the buffers which order uses them now. Only after that was sent: so whoever finds it there finds an order
-    /// that the worker can come to.
+    /// Publishes the order to the buffers that it uses. Called only after the order was sent, so that any order found
+    /// in a buffer is one that the worker will reach.
     pub(super) fn publish(mut self, views: &[View<'_>], read_count: usize, turn: Turn) {
         let completion = Completion::Order(turn);
-        // Those before it on its own lane.
+        // It also follows all earlier orders of its own lane.
         self.add(&completion);
         for (i, view) in views.iter().enumerate() {
             let mut track = view.region.history.lock();
@@ -122,7 +123,7 @@ impl Follows {
         }
     }
 
-    /// Those of other lanes than `own` that are not known to have been carried out.
+    /// The orders of lanes other than `own` that are not known to have been carried out.
     pub(super) fn ahead(&self, own: usize, carried: impl Fn(usize) -> u64) -> After {
         let lanes = self.0.iter().enumerate();
         lanes

@@ -1,4 +1,4 @@
-//! How long the worker has been at what it does.
+//! Measures how long the worker has been at one operation.
 
 use super::answers::{Answers, DONE};
 use super::flights::Flights;
@@ -8,18 +8,18 @@ use crate::clock::Timing;
 use crate::sync::Ordering;
 use std::time::{Duration, Instant};
 
-/// What was seen at the last look.
+/// What the last look saw.
 pub(super) struct Watchdog {
     timing: &'static Timing,
     looked: Option<Instant>,
-    /// Answers so far, and since when there were no more and nothing was in its first use.
+    /// The number of answers, and since when there were no more of them and no first use.
     finished: (u64, Instant),
-    /// Something was in its first use then, for the last time: it keeps the driver from all, so that nobody can see either
-    /// whether what runs on the device is over.
+    /// When a first use was seen last. It may block all threads in the driver, so that the worker cannot see either
+    /// whether work on the device is done.
     first_use: Option<Instant>,
-    /// How far each lane that had orders left had come, and since when it was no further.
+    /// For each lane that had orders left: how far it had come, and since when it has not moved.
     carried: [Option<(u64, Instant)>; LANES],
-    /// Since when there is something without an answer that nobody is at, nor has before him.
+    /// Since when a dispatch has had no answer although the worker has nothing left to do.
     unanswered: Option<Instant>,
 }
 
@@ -35,7 +35,8 @@ impl Watchdog {
         }
     }
 
-    /// The longest time at one thing, and the thing; `None` too when the last look was less than `pause` ago.
+    /// The longest time at one operation, and its name. `None` if there is none, or if the last look was less than
+    /// `pause` ago.
     pub(super) fn look(
         &mut self,
         pause: Duration,
@@ -53,7 +54,7 @@ impl Watchdog {
         }
         let running = (0..flights.used()).filter_map(|place| {
             let time = answers.running(place, self.timing.clock)?;
-            // Looked at after: a place that was given on meanwhile has its time set back first.
+            // The state is read after the time: a place that is reused meanwhile has its time reset first.
             (answers.state(place).load(Ordering::Acquire) < DONE).then_some((time, place))
         });
         let running = running
@@ -69,8 +70,8 @@ impl Watchdog {
         running.into_iter().chain(stuck).chain(lost).max_by_key(|(time, _)| *time)
     }
 
-    /// Something was sent and read, and has no answer, while the worker is at nothing: the answer was lost, or what said
-    /// that the worker is at it. After [`stuck`](Self::stuck).
+    /// A dispatch was sent and read, and has no answer, although the worker runs nothing: either the answer was lost,
+    /// or the report that the work began. Call after [`stuck`](Self::stuck).
     fn lost(
         &mut self,
         now: Instant,
@@ -90,9 +91,9 @@ impl Watchdog {
         Some((now - since.max(self.finished.1), name))
     }
 
-    /// A lane that goes no further though there are orders, while nothing else finishes: the worker is stuck before an
-    /// operation begins, for example in a driver. While something finishes, a lane may just be waiting for it; so may one
-    /// be while a library is first used in another, which keeps the driver from all.
+    /// A lane makes no progress although it has orders, while nothing else finishes: the worker is stuck before an
+    /// operation begins, for example in a driver. While something finishes, the lane may just be waiting for it. It may
+    /// also be waiting for a first use in another lane, which may block all threads in the driver.
     fn stuck(&mut self, now: Instant, answers: &Answers, lanes: &[Lane; LANES]) -> Option<(Duration, &'static str)> {
         let finished = answers.count();
         if self.finished.0 != finished || self.first_use == Some(now) {

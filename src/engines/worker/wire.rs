@@ -4,10 +4,11 @@ use crate::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How an operation is written as bytes and read again in a worker process: what [`Op::wire`](crate::Op::wire) gives.
+/// How an operation is written as bytes and read again in a worker process: the result of
+/// [`Op::wire`](crate::Op::wire).
 ///
-/// The buffers are not part of it: they live in the worker already. An op of plain data derives serde's traits and
-/// answers [`Wire::plain`]:
+/// The buffers are not part of it: they are already in the worker. An op of plain data derives serde's traits and
+/// returns [`Wire::plain`]:
 ///
 /// ```
 /// use windlass::{DeviceBuffer, Op, Result, Slices, SlicesMut, Spans, Wire};
@@ -42,31 +43,31 @@ pub struct Wire<O> {
 }
 
 impl<O: Serialize + DeserializeOwned> Wire<O> {
-    /// The op's own fields, by serde.
+    /// Serialises the op's own fields with serde.
     pub fn plain() -> Option<Self> {
         Some(Wire { encode: |op, out| out.value(op), decode: |incoming| incoming.value() })
     }
 }
 
-/// An op on its way out.
+/// An op that is being serialised.
 pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,
-    /// Shared memory that goes with it.
+    /// Shared memory that is sent with it.
     #[cfg(target_os = "linux")]
     pub(crate) block: Option<super::Block>,
 }
 
 #[cfg(target_os = "linux")]
 impl Outgoing {
-    /// Begins an order, with capacity for so many bytes. It names first the shared memory that goes with it, which the operation
-    /// only fills in when it is written.
+    /// Begins an order, with a capacity of `room` bytes. It starts with the place of the shared memory that is sent
+    /// with it, which `closed` fills in after the operation was written.
     pub(super) fn opened(room: usize) -> Self {
         let mut bytes = Vec::with_capacity(room);
         bytes.extend_from_slice(&lent(None));
         Outgoing { bytes, block: None }
     }
 
-    /// The whole order, and the memory that goes with it.
+    /// The whole order, and the shared memory that is sent with it.
     pub(super) fn closed(mut self) -> (Vec<u8>, Option<super::Block>) {
         let place = lent(self.block.as_ref().map(super::Block::place));
         self.bytes.iter_mut().zip(place).for_each(|(to, from)| *to = from);
@@ -74,17 +75,17 @@ impl Outgoing {
     }
 }
 
-/// Where shared memory lies, and how long it is.
+/// Offset and length of shared memory.
 #[cfg(target_os = "linux")]
 type Shared = (u64, u64);
 
-/// Shared memory as an order says it: where, and one more than how long; zero for none.
+/// Shared memory in an order: its offset, and its length plus one. Zeros for none.
 #[cfg(target_os = "linux")]
 fn lent(place: Option<Shared>) -> [u8; 16] {
     bytemuck::cast(place.map_or([0; 2], |(at, len)| [at, len.saturating_add(1)]))
 }
 
-/// Takes apart what [`Outgoing::closed`] has made: the shared memory, and the rest.
+/// Splits what [`Outgoing::closed`] has made into the shared memory and the rest.
 #[cfg(target_os = "linux")]
 pub(super) fn open(order: &[u8]) -> Option<(Option<Shared>, &[u8])> {
     let (place, rest) = order.split_first_chunk::<16>()?;
@@ -102,28 +103,28 @@ impl Outgoing {
     }
 }
 
-/// An op that has arrived.
+/// An op that has arrived in the worker.
 pub(crate) struct Incoming<'a> {
     pub(crate) bytes: &'a [u8],
     /// Shared memory that came with it.
     #[cfg(target_os = "linux")]
     pub(crate) lent: Option<super::Lent>,
-    /// The life of the worker's own device.
+    /// The epoch of the worker's own device.
     #[cfg(target_os = "linux")]
     pub(crate) epoch: &'a crate::sync::Arc<crate::engine::Epoch>,
-    /// Code that is loaded in it.
+    /// Modules and programs that are loaded in the worker.
     #[cfg(target_os = "linux")]
     pub(crate) modules: &'a super::Modules,
 }
 
 impl Incoming<'_> {
-    /// All of the bytes as one value.
+    /// All of the bytes, read as one value.
     pub(crate) fn value<V: DeserializeOwned>(&self) -> Result<V> {
         postcard::from_bytes(self.bytes).map_err(garbled)
     }
 }
 
-/// Bytes that say nothing.
+/// The error for bytes that cannot be read.
 pub(crate) fn garbled(e: postcard::Error) -> Error {
     Error::library(format!("an order could not be read: {e}"))
 }

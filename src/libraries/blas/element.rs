@@ -1,12 +1,12 @@
-//! The element types, and what the routines need to know of them.
+//! The element types, and what the routines need to know about them.
 
 use crate::element::Letter;
 #[cfg(feature = "host")]
 use crate::numerics::level1::HostLevel1;
 use crate::{Complex, Element, bf16, f16};
 
-/// An element type that vectors are made of: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are
-/// given in f32. Sealed, as [`Element`] is.
+/// An element type of vectors: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are given in
+/// f32. Sealed, as [`Element`] is.
 pub trait VectorElement: Element {
     /// The type of `alpha`.
     type Scalar: Element;
@@ -47,7 +47,7 @@ pub trait HostVector<T, S, N> {
     fn nrm2(n: usize, x: &[T], incx: isize) -> N;
 }
 
-/// Passes on to the numerics.
+/// Forwards to `numerics`.
 #[doc(hidden)]
 #[cfg(feature = "host")]
 #[derive(Debug)]
@@ -102,18 +102,18 @@ pub trait OnHost<R> {}
 #[cfg(not(feature = "host"))]
 impl<T, R> OnHost<R> for T {}
 
-/// An element type of every routine: f32, f64, `Complex<f32>`, `Complex<f64>`. Sealed, as [`Element`] is.
+/// An element type that every routine supports: f32, f64, `Complex<f32>`, `Complex<f64>`. Sealed, as [`Element`] is.
 pub trait BlasElement:
     VectorElement<Scalar = Self, Norm = <Self as BlasElement>::Real>
     + From<<Self as BlasElement>::Real>
     + super::GemmElement<Scalar = Self, Out = Self>
     + OnHost<<Self as BlasElement>::Real>
 {
-    /// The type of its parts.
+    /// The type of the real and the imaginary part.
     type Real: BlasElement<Real = Self::Real>;
     #[doc(hidden)]
     const LETTER: Letter;
-    /// A real number.
+    /// The number with this real part and no imaginary part.
     #[doc(hidden)]
     fn from_real(re: Self::Real) -> Self;
 }
@@ -129,12 +129,12 @@ macro_rules! blas_elements { ($($t:ty, $real:ty, $letter:ident;)*) => { $(
 )* } }
 blas_elements! { f32, f32, S; f64, f64, D; Complex<f32>, f32, C; Complex<f64>, f64, Z; }
 
-/// An element type with an imaginary part: `Complex<f32>`, `Complex<f64>`. What only they have is `hemv` and its like.
+/// An element type with an imaginary part: `Complex<f32>`, `Complex<f64>`. Only these have `hemv` and similar routines.
 pub trait ComplexElement: BlasElement {}
 impl ComplexElement for Complex<f32> {}
 impl ComplexElement for Complex<f64> {}
 
-/// An element type without an imaginary part: f32, f64. What only they have is `rotm` and its like.
+/// An element type without an imaginary part: f32, f64. Only these have `rotm` and similar routines.
 pub trait RealElement: BlasElement<Real = Self> {}
 impl RealElement for f32 {}
 impl RealElement for f64 {}

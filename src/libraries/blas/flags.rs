@@ -1,4 +1,4 @@
-//! What is done to a stored matrix, and which part of it counts.
+//! How a stored matrix is used: transposes, triangles, diagonals, sides.
 
 /// What is done to a stored matrix before it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -15,19 +15,19 @@ pub enum Transpose {
 /// Which triangle of a symmetric, Hermitian or triangular matrix is stored. The other one is neither read nor written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Uplo {
-    /// The diagonal and what is above.
+    /// The diagonal and the elements above it.
     Upper,
-    /// The diagonal and what is below.
+    /// The diagonal and the elements below it.
     Lower,
 }
 
-/// What the diagonal of a triangular matrix is.
+/// The kind of diagonal of a triangular matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Diag {
     /// As stored.
     #[default]
     NonUnit,
-    /// All ones, which are not stored: what lies there is not read.
+    /// All ones. The stored elements of the diagonal are not read.
     Unit,
 }
 
@@ -41,7 +41,7 @@ pub enum Side {
 }
 
 impl Uplo {
-    /// The same elements of a matrix that is read by rows instead of columns.
+    /// The triangle that has the same elements if the matrix is read by rows instead of columns.
     pub(super) fn transposed(self) -> Self {
         match self {
             Uplo::Upper => Uplo::Lower,
@@ -51,7 +51,7 @@ impl Uplo {
 }
 
 impl Side {
-    /// Where A stands in the transposed product.
+    /// The side of A in the transposed product.
     pub(super) fn transposed(self) -> Self {
         match self {
             Side::Left => Side::Right,
@@ -62,8 +62,8 @@ impl Side {
 
 /// Numbers of the library's enums: `cublasOperation_t`, `cublasFillMode_t`, `cublasDiagType_t`, `cublasSideMode_t`.
 impl Transpose {
-    /// For elements of type `T`: where there is nothing to conjugate it is a plain transpose, which is all that some
-    /// routines take.
+    /// The code for elements of type `T`. For real types, `Conjugate` is a plain transpose, because some routines take
+    /// nothing else.
     #[cfg(feature = "blas")]
     pub(crate) fn code<T: crate::Element>(self) -> u32 {
         match self {
@@ -73,7 +73,7 @@ impl Transpose {
         }
     }
 
-    /// What is done to the transpose of a matrix of `T` instead; `None` for a conjugate that is not a transpose.
+    /// The equivalent for the transpose of a matrix of `T`; `None` if that is a conjugate without a transpose.
     pub(super) fn of_transpose<T: crate::Element>(self) -> Option<Self> {
         match self {
             Transpose::No => Some(Transpose::Yes),
@@ -82,7 +82,7 @@ impl Transpose {
         }
     }
 
-    /// Rows and columns as stored, of what is `rows x cols` after it.
+    /// Rows and columns, as stored, of a matrix that is `rows x cols` after this operation.
     pub(crate) fn stored(self, rows: usize, cols: usize) -> (usize, usize) {
         if self == Transpose::No { (rows, cols) } else { (cols, rows) }
     }

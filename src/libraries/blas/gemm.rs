@@ -65,7 +65,8 @@ impl<T: GemmElement> Gemm<T> {
         self
     }
 
-    /// Of A, B and C as stored: elements of a line, and lines.
+    /// For A, B and C as stored: the elements of a line (a column, or a row in row-major order), and the number of
+    /// lines.
     pub(super) fn stored(&self) -> [(usize, usize); 3] {
         let all = [self.trans_a.stored(self.m, self.k), self.trans_b.stored(self.k, self.n), (self.m, self.n)];
         all.map(|(rows, cols)| if self.row_major { (cols, rows) } else { (rows, cols) })
@@ -77,7 +78,8 @@ impl<T: GemmElement> Gemm<T> {
         [self.lda.unwrap_or(a), self.ldb.unwrap_or(b), self.ldc.unwrap_or(c)]
     }
 
-    /// The product in column-major order, its leading dimensions, and its factors: in row-major order they change places.
+    /// The equivalent product in column-major order, its leading dimensions, and its factors. If this product is
+    /// row-major, the factors are swapped.
     pub(super) fn column_major<X>(&self, a: X, b: X) -> (Self, [usize; 3], (X, X)) {
         let [lda, ldb, ldc] = self.leading();
         if !self.row_major {
@@ -101,7 +103,7 @@ impl<T: GemmElement> Gemm<T> {
         Cost { flops: 2u64.saturating_mul(m).saturating_mul(n).saturating_mul(k), bytes: reads.saturating_add(writes) }
     }
 
-    /// In the numerics' terms, in column-major order.
+    /// The specification for `numerics`; this product must be column-major.
     #[cfg(feature = "host")]
     pub(super) fn on_host(&self, alpha: T::Scalar, beta: T::Scalar) -> GemmSpec<T::Scalar> {
         let (Gemm { m, n, k, .. }, [lda, ldb, ldc]) = (*self, self.leading());
@@ -111,9 +113,9 @@ impl<T: GemmElement> Gemm<T> {
 }
 
 setters!(Gemm<T: GemmElement> {
-    /// What is done to A before.
+    /// What is done to A before the product.
     trans_a: Transpose;
-    /// What is done to B before.
+    /// What is done to B before the product.
     trans_b: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
@@ -124,12 +126,12 @@ setters!(Gemm<T: GemmElement> {
 });
 scalars!(Gemm<T: GemmElement>, alpha: T::Scalar, beta: T::Scalar);
 
-/// A product and where its scalars are.
+/// A product, and where its scalars are.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 struct Product<T: GemmElement, K> {
     spec: Gemm<T>,
-    /// In device memory.
+    /// Whether the scalars are in device memory.
     scalars_at: bool,
     _kind: PhantomData<K>,
 }
@@ -180,7 +182,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
     }
 }
 
-/// The library does not do it: `CUBLAS_STATUS_NOT_SUPPORTED`.
+/// The library does not support the call: `CUBLAS_STATUS_NOT_SUPPORTED`.
 #[cfg(feature = "blas")]
 pub(super) const REFUSED: crate::library::Code = crate::library::Code(15);
 
@@ -198,11 +200,11 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
         return Ok(());
     }
     let bytes = size_of::<T>() == 1;
-    // Where alpha is 0 the library would still read A and B for some types, so that a NaN there came through.
+    // If alpha is 0, the library would still read A and B for some types, and a NaN in them would propagate.
     let k = if alpha.is_zero() { 0 } else { spec.k };
     let whole = [a, b, c];
     if bytes {
-        // The library multiplies 8-bit integers only where columns begin at multiples of four bytes.
+        // The library multiplies 8-bit integers only if columns begin at multiples of four bytes.
         let [(rows_a, cols_a), (rows_b, cols_b), _] = spec.stored();
         // SAFETY: both matrices lie inside their buffers (the routine's check), and their elements are bytes.
         unsafe {
@@ -238,7 +240,7 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
         )
     };
     if bytes && status == REFUSED {
-        // What the library refuses of 8-bit integers, by our own kernel, which needs nothing aligned.
+        // 8-bit products that the library refuses are computed by our own kernel, which needs no alignment.
         return Products::of(&spec, scalars)?.enqueue(queue, Where::Even(whole, [0; 3]), 1);
     }
     queue.blas_status("cublasGemmEx_64", status)

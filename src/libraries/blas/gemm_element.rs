@@ -1,12 +1,12 @@
-//! What matrices are multiplied of, and what their products are stored as.
+//! The element types of matrix products, and the types of their results.
 
 use super::modes::Math;
 #[cfg(feature = "host")]
 use crate::numerics::{GemmSpec, gemm::HostGemm};
 use crate::{Complex, Element, bf16, f16};
 
-/// An element type that matrices are multiplied of: f32, f64, `Complex` of both, f16, bf16 (scalars in f32), and i8
-/// (scalars and result in i32). Sealed, as [`Element`] is.
+/// An element type of matrix products: f32, f64, `Complex` of both, f16, bf16 (scalars in f32), and i8 (scalars and
+/// result in i32). Sealed, as [`Element`] is.
 pub trait GemmElement: Element {
     /// The type of `alpha` and `beta`.
     type Scalar: Element;
@@ -36,7 +36,7 @@ pub struct GemmCodes {
 
 #[cfg(feature = "blas")]
 impl GemmCodes {
-    /// Whether groups of products of this type are one call: real types.
+    /// Whether the library computes groups of products of this type in one call: real types.
     pub(super) fn grouped(self) -> bool {
         const REAL: [u32; 4] = [0, 1, 2, 14];
         REAL.contains(&self.input)
@@ -78,7 +78,7 @@ gemm_elements! {
     i8, i32, i32, 1, 3, 10, 72;
 }
 
-/// An element type whose products may stay in f32: f16 and bf16. Sealed, as [`Element`] is.
+/// An element type whose products can be stored as f32: f16 and bf16. Sealed, as [`Element`] is.
 pub trait MixedElement: GemmElement<Scalar = f32> {
     #[doc(hidden)]
     #[cfg(feature = "host")]
@@ -95,9 +95,9 @@ macro_rules! mixed_elements { ($($t:ty),*) => { $(
 )* } }
 mixed_elements!(f16, bf16);
 
-/// What a product of `T` is stored as.
+/// The type in which a product of `T` is stored.
 pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
-    /// It is another type than that of A and B: the routines are called `gemm_mixed` then.
+    /// Whether the result is f32 although A and B are halves: the routines are then called `gemm_mixed`.
     const MIXED: bool;
     /// The type of C.
     type Out: Element;
@@ -109,7 +109,7 @@ pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
     fn multiply(spec: &GemmSpec<T::Scalar>, a: &[T], b: &[T], c: &mut [Self::Out]);
 }
 
-/// As the type has it.
+/// As `T::Out`.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Same;
 

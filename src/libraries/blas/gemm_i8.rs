@@ -1,9 +1,9 @@
 //! Products of 8-bit integers that cuBLAS refuses.
 //!
-//! Its kernels for them take only some combinations of transposes, sizes and leading dimensions and answer
-//! `CUBLAS_STATUS_NOT_SUPPORTED` to the rest (seen with cuBLAS 13.1 on an H200 for a 100 x 5 x 2 product with B
-//! transposed and a C whose columns are not multiples of four). A plain kernel of our own then does it, one product or a
-//! batch in one launch: exact, and slow beside the library's.
+//! Its kernels for them support only some combinations of transposes, sizes and leading dimensions. The others fail
+//! with `CUBLAS_STATUS_NOT_SUPPORTED` (seen with cuBLAS 13.1 on an H200 for a 100 x 5 x 2 product with B transposed and
+//! a C whose columns are not multiples of four). Our own plain kernel then computes them, one product or a batch in one
+//! launch: exact, but slow compared with the library's.
 
 use super::prelude::*;
 use crate::cuda::Queue;
@@ -16,25 +16,25 @@ pub(super) struct Products {
     m: usize,
     n: usize,
     k: usize,
-    /// Between rows and between columns of `op(A)`.
+    /// The distance between rows, and between columns, of `op(A)`.
     a: (usize, usize),
-    /// Between rows and between columns of `op(B)`.
+    /// The distance between rows, and between columns, of `op(B)`.
     b: (usize, usize),
     ldc: usize,
     /// Alpha and beta: by value, or at an address.
     factors: [(u32, u64); 2],
 }
 
-/// Where so many matrices A, B and C are.
+/// The addresses of the matrices A, B and C.
 pub(super) enum Where {
-    /// The first of each, and bytes from one to the next.
+    /// The address of the first of each, and the bytes from one to the next.
     Even([u64; 3], [u64; 3]),
-    /// In a table: the addresses of all A, of all B, of all C.
+    /// The address of a table that holds the addresses of all A, of all B, of all C.
     Table(u64),
 }
 
 impl Products {
-    /// In column-major order.
+    /// The kernel's form of a column-major product.
     pub(super) fn of<T: GemmElement>(
         spec: &Gemm<T>,
         (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
@@ -51,10 +51,10 @@ impl Products {
         Ok(Products { m: spec.m, n: spec.n, k, a, b, ldc, factors: [word(alpha)?, word(beta)?] })
     }
 
-    /// Enqueues `count` of them, one at least.
+    /// Enqueues `count` products, at least one.
     pub(super) fn enqueue(&self, queue: &mut Queue<'_>, at: Where, count: usize) -> Result<()> {
         let mut dims = LaunchDims::for_elements(self.m)?;
-        // The kernel steps over the rest.
+        // The kernel loops over what exceeds the grid.
         [dims.grid.1, dims.grid.2] = [self.n, count].map(|size| size.min(65_535) as u32);
         let (table, [a, b, c], steps) = match at {
             Where::Even(first, steps) => (0, first, steps),
@@ -83,8 +83,8 @@ impl Products {
             alpha_at.into(),
             beta_at.into(),
         ];
-        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the matrices A and B and factors in
-        // device memory and writes C, which the op's check has put inside the operands.
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the matrices A and B and
+        // factors in device memory and writes C, all of which lie inside the operands (the op's check).
         unsafe { queue.launch(&KERNEL, c"gemm_i8", dims, &args) }
     }
 }

@@ -1,8 +1,8 @@
-//! Matrices inside buffers, checked.
+//! Checks of matrices inside buffers.
 
 use crate::{Error, Result};
 
-/// A size that the library can count.
+/// Checks that a size fits the library's 64-bit integers.
 pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
     if value > i64::MAX as usize {
         return Err(Error::invalid(name, format!("{value} does not fit the library's 64-bit integers")));
@@ -10,7 +10,7 @@ pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
     Ok(())
 }
 
-/// Elements that a column-major matrix spans; `None` past the address space.
+/// The number of elements that a column-major matrix spans; `None` on overflow.
 pub(super) fn span(rows: usize, cols: usize, ld: usize) -> Option<usize> {
     if rows == 0 || cols == 0 { Some(0) } else { ld.checked_mul(cols - 1)?.checked_add(rows) }
 }
@@ -50,8 +50,8 @@ pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usi
     }
 }
 
-/// Refuses what would take the conjugate of a row-major matrix: the library sees its transpose, and has no conjugate that
-/// is not a transpose too.
+/// Refuses operations that need the conjugate of a row-major matrix: the library sees its transpose, and has no
+/// conjugate without a transpose.
 pub(super) fn check_order(refused: bool, what: &str) -> Result<()> {
     match refused {
         true => Err(Error::unsupported(format!("{what} of a row-major complex matrix: BLAS has no such routine"))),

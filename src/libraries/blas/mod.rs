@@ -3,20 +3,22 @@
 //! # Conventions
 //! - **Order.** Matrices are column-major with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`. A
 //!   specification's `row_major()` makes all of them row-major: `(i, j)` is at `i * lda + j`. Nothing is copied: the
-//!   library computes the transposed result. BLAS has no routine for the conjugate of a matrix that is not transposed too,
-//!   so `her` has no `row_major`, and [`Error::Unsupported`](crate::Error::Unsupported) answers `hemv`, `her2`, `gerc`, and
-//!   `gemv`, `trmv` and `trsv` with [`Transpose::Conjugate`], of complex types; their like of level 3 take both orders. The
-//!   batches of LU factors ([`Lu`]) are column-major: the factors of a transposed matrix are others.
+//!   library computes the transposed result. BLAS has no routine that conjugates a matrix without transposing it. So
+//!   `her` has no `row_major`, and for row-major complex matrices `hemv`, `her2`, `gerc`, and `gemv`, `trmv` and `trsv`
+//!   with [`Transpose::Conjugate`], return [`Error::Unsupported`](crate::Error::Unsupported). The similar routines of
+//!   level 3 support both orders. The batches of LU factors ([`Lu`]) are column-major only: a transposed matrix has
+//!   different factors.
 //! - **Increments.** A [`Vector`] has `n` elements, `inc` apart. With a negative increment it runs backwards: element
-//!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` take a
-//!   vector that runs backwards as empty, as BLAS does. What lies between the elements is neither read nor written.
+//!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` treat a
+//!   vector that runs backwards as empty, as BLAS does. The elements in between are neither read nor written.
 //! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names is read or
-//!   written; what else is in the buffer stays as it is. The imaginary parts of a Hermitian diagonal are taken as zero
-//!   and, where the matrix is updated, become zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU:
-//!   cuBLAS 13.1). The host multiplies by a real factor part by part; cuBLAS 13.1 may multiply an infinity in one part of an
-//!   updated Hermitian matrix by zero, which is no number. A unit diagonal is not read.
+//!   written; the rest of the buffer does not change. The imaginary parts of a Hermitian diagonal are taken as zero
+//!   and, if the matrix is updated, become zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU:
+//!   cuBLAS 13.1). The host multiplies by a real factor part by part; cuBLAS 13.1 may multiply an infinity in one part
+//!   of an updated Hermitian matrix by zero, which gives NaN. A unit diagonal is not read.
 //! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
-//!   never is an input: a buffer that is written has one owner. An output that is an input as well is no program:
+//!   is never also an input: a buffer that is written has one owner. A program that uses an output as an input does not
+//!   compile:
 //!
 //!   ```compile_fail,E0505
 //!   # fn main() -> Result<(), windlass::Error> {
@@ -26,7 +28,7 @@
 //!   # Ok(()) }
 //!   ```
 //!
-//!   ... nor is one that reads a buffer which another call was given to write:
+//!   ... nor does one that reads a buffer after it was moved into a call that writes it:
 //!
 //!   ```compile_fail,E0382
 //!   # fn main() -> Result<(), windlass::Error> {
@@ -37,51 +39,53 @@
 //!   # Ok(()) }
 //!   ```
 //! - **Scalars** are given by value, or read from the first element of a buffer when the work runs: by the methods that
-//!   end in `_at`, or by a specification's `scalars_at` ([`Scaled`]). Results come through the pending, or are left on
-//!   the device by the methods that end in `_into`. `beta == 0` means that the output is not read: a NaN in it does not
-//!   survive. `alpha == 0` (by value) means that the operands are not read, but for `scal`, which multiplies.
+//!   end in `_at`, or by a specification's `scalars_at` ([`Scaled`]). Results are returned by the
+//!   [`PendingDispatch`](crate::PendingDispatch), or left on the device by the methods that end in `_into`. `beta == 0`
+//!   means that the output is not read: a NaN in it does not survive. `alpha == 0` (by value) means that the operands
+//!   are not read, except by `scal`, which multiplies.
 //! - **Halves** (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
-//! - **Determinism.** The same call on the same device gives the same bits each time: on the host engine always, on a GPU
-//!   unless [`Blas::atomics`] allows it not to. The host engine's levels 1 and 2 also give the same bits for any number of
-//!   threads; products of matrices, and what is made of them (level 3, LU), may not. The engines round differently.
+//! - **Determinism.** The same call on the same device gives the same bits each time: on the host engine always, on a
+//!   GPU unless [`Blas::atomics`] allows atomic additions. The host engine's levels 1 and 2 also give the same bits for
+//!   any number of threads; matrix products, and the routines that use them (level 3, LU), may not. The two engines
+//!   round differently.
 //!
-//! - **Batches.** `.batch(count)` of a specification makes a batch of it; what one problem has is set before, the distances
-//!   after. What ends in `_strided_batched` finds its matrices at even distances in one buffer, what ends in
-//!   `_batched` each in a buffer of its own; `_grouped` takes lists of several shapes.
+//! - **Batches.** `.batch(count)` of a specification makes a batch of it. Set the properties of one problem before, the
+//!   distances between problems after. Methods that end in `_strided_batched` take matrices at even distances in one
+//!   buffer; those that end in `_batched` take a buffer per matrix; `_grouped` takes lists of several shapes.
 //!
-//! Not there: `rotg` and `rotmg` of numbers on the host, and what BLAS has no routine for: packed and banded complex
-//! symmetric matrices, batches of band matrices. What is not there on one engine alone answers
-//! [`Error::Unsupported`](crate::Error::Unsupported) on it.
+//! Not supported: `rotg` and `rotmg` of numbers on the host, and what BLAS has no routine for: packed and banded
+//! complex symmetric matrices, batches of band matrices. An operation that one engine does not support fails there with
+//! [`Error::Unsupported`](crate::Error::Unsupported).
 //!
 //! # Where the engines differ
 //! Both keep what the methods promise. Beyond that, measured on an H200 with cuBLAS 13.1:
 //!
 //! | operation | on a GPU | on the host |
 //! |---|---|---|
-//! | `nrm2` of numbers whose squares are near underflow | up to 2 % off, or 0 (f64 below 1e-300, f32 below 1e-35) | scaled on the way: as exact as elsewhere |
-//! | `rotg` of subnormal numbers, `rotmg` of what has no weight | as cuBLAS | orthogonal, and finite |
-//! | `trmm` of a matrix that holds a NaN | it may reach rows that it has no part in | it reaches what it is multiplied into |
-//! | `getrf`, `matinv` of a singular matrix | `info` agrees; what the factors hold is the library's | as LAPACK leaves them |
-//! | lists of halves that do not begin at 16 bytes | one product after the other: slower | no difference |
+//! | `nrm2` if squares are near underflow | up to 2 % off, or 0 (f64 < 1e-300, f32 < 1e-35) | scaled: as exact as elsewhere |
+//! | `rotg` of subnormal numbers, `rotmg` of components without weight | as cuBLAS | orthogonal, and finite |
+//! | `trmm` of a matrix that holds a NaN | may spread it to rows that do not depend on it | spreads it only to dependent rows |
+//! | `getrf`, `matinv` of a singular matrix | `info` agrees; the library defines the factors | as LAPACK leaves them |
+//! | lists of halves that are not aligned to 16 bytes | one product after the other: slower | no difference |
 //!
-//! A program that must not care scales its data (`nrm2`), and looks at `info` before it uses factors.
+//! A program that must not depend on the engine scales its data (`nrm2`), and checks `info` before it uses factors.
 //!
-//! # Where what is
-//! One file an operation, or a family that differs by a letter: its data, its checks, its CUDA half and its host half side
-//! by side.
+//! # Files
+//! One file per operation, or per family whose names differ by a letter: its data, its checks, its CUDA half and its
+//! host half side by side.
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `routine` | what all routines share: the trait, the op that is made of one with the modes of its front, the queue of a CUDA half |
+//! | `routine` | what all routines share: the trait, the op made of a routine and the modes of its front, the CUDA queue |
 //! | `prelude`, `setters` | what the file of a routine needs; the setters of specifications |
-//! | `element` | the element types of levels 1 and 2, and by which letter and code the library knows them |
-//! | `vector`, `matrix`, `flags` | what an operand looks like, and that it lies inside its buffer |
+//! | `element` | the element types of levels 1 and 2, and the library's letters and codes for them |
+//! | `vector`, `matrix`, `flags` | the layouts of operands, and the checks that they lie inside their buffers |
 //! | `scalar` | scalars by value or in device memory |
 //! | `modes` | how the library may compute: math, atomics, determinism |
 //! | `level1` | vectors: updates, copies, rotations; `reduction` for those that give one number |
 //! | `level2` | a matrix and vectors: `triangle` for the three ways in which one is stored |
-//! | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and bytes that the library refuses |
-//! | `level3` | matrices, and their batches; its own `mod.rs` goes on from here |
+//! | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and 8-bit products that the library refuses |
+//! | `level3` | matrices, and their batches; see its own `mod.rs` |
 //!
 //! A new routine is a new file with a `Routine` and the methods of [`Blas`], and a line in `register`. What the host engine
 //! computes is in `numerics`.
@@ -125,10 +129,10 @@ pub use vector::{Vector, VectorMut};
 use crate::{Device, Submitted};
 
 impl Blas {
-    /// Makes what the library needs ahead of time: on a GPU a handle for every stream slot, and the kernels of our own are
-    /// loaded. The first handle of a process takes about 17 ms and loading its kernels ten times that. Until both are done,
-    /// launches of all other threads wait for the work in flight on the GPU, so it is better done before there is any. A host device has nothing to make. On a GPU in a worker it waits until the
-    /// worker has made them.
+    /// Initializes the library ahead of time. On a GPU this creates a handle for every stream slot and loads our own
+    /// kernels. The first handle of a process takes about 17 ms, and loading its kernels ten times that. Until both are
+    /// done, launches by all other threads wait for the work in flight on the GPU, so call this before there is any. A
+    /// host device has nothing to initialize. On a GPU in a worker process, it waits until the worker has done it.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuBLAS; the device's own error.
@@ -143,7 +147,7 @@ impl Blas {
     }
 }
 
-/// What another executable may be asked to do: a line a family of routines and its types.
+/// Registers the routines that a worker executable can run: one line per family of routines, with its types.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     use crate::{Complex, bf16, f16};

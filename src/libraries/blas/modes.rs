@@ -10,16 +10,16 @@ pub enum Math {
     /// In the precision of the type, by whatever kernels the library thinks best.
     #[default]
     Default,
-    /// In the precision of the type, with nothing reordered that a plain kernel would not: slower.
+    /// In the precision of the type, without reordering that a plain kernel would not do: slower.
     Pedantic,
     /// Products of f32 and `Complex<f32>` on tensor cores, their inputs rounded to TF32 (10 bits of fraction).
     Tf32,
-    /// Products of f32 and `Complex<f32>` out of nine bf16 products, as precise as f32, where library and GPU have it
-    /// (cuBLAS 12.9); a library that does not know it answers [`Error::Unsupported`](crate::Error::Unsupported).
+    /// Products of f32 and `Complex<f32>` composed of nine bf16 products, as precise as f32, if library and GPU have it
+    /// (cuBLAS 12.9); with a library that does not, calls fail with [`Error::Unsupported`](crate::Error::Unsupported).
     EmulatedBf16x9,
 }
 
-/// How the library may compute; goes with each operation as plain data.
+/// How the library may compute; sent with each operation as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Modes {
     pub(crate) math: Math,
@@ -72,15 +72,15 @@ impl Blas {
         self
     }
 
-    /// Whether products of halves may add up in the halves' own precision where the library splits a sum over blocks:
-    /// they may unless this is called with `false` (`CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION`).
+    /// Whether products of halves may be accumulated in half precision when the library splits a sum over blocks.
+    /// Allowed unless this is called with `false` (`CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION`).
     #[must_use]
     pub fn reduced_precision_reduction(mut self, allowed: bool) -> Self {
         self.modes.full_reduction = !allowed;
         self
     }
 
-    /// Whether routines may use atomic additions, which are faster for some (symv) and give other bits each time
+    /// Whether routines may use atomic additions, which are faster for some (symv) and give different bits each time
     /// (`cublasSetAtomicsMode`). Not allowed unless this is called.
     #[must_use]
     pub fn atomics(mut self, allowed: bool) -> Self {

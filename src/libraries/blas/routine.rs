@@ -1,4 +1,5 @@
-//! What the routines have in common, so that one's file is its data, its check, one library call and one host call.
+//! What all routines have in common, so that the file of a routine contains only its data, its checks, one library call
+//! and one host call.
 
 use super::modes::Modes;
 use super::{Blas, Submitted};
@@ -8,7 +9,8 @@ use crate::{DType, Enqueue, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// One routine: plain data, so that it crosses to a worker process as it is. [`Call`] makes an [`Op`] of it, with the modes of the front that it came through.
+/// One routine as plain data, which can be sent to a worker process. [`Call`] makes an [`Op`] from it, with the modes
+/// of its front.
 pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
@@ -16,9 +18,9 @@ pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
     const OPERANDS: OperandNames;
     /// The element types it reads.
     type Reads: Elems;
-    /// What it gives.
+    /// Its output.
     type Output: Output;
-    /// What the device leaves for the host.
+    /// The part of the output that the device leaves for the host.
     type Raw: Raw + Into<<Self::Output as Output>::Host>;
 
     /// As [`Op::check`].
@@ -60,7 +62,7 @@ pub(super) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
 #[serde(bound = "R: Routine")]
 pub(super) struct Call<R> {
     routine: R,
-    /// Operands that are read: scalars, which come last, only where they are in device memory.
+    /// The number of operands that are read. Scalars come last, and count only if they are in device memory.
     given: usize,
     modes: Modes,
 }
@@ -125,7 +127,7 @@ impl<R: Routine> Op for Call<R> {
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 impl crate::worker::Registry {
-    /// Knows the routine from now on.
+    /// Registers the routine.
     pub(super) fn routine<R: Routine>(&mut self) {
         self.add::<Call<R>>();
     }
@@ -162,7 +164,7 @@ mod cuda {
     use cudarc::cublas::sys::cublasHandle_t;
     use std::ops::{Deref, DerefMut};
 
-    /// The leased stream, and the modes to compute in.
+    /// The leased stream, and the modes of the call.
     pub(in crate::libraries::blas) struct Queue<'a, 'q, R: Routine> {
         pub(super) enqueue: &'a mut Enqueue<'q, Call<R>>,
         pub(super) modes: Modes,
@@ -187,13 +189,13 @@ mod cuda {
             self.modes.math
         }
 
-        /// The slot's handle, with scalars where `mode` says and in the modes of the call.
+        /// The slot's handle, set to the pointer mode `mode` and to the modes of the call.
         pub(in crate::libraries::blas) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
             let modes = self.modes;
             self.enqueue.blas(mode, modes)
         }
 
-        /// One call of a typed routine.
+        /// Makes one call of a typed routine.
         pub(in crate::libraries::blas) fn typed(
             &mut self,
             mode: PointerMode,
@@ -203,8 +205,8 @@ mod cuda {
             self.enqueue.blas_typed(mode, modes, call)
         }
 
-        /// `y = beta * y`, where the product is known to be zero and its operands are not to be read: as a product
-        /// without columns, which does not read what a zero `beta` discards either.
+        /// `y = beta * y`, for a product that is known to be zero and whose operands must not be read. Computed as a
+        /// product with `k = 0`, which does not read y either if `beta` is zero.
         pub(in crate::libraries::blas) fn scale<T: BlasElement>(
             &mut self,
             y: Span<T>,

@@ -2,11 +2,11 @@
 
 use crate::{Element, Error, In, Result, Span};
 
-/// A specification that has scalars: `alpha`, and `beta` where the routine has one. Sealed.
+/// A specification that has scalars: `alpha`, and `beta` if the routine has one. Sealed.
 pub trait Spec: sealed::Sealed + Sized {
     /// The type of `alpha`.
     type Alpha: Element;
-    /// The type of `beta`; that of `alpha` where the routine has none.
+    /// The type of `beta`; that of `alpha` if the routine has none.
     type Beta: Element;
 }
 
@@ -14,12 +14,12 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// A specification with the place of its scalars: what `alpha` and `beta` of the specification say, or elements of
-/// device memory, read when the work runs.
+/// A specification and the location of its scalars: the values of `alpha` and `beta` in the specification, or elements
+/// of device memory that are read when the work runs.
 ///
-/// Every specification converts into one; [`Gemm::scalars_at`](super::Gemm::scalars_at) and its like make one whose
-/// scalars are read from the first element of a buffer each. With `beta` in device memory the output counts as read:
-/// it must hold something.
+/// Every specification converts into one; [`Gemm::scalars_at`](super::Gemm::scalars_at) and similar methods make one
+/// whose scalars are each read from the first element of a buffer. With `beta` in device memory the output counts as
+/// read, so it must be initialized.
 #[derive(Clone, Copy)]
 pub struct Scaled<'a, S: Spec> {
     pub(super) spec: S,
@@ -33,8 +33,8 @@ impl<S: Spec> From<S> for Scaled<'_, S> {
     }
 }
 
-/// Gives a specification its scalars: setters, their place in device memory, and the conversion. The struct has fields
-/// of these names.
+/// Defines the scalars of a specification: setters, methods that read them from device memory, and the conversion. The
+/// struct must have fields of these names.
 macro_rules! scalars {
     (@alpha $alpha:ty) => {
         /// The factor of the product.
@@ -52,7 +52,7 @@ macro_rules! scalars {
         impl<$t: $bound> $Spec<$t> {
             $crate::blas::scalar::scalars!(@alpha $alpha);
 
-            /// The factor of what the output held; zero does not read it.
+            /// The factor of the output's previous contents; if zero, they are not read.
             pub fn beta(mut self, beta: $beta) -> Self {
                 self.beta = beta;
                 self
@@ -86,7 +86,7 @@ macro_rules! scalars {
 }
 pub(super) use scalars;
 
-/// Checks that a scalar in device memory has its element.
+/// Checks that a buffer with a scalar is not empty.
 pub(super) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
     match at {
         Some(span) if span.is_empty() => {
@@ -104,9 +104,9 @@ pub(super) fn value<S: Copy>(value: S, at: Option<&[S]>) -> S {
 
 /// A scalar as cuBLAS reads it: in host memory for the length of one call, or in device memory.
 ///
-/// In host memory it lies at an address that the library may load with aligned vector instructions. `Complex<f64>` is
-/// aligned to 8 bytes in Rust and to 16 in C: given a pointer to one that happens to lie between, cuBLAS 13.1 ends in a
-/// segmentation fault (seen in `cublasGemmEx_64` with `alpha == 0` and in `cublasScalEx_64`).
+/// In host memory it is aligned to 16 bytes, because the library may load it with aligned vector instructions.
+/// `Complex<f64>` is aligned to 8 bytes in Rust and to 16 in C. If a pointer is aligned to 8 bytes only, cuBLAS 13.1
+/// ends in a segmentation fault (seen in `cublasGemmEx_64` with `alpha == 0` and in `cublasScalEx_64`).
 #[cfg(feature = "blas")]
 #[repr(C, align(16))]
 pub(super) struct Scalar<S> {
@@ -116,22 +116,22 @@ pub(super) struct Scalar<S> {
 
 #[cfg(feature = "blas")]
 impl<S: Element> Scalar<S> {
-    /// In device memory where `at` says so.
+    /// The scalar in device memory if `at` is given, else `value`.
     pub(super) fn new(value: S, at: &Option<Span<S>>) -> Self {
         Scalar::at(value, at.as_ref())
     }
 
-    /// In device memory where there is a place for it.
+    /// The scalar in device memory if `at` is given, else `value`.
     pub(super) fn at(value: S, at: Option<&Span<S>>) -> Self {
         Scalar { value, at: at.map(Span::address) }
     }
 
-    /// Known to be zero when the work is enqueued.
+    /// Whether it is known to be zero when the work is enqueued.
     pub(super) fn is_zero(&self) -> bool {
         self.at.is_none() && self.value == S::default()
     }
 
-    /// Where it is.
+    /// Whether it is in host or in device memory.
     pub(super) fn mode(&self) -> crate::blas::native::PointerMode {
         match self.at {
             None => crate::blas::native::PointerMode::Host,
@@ -139,12 +139,12 @@ impl<S: Element> Scalar<S> {
         }
     }
 
-    /// By value, and the address in device memory; 0 for none.
+    /// The value, and the address in device memory; 0 for none.
     pub(super) fn place(&self) -> (S, u64) {
         (self.value, self.at.unwrap_or(0))
     }
 
-    /// For one call, while `self` is alive and stays where it is.
+    /// The pointer for one call; valid while `self` is alive and is not moved.
     pub(super) fn pointer(&self) -> *const std::ffi::c_void {
         match self.at {
             None => (&raw const self.value).cast(),

@@ -2,14 +2,14 @@
 
 use crate::library::{Class, Status};
 
-/// The library does not know a value.
+/// The library does not accept a value.
 pub(crate) const INVALID_VALUE: i32 = 7;
-/// The library does not do this.
+/// The library does not support this call.
 pub(crate) const NOT_SUPPORTED: i32 = 15;
 
-/// In order.
+/// All codes, in ascending order.
 pub(crate) const STATUS: &[Status] = &[
-    // Its way of saying that its own first allocation failed: our pool may hold what it wants.
+    // cuBLAS returns this if its own first allocation fails. Our pool may hold the memory that it needs.
     (1, "CUBLAS_STATUS_NOT_INITIALIZED", Class::OutOfMemory),
     (3, "CUBLAS_STATUS_ALLOC_FAILED", Class::OutOfMemory),
     (INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", Class::InvalidValue),

@@ -6,7 +6,7 @@ use crate::{DeviceBuffer, Element, Error, GpuRef, In, Result};
 /// A vector to be read: `n` elements of a buffer, `inc` apart.
 ///
 /// A whole buffer converts into one; `strided` makes any other. With a negative increment the vector runs backwards, as
-/// BLAS has it: its first element is the one at `(n - 1) * |inc|`, its last the one at 0.
+/// in BLAS: its first element is the one at `(n - 1) * |inc|`, its last the one at 0.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -24,8 +24,8 @@ pub struct Vector<'a, T: Element> {
     pub(super) at: Strided,
 }
 
-/// A vector to be written: as [`Vector`], and its buffer is moved in. What lies between its elements is left as it is.
-/// The buffer comes back whole.
+/// A vector to be written: as [`Vector`], and its buffer is moved in. The elements in between do not change. The call
+/// returns the whole buffer.
 pub struct VectorMut<T: Element> {
     pub(super) data: DeviceBuffer<T>,
     pub(super) at: Strided,
@@ -39,26 +39,26 @@ pub(super) struct Strided {
 }
 
 impl<'a, T: Element> In<'a, T> {
-    /// A vector of `n` elements, `inc` apart. That it lies inside is checked where it is used.
+    /// A vector of `n` elements, `inc` apart. That it lies inside the buffer is checked when it is used.
     pub fn strided(self, n: usize, inc: isize) -> Vector<'a, T> {
         Vector { data: self, at: Strided { n, inc } }
     }
 }
 
 impl<T: Element> DeviceBuffer<T> {
-    /// A vector of `n` elements, `inc` apart, to be read. That it lies inside is checked where it is used.
+    /// A vector of `n` elements, `inc` apart, to be read. That it lies inside the buffer is checked when it is used.
     pub fn strided(&self, n: usize, inc: isize) -> Vector<'_, T> {
         self.as_in().strided(n, inc)
     }
 
-    /// A vector of `n` elements, `inc` apart, to be written. That it lies inside is checked where it is used.
+    /// A vector of `n` elements, `inc` apart, to be written. That it lies inside the buffer is checked when it is used.
     pub fn into_strided(self, n: usize, inc: isize) -> VectorMut<T> {
         VectorMut { data: self, at: Strided { n, inc } }
     }
 }
 
 impl<T: Element> GpuRef<T> {
-    /// A vector of `n` elements, `inc` apart. That it lies inside is checked where it is used.
+    /// A vector of `n` elements, `inc` apart. That it lies inside the buffer is checked when it is used.
     pub fn strided(&self, n: usize, inc: isize) -> Vector<'_, T> {
         self.as_in().strided(n, inc)
     }
@@ -90,7 +90,7 @@ impl<T: Element> From<DeviceBuffer<T>> for VectorMut<T> {
 }
 
 impl Strided {
-    /// Elements from the first to the last; `None` past the address space.
+    /// The number of elements from the first to the last; `None` on overflow.
     pub(super) fn span(&self) -> Option<usize> {
         match self.n.checked_sub(1) {
             None => Some(0),
@@ -123,12 +123,12 @@ impl Strided {
         self.check(name, len)
     }
 
-    /// Writing the vector writes every element of a buffer of `len`.
+    /// Whether writing the vector writes every element of a buffer of `len`.
     pub(super) fn fills(&self, len: usize) -> bool {
         self.n == len && (self.inc.unsigned_abs() == 1 || len <= 1)
     }
 
-    /// As it is for the routines of one vector, for which BLAS takes a vector that runs backwards as empty.
+    /// The vector for routines that have only one, for which BLAS treats a vector that runs backwards as empty.
     pub(super) fn forwards(self) -> Self {
         if self.inc < 0 { Strided { n: 0, ..self } } else { self }
     }
@@ -142,7 +142,7 @@ impl Strided {
     /// The increment, as the library has it.
     #[cfg(feature = "blas")]
     pub(super) fn inc64(&self) -> i64 {
-        // One element has no stride, whatever the caller named.
+        // The increment of a single element is not used, whatever the caller gives.
         if self.n > 1 { self.inc as i64 } else { 1 }
     }
 }

@@ -1,4 +1,4 @@
-//! Measuring the ways to multiply, and remembering the fastest.
+//! Measures the algorithms for a product, and remembers the fastest.
 
 use super::BlasLt;
 use super::epilogue::Extra;
@@ -13,18 +13,18 @@ use crate::op::{Bufs, Immediate};
 use crate::{DeviceBuffer, Element, Result};
 use std::time::Duration;
 
-/// What [`BlasLt::autotune`] measured, in the order in which the library offered it: the first is what it would choose.
-/// Empty on a host device, which has one way to multiply.
+/// What [`BlasLt::autotune`] measured, in the order in which the library offered it: the first algorithm is the one
+/// that the library would choose. Empty on a host device, which has only one.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Tuning {
-    /// The ways measured.
+    /// The measured algorithms.
     pub candidates: Vec<Candidate>,
     /// Which of them is used from now on.
     pub chosen: Option<usize>,
 }
 
-/// One way to multiply.
+/// One algorithm for the product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Candidate {
@@ -36,20 +36,20 @@ pub struct Candidate {
     pub waves: f32,
 }
 
-/// What a tuning gives: the buffers that were moved in, untouched, and what was measured.
+/// The result of a tuning: the buffers that were moved in, unchanged, and what was measured.
 pub type Tuned<O> = std::result::Result<(O, Tuning), Rejected<Bufs<O>>>;
 
 impl BlasLt {
-    /// Measures the ways in which the library can carry out this product, and lets every later product of the same
-    /// problem on this device use the fastest, until the device is rebuilt or 256 other problems were asked for since.
+    /// Measures the library's algorithms for this product. Every later product of the same problem on this device uses
+    /// the fastest one, until the device is rebuilt or 256 other problems have been used since.
     ///
-    /// Takes what [`matmul_with`](Self::matmul_with) takes. `d` and what is written beside it come back untouched: the
-    /// measured products write to buffers of zeros made for that. Waits for each of them; other work on the device
-    /// meanwhile disturbs the times.
+    /// Takes the arguments of [`matmul_with`](Self::matmul_with). `d` and the additional outputs come back unchanged:
+    /// the measured products write to separate buffers of zeros. Waits for each of them; other work on the device at
+    /// the same time distorts the times.
     ///
     /// # Errors
-    /// As [`matmul_with`](Self::matmul_with). A way that fails when it is tried is left out. On a GPU in a worker process
-    /// the worker is asked, and its GPU measured.
+    /// As [`matmul_with`](Self::matmul_with). An algorithm that fails when it is tried is left out. On a GPU in a
+    /// worker process, the algorithms are those of the worker's library, measured on its GPU.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -107,7 +107,7 @@ mod measure {
     use crate::sync::{AtomicU64, Ordering};
     use crate::{Device, Error, library};
 
-    /// Products measured in each way, after one that is not.
+    /// Products measured with each algorithm, after one that is not measured.
     const ROUNDS: usize = 7;
 
     pub(super) fn on_gpu<T: MatmulTypes, W: Extra<T::D>>(
@@ -134,7 +134,7 @@ mod measure {
                     let candidate = Candidate { time, workspace: choice.workspace, waves: choice.waves };
                     measured.push((candidate, choice));
                 }
-                // What the heuristic offers may still be refused.
+                // An algorithm that the heuristic offers may still be refused.
                 Err(Error::LibraryError { .. } | Error::Unsupported { .. }) => {}
                 Err(error) => return Err(error),
             }

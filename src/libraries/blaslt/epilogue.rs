@@ -1,10 +1,10 @@
-//! What is done to a product before it is stored, and what is stored beside it.
+//! The operation on a product before it is stored, and the additional outputs.
 
 use crate::buffer::In;
 use crate::op::{Bufs, Immediate, Output};
 use crate::{Device, DeviceBuffer, Element, Result};
 
-/// What happens to a value on its way into D.
+/// The function that is applied to a value before it is stored in D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) enum Function {
     #[default]
@@ -15,7 +15,7 @@ pub(super) enum Function {
     GeluGradient,
 }
 
-/// What is written beside D.
+/// What is written in addition to D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) enum Beside {
     #[default]
@@ -62,15 +62,15 @@ impl Kind {
     }
 }
 
-/// What is done to a product before it is stored, with the buffers that it reads and writes.
+/// The operation on a product before it is stored, with the buffers that it reads and writes.
 ///
-/// `x` is `alpha * op(A) * op(B) + beta * C`, plus the bias of its row where there is one. The constructors are those of
-/// `cublasLtEpilogue_t`; `W` is what is written beside D and comes back with it: a mask or a pre-activation for a later
-/// gradient, or the gradient of a bias.
+/// `x` is `alpha * op(A) * op(B) + beta * C`, plus the bias of its row if there is a bias. The constructors are those
+/// of `cublasLtEpilogue_t`; `W` is what is written in addition to D and comes back with it: a mask or a pre-activation
+/// for a later gradient, or the gradient of a bias.
 ///
-/// - **ReLU** is `max(x, 0)`; NaN becomes 0. Its mask has bit `i + j * ld` set where `x > 0`, the lowest bit of a byte
-///   first, see [`Matmul::ld_aux`](crate::Matmul::ld_aux). Rows past `m` mean nothing, here and in a pre-activation: they
-///   are filled with zeros ahead.
+/// - **ReLU** is `max(x, 0)`; NaN becomes 0. Its mask has bit `i + j * ld` set if `x > 0`, the lowest bit of a byte
+///   first, see [`Matmul::ld_aux`](crate::Matmul::ld_aux). Rows beyond `m` have no meaning, here and in a
+///   pre-activation; they are filled with zeros.
 /// - **GELU** is `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`. Its auxiliary output is `x`, rounded to its
 ///   type: gradients are taken at the rounded value. A GPU may compute the tanh with an error of `2^-11`.
 /// - **Gradients** multiply `x`, the gradient after the activation, with the activation's derivative.
@@ -101,7 +101,7 @@ impl<'a, Bias: Element, Aux: Element, W> Epilogue<'a, Bias, Aux, W> {
         self
     }
 
-    /// Gives the largest magnitude in D as well, before D is scaled and rounded: one element. For a D of 8-bit floats.
+    /// Also returns the largest magnitude in D, before D is scaled and rounded: one element. For a D of 8-bit floats.
     pub fn amax(self, amax: DeviceBuffer<f32>) -> Epilogue<'a, Bias, Aux, Amax<W>> {
         let Epilogue { kind, bias, mask, pre, beside } = self;
         Epilogue { kind, bias, mask, pre, beside: Amax(beside, amax) }
@@ -139,12 +139,12 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
         Self::gelu().with_bias(bias)
     }
 
-    /// Times the derivative of ReLU, by the mask that the forward product gave.
+    /// Multiplies by the derivative of ReLU, with the mask from the forward product.
     pub fn drelu(mask: impl Into<In<'a, u8>>) -> Self {
         Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::Nothing, ()) }
     }
 
-    /// Times the derivative of GELU at the pre-activation that the forward product gave.
+    /// Multiplies by the derivative of GELU at the pre-activation from the forward product.
     pub fn dgelu(pre: impl Into<In<'a, Aux>>) -> Self {
         Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::Nothing, ()) }
     }
@@ -186,16 +186,16 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>
         Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::RowGradient, grad) }
     }
 
-    /// `x`, and the sum of `op(A)` over `k`: an element for each row of D. Alpha does not count.
+    /// `x`, and the sum of `op(A)` over `k`: an element for each row of D. Alpha is not applied to the sum.
     ///
-    /// A GPU's library does it beside the product where `op(A)` lies with its terms apart (column-major and not
-    /// transposed); elsewhere it is a second product, of `op(A)` and ones.
+    /// A GPU's library computes it in the same call if the terms of `op(A)` are not contiguous (column-major and not
+    /// transposed); otherwise it is a second product, of `op(A)` and ones.
     pub fn bgrad_a(grad: DeviceBuffer<Bias>) -> Self {
         plain(Function::None, Beside::GradientOfA, grad)
     }
 
-    /// `x`, and the sum of `op(B)` over `k`: an element for each column of D. As [`bgrad_a`](Self::bgrad_a): beside the
-    /// product where B is column-major and transposed, elsewhere by a second one.
+    /// `x`, and the sum of `op(B)` over `k`: an element for each column of D. As [`bgrad_a`](Self::bgrad_a): in the
+    /// same call if B is column-major and transposed, otherwise by a second product.
     pub fn bgrad_b(grad: DeviceBuffer<Bias>) -> Self {
         plain(Function::None, Beside::GradientOfB, grad)
     }
@@ -205,11 +205,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What is written beside D, and the largest magnitude of D.
+/// The additional outputs, and the largest magnitude of D.
 #[derive(Debug)]
 pub struct Amax<W>(W, DeviceBuffer<f32>);
 
-/// Where an operand lies.
+/// The address and the length of an operand.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[doc(hidden)]
 pub struct Place {
@@ -225,34 +225,34 @@ impl<T: Element> From<&crate::Span<T>> for Place {
     }
 }
 
-/// The operands to be written, whatever they are.
+/// All operands to be written.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[doc(hidden)]
 pub struct WritePlaces {
     /// D.
     pub d: Place,
-    /// What the epilogue writes beside it.
+    /// The additional output of the epilogue.
     pub beside: Option<Place>,
     /// The largest magnitude.
     pub amax: Option<Place>,
 }
 
-/// The operands to be written, as a host half has them: what lies beside D as bytes.
+/// All operands to be written, for a host half; the additional output as bytes.
 #[doc(hidden)]
 pub struct WriteSlices<'x, D> {
     /// D.
     pub d: &'x mut [D],
-    /// What the epilogue writes beside it.
+    /// The additional output of the epilogue.
     pub beside: Option<&'x mut [u8]>,
     /// The largest magnitude.
     pub amax: Option<&'x mut [f32]>,
 }
 
-/// What is written beside a D of `D`: nothing, one buffer, and [`Amax`] of either. Sealed.
+/// The additional outputs for a D of type `D`: none, one buffer, and [`Amax`] of either. Sealed.
 pub trait Extra<D: Element>: sealed::Sealed + 'static {
-    /// D, alone or in a tuple with what is written beside it.
+    /// D, alone or in a tuple with the additional outputs.
     type Output: Immediate;
-    /// What errors call what is written.
+    /// The names of the outputs in errors.
     #[doc(hidden)]
     const NAMES: &'static [&'static str];
     #[doc(hidden)]

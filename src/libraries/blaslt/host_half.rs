@@ -1,4 +1,4 @@
-//! The product on the CPU: the host engine's job, made of the op and its operands.
+//! The product on the CPU: the host engine's job, built from the op and its operands.
 
 use super::Order;
 use super::epilogue::{Beside, Extra, Function, WriteSlices};

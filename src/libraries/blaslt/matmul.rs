@@ -52,11 +52,11 @@ impl BlasLt {
     }
 
     /// `D = scale_d * epilogue(alpha * scale_a * scale_b * op(A) * op(B) + beta * C)` (`cublasLtMatmul`); see
-    /// [`Operands`] for what is read and [`Epilogue`] for what is done and what is written beside D.
+    /// [`Operands`] for what is read, and [`Epilogue`] for the epilogue and its additional outputs.
     ///
     /// # Errors
-    /// As [`matmul`](Self::matmul), and when a bias, an auxiliary matrix or a scale has a wrong length. What was moved in
-    /// comes back.
+    /// As [`matmul`](Self::matmul), and when a bias, an auxiliary matrix or a scale has a wrong length. All buffers
+    /// that were moved in come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -135,7 +135,7 @@ impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
         device.dispatch(op.clone(), (*a, *b, *c, *bias, *mask, *pre, scales, factors), bufs)
     }
 
-    /// Admits and checks it as a dispatch would, and says where its outputs lie.
+    /// Admits and checks the product as a dispatch would, and returns the places of its outputs.
     pub(super) fn check(&self, device: &Device, bufs: &Bufs<W::Output>) -> Result<WritePlaces> {
         let Call { op, a, b, c, bias, mask, pre, scales, factors } = self;
         let ins = (*a, *b, *c, *bias, *mask, *pre, scales.as_slice(), factors.as_slice());

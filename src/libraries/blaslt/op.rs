@@ -1,4 +1,4 @@
-//! The product as an op: its checks, its cost and how it crosses. What it does is in `host_half.rs` and `cuda_half/`.
+//! The product as an op: its checks, its cost and its wire form. The computation is in `host_half.rs` and `cuda_half/`.
 
 use super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
 use super::operands::{ReadPlaces, Reading};
@@ -16,14 +16,14 @@ use std::sync::OnceLock;
 pub(super) struct Fused<T: MatmulTypes, R, W> {
     pub(super) spec: Matmul<T::Scalar>,
     pub(super) kind: Kind,
-    /// There are scales of A, B and D.
+    /// Whether there are scales of A, B and D.
     pub(super) scaled: [bool; 3],
-    /// Those of A and B are vectors.
+    /// Whether the scales of A and of B are vectors.
     pub(super) outer: [bool; 2],
-    /// Nothing that D holds is read.
+    /// Whether the previous contents of D are not read.
     pub(super) fresh: bool,
     pub(super) way: Way,
-    /// Asked for by the checks, by the submission and by the engine: worked out once.
+    /// Used by the checks, by the submission and by the engine; computed once.
     #[serde(skip)]
     pub(super) worked_out: OnceLock<Geometry>,
     pub(super) _operands: PhantomData<fn() -> (R, W)>,
@@ -45,7 +45,7 @@ impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
     }
 }
 
-/// Where everything lies.
+/// The layouts of all operands.
 #[derive(Clone, Copy)]
 pub(super) struct Geometry {
     /// Of A, B, C and D.
@@ -69,7 +69,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
-    /// There is a C, and alpha and beta are on the device.
+    /// Sets whether there is a separate C, and whether alpha and beta are on the device.
     pub(super) fn reading(mut self, c: bool, factors: bool) -> Self {
         self.fresh = c || (self.fresh && !factors);
         self
@@ -102,14 +102,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         Ok(Geometry { layouts, aux, bias_stride })
     }
 
-    /// An auxiliary matrix that is written has gaps between its columns.
+    /// Whether an auxiliary matrix that is written has gaps between its columns.
     pub(super) fn writes_gaps(&self, aux: &AuxLayout) -> bool {
         let Matmul { m, n, batch, .. } = self.spec;
         matches!(self.kind.beside, Beside::Mask | Beside::PreActivation)
             && m.checked_mul(n).and_then(|mn| mn.checked_mul(batch)) != Some(aux.len)
     }
 
-    /// Elements of one gradient of a bias.
+    /// The number of elements of one gradient of a bias, if there is one.
     pub(super) fn gradient_len(&self) -> Option<usize> {
         match self.kind.beside {
             Beside::RowGradient | Beside::GradientOfA => Some(self.spec.m),
@@ -118,7 +118,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
-    /// Elements of a vector for each matrix of the batch.
+    /// The number of elements that the vectors of all matrices of the batch span.
     fn vectors(&self, len: usize, stride: usize) -> Result<usize> {
         let overflow = || Error::invalid("stride_bias", format!("{} vectors {stride} apart overflow", self.spec.batch));
         match self.spec.batch {
@@ -127,7 +127,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
-    /// What no type of such a product has, on any engine.
+    /// Refuses what a product of these types supports on no engine.
     fn check_kind(&self, reads: &ReadPlaces, writes: &WritePlaces) -> Result<()> {
         let scalar = <T::Scalar as Element>::DTYPE;
         let fp8 = |dtype| matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
@@ -177,7 +177,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     }
 }
 
-/// A buffer that must hold at least so many elements.
+/// Checks that a buffer holds at least `need` elements.
 fn at_least(name: &'static str, need: usize, place: &Place) -> Result<()> {
     if need <= place.len {
         return Ok(());
@@ -185,7 +185,7 @@ fn at_least(name: &'static str, need: usize, place: &Place) -> Result<()> {
     Err(Error::invalid(name, format!("{} elements, and the product takes {need}", place.len)))
 }
 
-/// A buffer that must hold exactly so many elements.
+/// Checks that a buffer holds exactly `need` elements.
 fn exactly(name: &'static str, need: usize, place: &Place) -> Result<()> {
     if need == place.len {
         return Ok(());
@@ -254,8 +254,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         writes.amax.as_ref().map_or(Ok(()), |amax| exactly("amax", 1, amax))
     }
 
-    /// Only where there is nothing between the elements of what is written: gaps keep what they held. Those of an
-    /// auxiliary matrix are filled with zeros, so that it may be new.
+    /// Only if there are no gaps between the elements of the outputs: gaps keep their previous contents. Those of an
+    /// auxiliary matrix are filled with zeros, so it may be uninitialized.
     fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
         let places = W::places(writes);
         let Ok(&Geometry { layouts: [.., d], aux, bias_stride }) = self.geometry() else { return false };

@@ -1,4 +1,4 @@
-//! What a product reads.
+//! The operands that a product reads.
 
 use super::epilogue::Place;
 use super::types::{Auto, MatmulTypes};
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug)]
 pub struct Absent<X = Auto>(PhantomData<X>);
 
-/// What a product reads: A and B, and what may go with them.
+/// The operands that a product reads: A and B, and optional ones.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -34,9 +34,9 @@ pub struct Operands<'a, A: Element, B: Element, C = Absent, S = Absent> {
     pub(super) c: C,
     /// Alpha and beta.
     pub(super) factors: [S; 2],
-    /// Of A, B and D.
+    /// For A, B and D.
     pub(super) scales: [Option<In<'a, f32>>; 3],
-    /// Those of A and B are vectors.
+    /// Whether the scales of A and of B are vectors.
     pub(super) outer: [bool; 2],
 }
 
@@ -49,27 +49,27 @@ impl<'a, A: Element, B: Element> Operands<'a, A, B> {
 }
 
 impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
-    /// A C that is not D: `beta * C` is read from here, and what D holds does not matter.
+    /// A separate C: `beta * C` is read from here, and the previous contents of D are not used.
     pub fn c<X: Element>(self, c: impl Into<In<'a, X>>) -> Operands<'a, A, B, In<'a, X>, S> {
         let Operands { a, b, factors, scales, outer, .. } = self;
         Operands { a, b, c: c.into(), factors, scales, outer }
     }
 
-    /// A C that is not D, if there is one; see [`c`](Self::c).
+    /// An optional separate C; see [`c`](Self::c).
     pub fn maybe_c<X: Element>(self, c: Option<In<'a, X>>) -> Operands<'a, A, B, Option<In<'a, X>>, S> {
         let Operands { a, b, factors, scales, outer, .. } = self;
         Operands { a, b, c, factors, scales, outer }
     }
 
-    /// The type that C would have, where it is not the one that goes with D: for a D of 8-bit floats, `f16` means a
-    /// bias in f16 instead of bf16.
+    /// Sets the type that C would have, if it is not the default for D: for a D of 8-bit floats, `f16` means a bias in
+    /// f16 instead of bf16.
     pub fn c_type<X: Element>(self) -> Operands<'a, A, B, Absent<X>, S> {
         let Operands { a, b, factors, scales, outer, .. } = self;
         Operands { a, b, c: Absent(PhantomData), factors, scales, outer }
     }
 
-    /// Alpha and beta from device memory, one element each, instead of from the [`Matmul`](crate::Matmul). Whether
-    /// `beta` is 0 is not known then: what D (or C) holds is read.
+    /// Alpha and beta from device memory, one element each, instead of from the [`Matmul`](crate::Matmul). It is then
+    /// not known whether `beta` is 0, so D (or C) is read.
     pub fn factors<X: Element>(
         self,
         alpha: impl Into<In<'a, X>>,
@@ -79,7 +79,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         Operands { a, b, c, factors: [alpha.into(), beta.into()], scales, outer }
     }
 
-    /// Alpha and beta from device memory, if they are there; see [`factors`](Self::factors).
+    /// Optional alpha and beta from device memory; see [`factors`](Self::factors).
     pub fn maybe_factors<X: Element>(
         self,
         factors: Option<[In<'a, X>; 2]>,
@@ -88,7 +88,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         Operands { a, b, c, factors: factors.map_or([None; 2], |both| both.map(Some)), scales, outer }
     }
 
-    /// What the stored values of A are multiplied with: one element. For 8-bit floats.
+    /// The factor of the stored values of A: one element. For 8-bit floats.
     pub fn scale_a(mut self, scale: impl Into<In<'a, f32>>) -> Self {
         let [a, _, _] = &mut self.scales;
         *a = Some(scale.into());
@@ -97,7 +97,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         self
     }
 
-    /// What the stored values of B are multiplied with: one element. For 8-bit floats.
+    /// The factor of the stored values of B: one element. For 8-bit floats.
     pub fn scale_b(mut self, scale: impl Into<In<'a, f32>>) -> Self {
         let [_, b, _] = &mut self.scales;
         *b = Some(scale.into());
@@ -106,7 +106,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         self
     }
 
-    /// What each row of `op(A)` and each column of `op(B)` is multiplied with: `m` and `n` elements. For 8-bit floats.
+    /// The factors of each row of `op(A)` and of each column of `op(B)`: `m` and `n` elements. For 8-bit floats.
     pub fn outer_scales(mut self, rows: impl Into<In<'a, f32>>, columns: impl Into<In<'a, f32>>) -> Self {
         let [a, b, _] = &mut self.scales;
         (*a, *b) = (Some(rows.into()), Some(columns.into()));
@@ -114,7 +114,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         self
     }
 
-    /// What D is multiplied with before it is rounded: one element. For a D of 8-bit floats.
+    /// The factor of D before it is rounded: one element. For a D of 8-bit floats.
     pub fn scale_d(mut self, scale: impl Into<In<'a, f32>>) -> Self {
         let [_, _, d] = &mut self.scales;
         *d = Some(scale.into());
@@ -165,7 +165,7 @@ impl<'a, X: Element> Optional<'a, X> for Option<In<'a, X>> {
     }
 }
 
-/// The operands to be read, whatever they are.
+/// All operands to be read.
 #[derive(Clone, Debug)]
 pub(super) struct ReadPlaces {
     pub(super) a: Place,
@@ -174,13 +174,13 @@ pub(super) struct ReadPlaces {
     pub(super) bias: Option<Place>,
     pub(super) mask: Option<Place>,
     pub(super) pre: Option<Place>,
-    /// Those that there are, in the order A, B, D.
+    /// The scales that are given, in the order A, B, D.
     pub(super) scales: SmallVec<[Place; 3]>,
     /// Alpha and beta, or none.
     pub(super) factors: SmallVec<[Place; 2]>,
 }
 
-/// The operands to be read, as a host half has them.
+/// All operands to be read, for a host half.
 pub(super) struct ReadSlices<'x, T: MatmulTypes> {
     pub(super) a: &'x [T::A],
     pub(super) b: &'x [T::B],
@@ -192,7 +192,7 @@ pub(super) struct ReadSlices<'x, T: MatmulTypes> {
     pub(super) factors: Vec<&'x [T::Scalar]>,
 }
 
-/// Which operands an op names.
+/// Which operands an op has.
 pub(super) trait Reading<T: MatmulTypes>: 'static {
     type Elems: Elems;
     const NAMES: &'static [&'static str];
@@ -200,7 +200,7 @@ pub(super) trait Reading<T: MatmulTypes>: 'static {
     fn slices<'x>(slices: <Self::Elems as Elems>::Slices<'x>) -> ReadSlices<'x, T>;
 }
 
-/// A and B: what most products read, and all that is looked at for them.
+/// Only A and B, as most products have them: no other operand has to be looked at.
 pub(super) enum Two {}
 
 impl<T: MatmulTypes> Reading<T> for Two {

@@ -1,4 +1,4 @@
-//! The products that another executable may be asked for: a line a family of types.
+//! Registers the products that a worker executable can run: one line per family of types.
 
 use super::epilogue::{Amax, Extra};
 use super::op::Fused;
@@ -7,13 +7,13 @@ use super::types::MatmulTypes;
 use crate::worker::Registry;
 use crate::{Complex, DeviceBuffer, F8E4M3, F8E5M2, bf16, f16};
 
-/// Of types that have no activations but ReLU.
+/// Products of types without activations other than ReLU.
 fn plain<T: MatmulTypes>(registry: &mut Registry) {
     registry.add::<Fused<T, Two, ()>>();
     registry.add::<Fused<T, All, ()>>();
 }
 
-/// With what an epilogue writes beside D.
+/// The same, and with the additional outputs of epilogues.
 fn real<T: MatmulTypes>(registry: &mut Registry) {
     plain::<T>(registry);
     beside::<T, DeviceBuffer<u8>>(registry);
@@ -21,7 +21,7 @@ fn real<T: MatmulTypes>(registry: &mut Registry) {
     beside::<T, DeviceBuffer<T::Bias>>(registry);
 }
 
-/// And with the largest magnitude of D.
+/// The same, and with the largest magnitude of D.
 fn eight<T: MatmulTypes>(registry: &mut Registry) {
     real::<T>(registry);
     beside::<T, Amax<()>>(registry);

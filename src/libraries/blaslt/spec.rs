@@ -26,7 +26,7 @@ pub struct Matmul<S = f32> {
     pub(super) n: usize,
     pub(super) k: usize,
     pub(super) trans: [Transpose; 2],
-    /// Of A, B, C and D, as the arrays below.
+    /// For A, B, C and D, like the arrays below.
     pub(super) order: [Order; 4],
     pub(super) ld: [Option<usize>; 4],
     pub(super) stride: [Option<usize>; 4],
@@ -75,9 +75,9 @@ impl<S: Element> Matmul<S> {
     }
 
     array_setters! {
-        /// What is done to A before.
+        /// What is done to A before the product.
         trans_a: trans[A] = Transpose;
-        /// What is done to B before.
+        /// What is done to B before the product.
         trans_b: trans[B] = Transpose;
         /// How A lies in memory.
         order_a: order[A] = Order;
@@ -87,13 +87,13 @@ impl<S: Element> Matmul<S> {
         order_c: order[C] = Order;
         /// How D lies in memory.
         order_d: order[D] = Order;
-        /// Elements between the columns of A as stored, or its rows where it is row-major.
+        /// Elements between the columns of A as stored, or its rows if it is row-major.
         lda: ld[A] = usize;
-        /// Elements between the columns of B as stored, or its rows where it is row-major.
+        /// Elements between the columns of B as stored, or its rows if it is row-major.
         ldb: ld[B] = usize;
-        /// Elements between the columns of a separate C, or its rows where it is row-major.
+        /// Elements between the columns of a separate C, or its rows if it is row-major.
         ldc: ld[C] = usize;
-        /// Elements between the columns of D, or its rows where it is row-major.
+        /// Elements between the columns of D, or its rows if it is row-major.
         ldd: ld[D] = usize;
         /// Elements between the matrices A of a batch; 0 when all share one.
         stride_a: stride[A] = usize;
@@ -125,8 +125,8 @@ impl<S: Element> Matmul<S> {
         self
     }
 
-    /// Distance between the auxiliary matrices of a batch, in what [`ld_aux`](Self::ld_aux) counts and with its
-    /// divisors.
+    /// Distance between the auxiliary matrices of a batch, in the unit of [`ld_aux`](Self::ld_aux), and a multiple of
+    /// the same number.
     pub fn stride_aux(mut self, stride: usize) -> Self {
         self.aux_stride = Some(stride);
         self
@@ -144,15 +144,15 @@ impl<S: Element> Matmul<S> {
         self
     }
 
-    /// Lets a GPU multiply f32 in TF32: factors rounded to 11 significant bits, sums in f32. The host engine multiplies
-    /// in f32 all the same.
+    /// Lets a GPU multiply f32 in TF32: factors rounded to 11 significant bits, sums in f32. The host engine always
+    /// multiplies in f32.
     pub fn tf32(mut self, allowed: bool) -> Self {
         self.tf32 = allowed;
         self
     }
 
-    /// Lets a GPU sum products of 8-bit floats in its tensor cores' own, less precise accumulators alone. The host
-    /// engine sums in f32 all the same.
+    /// Lets a GPU accumulate products of 8-bit floats only in the accumulators of its tensor cores, which are less
+    /// precise. The host engine always sums in f32.
     pub fn fast_accumulation(mut self, allowed: bool) -> Self {
         self.fast_accumulation = allowed;
         self
@@ -175,16 +175,16 @@ impl<S: Element> Matmul<S> {
     }
 }
 
-/// A matrix, worked out.
+/// The computed layout of a matrix.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) order: Order,
     pub(super) ld: usize,
-    /// 0 where there is one matrix.
+    /// 0 if there is one matrix.
     pub(super) stride: usize,
-    /// Elements of all.
+    /// The elements that all matrices span.
     pub(super) len: usize,
 }
 
@@ -195,7 +195,7 @@ pub(super) enum Auxiliary {
     PreActivation,
 }
 
-/// An auxiliary matrix, worked out; in bits for masks.
+/// The computed layout of an auxiliary matrix; in bits for masks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AuxLayout {
     pub(super) ld: usize,
@@ -208,7 +208,7 @@ const NAMES: [[&str; 3]; 4] =
     [["a", "lda", "stride_a"], ["b", "ldb", "stride_b"], ["c", "ldc", "stride_c"], ["d", "ldd", "stride_d"]];
 
 impl<S: Element> Matmul<S> {
-    /// Sizes and counts that the library's integers hold.
+    /// Checks that sizes and counts fit the library's integers.
     pub(super) fn check_sizes(&self) -> Result<()> {
         for (name, value) in [("m", self.m), ("n", self.n), ("k", self.k)] {
             if value > i64::MAX as usize {
@@ -222,12 +222,12 @@ impl<S: Element> Matmul<S> {
         Ok(())
     }
 
-    /// D is empty: no element is computed.
+    /// Whether D is empty: no element is computed.
     pub(super) fn is_empty(&self) -> bool {
         self.m == 0 || self.n == 0 || self.batch == 0
     }
 
-    /// Where matrix `which` (A, B, C, D) has its elements.
+    /// The layout of matrix `which` (A, B, C, D).
     pub(super) fn layout(&self, which: usize) -> Result<Layout> {
         let trans = self.trans.get(which).copied().unwrap_or_default() != Transpose::No;
         let (rows, columns) = match which {
@@ -264,7 +264,7 @@ impl<S: Element> Matmul<S> {
         }
         let dense = if span == 0 { 0 } else { ld.checked_mul(long).ok_or_else(overflow)? };
         let stride = self.stride.get(which).copied().flatten().unwrap_or(dense);
-        // Matrices without elements lie nowhere, however far apart they are said to be.
+        // Matrices without elements need no memory, whatever their distance.
         if self.batch <= 1 || span == 0 {
             return Ok(Layout { rows, columns, order, ld, stride: 0, len: span * self.batch.min(1) });
         }
@@ -281,7 +281,7 @@ impl<S: Element> Matmul<S> {
         }
     }
 
-    /// Where an auxiliary matrix has its elements, or bits.
+    /// The layout of an auxiliary matrix, in elements or bits.
     pub(super) fn aux(&self, what: Auxiliary) -> Result<AuxLayout> {
         let (unit, units) = match what {
             Auxiliary::Mask => (128, "bits"),

@@ -1,4 +1,4 @@
-//! Which element types go together.
+//! The combinations of element types.
 
 use crate::{Complex, Element, F8E4M3, F8E5M2, bf16, f16};
 
@@ -6,11 +6,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// In the place of a type of C: the one that goes with D unless said otherwise.
+/// In place of a type of C: the default type for the type of D.
 #[derive(Clone, Copy, Debug)]
 pub enum Auto {}
 
-/// An element type of A that is multiplied with a `B` into a `D`, with a C of type `C`. Sealed; see
+/// An element type of A that can be multiplied by a `B` into a `D`, with a C of type `C`. Sealed; see
 /// [the table](crate::blaslt#element-types).
 pub trait MatmulElement<B: Element, D: Element, C = Auto>: Element {
     /// All types of such a product.
@@ -27,7 +27,7 @@ pub trait MatmulTypes: sealed::Sealed + Sized + Send + Sync + 'static {
     type C: Element;
     /// The type of D.
     type D: Element;
-    /// The type of `alpha` and `beta`, which everything between the product and D is computed in.
+    /// The type of `alpha` and `beta`, in which everything between the product and D is computed.
     type Scalar: Element;
     /// The type of a bias and of its gradient.
     type Bias: Element;
@@ -153,7 +153,7 @@ macro_rules! types { ($($a:ty, $b:ty, $c:ty => $d:ty, $scalar:ty, $one:expr, $bi
     };
     (@named $($rest:tt)*) => {};
 }
-// A, B, C => D, scalars, one, bias, pre-activation, arithmetic, whether this C is the one that goes with D.
+// A, B, C => D, scalars, one, bias, pre-activation, arithmetic, whether this C is the default for D.
 types! {
     f32, f32, f32 => f32, f32, 1.0, f32, f32, F32, auto;
     f64, f64, f64 => f64, f64, 1.0, f64, f64, F64, auto;

@@ -1,21 +1,21 @@
-//! How a product is to be enqueued, as plain data: it crosses to a worker with the product.
+//! How a product is enqueued, as plain data, which is sent to a worker with the product.
 
 use super::epilogue::WritePlaces;
 use serde::{Deserialize, Serialize};
 
-/// How a product is put to the library.
+/// The form in which a product is passed to the library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Form {
-    /// As it is.
+    /// Unchanged.
     #[default]
     Direct,
-    /// Without the gradient of a factor, which is a product of its own.
+    /// Without the gradient of a factor, which is a separate product.
     GradientApart,
-    /// Factors and sums in scratch, where they lie as every kernel takes them.
+    /// With factors and sums in scratch memory, in the layout that every kernel supports.
     Padded,
 }
 
-/// A way to multiply, in the library's own form.
+/// An algorithm for a product, in the library's own format.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Choice {
     pub(super) algo: [u64; 8],
@@ -23,31 +23,32 @@ pub(crate) struct Choice {
     pub(super) workspace: usize,
     /// How often it fills the GPU.
     pub(super) waves: f32,
-    /// It was measured, not guessed.
+    /// Whether it was measured; else the heuristic chose it.
     pub(super) tuned: bool,
-    /// What it is a way of multiplying.
+    /// The form of the product for which it is.
     pub(super) form: Form,
 }
 
-/// What is to be enqueued.
+/// What is enqueued.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) enum Way {
-    /// The product, as is known to be best.
+    /// The product, with the best known algorithm.
     #[default]
     Usual,
-    /// Enqueues nothing: asks the library for its algorithms for the product, and keeps the answer under this number until a
-    /// [`Question`] fetches it. The outputs are other buffers than those of the product later: only their alignment matters,
-    /// which is the same in a worker.
+    /// Enqueues nothing: asks the library for its algorithms for the product, and stores the answer under this number
+    /// until a [`Question`] fetches it. `writes` are the outputs of the later product, not those of this dispatch. Only
+    /// their alignment matters, which is the same in a worker.
     Survey { number: u64, writes: WritePlaces },
-    /// The product, in this way.
+    /// The product, with this algorithm.
     This(Choice),
 }
 
-/// What the library is asked by the front.
+/// What the front asks the library.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
-    /// The answer of a survey. `Vec<Choice>`: the ways, best first; none where nothing is multiplied.
+    /// Fetches the answer of a survey. Returns `Vec<Choice>`: the algorithms, best first; empty if nothing is
+    /// multiplied.
     Survey(u64),
-    /// This way of a survey is the one for its problem from now on. `()`.
+    /// Makes this algorithm of a survey the one for its problem. Returns `()`.
     Pin(u64, Choice),
 }

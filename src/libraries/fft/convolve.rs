@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
-/// Which part of a convolution is wanted. The names are SciPy's and NumPy's.
+/// Which part of a convolution to return. The names are SciPy's and NumPy's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mode {
     /// All of it: `x + h - 1` points along each axis.
@@ -45,22 +45,22 @@ pub struct Convolve {
 }
 
 impl Convolve {
-    /// Of an array of shape `x` with one of shape `h`, which have as many axes.
+    /// Convolves an array of shape `x` with one of shape `h`; both have the same number of axes.
     pub fn new(x: impl Into<Dims>, h: impl Into<Dims>) -> Self {
         Convolve { x: x.into(), h: h.into(), mode: Mode::Full, batch: 1, own: false }
     }
 
-    /// Which part is wanted; [`Mode::Full`] unless said.
+    /// Which part to return; [`Mode::Full`] by default.
     pub fn mode(self, mode: Mode) -> Self {
         Convolve { mode, ..self }
     }
 
-    /// A batch of arrays `x`, one after another, all with the same `h` unless each has its [own](Self::own_kernels).
+    /// A batch of arrays `x`, one after another. All use the same `h` unless each has its [own](Self::own_kernels).
     pub fn batch(self, batch: usize) -> Self {
         Convolve { batch, ..self }
     }
 
-    /// Each array of the batch has an `h` of its own, one after another too.
+    /// Each array of the batch has its own `h`. These too lie one after another.
     pub fn own_kernels(self) -> Self {
         Convolve { own: true, ..self }
     }
@@ -68,13 +68,13 @@ impl Convolve {
     /// The shape of one array of the output.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for shapes that do not go together.
+    /// [`Error::InvalidArgument`] for shapes that do not match.
     pub fn output_shape(&self) -> Result<Dims> {
         let sizes = self.sizes()?;
         Ok(sizes.axes.iter().map(|axis| axis.out).collect::<SmallVec<[usize; MOST_AXES]>>().into())
     }
 
-    /// Numbers of the output, with the batch.
+    /// How many numbers the output has, with the batch.
     ///
     /// # Errors
     /// As [`output_shape`](Self::output_shape).
@@ -83,12 +83,12 @@ impl Convolve {
     }
 }
 
-/// Which numbers are convolved.
+/// The numbers that are convolved: real or complex.
 pub(super) trait Numbers: Send + Sync + 'static {
     type Element: Element;
     type Real: FftReal;
     const COMPLEX: bool;
-    /// Elements of a number.
+    /// Elements of a buffer for each number.
     const PER: usize;
     #[cfg(feature = "host")]
     fn convolve(
@@ -136,7 +136,7 @@ impl<C: FftComplex> Numbers for Complexes<C> {
 #[serde(bound = "")]
 pub(super) struct Convolution<K> {
     pub(super) spec: Convolve,
-    /// With the conjugate of `h` backwards.
+    /// Uses the conjugate of `h`, reversed along every axis.
     pub(super) correlate: bool,
     _numbers: PhantomData<fn() -> K>,
 }
@@ -159,7 +159,7 @@ impl<K: Numbers> Op for Convolution<K> {
                 let each = if K::PER == 2 { ", of two elements each" } else { "" };
                 return Err(Error::invalid(
                     name,
-                    format!("{len} elements, and the arrays have {numbers} numbers{each}"),
+                    format!("{len} elements, but the arrays have {numbers} numbers{each}"),
                 ));
             }
         }
@@ -167,7 +167,7 @@ impl<K: Numbers> Op for Convolution<K> {
     }
 
     fn overwrites(&self, _: &Spans<(K::Element,)>) -> bool {
-        true // or its length is another one, which the checks that come after this say
+        true // if the length differs, `check` fails after this
     }
 
     fn cost(&self) -> Cost {
@@ -201,7 +201,7 @@ impl<K: Numbers> Op for Convolution<K> {
 
     #[cfg(not(feature = "fft"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
+        Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {
@@ -226,11 +226,12 @@ impl Front {
 
     /// `y` = the convolution of real `x` and `h` over all axes, `y[k] = sum over j of x[j] h[k - j]`; SciPy's `fftconvolve`.
     ///
-    /// Each point has an error of some units of the last place of the largest, as everything that goes by Fourier transforms.
+    /// Each point has an error of a few units in the last place of the largest point, as with all results computed by
+    /// Fourier transforms.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for shapes that do not go together or do not fit the buffers; a stale or foreign buffer. `y`
-    /// comes back. [`Error::OutOfMemory`], at the wait: the workspace holds both padded arrays and their spectra.
+    /// [`Error::InvalidArgument`] for shapes that do not match or do not fit the buffers; a stale or foreign buffer.
+    /// `y` comes back. [`Error::OutOfMemory`], at the wait: the workspace holds both padded arrays and their spectra.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -254,7 +255,7 @@ impl Front {
         self.convolution::<Reals<R>>((spec, false), x.into(), h.into(), y)
     }
 
-    /// As [`convolve`](Self::convolve), of complex numbers.
+    /// As [`convolve`](Self::convolve), for complex numbers.
     ///
     /// # Errors
     /// As [`convolve`](Self::convolve).
@@ -268,8 +269,8 @@ impl Front {
         self.convolution::<Complexes<C>>((spec, false), x.into(), h.into(), y)
     }
 
-    /// `y` = the correlation of real `x` with `h`: the convolution with `h` backwards; SciPy's `correlate`. The point where
-    /// both begin together is number `h - 1` along each axis of [`Mode::Full`].
+    /// `y` = the correlation of real `x` with `h`: the convolution with `h` reversed; SciPy's `correlate`. The point
+    /// where both begin together has the index `h - 1` along each axis of [`Mode::Full`].
     ///
     /// # Errors
     /// As [`convolve`](Self::convolve).
@@ -296,7 +297,7 @@ impl Front {
         self.convolution::<Reals<R>>((spec, true), x.into(), h.into(), y)
     }
 
-    /// As [`correlate`](Self::correlate), of complex numbers: with the conjugate of `h` backwards.
+    /// As [`correlate`](Self::correlate), for complex numbers: the convolution with the conjugate of `h`, reversed.
     ///
     /// # Errors
     /// As [`convolve`](Self::convolve).

@@ -7,14 +7,14 @@ use super::spec::Fft;
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
-/// One axis.
+/// The sizes along one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AxisSizes {
     pub(super) x: usize,
     pub(super) h: usize,
-    /// Of the Fourier transform.
+    /// Points of the Fourier transform.
     pub(super) n: usize,
-    /// Where what is wanted begins, and how much it is.
+    /// Where the wanted part of the full result begins; `out` is its length.
     pub(super) begin: usize,
     pub(super) out: usize,
 }
@@ -23,35 +23,35 @@ pub(super) struct AxisSizes {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sizes {
     pub(super) axes: SmallVec<[AxisSizes; 4]>,
-    /// Arrays, and kernels: as many, or one.
+    /// Number of arrays; `kernels`: as many, or 1.
     pub(super) batch: usize,
     pub(super) kernels: usize,
-    /// Numbers of `x`, `h` and `y`.
+    /// Numbers of `x` in all; `weights`: of `h`; `outputs`: of `y`.
     pub(super) inputs: usize,
     pub(super) weights: usize,
     pub(super) outputs: usize,
-    /// Numbers of the arrays filled up, and of one of them.
+    /// Numbers of all padded arrays; `points`: of one of them.
     pub(super) padded: usize,
     pub(super) points: usize,
 }
 
 impl Sizes {
-    /// The shape of what is transformed.
+    /// The shape of the transforms.
     fn shape(&self) -> SmallVec<[usize; MOST_AXES]> {
         self.axes.iter().map(|axis| axis.n).collect()
     }
 
-    /// The transforms of so many arrays there and back.
+    /// The forward and the inverse transform of `arrays` padded arrays.
     pub(super) fn specs(&self, complex: bool, arrays: usize) -> (Fft, Fft) {
         let shape = self.shape();
         match complex {
             true => (Fft::c2c(&shape).batch(arrays), Fft::c2c(&shape).inverse().batch(arrays)),
-            // Half spectra of real arrays; and their product is one.
+            // Half spectra of real arrays; their product is also one.
             false => (Fft::r2c(&shape).batch(arrays), Fft::c2r(&shape).hermitian().batch(arrays)),
         }
     }
 
-    /// Points of one array's spectrum.
+    /// Points of the spectrum of one array.
     pub(super) fn spectrum(&self, complex: bool) -> usize {
         let halved = self.axes.last().map_or(1, |axis| axis.n);
         if complex { self.points } else { self.points / halved * (halved / 2 + 1) }
@@ -70,11 +70,16 @@ impl Convolve {
         }
         let (x, h) = (self.x.as_slice(), self.h.as_slice());
         if x.len() != h.len() || x.is_empty() {
-            return Err(Error::invalid("h", format!("{} axes, and `x` has {}", h.len(), x.len())));
+            return Err(Error::invalid(
+                "h",
+                format!("{} axes, but `x` has {}: both need the same number, at least 1", h.len(), x.len()),
+            ));
         }
         let pairs = || x.iter().zip(h);
         if self.mode == Mode::Valid && pairs().any(|(x, h)| x < h) && pairs().any(|(x, h)| x > h) {
-            let what = format!("{h:?} is larger than {x:?} along one axis and smaller along another");
+            let what = format!(
+                "{h:?} is larger than {x:?} along one axis and smaller along another, so neither fits into the other"
+            );
             return Err(Error::invalid("h", what));
         }
         let overflow = |name| Error::invalid(name, "the number of elements overflows");
@@ -86,7 +91,8 @@ impl Convolve {
                 Mode::Same => ((h - 1) / 2, x),
                 Mode::Valid => (x.min(h) - 1, x.abs_diff(h) + 1),
             };
-            // What wraps around falls on points that are not wanted.
+            // The end of the full result wraps around onto its beginning. With this length it reaches only points
+            // before `begin`.
             let needed = x.max(h).max(full - begin).max(begin + out);
             let n = next_fast_len(needed).ok_or_else(|| overflow("h"))?;
             axes.push(AxisSizes { x, h, n, begin, out });

@@ -1,4 +1,4 @@
-//! A short list of sizes that is copied, so that a specification is plain data without an allocation.
+//! A short list of sizes that is `Copy`, so that a specification is plain data without an allocation.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ pub(super) const MOST_AXES: usize = 8;
 
 /// Sizes, strides or axes: up to eight numbers.
 ///
-/// Made from anything that is a slice of `usize`. A longer list is kept as too long, and refused by the checks.
+/// Made from anything that is a slice of `usize`. A longer list is marked as too long, and the checks refuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Dims {
     len: u8,
@@ -20,7 +20,7 @@ impl Dims {
         self.at.get(..usize::from(self.len)).unwrap_or(&self.at)
     }
 
-    /// The list is longer than eight.
+    /// Whether the list has more than eight numbers.
     pub(super) fn is_too_long(&self) -> bool {
         usize::from(self.len) > MOST_AXES
     }

@@ -17,11 +17,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A real element type: f32, f64, and with pairs of themselves as complex numbers f16 and bf16. Sealed.
+/// A real element type: f32, f64, f16 or bf16. A complex number of f16 or bf16 is a pair of elements. Sealed.
 pub trait FftReal: Element + sealed::Sealed {
     /// The element type of complex buffers.
     type Complex: FftComplex<Real = Self>;
-    /// The numbers of an element as a complex number: 1, or 2 for half of a pair.
+    /// Elements of the complex buffer for each complex number: 1, or 2 for f16 and bf16.
     #[doc(hidden)]
     const PER_COMPLEX: usize;
     #[doc(hidden)]
@@ -41,7 +41,7 @@ pub trait FftReal: Element + sealed::Sealed {
     fn istft(work: &HostFrames<'_>, x: &[Self::Complex], window: &[Self], y: &mut [Self]) -> crate::Result<()>;
 }
 
-/// The element of a list at `i`, and 0 beyond its end.
+/// The element of a list at `i`, or 0 beyond its end.
 #[cfg(feature = "host")]
 fn at<T: Copy + Default>(list: &[T], i: usize) -> T {
     list.get(i).copied().unwrap_or_default()
@@ -54,12 +54,12 @@ fn put<T>(list: &mut [T], i: usize, value: T) {
     }
 }
 
-/// The sizes of a transform on the host. Opaque.
+/// The sizes of a transform for the host engine. Opaque.
 #[cfg(feature = "host")]
 #[doc(hidden)]
 pub struct HostGeometry<'g>(pub(super) &'g Geometry);
 
-/// A complex element type: `Complex<f32>`, `Complex<f64>`; for halves f16 and bf16 themselves, of which two, the real and
+/// A complex element type: `Complex<f32>`, `Complex<f64>`, or f16 and bf16 themselves: two such elements, the real and
 /// the imaginary part, are one complex number. Sealed.
 pub trait FftComplex: Element + sealed::Sealed {
     /// The element type of real buffers.

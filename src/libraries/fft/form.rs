@@ -10,12 +10,12 @@ use std::marker::PhantomData;
 #[cfg(feature = "host")]
 use super::host::Data;
 
-/// One side of a transform as it lies in device memory.
+/// One side of a transform in device memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     #[cfg(feature = "fft")]
     pub(super) address: u64,
-    /// Numbers: real ones on a real side, complex ones on a complex side.
+    /// How many numbers: real ones on a real side, complex ones on a complex side.
     pub(super) len: usize,
     /// Elements of the buffer for each number.
     pub(super) per: usize,
@@ -35,7 +35,7 @@ impl End {
     }
 }
 
-/// Whether both sides are the same memory.
+/// Whether input and output are the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aliasing {
     Out,
@@ -69,19 +69,19 @@ pub(super) trait Form: Send + Sync + 'static {
 /// The element types that a form writes.
 pub(super) type Writes<F> = <<F as Form>::Output as Output>::Writes;
 
-/// Two buffers, one read and one written.
+/// Complex, two buffers: one is read, one is written.
 pub(super) struct C2c<C>(PhantomData<fn() -> C>);
-/// One buffer.
+/// Complex, one buffer.
 pub(super) struct C2cInPlace<C>(PhantomData<fn() -> C>);
-/// Real, and half of its spectrum.
+/// Real to half of its spectrum, two buffers.
 pub(super) struct R2c<R>(PhantomData<fn() -> R>);
-/// One buffer of real elements.
+/// Real to half of its spectrum, one buffer of real elements.
 pub(super) struct R2cInPlace<R>(PhantomData<fn() -> R>);
-/// Half of a spectrum, and real.
+/// Half of a spectrum to real, two buffers.
 pub(super) struct C2r<R>(PhantomData<fn() -> R>);
-/// One buffer of real elements.
+/// Half of a spectrum to real, one buffer of real elements.
 pub(super) struct C2rInPlace<R>(PhantomData<fn() -> R>);
-/// Two buffers, both written.
+/// Half of a spectrum to real, two buffers, both written.
 pub(super) struct C2rDestroying<R>(PhantomData<fn() -> R>);
 
 macro_rules! forms { ($(

@@ -1,4 +1,4 @@
-//! Short-time Fourier transforms: the spectra of frames of a signal, and the signal of such spectra.
+//! Short-time Fourier transforms: from a signal to the spectra of its frames, and back.
 
 use super::spec::{Direction, Fft, Norm};
 use super::{FftReal, Front};
@@ -9,10 +9,10 @@ use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-/// What frames find beyond the ends of a signal.
+/// The values that frames have beyond the ends of a signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Edges {
-    /// Nothing: every frame lies inside, and the first begins with the signal.
+    /// None: every frame lies inside, and the first begins with the signal.
     Inside,
     /// Zeros: frames are centred, the first on the first element.
     #[default]
@@ -44,18 +44,18 @@ pub struct Stft {
 }
 
 impl Stft {
-    /// Of a signal of `len` elements, in frames of `n`, each a quarter of that on from the one before, centred, with zeros
-    /// beyond the ends.
+    /// Frames of `n` elements of a signal of `len`. Each begins `n / 4` elements after the one before. The frames are
+    /// centred, with zeros beyond the ends.
     pub fn new(len: usize, n: usize) -> Self {
         Stft { len, n, hop: (n / 4).max(1), batch: 1, edges: Edges::Zeros, norm: Norm::Backward }
     }
 
-    /// How far frames are apart.
+    /// The distance between the beginnings of frames, in elements.
     pub fn hop(self, hop: usize) -> Self {
         Stft { hop, ..self }
     }
 
-    /// What frames find beyond the ends.
+    /// The values of frames beyond the ends.
     pub fn edges(self, edges: Edges) -> Self {
         Stft { edges, ..self }
     }
@@ -65,7 +65,7 @@ impl Stft {
         Stft { batch, ..self }
     }
 
-    /// Where the factor `1 / n` goes.
+    /// Which transform has the factor `1 / n`.
     pub fn norm(self, norm: Norm) -> Self {
         Stft { norm, ..self }
     }
@@ -83,7 +83,7 @@ impl Stft {
         Ok(self.sizes()?.frames)
     }
 
-    /// Complex numbers of all spectra.
+    /// How many complex numbers all spectra have.
     ///
     /// # Errors
     /// As [`frames`](Self::frames).
@@ -95,15 +95,16 @@ impl Stft {
         let Stft { len, n, hop, batch, edges, .. } = *self;
         for (name, size) in [("len", len), ("n", n), ("hop", hop)] {
             if size == 0 {
-                return Err(Error::invalid(name, "it is 0"));
+                return Err(Error::invalid(name, "0, but it must be at least 1"));
             }
         }
         let before = if edges == Edges::Inside { 0 } else { n / 2 };
         if edges == Edges::Inside && len < n {
-            return Err(Error::invalid("n", format!("a frame of {n} is longer than the signal of {len}")));
+            return Err(Error::invalid("n", format!("a frame of {n} samples is longer than the signal of {len}")));
         }
         if edges == Edges::Mirrored && before >= len {
-            let what = format!("half a frame of {n} is mirrored beyond the ends of a signal of {len}");
+            let what =
+                format!("half a frame of {n} samples must be shorter than the signal of {len}, to mirror its ends");
             return Err(Error::invalid("n", what));
         }
         let overflow = || Error::invalid("len", "the number of elements overflows");
@@ -128,7 +129,7 @@ impl Stft {
         })
     }
 
-    /// The transform of all frames, one way or the other.
+    /// The transform of all frames, forward or inverse.
     pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> Fft {
         let spec = if inverse { Fft::c2r([self.n]) } else { Fft::r2c([self.n]) };
         spec.batch(sizes.lines)
@@ -146,19 +147,19 @@ pub(super) struct FrameSizes {
     pub(super) len: usize,
     pub(super) n: usize,
     pub(super) hop: usize,
-    /// How far ahead of a signal its first frame begins.
+    /// How far before a signal its first frame begins.
     pub(super) before: usize,
-    /// Frames of a signal, and of all.
+    /// Frames of a signal; `lines`: of all signals.
     pub(super) frames: usize,
     pub(super) lines: usize,
     pub(super) arrays: usize,
-    /// Elements of all signals, and complex numbers of all spectra.
+    /// Elements of all signals; `spectra`: complex numbers of all spectra.
     pub(super) signals: usize,
     pub(super) spectra: usize,
     pub(super) mirrored: bool,
 }
 
-/// Frames as the host engine takes them. Opaque.
+/// The work of the host engine. Opaque.
 #[doc(hidden)]
 #[cfg(feature = "host")]
 pub struct HostFrames<'s> {
@@ -166,7 +167,7 @@ pub struct HostFrames<'s> {
     pub(super) sizes: FrameSizes,
 }
 
-/// A window, by the name that it has.
+/// A window function, by its usual name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
     /// All ones.
@@ -179,7 +180,7 @@ pub enum Window {
     Blackman,
 }
 
-/// The `n` weights of a window, periodic (as for frames: element `n` would be the first again; SciPy's `sym=False`).
+/// The `n` weights of a periodic window (element `n` would be the first again; SciPy's `sym=False`).
 ///
 /// ```
 /// assert!((windlass::fft::window(windlass::fft::Window::Hann, 4)[1] - 0.5).abs() < 1e-15);
@@ -197,7 +198,7 @@ pub fn window(window: Window, n: usize) -> Vec<f64> {
     (0..n).map(weight).collect()
 }
 
-/// The spectra of the frames of a signal.
+/// The op of [`Front::stft`]: from a signal to spectra.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Apart<R> {
@@ -205,7 +206,7 @@ pub(super) struct Apart<R> {
     _type: PhantomData<fn() -> R>,
 }
 
-/// The signal of such spectra.
+/// The op of [`Front::istft`]: from spectra to a signal.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Together<R> {
@@ -213,7 +214,7 @@ pub(super) struct Together<R> {
     _type: PhantomData<fn() -> R>,
 }
 
-/// Buffers hold what the sizes say.
+/// Checks that the buffers have the sizes of the specification.
 fn check<R: FftReal>(
     spec: &Stft,
     (signal, s): (&'static str, usize),
@@ -222,16 +223,16 @@ fn check<R: FftReal>(
 ) -> Result<()> {
     let sizes = spec.sizes()?;
     if s != sizes.signals {
-        return Err(Error::invalid(signal, format!("{s} elements, and the signals have {}", sizes.signals)));
+        return Err(Error::invalid(signal, format!("{s} elements, but the signals have {}", sizes.signals)));
     }
     if window != sizes.n {
-        return Err(Error::invalid("window", format!("{window} elements, and a frame has {}", sizes.n)));
+        return Err(Error::invalid("window", format!("{window} elements, but a frame has {}", sizes.n)));
     }
     if sizes.spectra.checked_mul(R::PER_COMPLEX) != Some(c) {
         let each = if R::PER_COMPLEX == 2 { ", of two elements each" } else { "" };
         return Err(Error::invalid(
             spectra,
-            format!("{c} elements, and the spectra have {} points{each}", sizes.spectra),
+            format!("{c} elements, but the spectra have {} points{each}", sizes.spectra),
         ));
     }
     Ok(())
@@ -264,7 +265,7 @@ macro_rules! halves_of_engines {
 
         #[cfg(not(feature = "fft"))]
         fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-            Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
+            Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
         }
 
         fn wire() -> Option<Wire<Self>> {
@@ -291,7 +292,7 @@ impl<R: FftReal> Op for Apart<R> {
     }
 
     fn overwrites(&self, _: &Spans<(R::Complex,)>) -> bool {
-        true // or its length is another one, which the checks that come after this say
+        true // if the length differs, `check` fails after this
     }
 
     fn cost(&self) -> Cost {
@@ -320,7 +321,7 @@ impl<R: FftReal> Op for Together<R> {
     }
 
     fn overwrites(&self, _: &Spans<(R,)>) -> bool {
-        true // or its length is another one, which the checks that come after this say
+        true // if the length differs, `check` fails after this
     }
 
     fn cost(&self) -> Cost {
@@ -336,12 +337,12 @@ impl<R: FftReal> Op for Together<R> {
 }
 
 impl Front {
-    /// `y` = the half spectra of the frames of `x`, each multiplied with the window, a row of [`Stft::bins`] for each frame;
-    /// PyTorch's `stft`, whose spectra are columns.
+    /// `y` = the half spectra of the frames of `x`, each multiplied with the window: a row of [`Stft::bins`] numbers
+    /// for each frame. PyTorch's `stft`, whose spectra are columns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers; a stale or foreign buffer. `y` comes back.
-    /// [`Error::OutOfMemory`], at the wait: the workspace holds all frames.
+    /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers; a stale or foreign buffer. `y`
+    /// comes back. [`Error::OutOfMemory`], at the wait: the workspace holds all frames.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -365,8 +366,9 @@ impl Front {
         self.device.dispatch(Apart::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))
     }
 
-    /// `y` = the signal whose [`stft`](Self::stft) with this window comes closest to `x`: frames transformed back and laid over
-    /// each other, each element their mean with the squares of the window as weights. Zero where no frame has a weight.
+    /// `y` = the signal whose [`stft`](Self::stft) with this window comes closest to `x`. Each element is `sum(frame *
+    /// window) / sum(window^2)` over the frames that cover it, transformed back; it is zero if these weights are all
+    /// zero.
     ///
     /// # Errors
     /// As [`stft`](Self::stft).

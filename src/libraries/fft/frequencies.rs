@@ -1,19 +1,19 @@
-//! The frequencies of the points of a spectrum, and lengths that transform fast.
+//! The frequencies of the points of a spectrum, and lengths for which transforms are fast.
 
 use crate::{Error, Result};
 
-/// The spacing is one that has frequencies.
+/// Checks that the spacing is finite and not zero.
 fn check_spacing(d: f64) -> Result<()> {
     if d.is_finite() && d != 0.0 {
         return Ok(());
     }
-    Err(Error::invalid("d", format!("samples are {d} apart")))
+    Err(Error::invalid("d", format!("the sample spacing {d} is zero or not finite")))
 }
 
 /// The frequencies of the `n` points of a spectrum, of samples that are `d` apart: `0, 1, .., -2, -1` over `n * d`.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a spacing of zero or none, or no points.
+/// [`Error::InvalidArgument`] for a spacing that is zero or not finite, or no points.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -23,7 +23,7 @@ fn check_spacing(d: f64) -> Result<()> {
 pub fn fftfreq(n: usize, d: f64) -> Result<Vec<f64>> {
     check_spacing(d)?;
     if n == 0 {
-        return Err(Error::invalid("n", "a spectrum has one point at least"));
+        return Err(Error::invalid("n", "0, but a transform has at least one point"));
     }
     let step = 1.0 / (n as f64 * d);
     let positive = n.div_ceil(2);
@@ -43,14 +43,14 @@ pub fn fftfreq(n: usize, d: f64) -> Result<Vec<f64>> {
 pub fn rfftfreq(n: usize, d: f64) -> Result<Vec<f64>> {
     check_spacing(d)?;
     if n == 0 {
-        return Err(Error::invalid("n", "a spectrum has one point at least"));
+        return Err(Error::invalid("n", "0, but a transform has at least one point"));
     }
     let step = 1.0 / (n as f64 * d);
     Ok((0..=n / 2).map(|k| k as f64 * step).collect())
 }
 
-/// The smallest length from `n` on without a prime factor above 7: what cuFFT has its own kernels for, and the CPU as well.
-/// `None` where there is none that `usize` holds.
+/// The smallest length from `n` on without a prime factor above 7: cuFFT and the CPU have special kernels for these.
+/// `None` if it does not fit into `usize`.
 ///
 /// ```
 /// assert_eq!(windlass::fft::next_fast_len(1021), Some(1024));

@@ -1,7 +1,7 @@
-//! What a specification comes to: for every axis its sizes and strides on both sides, checked.
+//! The geometry of a specification: for every axis its sizes and strides on both sides, checked.
 //!
-//! Everything below (both engines) works from this alone: an axis that is transformed, and loops around it. Batches, axes
-//! that are left alone and embedding are all loops and strides here.
+//! Both engines work from this alone: transformed axes, and loops around them. Batches, axes that are not transformed
+//! and embedding are all loops and strides here.
 
 use super::dims::{Dims, MOST_AXES};
 use super::spec::{Direction, Fft, Kind, Layout};
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 pub(super) struct Axis {
     /// Length of the transform.
     pub(super) n: usize,
-    /// Elements that are read along it; the transform takes zeros for those that it wants beyond.
+    /// Elements that are read along it; the rest of the transform's input is zero.
     pub(super) read: usize,
     /// Elements that are written along it.
     pub(super) written: usize,
@@ -22,7 +22,7 @@ pub(super) struct Axis {
     pub(super) to: usize,
 }
 
-/// An axis that is left alone, or the batch.
+/// An axis that is not transformed, or the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Loop {
     pub(super) count: usize,
@@ -31,16 +31,16 @@ pub(super) struct Loop {
     pub(super) to: usize,
 }
 
-/// One side in its buffer.
+/// The input or the output in its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Side {
     /// Elements (complex numbers count as one) that a buffer must hold.
     pub(super) span: usize,
-    /// There are no gaps: every one of `span` is an element.
+    /// There are no gaps: every one of the `span` elements is used.
     pub(super) dense: bool,
-    /// No two elements share a place.
+    /// No two elements overlap.
     pub(super) disjoint: bool,
-    /// The layout was said: a buffer may hold more.
+    /// A layout was given: the buffer may be longer than `span`.
     pub(super) explicit: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Side {
 pub(super) struct Geometry {
     pub(super) kind: Kind,
     pub(super) direction: Direction,
-    /// In the order named: the last is halved by real transforms.
+    /// In the order given: real transforms halve the last.
     pub(super) axes: SmallVec<[Axis; 4]>,
     pub(super) loops: SmallVec<[Loop; 4]>,
     pub(super) input: Side,
@@ -73,7 +73,8 @@ fn overflow(name: &'static str) -> Error {
 }
 
 impl Fft {
-    /// Elements of the input's buffer: real numbers, or complex numbers (for halves two elements each).
+    /// How many numbers the input's buffer has: real or complex ones (for f16 and bf16 a complex number is two
+    /// elements).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for invalid sizes.
@@ -81,7 +82,7 @@ impl Fft {
         Ok(self.geometry()?.input.span)
     }
 
-    /// Elements of the output's buffer, counted as in [`input_len`](Self::input_len).
+    /// How many numbers the output's buffer has, counted as in [`input_len`](Self::input_len).
     ///
     /// # Errors
     /// As [`input_len`](Self::input_len).
@@ -109,11 +110,11 @@ impl Fft {
         let axes = self.axes.unwrap_or_else(|| (0..rank).collect::<SmallVec<[usize; MOST_AXES]>>().into());
         check_dims("axes", &axes)?;
         if axes.len() == 0 {
-            return Err(Error::invalid("axes", "a transform has one axis at least"));
+            return Err(Error::invalid("axes", "a transform needs at least one axis"));
         }
         for (i, &axis) in axes.as_slice().iter().enumerate() {
             if axis >= rank {
-                return Err(Error::invalid("axes", format!("axis {axis} of a shape with {rank} axes")));
+                return Err(Error::invalid("axes", format!("axis {axis} does not exist: the shape has {rank} axes")));
             }
             if axes.as_slice().iter().take(i).any(|other| *other == axis) {
                 return Err(Error::invalid("axes", format!("axis {axis} is named twice")));
@@ -135,14 +136,17 @@ impl Fft {
         if let Some(given) = &self.input_shape {
             check_dims("input_shape", given)?;
             if self.n.is_some() {
-                return Err(Error::invalid("input_shape", "`n` says already that the shape is the input's"));
+                return Err(Error::invalid(
+                    "input_shape",
+                    "cannot be combined with `n`: with `n`, `shape` is already the input's shape",
+                ));
             }
             if given.len() != rank {
                 return Err(Error::invalid("input_shape", format!("{} axes, but the shape has {rank}", given.len())));
             }
             for (axis, (&given, &want)) in given.as_slice().iter().zip(input.as_slice()).enumerate() {
                 if given != want && !axes.as_slice().contains(&axis) {
-                    let what = format!("{given} along axis {axis}, which is not transformed and has {want}");
+                    let what = format!("{given} along axis {axis}, but that axis has {want} and is not transformed");
                     return Err(Error::invalid("input_shape", what));
                 }
             }
@@ -198,7 +202,7 @@ impl Fft {
     }
 }
 
-/// Where an array of this shape lies, and how much of a buffer it takes.
+/// The layout of an array of this shape, and how much of a buffer it takes.
 fn place(
     name: &'static str,
     shape: &Dims,
@@ -217,7 +221,10 @@ fn place(
                 return Err(Error::invalid(name, what));
             }
             if batch > 1 && layout.dist.is_none() {
-                return Err(Error::invalid(name, format!("the distance between {batch} arrays is not said")));
+                return Err(Error::invalid(
+                    name,
+                    format!("a layout of {batch} arrays needs a distance: set `Layout::dist`"),
+                ));
             }
             *layout
         }
@@ -236,13 +243,13 @@ fn place(
     let span = span.ok_or_else(|| overflow(name))?;
     let disjoint = are_disjoint(&steps);
     if written && !disjoint {
-        return Err(Error::invalid(name, format!("strides and sizes {steps:?} let elements overlap")));
+        return Err(Error::invalid(name, format!("elements overlap with the strides and sizes {steps:?}")));
     }
     Ok((layout, Side { span, dense: disjoint && span == total, disjoint, explicit }))
 }
 
-/// No two elements share a place: each stride steps over all that the smaller ones reach. (There are layouts without an
-/// overlap that this does not see; nobody uses them.)
+/// Whether no two elements overlap: each stride is larger than all that the smaller ones reach. (Some rare layouts
+/// without an overlap are refused too.)
 fn are_disjoint(steps: &[(usize, usize)]) -> bool {
     let mut reach = 0usize;
     steps.iter().all(|(stride, n)| {

@@ -1,21 +1,21 @@
-//! What was worked out before: the last few answers of each thread.
+//! A small cache of each thread: its last few answers.
 //!
-//! A transform is plain data, so its sizes and its steps on a GPU are worked out from its specification wherever they are
-//! wanted, five times for each dispatch. A program does the same few transforms over and over: of these the answers are
-//! kept, which takes a third off the instructions of a known transform's enqueue.
+//! A transform is plain data, so its sizes and its steps on a GPU are computed from its specification wherever they are
+//! needed, five times for each dispatch. A program repeats the same few transforms, so their answers are kept. This
+//! saves a third of the instructions of enqueueing a known transform.
 
 use crate::Result;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::thread::LocalKey;
 
-/// Answers that are kept.
+/// How many answers are kept.
 const MOST: usize = 8;
 
-/// Questions and their answers, the last one asked first.
+/// Questions and their answers; the one asked last comes first.
 pub(super) type Memo<Q, A> = RefCell<Vec<(Q, Rc<A>)>>;
 
-/// The answer to a question, worked out if it is not among the last few. Errors are not kept.
+/// The answer to a question, computed if it is not among the last few. Errors are not kept.
 pub(super) fn recall<Q: PartialEq, A>(
     memo: &'static LocalKey<Memo<Q, A>>,
     question: Q,
@@ -30,7 +30,7 @@ pub(super) fn recall<Q: PartialEq, A>(
         }
         memo.first().map(|(_, answer)| answer.clone())
     };
-    // A thread that ends keeps nothing any more.
+    // While a thread ends, its memo may already be destroyed: then nothing is found and nothing is kept.
     if let Ok(Some(answer)) = memo.try_with(known) {
         return Ok(answer);
     }

@@ -1,4 +1,4 @@
-//! Fourier transforms: cuFFT on a GPU, crates `rustfft` and `realfft` under a driver of our own on the CPU.
+//! Fourier transforms: cuFFT on a GPU; on the CPU the crates `rustfft` and `realfft` under our own driver.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -13,39 +13,40 @@
 //! ```
 //!
 //! # Conventions
-//! - **Definition.** `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`; the [inverse](Direction::Inverse) has the other sign.
-//!   Over several axes one after the other.
-//! - **Normalisation** is SciPy's and [backward](Norm::Backward) unless said otherwise: an inverse undoes a forward transform.
+//! - **Definition.** `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`; the [inverse](Direction::Inverse) has the other
+//!   sign. Several axes are transformed one after the other.
+//! - **Normalisation** is SciPy's and [backward](Norm::Backward) by default: an inverse undoes a forward transform.
 //!   cuFFT and FFTW do not normalise; that is [`Norm::None`].
 //! - **Half spectra.** The spectrum of `n` real numbers has `n / 2 + 1` points that are not redundant along the last
-//!   transformed axis. Back from there the size of the real array has to be said; imaginary parts of the first point and,
+//!   transformed axis. A transform back needs the size of the real array. The imaginary parts of the first point and,
 //!   for an even `n`, of the last are not read.
-//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says otherwise.
-//!   Buffers of packed sides have exactly the elements that [`Fft::input_len`] and [`Fft::output_len`] say; where a layout
-//!   was said, at least so many. Elements of an output must not overlap.
-//! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs several
-//!   times as much, and no length is refused. [`next_fast_len`] finds a good one to fill up to.
-//! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part. The CPU computes in f32 and
-//!   rounds once.
-//! - **Plans.** A GPU makes one for each combination of sizes, layouts and types, once for all threads, and keeps those used
-//!   last: up to 256 with those of the other libraries, as long as their tables take no more than 1 GiB (an estimate, since the
-//!   library does not tell; the newest stays however large it is). Making one takes 1 to 200 ms, and holds up launches of all
-//!   threads meanwhile; [`Front::prepare`] makes them ahead. `plan_hits`, `plan_misses`, `plans` and `plan_bytes` of
-//!   [`Device::stats`](crate::Device::stats) count. The CPU keeps 64 plans of each type, up to 256 MiB.
+//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says
+//!   otherwise. The buffer of a packed side holds exactly [`Fft::input_len`] or [`Fft::output_len`] numbers; with a
+//!   layout it has at least as many. Elements of an output must not overlap.
+//! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs
+//!   several times as much, and no length is refused. [`next_fast_len`] finds a good length to pad to.
+//! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part. The CPU computes in f32
+//!   and rounds once.
+//! - **Plans.** A GPU makes one plan for each combination of sizes, layouts and types, for all threads, and keeps those
+//!   used last: up to 256 with those of the other libraries, as long as their tables take no more than 1 GiB (an
+//!   estimate, since the library does not report it; the newest stays however large it is). Making one takes 1 to 200
+//!   ms, and blocks the launches of all threads meanwhile; [`Front::prepare`] makes them ahead. `plan_hits`,
+//!   `plan_misses`, `plans` and `plan_bytes` of [`Device::stats`](crate::Device::stats) count them. The CPU keeps 64
+//!   plans of each type, up to 256 MiB.
 //! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
 //!   saves memory.
 //!
-//! # Where what is
-//! | file | what is in it |
+//! # Files
+//! | file | content |
 //! |---|---|
-//! | `spec`, `dims` | what a transform is asked for |
-//! | `geometry` | what that comes to, checked: axes and loops with sizes and strides on both sides |
-//! | `element`, `form` | element types; which buffers there are: out of place, in place, destroying |
+//! | `spec`, `dims` | the specification of a transform |
+//! | `geometry` | its geometry, checked: axes and loops with sizes and strides on both sides |
+//! | `element`, `form` | element types; the buffers of a transform: out of place, in place, destroying |
 //! | `op` | the transform as an op |
-//! | `transforms`, `simple` | the front: with a specification; SciPy's names with an output of their own |
+//! | `transforms`, `simple` | the front: with a specification; SciPy's names with a new output buffer |
 //! | `trigonometric` | cosine and sine transforms |
 //! | `convolve`, `frames` | convolution and correlation; short-time transforms |
-//! | `shift`, `frequencies` | halves of arrays exchanged; the frequencies of a spectrum's points, good lengths |
+//! | `shift`, `frequencies` | exchange of the halves of arrays; the frequencies of a spectrum's points, good lengths |
 //! | `prepare` | plans made ahead |
 //! | `host` | the CPU's arithmetic |
 //! | `native` | cuFFT, its plans, and kernels of our own around it |
@@ -103,7 +104,7 @@ impl Device {
     }
 }
 
-/// What another executable may be asked to do.
+/// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn real<R: FftReal>(registry: &mut crate::worker::Registry) {

@@ -1,4 +1,4 @@
-//! A transform as an op: its checks, its cost and its halves.
+//! A transform as an op: its checks, its cost and its implementations for both engines.
 
 use super::element::FftReal;
 use super::form::{Aliasing, End, Form};
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// One transform of the buffers that `F` names.
+/// One transform with the buffers of the form `F`.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Transform<F> {
@@ -26,41 +26,43 @@ impl<F: Form> Transform<F> {
         Transform { spec, _form: PhantomData }
     }
 
-    /// The sizes; of another kind than the buffers there are none.
+    /// The sizes. Fails if the specification is of another kind than the buffers.
     pub(super) fn geometry(&self) -> Result<Rc<Geometry>> {
         thread_local! {
             static GEOMETRIES: Memo<Fft, Geometry> = const { RefCell::new(Vec::new()) };
         }
         if self.spec.kind != F::KIND {
             let (spec, form) = (self.spec.kind, F::KIND);
-            return Err(Error::invalid("spec", format!("it is {spec:?}, and `{}` does {form:?}", F::NAME)));
+            return Err(Error::invalid("spec", format!("a {spec:?} transform, but `{}` needs {form:?}", F::NAME)));
         }
         recall(&GEOMETRIES, self.spec, || self.spec.geometry())
     }
 
-    /// What its results are multiplied with.
+    /// The factor of its results.
     pub(super) fn scale(&self, geometry: &Geometry) -> f64 {
         self.spec.norm.factor(self.spec.direction, geometry.points as f64)
     }
 }
 
-/// A buffer holds what one side of the transform takes.
+/// Checks that a buffer has the size that one side of the transform needs.
 fn check_end(name: &'static str, end: &End, side: &Side, packed: bool) -> Result<()> {
     if !end.elements.is_multiple_of(end.per) {
-        return Err(Error::invalid(name, format!("{} elements, and two are a complex number", end.elements)));
+        return Err(Error::invalid(name, format!("{} elements: odd, but a complex number takes two", end.elements)));
     }
     let fits = if packed { end.len == side.span } else { end.len >= side.span };
     if fits {
         return Ok(());
     }
-    Err(Error::invalid(name, format!("{} numbers, and the transform takes {}", end.len, side.span)))
+    Err(Error::invalid(name, format!("{} numbers, but the transform needs {}", end.len, side.span)))
 }
 
-/// Both sides of a transform in place are the same memory, and each line of a real one stays in its own.
+/// Checks that both sides of a transform in place have the same layout, and that each line of a real one stays in its
+/// own memory.
 fn check_in_place(geometry: &Geometry) -> Result<()> {
-    let apart = |what: String| Err(Error::invalid("x", format!("in place both sides lie alike: {what}")));
+    let apart =
+        |what: String| Err(Error::invalid("x", format!("in place, input and output need the same layout: {what}")));
     let last = geometry.axes.len().saturating_sub(1);
-    // How many elements of the input's kind an element of the output's kind is, and the other way round.
+    // The size of an element of the input and of the output, in a common unit.
     let (from_per, to_per) = match geometry.kind {
         Kind::C2c => (1, 1),
         Kind::R2c => (1, 2),
@@ -70,18 +72,21 @@ fn check_in_place(geometry: &Geometry) -> Result<()> {
         let halved = geometry.kind != Kind::C2c && i == last;
         let needed = if halved && geometry.kind == Kind::C2r { axis.n / 2 + 1 } else { axis.n };
         if axis.read != needed {
-            return apart(format!("{} points are read and {} transformed", axis.read, axis.n));
+            return apart(format!("{} points are read, but {} are transformed", axis.read, axis.n));
         }
         if halved && (axis.from, axis.to) != (1, 1) && axis.n > 1 {
-            return apart(format!("the halved axis has strides {} and {} instead of 1", axis.from, axis.to));
+            return apart(format!(
+                "the halved axis has strides {} (input) and {} (output) instead of 1",
+                axis.from, axis.to
+            ));
         }
         if !halved && axis.n > 1 && axis.from.checked_mul(from_per) != axis.to.checked_mul(to_per) {
-            return apart(format!("an axis has strides {} and {}", axis.from, axis.to));
+            return apart(format!("an axis has strides {} (input) and {} (output)", axis.from, axis.to));
         }
     }
     for l in geometry.loops.iter().filter(|l| l.count > 1) {
         if l.from.checked_mul(from_per) != l.to.checked_mul(to_per) {
-            return apart(format!("arrays or lines are {} and {} apart", l.from, l.to));
+            return apart(format!("arrays or lines are {} (input) and {} (output) apart", l.from, l.to));
         }
     }
     if !geometry.input.disjoint {
@@ -127,7 +132,7 @@ impl<F: Form> Op for Transform<F> {
             Aliasing::Destroying => 1,
         };
         let to = F::written(writes);
-        // Where nothing fits, the checks that come after this say what does not.
+        // If the sizes are invalid, `check` fails after this and says why.
         index == wanted
             && self.geometry().map_or(true, |geometry| {
                 let output = &geometry.output;
@@ -174,7 +179,7 @@ impl<F: Form> Op for Transform<F> {
 
     #[cfg(not(feature = "fft"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
+        Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -10,7 +10,7 @@ use crate::{Enqueue, Prepare};
 use crate::{PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
-/// Nothing but the plans of a transform.
+/// An op that only makes the plans of a transform.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Ahead<R> {
@@ -71,14 +71,14 @@ impl<R: FftReal> Op for Ahead<R> {
 }
 
 impl Front {
-    /// Makes the plans of a transform of numbers of type `R` ahead of its first use, out of place and of buffers that begin
-    /// where a complex number may: on a GPU cuFFT's, on the CPU the tables of twiddle factors. The wait ends when they are
-    /// there; launches of other threads are held up while cuFFT makes one.
+    /// Makes the plans of a transform of numbers of type `R` ahead of its first use: on a GPU those of cuFFT, on the
+    /// CPU the tables of twiddle factors. They are for a transform out of place, with buffers aligned to a complex
+    /// number. The wait ends when the plans are made; while cuFFT makes one, the launches of other threads are blocked.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for invalid sizes;
-    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuFFT, what it does not do, and too little memory, at
-    /// the wait.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for invalid sizes. At the wait:
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) without cuFFT, and an error for a transform that cuFFT
+    /// does not support or too little memory.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

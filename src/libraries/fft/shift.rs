@@ -1,4 +1,4 @@
-//! The halves of an array exchanged, so that the frequency 0 is in the middle, and back.
+//! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
 use super::{Dims, Front};
 #[cfg(feature = "fft")]
@@ -50,18 +50,18 @@ impl<T: Element> Op for Shift<T> {
             return Err(Error::invalid("axes", "more than 8 axes"));
         }
         if let Some(axis) = self.axes.as_slice().iter().find(|axis| **axis >= rank) {
-            return Err(Error::invalid("axes", format!("axis {axis} of a shape with {rank} axes")));
+            return Err(Error::invalid("axes", format!("axis {axis} does not exist: the shape has {rank} axes")));
         }
         for (name, len) in [("x", x.len()), ("y", y.len())] {
             if len != total {
-                return Err(Error::invalid(name, format!("{len} elements, and the shape has {total}")));
+                return Err(Error::invalid(name, format!("{len} elements, but the shape has {total}")));
             }
         }
         Ok(())
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {
-        true // or its length is another one, which the checks that come after this say
+        true // if the length differs, `check` fails after this
     }
 
     fn cost(&self) -> Cost {
@@ -95,12 +95,13 @@ impl<T: Element> Op for Shift<T> {
 }
 
 impl Front {
-    /// `y` = `x`, an array of this shape, with the halves along `axes` exchanged: the point 0 goes to `n / 2`. Of any element
-    /// type, for halves' pairs with an axis of two at the end that is not named.
+    /// `y` = `x`, an array of this shape, with the halves along `axes` exchanged: the point 0 goes to `n / 2`. The
+    /// elements may have any type. For complex numbers that are pairs of f16 or bf16, add a last axis of size 2 that is
+    /// not in `axes`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an axis that does not exist, or buffers of another size; a stale or foreign buffer. `y` comes
-    /// back.
+    /// [`Error::InvalidArgument`] for an axis that does not exist, or buffers of another size; a stale or foreign
+    /// buffer. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -1,10 +1,10 @@
-//! SciPy's names: packed arrays, the usual normalisation, and an output of their own.
+//! SciPy's names: packed arrays, the usual normalisation, and a new output buffer.
 
 use super::spec::Fft;
 use super::{Dims, FftComplex, FftReal, Front};
 use crate::{DeviceBuffer, Element, Error, In, PendingDispatch, Result};
 
-/// What is in flight where nothing was moved in.
+/// The result of a call that no buffer is moved into.
 pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
 
 impl Front {
@@ -71,8 +71,8 @@ impl Front {
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
-    /// The real spectrum, of this shape, of an array that is its own conjugate mirrored and of which `x` is the half (SciPy's
-    /// `hfft`, `hfftn`).
+    /// The real spectrum, of this shape, of a Hermitian-symmetric array of which `x` is one half (SciPy's `hfft`,
+    /// `hfftn`).
     ///
     /// # Errors
     /// As [`fft`](Self::fft).

@@ -1,4 +1,4 @@
-//! What a transform is asked for, as plain data.
+//! The specification of a transform, as plain data.
 
 use super::dims::Dims;
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,10 @@ pub enum Direction {
     Inverse,
 }
 
-/// Where the factor `1 / N` goes, `N` being the product of the transformed sizes. The names are SciPy's.
+/// Which transform has the factor `1 / N`. `N` is the product of the transformed sizes. The names are SciPy's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Norm {
-    /// Nowhere, as cuFFT and FFTW do it: an inverse of a forward transform gives `N` times the input.
+    /// None, as in cuFFT and FFTW: an inverse of a forward transform gives `N` times the input.
     None,
     /// The inverse is divided by `N`. SciPy's default, and ours.
     #[default]
@@ -48,7 +48,7 @@ pub enum Kind {
     C2r,
 }
 
-/// How one side of a transform lies in its buffer.
+/// The layout of one side of a transform in its buffer.
 ///
 /// Distances count elements of that side: real numbers on a real side, complex numbers on a complex side (for halves, two
 /// elements of the buffer each).
@@ -61,7 +61,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A stride for each axis. Arrays of a batch are [`dist`](Self::dist) apart, which has to be said.
+    /// A stride for each axis. The distance between the arrays of a batch must be set with [`dist`](Self::dist).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -145,14 +145,14 @@ impl Fft {
         Fft::new(Kind::C2c, Direction::Forward, shape.into())
     }
 
-    /// A transform of a real array of this shape, forward. Only the points of the spectrum up to half of the last
-    /// transformed axis are given; the others are their conjugates.
+    /// A transform of a real array of this shape, forward. Returns only the points of the spectrum up to half of the
+    /// last transformed axis; the others are their conjugates.
     pub fn r2c(shape: impl Into<Dims>) -> Self {
         Fft::new(Kind::R2c, Direction::Forward, shape.into())
     }
 
-    /// An inverse transform to a real array of this shape, from what [`r2c`](Self::r2c) gives. `n / 2 + 1` is the same for an
-    /// even `n` and for the odd one after it, so the shape is that of the real array.
+    /// An inverse transform to a real array of this shape, from the output of [`r2c`](Self::r2c). `n / 2 + 1` is the
+    /// same for an even `n` and for the odd one after it, so the shape is that of the real array.
     ///
     /// The imaginary part of the first point along the last transformed axis is not read, nor, for an even `n`, that of the
     /// last point. With several axes this holds after the other axes have been transformed, as in NumPy.
@@ -176,7 +176,7 @@ impl Fft {
         self.direction(Direction::Inverse)
     }
 
-    /// Where the factor `1 / N` goes; [`Norm::Backward`] by default.
+    /// Which transform has the factor `1 / N`; [`Norm::Backward`] by default.
     pub fn norm(self, norm: Norm) -> Self {
         Fft { norm, ..self }
     }
@@ -192,8 +192,8 @@ impl Fft {
         Fft { axes: Some(axes.into()), ..self }
     }
 
-    /// The length of the transform along each of the [`axes`](Self::axes), where it differs from the shape: the input, which
-    /// keeps its shape, is cropped or padded with zeros, and the output has these sizes. SciPy's `n` and `s`.
+    /// The length of the transform along each of the [`axes`](Self::axes), if it differs from the shape. The input
+    /// keeps its shape and is cropped or padded with zeros; the output has these sizes. SciPy's `n` and `s`.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -206,8 +206,8 @@ impl Fft {
         Fft { n: Some(n.into()), ..self }
     }
 
-    /// The shape of the input, where it differs from what the transform takes: along transformed axes it is cropped or padded
-    /// with zeros. Counts complex numbers along the halved axis of a complex-to-real transform.
+    /// The shape of the input, if it differs from what the transform takes: along transformed axes it is cropped or
+    /// padded with zeros. Along the halved axis of a complex-to-real transform it counts complex numbers.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -220,19 +220,19 @@ impl Fft {
         Fft { input_shape: Some(shape.into()), ..self }
     }
 
-    /// How the input lies in its buffer; packed by default.
+    /// The layout of the input in its buffer; packed by default.
     pub fn input(self, layout: Layout) -> Self {
         Fft { input: Some(layout), ..self }
     }
 
-    /// How the output lies in its buffer; packed by default. Its elements must not overlap, and what lies between them is
+    /// The layout of the output in its buffer; packed by default. Its elements must not overlap. Memory between them is
     /// not written.
     pub fn output(self, layout: Layout) -> Self {
         Fft { output: Some(layout), ..self }
     }
 
-    /// Promises that the input of a complex-to-real transform over several axes is the spectrum of a real array, which
-    /// saves a GPU a pass and memory for it. For any other input a GPU gives other numbers than the CPU.
+    /// Promises that the input of a complex-to-real transform over several axes is the spectrum of a real array. This
+    /// saves a GPU a pass and the memory for it. For any other input a GPU gives other numbers than the CPU.
     pub fn hermitian(self) -> Self {
         Fft { hermitian: true, ..self }
     }

@@ -20,8 +20,8 @@ impl Front {
     /// `y` = the transform of complex `x` (`cufftExecC2C`, `cufftExecZ2Z`; `cufftXtExec` for halves).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a specification of another kind, sizes and layouts that
-    /// do not fit each other or the buffers; a stale or foreign buffer. `y` comes back.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a specification of another kind, or sizes and
+    /// layouts that do not match each other or the buffers; a stale or foreign buffer. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -42,10 +42,10 @@ impl Front {
         self.submit::<C2c<C>>(spec, (x.into(),), (y,))
     }
 
-    /// The transform of complex `x`, in place. A layout that is set for one side holds for both.
+    /// The transform of complex `x`, in place. A layout set for one side applies to both.
     ///
     /// # Errors
-    /// As [`c2c`](Self::c2c); also where the two sides would lie differently or have other sizes. `x` comes back.
+    /// As [`c2c`](Self::c2c); also if the two sides differ in layout or sizes. `x` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -84,9 +84,9 @@ impl Front {
         self.submit::<R2c<R>>(spec, (x.into(),), (y,))
     }
 
-    /// Half of the spectrum of real `x`, in place: two neighbouring elements of what comes back are a complex number. Unless
-    /// layouts are said for both sides, lines along the last axis are `2 * (n / 2 + 1)` elements apart, as in cuFFT and FFTW;
-    /// what is behind their `n` elements is not read.
+    /// Half of the spectrum of real `x`, in place: two neighbouring elements of the result are a complex number. If no
+    /// layout is set, lines along the last axis are `2 * (n / 2 + 1)` elements apart, as in cuFFT and FFTW; the padding
+    /// after their `n` elements is not read. If the layout of one side is set, set the other one too.
     ///
     /// # Errors
     /// As [`c2c_in_place`](Self::c2c_in_place).
@@ -127,8 +127,8 @@ impl Front {
         self.submit::<C2r<C::Real>>(spec, (x.into(),), (y,))
     }
 
-    /// As [`c2r`](Self::c2r), with a spectrum that may be used as memory to work in: what `x` holds afterwards is
-    /// undefined, and an operation that reads it is refused.
+    /// As [`c2r`](Self::c2r), but the spectrum may be used as working memory: the contents of `x` are undefined
+    /// afterwards, and an operation that reads it is refused.
     ///
     /// # Errors
     /// As [`c2c`](Self::c2c); both come back.
@@ -151,8 +151,8 @@ impl Front {
         self.submit::<C2rDestroying<C::Real>>(spec, (), (x, y))
     }
 
-    /// The real array whose half spectrum `x` is, in place: what [`r2c_in_place`](Self::r2c_in_place) gave, back, and laid
-    /// out in the same way.
+    /// The real array whose half spectrum is `x`, in place: the way back from [`r2c_in_place`](Self::r2c_in_place),
+    /// with the same layout.
     ///
     /// # Errors
     /// As [`c2c_in_place`](Self::c2c_in_place).
@@ -171,8 +171,8 @@ impl Front {
     }
 }
 
-/// The layout of a real transform in place, unless one is said: lines of the real side have room for those of the complex
-/// one. (Where the halved axis is not the last one, the layouts differ and the checks say so.)
+/// The layout of a real transform in place if none is set: lines of the real side are long enough for those of the
+/// complex side. (If the halved axis is not the last one, the layouts differ and the checks report it.)
 fn padded(spec: &Fft) -> Fft {
     if spec.input.is_some() || spec.output.is_some() || spec.shape.is_too_long() {
         return *spec;

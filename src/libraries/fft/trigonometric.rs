@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::marker::PhantomData;
 
-/// A cosine or sine transform, by the number that it is known by.
+/// A kind of cosine or sine transform, by its usual number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Trig {
     /// `x[0] + (-1)^k x[n-1] + 2 sum over 0 < j < n-1 of x[j] cos(pi j k / (n - 1))`; of two points at least.
@@ -33,7 +33,7 @@ pub enum Trig {
 }
 
 impl Trig {
-    /// The kind that undoes this one, but for a factor.
+    /// The kind that undoes this one, up to a factor.
     pub fn inverse(self) -> Self {
         match self {
             Trig::Dct2 => Trig::Dct3,
@@ -44,7 +44,7 @@ impl Trig {
         }
     }
 
-    /// The number of the kind, and whether it is one of sines.
+    /// The number of the kind, and whether it is a sine transform.
     #[cfg(feature = "fft")]
     pub(super) fn number(self) -> (u32, bool) {
         match self {
@@ -59,7 +59,7 @@ impl Trig {
         }
     }
 
-    /// The length of the Fourier transform that it is a part of: what `1 / N` means.
+    /// The length of the Fourier transform that it is a part of: the `N` of the factor `1 / N`.
     fn length(self, n: usize) -> f64 {
         match self {
             Trig::Dct1 => 2.0 * (n as f64 - 1.0),
@@ -104,8 +104,8 @@ pub struct TrigPass {
 }
 
 impl TrigPass {
-    /// What makes the matrix of a kind orthogonal, beside one factor for all: of the first and the last element of a line of
-    /// the input, or of the output.
+    /// The factors of the first and the last element of a line, of the input or of the output, that make the matrix of
+    /// a kind orthogonal (besides one common factor).
     pub(super) fn ends(&self, output: bool) -> (f64, f64) {
         if !self.ortho {
             return (1.0, 1.0);
@@ -132,23 +132,23 @@ impl TrigPass {
 #[must_use]
 pub struct RealTransform {
     trig: Trig,
-    /// With the shape, the axes, the batch, the direction and the normalisation.
+    /// The shape, the axes, the batch, the direction and the normalisation.
     pub(super) sizes: Fft,
 }
 
 impl RealTransform {
-    /// Of arrays of this shape, over all axes.
+    /// A transform of arrays of this shape, over all axes.
     pub fn new(trig: Trig, shape: impl Into<Dims>) -> Self {
         RealTransform { trig, sizes: Fft::c2c(shape) }
     }
 
-    /// The inverse: SciPy's `idct` and `idst` of the kind that was named.
+    /// The inverse: SciPy's `idct` and `idst` of the given kind.
     pub fn inverse(self) -> Self {
         RealTransform { sizes: self.sizes.inverse(), ..self }
     }
 
-    /// Where the factor `1 / N` goes, as SciPy has it: `N` is `2 n`, for `Dct1` `2 (n - 1)` and for `Dst1` `2 (n + 1)`.
-    /// [`Norm::Ortho`] makes the transform orthogonal.
+    /// Which transform has the factor `1 / N`, as in SciPy: `N` is `2 n`, for `Dct1` `2 (n - 1)` and for `Dst1` `2 (n +
+    /// 1)`. [`Norm::Ortho`] makes the transform orthogonal.
     pub fn norm(self, norm: Norm) -> Self {
         RealTransform { sizes: self.sizes.norm(norm), ..self }
     }
@@ -158,7 +158,7 @@ impl RealTransform {
         RealTransform { sizes: self.sizes.batch(batch), ..self }
     }
 
-    /// Along these axes alone.
+    /// Transforms only along these axes.
     pub fn axes(self, axes: impl Into<Dims>) -> Self {
         RealTransform { sizes: self.sizes.axes(axes), ..self }
     }
@@ -190,11 +190,14 @@ impl<R: FftReal> Op for Trigonometric<R> {
     fn check(&self, (x,): &Spans<(R,)>, (y,): &Spans<(R,)>) -> Result<()> {
         let geometry = self.spec.sizes.geometry()?;
         if self.spec.trig == Trig::Dct1 && geometry.axes.iter().any(|axis| axis.n == 1) {
-            return Err(Error::invalid("shape", "a cosine transform of kind I has two points at least"));
+            return Err(Error::invalid(
+                "shape",
+                "a cosine transform of kind I needs at least two points along each axis",
+            ));
         }
         for (name, len) in [("x", x.len()), ("y", y.len())] {
             if len != geometry.output.span {
-                let what = format!("{len} elements, and the arrays have {}", geometry.output.span);
+                let what = format!("{len} elements, but the arrays have {}", geometry.output.span);
                 return Err(Error::invalid(name, what));
             }
         }
@@ -202,7 +205,7 @@ impl<R: FftReal> Op for Trigonometric<R> {
     }
 
     fn overwrites(&self, _: &Spans<(R,)>) -> bool {
-        true // or its length is another one, which the checks that come after this say
+        true // if the length differs, `check` fails after this
     }
 
     fn cost(&self) -> Cost {
@@ -235,7 +238,7 @@ impl<R: FftReal> Op for Trigonometric<R> {
 
     #[cfg(not(feature = "fft"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuFFT front (feature `fft`)"))
+        Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {
@@ -248,8 +251,8 @@ impl<R: FftReal> Op for Trigonometric<R> {
 }
 
 impl Front {
-    /// `y` = the cosine or sine transform of real `x`; SciPy's `dctn`, `dstn` and their inverses. On a GPU a transform of
-    /// cuFFT along each axis with kernels of our own before and behind it.
+    /// `y` = the cosine or sine transform of real `x`; SciPy's `dctn`, `dstn` and their inverses. On a GPU this is a
+    /// cuFFT transform along each axis, with our own kernels before and after it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers, one point for [`Trig::Dct1`]; a stale or
@@ -273,8 +276,8 @@ impl Front {
         self.device.dispatch(Trigonometric::<R> { spec: *spec, _type: PhantomData }, (x.into(),), (y,))
     }
 
-    /// The cosine transform of kind II, over all axes of a real array of this shape (SciPy's `dct`, `dctn`). Other kinds and
-    /// normalisations are [`real_transform`](Self::real_transform)'s.
+    /// The cosine transform of kind II, over all axes of a real array of this shape (SciPy's `dct`, `dctn`). For other
+    /// kinds and normalisations see [`real_transform`](Self::real_transform).
     ///
     /// # Errors
     /// As [`real_transform`](Self::real_transform); [`Error::OutOfMemory`].

@@ -145,7 +145,9 @@ impl Args<'_> {
             return Ok(());
         }
         let lens = || self.reads.iter().map(AnyIn::len).chain(self.writes.iter().map(AnyBuffer::len));
-        let Some(len) = lens().next() else { return Err(Error::invalid("args", "`Len` without a buffer")) };
+        let Some(len) = lens().next() else {
+            return Err(Error::invalid("args", "`Len` needs a buffer among the arguments"));
+        };
         if lens().any(|other| other != len) {
             return Err(self.lengths_differ());
         }
@@ -170,7 +172,7 @@ impl Args<'_> {
     fn few_enough(&self) -> Result<()> {
         let bytes: usize = self.packed.slots.iter().map(|slot| slot.bytes()).sum();
         if bytes > MOST_BYTES || self.len() > MOST_BYTES {
-            return Err(Error::invalid("args", format!("{bytes} bytes, a kernel takes {MOST_BYTES} at most")));
+            return Err(Error::invalid("args", format!("{bytes} bytes, but a kernel takes at most {MOST_BYTES}")));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 /// Checks that the text is not empty and contains no zero byte.
 pub(super) fn clean(argument: impl Into<Text>, text: &str) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::invalid(argument, "it is empty"));
+        return Err(Error::invalid(argument, "must not be empty"));
     }
     without_zero(argument, text)
 }
@@ -14,7 +14,7 @@ pub(super) fn clean(argument: impl Into<Text>, text: &str) -> Result<()> {
 /// Checks that the text contains no zero byte: a C string ends there, and the rest would be dropped silently.
 pub(super) fn without_zero(argument: impl Into<Text>, text: &str) -> Result<()> {
     match text.bytes().position(|b| b == 0) {
-        Some(at) => Err(Error::invalid(argument, format!("a zero byte at {at} of {}", text.len()))),
+        Some(at) => Err(Error::invalid(argument, format!("a zero byte at position {at} of {}", text.len()))),
         None => Ok(()),
     }
 }
@@ -38,14 +38,14 @@ pub(super) fn define(name: &str, value: Option<&str>) -> Result<()> {
         return Err(Error::invalid("define", format!("`{name}` is not the name of a macro")));
     }
     if bare.len() < name.len() && !name.ends_with(')') {
-        return Err(Error::invalid("define", format!("`{name}` opens a list of parameters and does not close it")));
+        return Err(Error::invalid("define", format!("the list of parameters of `{name}` is not closed")));
     }
     let Some(value) = value else { return Ok(()) };
     without_zero("define", value)?;
     match value.contains(['\n', '\r']) {
         true => Err(Error::invalid(
             "define",
-            format!("the value of `{name}` is more than one line, the compiler takes one"),
+            format!("the value of `{name}` is more than one line, but the compiler takes one"),
         )),
         false => Ok(()),
     }
@@ -68,12 +68,12 @@ const TYPED: &[(&[&str], &str)] = &[
     (&["include-path"], "CompileOptions::include_path"),
     (&["define-macro"], "CompileOptions::define"),
     (&["dlink-time-opt", "dlto", "gen-opt-lto"], "Emit::LtoIr"),
-    (&["no-source-include"], "CompileOptions::include_path (without one, nothing beside the source is seen)"),
+    (&["no-source-include"], "CompileOptions::include_path (without one, the folder of the source is not searched)"),
 ];
 
 /// Options with which the compiler produces something other than code.
 const REFUSED: &[(&[&str], &str)] =
-    &[(&["optix-ir"], "OptiX IR cannot be taken out"), (&["fdevice-syntax-only"], "it gives no code")];
+    &[(&["optix-ir"], "OptiX IR is not supported as output"), (&["fdevice-syntax-only"], "it produces no code")];
 
 /// Options that read or write files: their effect depends on more than the program.
 const FILES: &[&str] = &[
@@ -93,7 +93,10 @@ const FILES: &[&str] = &[
 pub(super) fn free(option: &str) -> Result<()> {
     line("option", option)?;
     if !option.starts_with('-') {
-        return Err(Error::invalid("option", format!("`{option}` does not begin with `-`; a value goes behind `=`")));
+        return Err(Error::invalid(
+            "option",
+            format!("`{option}` does not begin with `-`; write a value as `--option=value`"),
+        ));
     }
     let name = name(option);
     let find =

@@ -296,7 +296,7 @@ impl Identity {
         let refuse = |arch: Arch| {
             let (major, minor) = self.version;
             let known = self.archs.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-            Err(Error::unsupported(format!("NVRTC {major}.{minor} does not compile for {arch}; it knows {known}")))
+            Err(Error::unsupported(format!("NVRTC {major}.{minor} does not compile for {arch}; it supports {known}")))
         };
         let of = |n: u32| Arch::of_capability(n / 10, n % 10);
         match (asked, device) {

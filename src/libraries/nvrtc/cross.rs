@@ -48,7 +48,7 @@ fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
         KernelCode::Cuda(Function::There(distant)) => {
             What::Kernel { module: distant.module.address, number: distant.number }
         }
-        _ => return Err(Error::library("a kernel of this process in a worker")),
+        _ => return Err(Error::library("internal error: a kernel of this process cannot be sent to a worker")),
     };
     out.bytes.reserve(64 + 8 * packed.slots.len() + 8 * packed.words.len());
     let slots = packed.slots.len() as u32;
@@ -74,14 +74,17 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         _ => true,
     };
     if !slots.iter().all(reaches) {
-        return Err(Error::library("a value that did not come"));
+        return Err(Error::library("internal error: the message is truncated: an argument value is missing"));
     }
     let code = match head.what {
         What::Twin(static_twin, function) => {
             // SAFETY: the parent runs the same file (compared in the handshake) and took both distances from such a
             // function; otherwise the mark does not match.
             let found = unsafe { TwinFunction::found(static_twin, function) };
-            KernelCode::StaticTwin(found.ok_or_else(|| Error::library("no twin at a twin's place"))?)
+            KernelCode::StaticTwin(
+                found
+                    .ok_or_else(|| Error::library("internal error: the worker did not find the twin in its program"))?,
+            )
         }
         #[cfg(feature = "cuda")]
         What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),

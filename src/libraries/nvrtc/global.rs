@@ -11,7 +11,7 @@
 //! with the source. So the request is refused, with this reason.
 //!
 //! **Implementation.** A buffer of zero bytes stands for all variables of the module: launches read it, accesses write
-//! it. Nobody owns it, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
+//! it. It has no owner, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
 use super::module::Module;
 use crate::{Element, Error, HostData, PendingDispatch, Result};
@@ -46,7 +46,7 @@ impl Module {
             let place = found.ok_or_else(|| Error::invalid("name", format!("no variable `{name}` in the module")))?;
             let bytes = place.2;
             if !bytes.is_multiple_of(size_of::<T>()) {
-                let reason = format!("`{name}` has {bytes} bytes, not a multiple of one {}", T::DTYPE);
+                let reason = format!("`{name}` has {bytes} bytes, which is not a multiple of the size of {}", T::DTYPE);
                 return Err(Error::invalid("T", reason));
             }
             Ok(Global { place: on_gpu::GlobalMemory::new(self, place) })
@@ -132,7 +132,7 @@ mod on_gpu {
         /// The token for access to all of the module's variables, as a buffer that is written.
         fn token(&self) -> Result<DeviceBuffer<u8>> {
             let Some(globals) = self.held.globals() else {
-                return Err(Error::library("a variable of a module that declares none"));
+                return Err(Error::library("internal error: a variable of a module that declares none"));
             };
             // SAFETY: it has no bytes, so nothing can overlap; its gate keeps accesses that are submitted at the same
             // time apart.
@@ -159,7 +159,7 @@ mod on_gpu {
 
         pub(super) fn write(&self, data: &[T]) -> Result<PendingDispatch<()>> {
             if data.len() != self.len {
-                let reason = format!("{} elements for a variable of {}", data.len(), self.len);
+                let reason = format!("{} elements, but the variable has {}", data.len(), self.len);
                 return Err(Error::invalid("data", reason));
             }
             let epoch = self.held.epoch();
@@ -178,7 +178,7 @@ mod on_gpu {
                 };
                 last = Some(device.dispatch(op, (), (self.token()?,))?);
             }
-            last.ok_or_else(|| Error::library("a variable without bytes"))?.retype(|_| Ok(()))
+            last.ok_or_else(|| Error::library("the variable has no bytes"))?.retype(|_| Ok(()))
         }
 
         /// The size of a piece in bytes.
@@ -203,6 +203,6 @@ mod on_gpu {
     }
 
     fn nowhere() -> Error {
-        Error::library("a variable on a host device")
+        Error::library("internal error: a variable on a host device")
     }
 }

@@ -122,8 +122,8 @@ impl Image {
         self.inner.kind
     }
 
-    /// The architecture of the code, if it is known. A CUBIN that was not compiled here tells only the number: one for
-    /// `sm_90a` gives `sm_90`.
+    /// The architecture of the code, if it is known. A CUBIN that was not compiled here contains only the number: one
+    /// for `sm_90a` gives `sm_90`.
     pub fn arch(&self) -> Option<Arch> {
         self.inner.arch
     }

@@ -57,7 +57,7 @@ impl Kernel {
     /// Looks up the kernel `name` of a module, and loads the module.
     pub(super) fn find(device: &Device, module: &Arc<SharedModule>, name: &str) -> Result<Self> {
         if name.is_empty() {
-            return Err(module.no_kernel(name)); // to the driver it is no name at all
+            return Err(module.no_kernel(name)); // the driver would not treat it as a name
         }
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "the driver knows more"))]
         let mut parameters = module.parameters(name);
@@ -251,7 +251,7 @@ impl Kernel {
         if let Some(twin) = &self.inner.twin
             && !kind::same(twin.kinds, S::KINDS)
         {
-            return Err(Error::invalid("S", format!("the twin of `{}` has another signature", self.name())));
+            return Err(Error::invalid("S", format!("the twin of `{}` has a different signature", self.name())));
         }
         Ok(TypedKernel::new(self.clone(), check))
     }
@@ -341,7 +341,7 @@ impl Kernel {
         }
         let Some(twin) = &inner.twin else {
             return Err(Error::unsupported(format!(
-                "`{}` has no host twin, and a host device runs nothing else: give it one by `Kernel::twin`",
+                "`{}` has no host twin, and a host device runs only twins: add one with `Kernel::twin`",
                 inner.name
             )));
         };

@@ -116,17 +116,19 @@ impl Op for Launch {
                 twin::run(&threads, self.kernel, &self.config, &self.packed, &reads, writes)
             }
             #[cfg(feature = "cuda")]
-            KernelCode::Cuda(_) | KernelCode::Sent => Err(Error::library("a GPU's kernel on a host device")),
+            KernelCode::Cuda(_) | KernelCode::Sent => {
+                Err(Error::library("internal error: a GPU kernel on a host device"))
+            }
         }
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let KernelCode::Cuda(Function::Here(function)) = &self.code else {
-            return Err(Error::library("a launch that this process has no code for"));
+            return Err(Error::library("internal error: this process has no code for the launch"));
         };
         let (reads, writes) = (queue.reads(), queue.writes());
-        let missing = || Error::library("an argument without its buffer");
+        let missing = || Error::library("internal error: an argument without its buffer");
         let (slots, words) = (&*self.packed.slots, &self.packed.words[..]);
         // The parameter of a buffer is its address, which is read directly from the operands.
         let place = |slot: &Slot| -> Option<*const u64> {

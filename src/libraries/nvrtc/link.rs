@@ -150,7 +150,7 @@ impl Link {
     /// Checks that the link is possible, and returns the linker's arguments.
     pub(super) fn arguments(&self, arch: Arch) -> Result<Vec<String>> {
         if self.inputs.is_empty() {
-            return Err(Error::invalid("inputs", "0 images, a link needs at least 1"));
+            return Err(Error::invalid("inputs", "0 images, but a link needs at least 1"));
         }
         let is_lto = |image: &Image| image.kind() == ImageKind::LtoIr;
         let mut arguments = vec![format!("-arch={arch}")];
@@ -159,17 +159,20 @@ impl Link {
         }
         match self.emit {
             Emit::Cubin if arch.is_virtual() => {
-                return Err(Error::invalid("arch", format!("{arch} is virtual, a CUBIN is for {}", arch.to_real())));
+                return Err(Error::invalid(
+                    "arch",
+                    format!("{arch} is virtual, but a CUBIN needs a real architecture: {}", arch.to_real()),
+                ));
             }
             Emit::Cubin => {}
             Emit::Ptx => match self.inputs.iter().find(|image| !is_lto(image)) {
                 Some(other) => {
-                    let reason = format!("{other:?} among the inputs: for PTX all must be LTO-IR");
+                    let reason = format!("{other:?} is among the inputs, but for PTX all must be LTO-IR");
                     return Err(Error::invalid("emit", reason));
                 }
                 None => arguments.push("-ptx".to_owned()),
             },
-            Emit::LtoIr => return Err(Error::invalid("emit", "LTO-IR, a link gives a CUBIN or PTX")),
+            Emit::LtoIr => return Err(Error::invalid("emit", "LTO-IR, but a link produces a CUBIN or PTX")),
         }
         for option in &self.options {
             check::line("option", option)?;

@@ -55,11 +55,11 @@ pub(super) fn distant(epoch: &Epoch) -> Option<&WorkerEngine> {
 }
 
 fn elsewhere() -> Error {
-    Error::library("a module of another engine")
+    Error::library("internal error: a module of another engine")
 }
 
 fn text(name: &str) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::invalid("name", format!("{name:?} holds a zero byte")))
+    CString::new(name).map_err(|_| Error::invalid("name", format!("{name:?} contains a zero byte")))
 }
 
 /// The device's limits; `None` if it is not a GPU.
@@ -93,7 +93,7 @@ impl Loaded {
         }
         let engine = epoch.engine.as_cuda().ok_or_else(elsewhere)?;
         let mut bytes = image.bytes().to_vec();
-        bytes.push(0); // PTX ends with it; a binary knows its own length
+        bytes.push(0); // the terminating zero of PTX; a binary contains its own length
         engine.core.load_module(epoch, &bytes, is_text).map(|module| Loaded::Here(Arc::new(module)))
     }
 

@@ -75,7 +75,7 @@ impl Nvrtc {
     /// ```
     pub fn load(&self, image: &Image) -> Result<Module> {
         if image.kind() == ImageKind::LtoIr {
-            return Err(Error::unsupported("LTO-IR is for the linker: link it to a CUBIN, and load that"));
+            return Err(Error::unsupported("LTO-IR cannot be loaded: link it to a CUBIN, and load that"));
         }
         let text = image.text().map(|text| Arc::new(PtxText::new(text)));
         Ok(self.module_of(ModuleCode::Image(image.clone(), text)))
@@ -298,7 +298,7 @@ impl SharedModule {
         }
         let load = || {
             let ModuleCode::Image(image, text) = &self.code else {
-                return Err(Error::unsupported("a module without code, for twins alone: a GPU needs an image"));
+                return Err(Error::unsupported("the module has no code, only host twins: a GPU needs an image"));
             };
             let code = Loaded::load(&self.epoch, image)?;
             // PTX declares its variables; for other images they are not known.
@@ -331,8 +331,8 @@ impl SharedModule {
     pub(super) fn global(&self, name: &str) -> Result<Option<(Loaded, u64, usize)>> {
         let Some(module) = self.load()? else {
             return Err(Error::unsupported(
-                "a host device loads no modules, so there are no variables of theirs: let the twin capture what is \
-                 constant, and pass what changes as an argument",
+                "a host device loads no modules, so it has no module variables: let the twin capture what is constant, and \
+                 pass what changes as an argument",
             ));
         };
         // A program asks for the name of a variable by an expression with its address: `&factor`.

@@ -16,7 +16,7 @@ impl Kernel {
             return Ok(());
         }
         let reason = format!(
-            "{wanted} blocks at once, the device holds {most} of `{}` ({each} on each of {processors} multiprocessors)",
+            "{wanted} blocks at once, but the device holds {most} of `{}` ({each} on each of {processors} multiprocessors)",
             self.name(),
         );
         Err(Error::invalid("grid", reason))
@@ -31,7 +31,7 @@ impl Kernel {
         if let Some((function, _)) = self.function() {
             return Ok(*function.attributes());
         }
-        Err(Error::unsupported("a host device has no compiled kernel whose attributes can be read"))
+        Err(Error::unsupported("a host device has no compiled kernel, so there are no attributes"))
     }
 
     /// The number of blocks of `threads` threads, with `shared` bytes of dynamic shared memory each, that one

@@ -213,18 +213,24 @@ impl CompileOptions {
                 ("fmad", self.fmad, true),
             ];
             if let Some((name, _, means)) = implied.into_iter().find(|(_, set, means)| *set == Some(!means)) {
-                return Err(Error::invalid(name, format!("{}, but fast_math means {means}", !means)));
+                return Err(Error::invalid(name, format!("{}, but fast_math sets it to {means}", !means)));
             }
         }
         if self.debug && self.line_info {
-            return Err(Error::invalid("line_info", "set beside debug, which has line numbers already"));
+            return Err(Error::invalid(
+                "line_info",
+                "cannot be combined with debug, which already includes line numbers",
+            ));
         }
         if let Some(count) = self.max_registers.filter(|count| !(1..=255).contains(count)) {
-            return Err(Error::invalid("max_registers", format!("{count} registers a thread, 1 to 255 are possible")));
+            return Err(Error::invalid(
+                "max_registers",
+                format!("{count} registers per thread, but 1 to 255 are possible"),
+            ));
         }
         for path in &self.include_paths {
             let text = path.to_str().ok_or_else(|| {
-                Error::invalid("include_path", format!("{} is not UTF-8, which the compiler takes", path.display()))
+                Error::invalid("include_path", format!("{} is not UTF-8, but the compiler needs UTF-8", path.display()))
             })?;
             clean("include_path", text)?;
         }

@@ -62,7 +62,7 @@ impl Slots {
     pub(super) fn push(&mut self, slot: Slot) {
         match self {
             Slots::Found(slots) => slots.push(slot),
-            Slots::Declared(_) => {} // a signature has said what follows
+            Slots::Declared(_) => {} // a signature has already declared the slots
         }
     }
 }

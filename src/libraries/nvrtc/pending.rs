@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A compilation in progress, from [`Compiler::compile_pending`](super::Compiler::compile_pending).
 ///
 /// Dropping it has no effect: the compilation continues, and its image goes to the cache.
-#[must_use = "dropping a pending drops its image"]
+#[must_use = "dropping a pending compilation discards its image"]
 pub struct PendingCompile {
     state: State,
 }
@@ -44,9 +44,9 @@ impl PendingCompile {
     pub fn await_result(self) -> Result<Image> {
         match self.state {
             State::Done(answer) => answer,
-            State::UnderWay(compilation) => {
-                compilation.wait(None).unwrap_or_else(|| Err(Error::library("a compilation without an answer")))
-            }
+            State::UnderWay(compilation) => compilation
+                .wait(None)
+                .unwrap_or_else(|| Err(Error::library("internal error: a compilation without a result"))),
         }
     }
 

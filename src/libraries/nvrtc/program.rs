@@ -202,7 +202,10 @@ impl Program {
         }
         parts.expressions.iter().try_for_each(|e| check::line("expression", e))?;
         if let Some(arch) = parts.options.target().filter(|arch| arch.is_virtual() && parts.emit == Emit::Cubin) {
-            return Err(Error::invalid("arch", format!("{arch} is virtual, a CUBIN is for {}", arch.to_real())));
+            return Err(Error::invalid(
+                "arch",
+                format!("{arch} is virtual, but a CUBIN needs a real architecture: {}", arch.to_real()),
+            ));
         }
         let mut arguments = parts.options.arguments()?;
         if parts.emit == Emit::LtoIr {

@@ -1,8 +1,8 @@
 //! Compilations in progress, and the threads that wait for them.
 //!
 //! The first request for a key is the leader and sends the work to a helper thread. Later requests for the same key
-//! wait for the same answer while it runs. An error or a panic is an answer too. Nobody waits while holding a lock, and
-//! helpers wait for nobody, so there is no deadlock.
+//! wait for the same answer while it runs. An error or a panic is an answer too. No thread waits while it holds a lock,
+//! and helper threads wait for no other thread, so there is no deadlock.
 
 use super::Image;
 use super::key::Key;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(super) struct Compilation {
     answer: Mutex<Option<Result<Image>>>,
     finished: Condvar,
-    /// In a forked child nobody works on it, and the lock may be held by a thread that the child does not have.
+    /// In a forked child no thread works on it, and the lock may be held by a thread that the child does not have.
     fork_generation: u32,
 }
 
@@ -41,8 +41,8 @@ impl Compilation {
     pub(super) fn wait(&self, until: Option<Deadline>) -> Option<Result<Image>> {
         if process::forked_since(self.fork_generation) {
             return Some(Err(Error::DeviceLost {
-                cause: "this process was forked from the one that compiles".into(),
-                remedy: "fork while nothing compiles, or start another program after the fork".into(),
+                cause: "this process was forked while another thread compiled".into(),
+                remedy: "fork while no compilation runs, or call exec after the fork".into(),
                 site: Site::none(),
             }));
         }

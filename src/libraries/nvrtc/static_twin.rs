@@ -80,8 +80,8 @@ impl Twin {
     pub(super) fn crosses(&self, name: &str, is_same_program: bool) -> Result<()> {
         if !is_same_program {
             return Err(Error::unsupported(format!(
-                "the twin of `{name}` is code of this program, which the worker program does not have: let this program \
-                 be its own worker (`windlass::worker::init()` first in `main`)"
+                "the twin of `{name}` is code of this program, which a separate worker program does not contain: let this \
+                 program be its own worker (call `windlass::worker::init()` first in `main`)"
             )));
         }
         self.distances(name).map(drop)
@@ -91,9 +91,9 @@ impl Twin {
     pub(super) fn distances(&self, name: &str) -> Result<(u64, u64)> {
         let Function { static_twin, at } = self.function.ok_or_else(|| {
             Error::unsupported(format!(
-                "the twin of `{name}` is a closure, and what it captures its worker process does not have: give it as a \
-                 function (`twin_fn`, which takes a closure that captures nothing too), and pass what it needs as an \
-                 argument"
+                "the twin of `{name}` is a closure, and the worker process does not have what it captures: pass a \
+                 function, or a closure that captures nothing, to `twin_fn`, and pass captured values as kernel \
+                 arguments"
             ))
         })?;
         Ok((crate::worker::distance(static_twin)?, crate::worker::code_distance(at)?))

@@ -134,7 +134,7 @@ pub(super) fn run(
     let ran = if pieces == 1 { piece(0) } else { (0..pieces).into_par_iter().try_for_each(piece) };
     match fault.take() {
         Some(outside) => Err(Error::library(format!("the twin of `{name}` {outside}"))),
-        None if ran.is_none() => Err(Error::library(format!("the twin of `{name}` was given other arguments"))),
+        None if ran.is_none() => Err(Error::library(format!("the arguments do not match the twin of `{name}`"))),
         None => Ok(()),
     }
 }

@@ -130,7 +130,7 @@ impl<S: Signature> TypedKernel<S> {
             None => Ok(()),
             Some(check) => match S::given(&args) {
                 Some(given) => check(&config, given),
-                None => Err(Error::library("arguments of another signature")),
+                None => Err(Error::library("internal error: the arguments do not match the signature")),
             },
         });
         let answer = match checked {

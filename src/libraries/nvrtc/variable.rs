@@ -86,7 +86,7 @@ impl<T: Element> Op for GlobalRead<T> {
             // that the driver reported; the token ensures that nothing else uses the module's variables at the same
             // time.
             Room::Here(reserved) => unsafe { queue.copy_to_staging(self.part.address, reserved) },
-            _ => Err(Error::library("a read without staging")),
+            _ => Err(Error::library("internal error: a read without staging memory")),
         }
     }
 
@@ -146,7 +146,7 @@ impl Op for GlobalWrite {
         match Room::take(&self.room) {
             // SAFETY: as for a read; a piece of the variable, whose length was compared with the data's.
             Room::Here(staging) => unsafe { queue.copy_from_staging(self.part.address, staging) },
-            _ => Err(Error::library("a write without staging")),
+            _ => Err(Error::library("internal error: a write without staging memory")),
         }
     }
 
@@ -156,9 +156,10 @@ impl Op for GlobalWrite {
             encode: |op, out| send(&op.module, (op.part, op.first), &op.room, out),
             decode: |incoming| {
                 let (module, (part, first)): (_, (Part, bool)) = receive(&incoming)?;
-                let lent = incoming.lent.ok_or_else(|| Error::library("a write without its data"))?;
+                let lent = incoming.lent.ok_or_else(|| Error::library("internal error: a write without its data"))?;
                 let data = lent.bytes().get(..part.bytes);
-                let data = data.ok_or_else(|| Error::library("less data came than was announced"))?;
+                let data =
+                    data.ok_or_else(|| Error::library("internal error: less data arrived than was announced"))?;
                 let room = Mutex::new(Room::Here(gpu(incoming.epoch)?.stage(incoming.epoch, data)?));
                 Ok(GlobalWrite { module, part, first, room })
             },
@@ -175,7 +176,7 @@ fn admitted(module: &Loaded, queue: &crate::cuda::Queue<'_>) -> Result<()> {
     match module {
         Loaded::Here(module) => module.admit(queue),
         #[cfg(target_os = "linux")]
-        Loaded::There(_) => Err(Error::library("a worker's module in this process")),
+        Loaded::There(_) => Err(Error::library("internal error: a module of a worker in this process")),
     }
 }
 
@@ -183,7 +184,7 @@ fn admitted(module: &Loaded, queue: &crate::cuda::Queue<'_>) -> Result<()> {
 #[cfg(target_os = "linux")]
 fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &mut Outgoing) -> Result<()> {
     let Loaded::There(module) = module else {
-        return Err(Error::library("a module of this process in a worker"));
+        return Err(Error::library("internal error: a module of this process cannot be sent to a worker"));
     };
     if let Room::There(block) = Room::take(room) {
         out.block = Some(block);

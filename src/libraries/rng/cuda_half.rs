@@ -1,8 +1,8 @@
-//! The CUDA half: kernels of our own, compiled ahead to PTX (`kernels/compile`), which need no cuRAND.
+//! The CUDA implementation: our own kernels, compiled ahead to PTX (`kernels/compile`), which need no cuRAND.
 //!
-//! Philox is made where its numbers are; the words of XORWOW, MRG32k3a and Sobol's sequences go through scratch, some of them
-//! at a time, and the same kernels make numbers of those. MT19937 and MTGP32 have no kernels: [`super::draw`] has the CPU make
-//! them, and [`super::front`] copies them.
+//! The kernel that makes the numbers also computes the words of Philox. The words of XORWOW, MRG32k3a and Sobol's
+//! sequences are first written to scratch, a part at a time, and the same kernels make numbers from them. MT19937 and
+//! MTGP32 have no kernels: the CPU makes the numbers ([`super::draw`]), and [`super::front`] copies them.
 
 use super::distribution::{Distribution, Random};
 use super::draw::Draw;
@@ -19,12 +19,12 @@ static NORMAL: Ptx = Ptx::new(include_str!("kernels/normal.ptx"));
 static INTEGERS: Ptx = Ptx::new(include_str!("kernels/integers.ptx"));
 static SOURCES: Ptx = Ptx::new(include_str!("kernels/sources.ptx"));
 
-/// Numbers whose words are in scratch at once; a multiple of 4.
+/// How many numbers have their words in scratch at once; a multiple of 4.
 const AT_ONCE: u64 = 1 << 25;
-/// Blocks of a grid whose threads step over the rest.
+/// The most blocks of a grid; with more numbers, each thread makes several.
 const BLOCKS: u64 = 1 << 14;
 
-/// A number of each of the generators, as the kernels know them.
+/// The number that the kernels use for a generator.
 fn code(generator: Generator) -> Result<u32> {
     Ok(match generator {
         Generator::Philox => 0,
@@ -33,8 +33,9 @@ fn code(generator: Generator) -> Result<u32> {
         Generator::Sobol32 => 5,
         Generator::Sobol64 => 6,
         other => {
-            let reason =
-                format!("{other:?} on a GPU is made by the CPU, and this build has no host engine (feature `host`)");
+            let reason = format!(
+                "the CPU generates {other:?} numbers for a GPU, but this build has no host engine (feature `host`)"
+            );
             return Err(Error::unsupported(reason));
         }
     })
@@ -44,7 +45,7 @@ fn dims(threads: u64) -> Result<LaunchDims> {
     LaunchDims::for_elements(threads.min(256 * BLOCKS) as usize)
 }
 
-/// A kernel of draws, and what it takes beyond the common arguments.
+/// A kernel that makes numbers, and its arguments beyond the common ones.
 struct Kernel {
     ptx: &'static Ptx,
     name: &'static CStr,
@@ -53,7 +54,7 @@ struct Kernel {
 
 /// The kernel of a distribution and an element type.
 fn kernel(spec: &Spec, dtype: DType, wide: bool) -> Result<Kernel> {
-    let none = || Error::library(format!("there is no kernel for such numbers of {dtype}"));
+    let none = || Error::library(format!("internal error: no kernel generates these numbers as {dtype}"));
     let float =
         |mode: u32, [a, b, c]: [f64; 3]| vec![u32::from(wide).into(), mode.into(), a.into(), b.into(), c.into()];
     let uniform = |more| {
@@ -74,7 +75,7 @@ fn kernel(spec: &Spec, dtype: DType, wide: bool) -> Result<Kernel> {
         Spec::Between { low, high, last } => uniform(float(2, [low, high, last])),
         Spec::Exponential { mean } => uniform(float(3, [mean, 0.0, 0.0])),
         Spec::Normal { method: Method::Curand, .. } => Err(Error::unsupported(
-            "`Normal::curand` on a GPU is made by the CPU, and this build has no host engine (feature `host`)",
+            "the CPU generates `Normal::curand` for a GPU, but this build has no host engine (feature `host`)",
         )),
         Spec::Normal { mean, deviation, log, method } => {
             let name = match dtype {
@@ -111,7 +112,7 @@ fn kernel(spec: &Spec, dtype: DType, wide: bool) -> Result<Kernel> {
 }
 
 impl<T: Random, D: Distribution<T>> Draw<T, D> {
-    /// Refuses what a GPU does not have.
+    /// Fails if there are no kernels for this draw.
     pub(super) fn has_kernels(&self) -> Result<()> {
         code(self.place.generator)?;
         kernel(&self.spec, T::DTYPE, false).map(drop)
@@ -122,7 +123,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         let Start { generator, first, .. } = self.place;
         let code = code(generator)?;
         let layout = Layout::of(generator, &self.spec, T::KIND);
-        // Words of four numbers.
+        // Words that four numbers take.
         let four = 4 * layout.words() / layout.outputs();
         let kernel = kernel(&self.spec, T::DTYPE, four == 8)?;
         let len = out.len() as u64;
@@ -134,9 +135,9 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
             let mut args: Vec<KernelArg> =
                 vec![to.into(), words.into(), n.into(), first.into(), self.place.seed.into(), code.into()];
             args.extend(&kernel.more);
-            // SAFETY: the arguments are the kernel's parameters in order and type. It writes `n` numbers from `to` on, which
-            // are inside the operand, and reads the words of the fours that hold them, which scratch has where `words` is
-            // not 0.
+            // SAFETY: the arguments are the kernel's parameters in order and type. It writes `n` numbers from `to` on,
+            // which are inside the operand. It reads the words of the groups of four that hold them; if `words` is not
+            // 0, scratch has these.
             unsafe { queue.launch(kernel.ptx, kernel.name, dims(n / 4 + 2)?, &args) }
         };
         if generator == Generator::Philox {
@@ -163,7 +164,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         Ok(())
     }
 
-    /// The words of `count` visits from `visit` on.
+    /// Writes the words of `count` visits from `visit` on.
     fn lanes(&self, queue: &mut Enqueue<'_, Self>, to: u64, layout: Layout, (visit, count): (u64, u64)) -> Result<()> {
         let Start { generator, seed, lanes, .. } = self.place;
         let width = layout.words() as u32;
@@ -184,7 +185,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         unsafe { queue.launch(&SOURCES, name, dims(lanes.into())?, &args) }
     }
 
-    /// The words of numbers `at..at + n` of a sequence, dimension by dimension.
+    /// Writes the words of numbers `at..at + n` of a sequence, dimension by dimension.
     fn points(
         &self,
         queue: &mut Enqueue<'_, Self>,
@@ -194,7 +195,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         directions: u64,
     ) -> Result<()> {
         if directions == 0 {
-            return Err(Error::library("a quasi-random sequence without its directions"));
+            return Err(Error::library("internal error: a quasi-random sequence without its direction numbers"));
         }
         let Start { dimensions, .. } = self.place;
         let first = super::scrambled::point(&self.place);
@@ -207,7 +208,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
     }
 }
 
-/// The first places of a permutation of the numbers below `n`.
+/// Enqueues the first `len` numbers of a permutation of the numbers below `n`.
 pub(super) fn permute(
     queue: &mut Queue<'_>,
     (out, len): (u64, usize),

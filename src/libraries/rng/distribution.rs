@@ -30,16 +30,16 @@ use sealed::Plan;
 pub trait Random: Element + Number {}
 impl<T: Element + Number> Random for T {}
 
-/// What numbers of type `T` are drawn from. Sealed.
+/// A distribution of numbers of type `T`. Sealed.
 pub trait Distribution<T: Random>: Plan<T> + Copy + Send + Sync + 'static {}
 impl<T: Random, D: Plan<T> + Copy + Send + Sync + 'static> Distribution<T> for D {}
 
-/// The name of a distribution's op, and what it is.
+/// The name of a distribution's op.
 pub(super) const fn name<T: Random, D: Distribution<T>>() -> &'static str {
     <D as Plan<T>>::OF
 }
 
-/// What a distribution is as plain data, with its parameters checked.
+/// A distribution as plain data, with its parameters checked.
 pub(super) fn spec<T: Random, D: Distribution<T>>(of: &D) -> Result<Spec> {
     of.spec()
 }
@@ -68,7 +68,7 @@ plans! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bits;
 
-/// Which end of the unit interval belongs to it.
+/// Which end of the unit interval is included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ends {
     /// Above 0, and up to 1: cuRAND's convention. A logarithm of it is finite.
@@ -78,7 +78,7 @@ pub enum Ends {
     Lower,
 }
 
-/// Uniform numbers of the unit interval.
+/// Uniform numbers in the unit interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uniform {
     ends: Ends,
@@ -96,8 +96,8 @@ impl Uniform {
     }
 }
 
-/// Uniform numbers of a range: of integers (without bias), `Between::new(1..=6)`, or of floats from its beginning on and
-/// below its end, `Between::new(-1.0..1.0)`.
+/// Uniform numbers in a range: integers (without bias), `Between::new(1..=6)`, or floats from the beginning of the
+/// range on and below its end, `Between::new(-1.0..1.0)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Between<T> {
     low: T,
@@ -105,8 +105,9 @@ pub struct Between<T> {
 }
 
 impl<T: Copy> Between<T> {
-    /// The numbers of a range; a missing end is that of the type. Empty ranges, and ranges of floats that are not finite or
-    /// include their end, are refused when they are drawn from.
+    /// The numbers of a range. Without a beginning, it begins with the least value of the type; without an end, a range
+    /// of integers ends with the greatest. Empty ranges, and ranges of floats that are not finite, have no end or
+    /// include it, are refused when numbers are drawn.
     pub fn new(range: impl RangeBounds<T>) -> Self
     where
         T: Limits,
@@ -124,7 +125,7 @@ impl<T: Copy> Between<T> {
     }
 }
 
-/// The least value of a type of [`Between`].
+/// The least value of an element type of [`Between`].
 pub trait Limits: Sized {
     #[doc(hidden)]
     const LEAST: Self;
@@ -150,7 +151,7 @@ macro_rules! ranges { ($($t:ty),*) => { $(
                 Bound::Excluded(high) => high - 1, // above `low`
                 Bound::Unbounded => <$t>::MAX,
             };
-            // 2^64 of them are 0.
+            // A span of 2^64 wraps to 0.
             let span = (last as u64).wrapping_sub(low as u64).wrapping_add(1);
             Ok(Spec::Integers { start: low as u64, span })
         }
@@ -158,7 +159,7 @@ macro_rules! ranges { ($($t:ty),*) => { $(
 )* } }
 ranges! { u8, i8, u16, i16, u32, i32, u64, i64 }
 
-/// The number of the type next to `x` on the left; of a finite one.
+/// The greatest number of the type below a finite `x`.
 macro_rules! below {
     ($t:ty, $x:expr) => {{
         let bits = $x.to_bits();
@@ -183,13 +184,13 @@ macro_rules! float_ranges { ($($t:ty: $least:expr;)*) => { $(
         fn spec(&self) -> Result<Spec> {
             let low = f64::from(self.low);
             let Bound::Excluded(end) = self.high else {
-                return Err(Error::invalid("range", "a range of floats has an end, which does not belong to it"));
+                return Err(Error::invalid("range", "a range of floats needs an exclusive end (`a..b`)"));
             };
             let high = f64::from(end);
-            // As wide as it is in the type that it is computed in.
+            // The width, in the type in which the numbers are computed.
             let narrow = if size_of::<$t>() == 8 { high - low } else { f64::from(high as f32 - low as f32) };
             if !narrow.is_finite() {
-                return Err(Error::invalid("range", format!("{low} to {high} is not a finite width")));
+                return Err(Error::invalid("range", format!("the width from {low} to {high} is not finite")));
             }
             if low >= high {
                 return Err(empty(low..high));
@@ -209,8 +210,8 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Of this mean and standard deviation. By Box and Muller's method with functions of our own, or, of quasi-random
-    /// sequences, by the inverse of the distribution function: the same bits on every engine.
+    /// With this mean and standard deviation. The method is Box and Muller's with our own functions; for quasi-random
+    /// sequences it is the inverse of the distribution function. The bits are the same on every engine.
     pub const fn new(mean: f64, deviation: f64) -> Self {
         Normal { mean, deviation, method: None }
     }
@@ -220,14 +221,15 @@ impl Normal {
         Normal::new(0.0, 1.0)
     }
 
-    /// The same by the inverse of the distribution function: a number for each one of the unit interval, increasing with it.
-    /// The same bits on every engine.
+    /// The same distribution, by the inverse of the distribution function: each uniform number gives one normal number,
+    /// which increases with it. The bits are the same on every engine.
     pub const fn by_quantile(self) -> Self {
         Normal { method: Some(Method::Quantile), ..self }
     }
 
-    /// The same as cuRAND's host generator makes them, with the functions of the C library: its bits where that is glibc.
-    /// Of Philox, XORWOW and MRG32k3a; of other generators `Unsupported`. On a GPU too, made by the CPU and copied.
+    /// The same distribution, as cuRAND's host generator makes it, with the functions of the C library: cuRAND's bits
+    /// if that is glibc. For Philox, XORWOW and MRG32k3a; `Unsupported` for other generators. For a GPU the CPU makes
+    /// the numbers, and they are copied.
     pub const fn curand(self) -> Self {
         Normal { method: Some(Method::Curand), ..self }
     }
@@ -238,9 +240,9 @@ impl Normal {
             return Err(Error::invalid("mean", format!("{mean} is not finite")));
         }
         if !deviation.is_finite() || deviation < 0.0 {
-            return Err(Error::invalid("deviation", format!("{deviation} is not a standard deviation")));
+            return Err(Error::invalid("deviation", format!("{deviation} is negative or not finite")));
         }
-        // Quasi-random sequences get theirs from the stream: see `Draw::new`.
+        // `Draw::new` changes the method for quasi-random sequences.
         Ok(Spec::Normal { mean, deviation, log, method: method.unwrap_or(Method::BoxMuller) })
     }
 }
@@ -250,7 +252,7 @@ impl Normal {
 pub struct LogNormal(pub Normal);
 
 impl LogNormal {
-    /// Of this mean and standard deviation of the logarithms.
+    /// With this mean and standard deviation of the logarithms.
     pub const fn new(mean: f64, deviation: f64) -> Self {
         LogNormal(Normal::new(mean, deviation))
     }
@@ -259,12 +261,12 @@ impl LogNormal {
 /// Exponentially distributed numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponential {
-    /// Their mean, the inverse of the rate.
+    /// The mean, the inverse of the rate.
     pub mean: f64,
 }
 
 impl Exponential {
-    /// Of this mean.
+    /// With this mean.
     pub const fn new(mean: f64) -> Self {
         Exponential { mean }
     }
@@ -272,7 +274,7 @@ impl Exponential {
     fn plan(&self) -> Result<Spec> {
         let mean = self.mean;
         if !mean.is_finite() || mean <= 0.0 {
-            return Err(Error::invalid("mean", format!("{mean} is not above 0 and finite")));
+            return Err(Error::invalid("mean", format!("{mean}, but it must be finite and above 0")));
         }
         Ok(Spec::Exponential { mean })
     }
@@ -282,10 +284,10 @@ fn probability(p: f64) -> Result<()> {
     if (0.0..=1.0).contains(&p) {
         return Ok(());
     }
-    Err(Error::invalid("p", format!("{p} is not a probability")))
+    Err(Error::invalid("p", format!("{p} is not a probability, from 0 to 1")))
 }
 
-/// 1 with a probability, else 0.
+/// 1 with probability `p`, else 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bernoulli {
     /// The probability of 1.
@@ -293,14 +295,14 @@ pub struct Bernoulli {
 }
 
 impl Bernoulli {
-    /// 1 with probability `p`, to the next multiple of 2^-64.
+    /// 1 with probability `p`, rounded down to a multiple of 2^-64.
     pub const fn new(p: f64) -> Self {
         Bernoulli { p }
     }
 
     fn plan(&self) -> Result<Spec> {
         probability(self.p)?;
-        // 2^64; the conversion stops at the greatest integer.
+        // Times 2^64; the conversion saturates.
         let threshold = (self.p * 18_446_744_073_709_551_616.0) as u64;
         Ok(Spec::Bernoulli { threshold, always: self.p == 1.0 })
     }
@@ -314,7 +316,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Of this mean.
+    /// With this mean.
     pub const fn new(lambda: f64) -> Self {
         Poisson { lambda }
     }
@@ -322,7 +324,7 @@ impl Poisson {
     fn plan(&self) -> Result<Spec> {
         let lambda = self.lambda;
         if !(lambda > 0.0 && lambda <= f64::from(1u32 << 30)) {
-            return Err(Error::invalid("lambda", format!("{lambda} is not above 0 and at most 2^30")));
+            return Err(Error::invalid("lambda", format!("{lambda}, but it must be above 0 and at most 2^30")));
         }
         let lambda = lambda.max(f64::MIN_POSITIVE);
         let b = 0.931 + 2.53 * lambda.sqrt();
@@ -340,17 +342,17 @@ impl Poisson {
     }
 }
 
-/// Numbers of successes of independent trials.
+/// The number of successes in independent trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binomial {
-    /// Trials.
+    /// The number of trials.
     pub n: u32,
     /// The probability of a success.
     pub p: f64,
 }
 
 impl Binomial {
-    /// Of `n` trials with probability `p`.
+    /// `n` trials with probability `p`.
     pub const fn new(n: u32, p: f64) -> Self {
         Binomial { n, p }
     }
@@ -361,7 +363,7 @@ impl Binomial {
         let p = if flipped { 1.0 - self.p } else { self.p };
         let q = 1.0 - p;
         let search = n * p < FEW;
-        // ln(1 - p), with what rounding took of 1 - p.
+        // ln(1 - p), corrected for the rounding of 1 - p.
         let ln_q = ln64(q) + ((1.0 - q) - p) / q;
         let spread = (n * p * q).sqrt();
         let b = 1.15 + 2.53 * spread;

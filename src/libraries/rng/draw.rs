@@ -1,4 +1,4 @@
-//! A draw as an op: its checks, and both halves.
+//! A draw as an op: its checks, and its implementations for both engines.
 
 use super::distribution::{Distribution, Random, name};
 use super::layout::Layout;
@@ -9,11 +9,11 @@ use crate::{DeviceBuffer, Enqueue, Error, Result, Wire};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-/// Dimensions that a quasi-random sequence has at most.
+/// The most dimensions of a quasi-random sequence.
 pub(super) const DIMENSIONS: u32 = 20_000;
-/// Points of a scrambled sequence: its last two directions are taken.
+/// The most points of a scrambled sequence: the last two of its 64 directions have another use.
 const SCRAMBLED_POINTS: u64 = 1 << 62;
-/// Where a stream ends that reaches a place only by way of all before it.
+/// The last position of MT19937 and MTGP32, which must make all words before a position to reach it.
 const FAR: u64 = 1 << 36;
 
 /// Fills a buffer with numbers of type `T` from `D`.
@@ -27,14 +27,15 @@ pub(super) struct Draw<T, D> {
 }
 
 impl<T: Random, D: Distribution<T>> Draw<T, D> {
-    /// `len` numbers of `stream`, from where it stands or from number `at` on; and how words are taken.
+    /// A draw of `len` numbers of `stream`, from its position or from number `at` on; with its layout and the index of
+    /// its first number.
     pub(super) fn new(stream: &Stream, of: &D, at: Option<u64>, len: usize) -> Result<(Self, Layout, u64)> {
         let mut spec = super::distribution::spec(of)?;
         let (generator, scrambled) = stream.generator.plain();
         if let (true, Spec::Normal { method, .. }) = (generator.is_quasi_random(), &mut spec)
             && *method == Method::BoxMuller
         {
-            // A pair of points would be taken for two numbers.
+            // Box and Muller's method would make two numbers from a pair of points.
             *method = Method::Quantile;
         }
         let layout = Layout::of(generator, &spec, T::KIND);
@@ -45,14 +46,14 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         Ok((Draw { place, spec, len, _of: PhantomData }, layout, first))
     }
 
-    /// There are no kernels for it: a GPU is given the CPU's numbers.
+    /// There are no kernels for this draw: for a GPU the CPU makes the numbers.
     #[cfg(feature = "host")]
     pub(super) fn is_of_the_cpu(&self) -> bool {
         matches!(self.place.generator, Generator::Mt19937 | Generator::Mtgp32)
             || matches!(self.spec, Spec::Normal { method: Method::Curand, .. })
     }
 
-    /// The numbers, made here.
+    /// Makes the numbers on the CPU.
     #[cfg(feature = "host")]
     pub(super) fn numbers(&self) -> Result<Vec<T>> {
         check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)?;
@@ -66,7 +67,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
     }
 }
 
-/// Refuses what no engine has.
+/// Fails for a draw that no engine supports.
 pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<()> {
     use super::stream::Ordering;
     use Generator::{Mrg32k3a, Philox, Sobol32, Xorwow};
@@ -76,11 +77,11 @@ pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<
     }
     match stream.ordering {
         Ordering::Seeded => {
-            return Err(Error::unsupported("the ordering `Seeded`: how cuRAND seeds its lanes is published nowhere"));
+            return Err(Error::unsupported("the ordering `Seeded`: cuRAND does not document how it seeds its lanes"));
         }
         Ordering::Dynamic => {
             return Err(Error::unsupported(
-                "the ordering `Dynamic`: it depends on the GPU, and no other engine has it",
+                "the ordering `Dynamic`: it depends on the GPU, so other engines cannot reproduce it",
             ));
         }
         _ => {}
@@ -93,7 +94,7 @@ pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<
         };
         if integers {
             let reason = format!(
-                "of {generator:?} there are its own bits, of its own width, and floats: integers would take two points"
+                "{generator:?} gives only `Bits` of its own width and floats: an integer would take two points"
             );
             return Err(Error::unsupported(reason));
         }
@@ -102,22 +103,22 @@ pub(super) fn supported(stream: &Stream, spec: &Spec, layout: Layout) -> Result<
         && !matches!(generator, Philox | Xorwow | Mrg32k3a)
     {
         return Err(Error::unsupported(format!(
-            "how cuRAND makes normal numbers of {generator:?} is not known to the bit"
+            "it is not known bit for bit how cuRAND makes normal numbers from {generator:?}"
         )));
     }
     Ok(())
 }
 
-/// What every engine needs to hold of a draw of `len` numbers.
+/// The checks of a draw of `len` numbers that hold for every engine.
 fn check(place: &Start, layout: Layout, len: usize) -> Result<()> {
     let len = len as u64;
     let count = if place.generator.is_quasi_random() {
         let dimensions = place.dimensions;
         if dimensions == 0 || dimensions > DIMENSIONS {
-            return Err(Error::invalid("dimensions", format!("{dimensions} is not from 1 to {DIMENSIONS}")));
+            return Err(Error::invalid("dimensions", format!("{dimensions}, but it must be from 1 to {DIMENSIONS}")));
         }
         if !len.is_multiple_of(dimensions.into()) {
-            return Err(Error::invalid("len", format!("{len} numbers are no whole points of {dimensions} dimensions")));
+            return Err(Error::invalid("len", format!("{len} numbers are not a multiple of {dimensions} dimensions")));
         }
         len / u64::from(dimensions)
     } else {
@@ -126,16 +127,16 @@ fn check(place: &Start, layout: Layout, len: usize) -> Result<()> {
     let each = if place.generator.is_quasi_random() { 1 } else { (layout.words() / layout.outputs()) as u64 };
     let end = place.first.checked_add(count).and_then(|end| end.checked_mul(each)).ok_or_else(spent)?;
     if place.generator == Generator::Sobol32 && end > 1 << 32 {
-        return Err(Error::invalid("stream", format!("point {end} of a sequence that has 2^32")));
+        return Err(Error::invalid("stream", format!("the draw ends at point {end}, but the sequence has 2^32")));
     }
     if place.scrambled && end > SCRAMBLED_POINTS {
-        return Err(Error::unsupported(format!("point {end} of a scrambled sequence: 2^62 at most")));
+        return Err(Error::unsupported(format!(
+            "the draw ends at point {end} of a scrambled sequence, more than 2^62"
+        )));
     }
     if matches!(place.generator, Generator::Mt19937 | Generator::Mtgp32) && end > FAR {
-        let reason = format!(
-            "position {end} of {:?}, which is reached only by way of all before it: 2^36 at most",
-            place.generator
-        );
+        let reason =
+            format!("the draw ends at position {end}, more than 2^36: {:?} cannot jump ahead", place.generator);
         return Err(Error::unsupported(reason));
     }
     Ok(())
@@ -159,7 +160,7 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
         {
             return Err(Error::invalid(
                 "directions",
-                format!("{} for {} dimensions", table.len(), self.place.dimensions),
+                format!("{} direction numbers for {} dimensions", table.len(), self.place.dimensions),
             ));
         }
         check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)
@@ -175,7 +176,7 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
 
     fn host(&self, _: Slices<'_, Self>, (out,): SlicesMut<'_, Self>) -> Result<()> {
         if self.place.scrambled {
-            // This may be another process than the one that checked.
+            // This may be another process than the one that ran the checks.
             super::scrambled::available()?;
         }
         #[cfg(feature = "host")]

@@ -9,7 +9,7 @@ use crate::error::Rejected;
 use crate::{Device, DeviceBuffer, DeviceKind, Error, Op, PendingDispatch, Result, Submitted};
 use std::ops::RangeBounds;
 
-/// Draws of one device from one stream: `device.rng(seed)`. Holds no native state; see [`crate::rng`].
+/// Draws random numbers on one device from one stream: `device.rng(seed)`. Holds no native state; see [`crate::rng`].
 #[derive(Clone, Debug)]
 pub struct Rng {
     device: Device,
@@ -22,7 +22,7 @@ impl Device {
         self.rng_of(Stream::new(Generator::Philox, seed))
     }
 
-    /// Random numbers of a stream, from where it stands.
+    /// Random numbers of a stream, from its position on.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -40,16 +40,16 @@ impl Device {
     }
 }
 
-/// What drawing gives: the work in flight.
+/// The result of a draw: the work in flight.
 type Drawn<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
 
 impl Rng {
-    /// The stream, with its position: plain data that can be stored, and drawn from again.
+    /// The stream, with its position: plain data that can be stored and used again.
     pub const fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// The stream, to be set.
+    /// The stream, to be changed.
     pub const fn stream_mut(&mut self) -> &mut Stream {
         &mut self.stream
     }
@@ -59,7 +59,7 @@ impl Rng {
         &self.device
     }
 
-    /// `count` generators with [streams of their own](Stream::split), for threads of their own.
+    /// `count` generators with [independent streams](Stream::split), for example one for each thread.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a quasi-random sequence.
@@ -71,9 +71,10 @@ impl Rng {
     /// Fills a buffer, or its window, with numbers from a distribution, and moves the stream on.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] that names a parameter of the distribution, a length that is no whole number of
-    /// quasi-random points, or a position past the stream's end; [`Error::Unsupported`] for what the generator does not
-    /// have; a stale or foreign buffer. The buffer comes back, and the stream stands where it stood.
+    /// [`Error::InvalidArgument`] for a parameter of the distribution (the error names it), a length that is not a
+    /// whole number of quasi-random points, or a position past the stream's end; [`Error::Unsupported`] for numbers
+    /// that the generator does not support; a stale or foreign buffer. The buffer comes back, and the stream does not
+    /// move.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -95,8 +96,8 @@ impl Rng {
         Ok(pending)
     }
 
-    /// Fills a buffer with the numbers from number `first` of this kind on, and leaves the stream where it stands. `first`
-    /// counts what is drawn: numbers, or points of a quasi-random sequence.
+    /// Fills a buffer with numbers from a distribution, beginning with number `first`, and does not move the stream.
+    /// `first` counts numbers of this distribution, or points of a quasi-random sequence.
     ///
     /// # Errors
     /// As [`fill`](Self::fill).
@@ -123,7 +124,7 @@ impl Rng {
         }
     }
 
-    /// With the directions of a quasi-random sequence, where it is not the CPU that draws.
+    /// Submits a draw. A device other than the CPU also gets the directions of a quasi-random sequence.
     fn submit<T: Random, D: Distribution<T>>(
         &self,
         op: Draw<T, D>,
@@ -136,7 +137,8 @@ impl Rng {
                 Err(error) => self.refuse::<T, D>(error, out),
             };
         }
-        // Before it is submitted, so that an isolated GPU refuses it where one of this process does.
+        // Checked before submission, so that an isolated GPU refuses the draw at the same point as a GPU of this
+        // process.
         #[cfg(feature = "rng")]
         if self.device.kind() == DeviceKind::Cuda
             && let Err(error) = op.has_kernels()
@@ -169,7 +171,7 @@ impl Rng {
     /// A new buffer of `n` numbers from a distribution.
     ///
     /// # Errors
-    /// As [`fill`](Self::fill); no memory.
+    /// As [`fill`](Self::fill); too little memory.
     pub fn draw<T: Random, D: Distribution<T>>(&mut self, of: D, n: usize) -> Drawn<T> {
         let out = self.device.uninit(n)?;
         Ok(self.fill(of, out)?)
@@ -186,7 +188,7 @@ impl Rng {
         self.draw(Bits, n)
     }
 
-    /// Uniform numbers above 0 and up to 1, as cuRAND's; [`Uniform::below_one`] has the other convention.
+    /// Uniform numbers above 0 and up to 1, as in cuRAND; [`Uniform::below_one`] has the other convention.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -197,7 +199,7 @@ impl Rng {
         self.draw(Uniform::above_zero(), n)
     }
 
-    /// Integers of a range, without bias (Lemire's method): `choice` with replacement.
+    /// Integers in a range, without bias (Lemire's method): `choice` with replacement.
     ///
     /// # Errors
     /// As [`draw`](Self::draw); an empty range.
@@ -208,7 +210,7 @@ impl Rng {
         self.draw(Between::new(range), n)
     }
 
-    /// Standard normal numbers; [`Normal`] has other means and deviations.
+    /// Standard normal numbers; see [`Normal`] for other means and deviations.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -230,7 +232,7 @@ impl Rng {
         self.draw(LogNormal::new(mean, deviation), n)
     }
 
-    /// Exponentially distributed numbers of this mean.
+    /// Exponentially distributed numbers with this mean.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -249,8 +251,8 @@ impl Rng {
         self.draw(Bernoulli::new(p), n)
     }
 
-    /// Numbers of events, of mean `lambda` (2^30 at most): by search in the distribution function below 10, else by
-    /// Hoermann's transformed rejection.
+    /// Numbers of events with mean `lambda` (2^30 at most): below a mean of 10 by search in the distribution function,
+    /// else by Hoermann's transformed rejection.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -258,7 +260,7 @@ impl Rng {
         self.draw(Poisson::new(lambda), n)
     }
 
-    /// Numbers of successes of `trials` trials with probability `p`: by search below a mean of 10, else by Hoermann's
+    /// Numbers of successes in `trials` trials with probability `p`: below a mean of 10 by search, else by Hoermann's
     /// transformed rejection.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
-//! How the words of a stream are taken: a walk over *visits*, each of one, two or four words that make one or two numbers.
+//! How draws use the words of a stream: in *visits*, each of one, two or four words that make one or two numbers.
 
 use super::spec::{Method, Spec};
 use super::stream::{Generator, Stream};
 use serde::{Deserialize, Serialize};
 
-/// What a visit is.
+/// The words and numbers of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Layout {
     /// One word, one number.
@@ -17,10 +17,10 @@ pub(super) enum Layout {
     WidePair,
 }
 
-/// The kinds of elements that layouts differ by.
+/// The kinds of elements that have different layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// f32 and what is rounded from it.
+    /// f32, and f16 and bf16, which are rounded from f32.
     Single,
     /// f64.
     Double,
@@ -48,10 +48,10 @@ impl Layout {
         }
     }
 
-    /// How the words of a draw are taken.
+    /// The layout of a draw.
     pub(super) fn of(generator: Generator, spec: &Spec, kind: Kind) -> Self {
         use Generator::{Philox, Sobol32, Sobol64, Xorwow};
-        // Words of a number of double precision, as cuRAND makes it.
+        // The words of a double-precision number, as in cuRAND.
         let double = if matches!(generator, Philox | Xorwow | Sobol64) { Layout::Wide } else { Layout::Word };
         let single = if generator == Sobol64 { Layout::Wide } else { Layout::Word };
         match (spec, kind) {
@@ -73,12 +73,12 @@ impl Layout {
         }
     }
 
-    /// Multiples of it are positions where both ways to take words have taken the same ones.
+    /// Positions that are multiples of this: there, both layouts have used up the same words.
     pub(super) fn boundary(self, other: Layout, stream: &Stream) -> u64 {
         use Layout::{Pair, Wide, WidePair, Word};
         match (stream.generator, self, other) {
             (Generator::Philox, Word | Pair, Word | Pair) | (Generator::Philox, Wide | WidePair, Wide | WidePair) => 4,
-            // A lane gives eight words before the next one does.
+            // A lane gives eight words before the next lane has its turn.
             (Generator::Philox, ..) => 8 * u64::from(stream.lanes()),
             (Generator::Xorwow | Generator::Mrg32k3a, Pair | Wide, Pair | Wide) => 2,
             (Generator::Xorwow | Generator::Mrg32k3a, ..) => 4 * u64::from(stream.lanes()),

@@ -1,8 +1,8 @@
 //! Random numbers: streams that are values, with the same bits on every engine.
 //!
-//! A [`Stream`] is a generator, a seed and a position. [`Rng`] (`device.rng(seed)`) draws from one: each call fills a buffer
-//! on the device and moves the position on at submission, so nothing of a stream lives on the device, and a device that is
-//! rebuilt goes on where it was. [`Rng::fill_at`] draws at a position that the caller names.
+//! A [`Stream`] is a generator, a seed and a position. [`Rng`] (`device.rng(seed)`) draws from one: each call fills a
+//! buffer on the device and moves the position on at submission. A stream has no state on the device, so a rebuilt
+//! device continues where it was. [`Rng::fill_at`] draws at a position that the caller gives.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -15,31 +15,35 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What holds
-//! *The same bits* means: on the host engine and in a worker, whatever its threads, and on a GPU. On a GPU kernels of our own make
-//! them, which keep no state there. For MT19937, MTGP32 and [`Normal::curand`] there are none: whoever asks for those makes
-//! them on the CPU before the call returns, and they are copied. That gives the same numbers, not speed; it needs the feature
-//! `host`.
+//! # Reproducibility
+//! A stream gives the same bits on the host engine, in a worker and on a GPU, with any number of threads. On a GPU our
+//! own kernels make the numbers, and keep no state there. There are no kernels for MT19937, MTGP32 and
+//! [`Normal::curand`]: the calling thread makes these numbers on the CPU before the call returns, and they are copied.
+//! They are the same numbers, but not faster; this needs the feature `host`.
 //!
 //! | numbers | bits |
 //! |---|---|
-//! | raw `u32` of Philox, XORWOW, MRG32k3a, MT19937, MTGP32, Sobol32; raw `u64` of Sobol64 | cuRAND's, of its default or legacy order |
+//! | raw `u32` of Philox, XORWOW, MRG32k3a, MT19937, MTGP32, Sobol32; raw `u64` of Sobol64 | cuRAND's (default or legacy order) |
 //! | [`Uniform::above_zero`] of f32 and f64, of all of these | cuRAND's |
 //! | raw `u64` of a random generator | two of its `u32`, the low half first: our own |
-//! | [`Uniform::below_one`], halves, ranges | our own, of the same words |
-//! | [`Normal`], [`LogNormal`] | our own functions, of cuRAND's uniforms: within 3e-6 (f32) and 3e-15 (f64) of cuRAND's for Philox, XORWOW and MRG32k3a |
-//! | [`Normal::curand`] | cuRAND's host generators', where the C library is glibc |
+//! | [`Uniform::below_one`], halves, ranges | our own, from the same words |
+//! | [`Normal`], [`LogNormal`] | our own functions of cuRAND's uniforms (accuracy: see below) |
+//! | [`Normal::curand`] | those of cuRAND's host generators, if the C library is glibc |
 //! | [`Exponential`], [`Bernoulli`], [`Poisson`], [`Binomial`], [`Rng::permutation`], [`Rng::choice`] | our own |
 //!
-//! Of MT19937, MTGP32 and Sobol32 a uniform f64 has 32 random bits, as cuRAND makes it. `below_one` has 53, but of Sobol32.
+//! [`Normal`] and [`LogNormal`] are within 3e-6 (f32) and 3e-15 (f64) of cuRAND's for Philox, XORWOW and MRG32k3a. A
+//! uniform f64 of MRG32k3a, MT19937, MTGP32 or Sobol32 has 32 random bits, as in cuRAND; with `below_one` it has 53,
+//! except for Sobol32.
 //!
 //! # Quasi-random sequences
-//! `n` numbers of a sequence of `d` dimensions are `n / d` points: all of the first dimension first. The first point is 0
-//! (2^-33 as a uniform f32), but of a scrambled sequence, which has cuRAND's bits where `libcurand` is installed. There are the sequence's own bits, of its own width, and floats; normal numbers are quantiles.
+//! `n` numbers of a sequence of `d` dimensions are `n / d` points: all of the first dimension first. The first point is
+//! 0 (2^-33 as a uniform f32), except for a scrambled sequence. A scrambled sequence has cuRAND's bits; it needs an
+//! installed `libcurand`. A sequence gives its own bits, of its own width, and floats; its normal numbers are
+//! quantiles.
 //!
-//! `stream` is the value, `scrambled` cuRAND's tables for a sequence, `layout` how its words are taken, `distribution` the specifications, `spec` what they become;
-//! `draw` and `permute` are the ops, `front` the caller's side, `host` the arithmetic, `cuda_half` and `kernels` the same on a
-//! GPU.
+//! `stream` is the value, `scrambled` cuRAND's tables for a sequence, `layout` how draws use its words, `distribution`
+//! the distributions, `spec` their plain data; `draw` and `permute` are the ops, `front` the caller's side, `host` the
+//! arithmetic, `cuda_half` and `kernels` the same on a GPU.
 
 #[cfg(feature = "rng")]
 mod cuda_half;
@@ -60,7 +64,8 @@ pub use distribution::{
 pub use front::Rng;
 pub use stream::{Generator, Ordering, Stream};
 
-/// What another executable may be asked for: a line a distribution and its types.
+/// Registers the operations of this folder in the registry of a worker program: one line for each distribution and its
+/// types.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     use crate::{bf16, f16};

@@ -1,4 +1,4 @@
-//! Random orders: the first places of a permutation.
+//! Random orders: the first numbers of a permutation.
 
 use super::Rng;
 use super::distribution::Bits;
@@ -9,10 +9,10 @@ use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, PendingDispatch, Result, Wire};
 use serde::{Deserialize, Serialize};
 
-/// Up to so many numbers are sorted by 64 random bits each; more go through a bijection.
+/// Up to this many numbers are sorted by 64 random bits each; more are mapped by a bijection.
 const RANKED: u64 = 4096;
 
-/// The first places of a permutation of the numbers below `n`.
+/// The first `len` numbers of a permutation of the numbers below `n`.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Permute {
     key: [u32; 2],
@@ -20,13 +20,13 @@ struct Permute {
     len: usize,
 }
 
-/// So many different ones of the numbers below `n`.
+/// Checks that there are `len` different numbers below `n`, and that u32 holds them.
 fn check(n: u64, len: usize) -> Result<()> {
     if n > 1 << 32 {
-        return Err(Error::invalid("n", format!("{n} numbers are more than a u32 tells apart")));
+        return Err(Error::invalid("n", format!("{n} exceeds 2^32, the number of different u32")));
     }
     if len as u64 > n {
-        return Err(Error::invalid("count", format!("{len} different ones of {n}")));
+        return Err(Error::invalid("count", format!("cannot choose {len} different numbers below {n}")));
     }
     Ok(())
 }
@@ -83,10 +83,10 @@ impl Op for Permute {
 }
 
 impl Rng {
-    /// The numbers below `n` in random order; 2^32 of them at most. Takes two words of the stream.
+    /// The numbers below `n` in random order; `n` is at most 2^32. Uses two words of the stream.
     ///
-    /// Up to 4096 numbers each order is as likely as any other; of more a bijection is chosen by 64 bits, which no test of
-    /// single places or pairs tells from a random order, but most of the `n!` orders never come out.
+    /// Up to 4096 numbers, every order is equally likely. For more, 64 random bits choose a bijection: no test of
+    /// single places or pairs distinguishes it from a random order, but most of the `n!` orders never occur.
     ///
     /// # Errors
     /// As [`choice`](Self::choice).
@@ -105,19 +105,19 @@ impl Rng {
         self.choice(n as u64, n)
     }
 
-    /// `count` different ones of the numbers below `n`, in random order: the first places of a
-    /// [`permutation`](Self::permutation). With replacement it is [`integers`](Self::integers).
+    /// `count` different numbers below `n`, in random order: the first ones of a [`permutation`](Self::permutation). To
+    /// draw with replacement, use [`integers`](Self::integers).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for more than there are, or more than 2^32; [`Error::Unsupported`] for a quasi-random
-    /// sequence; no memory.
+    /// [`Error::InvalidArgument`] for a `count` above `n`, or an `n` above 2^32; [`Error::Unsupported`] for a
+    /// quasi-random sequence; too little memory.
     pub fn choice(&mut self, n: u64, count: usize) -> Result<PendingDispatch<DeviceBuffer<u32>>> {
         let name = |error: Error| error.in_op(Permute::NAME, Permute::LIBRARY);
-        // The key is a number of 64 bits of the stream.
+        // The key is one 64-bit number of the stream.
         let (draw, layout, first) = Draw::<u64, Bits>::new(self.stream(), &Bits, None, 1).map_err(name)?;
         let integers = Spec::Integers { start: 0, span: 1 };
         supported(self.stream(), &integers, Layout::Wide).map_err(name)?;
-        // Before there is a buffer of that size.
+        // Checked before a buffer of that size is allocated.
         check(n, count).map_err(name)?;
         let key = key(&draw).map_err(name)?;
         let mut stream = self.stream().clone();
@@ -134,11 +134,11 @@ fn key(draw: &Draw<u64, Bits>) -> Result<[u32; 2]> {
     Ok(super::host::fill::key(&draw.place))
 }
 
-/// Without the host engine there is Philox alone.
+/// Without the host engine there is nothing that makes the key.
 #[cfg(not(feature = "host"))]
 fn key(draw: &Draw<u64, Bits>) -> Result<[u32; 2]> {
     let _ = draw;
-    Err(Error::unsupported("random orders in a build without the feature `host`"))
+    Err(Error::unsupported("a permutation needs the host engine, which this build does not have (feature `host`)"))
 }
 
 #[cfg(all(feature = "worker-program", target_os = "linux"))]

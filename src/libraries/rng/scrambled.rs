@@ -1,16 +1,16 @@
 //! The directions of quasi-random sequences, plain or scrambled as cuRAND scrambles them.
 //!
-//! A scrambled sequence has other directions, and each of its dimensions a constant that is added to every point. How cuRAND
-//! came by both is published nowhere, but `libcurand` gives them out, without a GPU. The constant stands for the last
-//! direction, the one before it is 0, and points are counted from 2^63 on: in the Gray code of every one of those the last
-//! two directions are taken, so that host and kernels need to know nothing of it.
+//! A scrambled sequence has other directions, and in each dimension a constant that is XORed into every point. How
+//! cuRAND computes both is not published, but `libcurand` returns them, without a GPU. Here the constant takes the
+//! place of the last direction, the one before it is 0, and the index of a point starts at 2^63: the Gray code of each
+//! such index selects the last two directions. So host and kernels need no special case.
 
 use super::host::sobol;
 use super::spec::Start;
 use super::stream::Generator;
 use crate::Result;
 
-/// The number of the first point of a draw, as directions count.
+/// The index of the first point of a draw, for the directions.
 pub(super) fn point(place: &Start) -> u64 {
     place.first | if place.scrambled { 1 << 63 } else { 0 }
 }
@@ -20,11 +20,11 @@ pub(super) fn directions(generator: Generator, scrambled: bool, dimension: usize
     if !scrambled {
         return sobol::directions(dimension);
     }
-    // Without the tables nothing is drawn: `available` has refused it.
+    // The tables are there: without them `available` refuses the draw.
     tables::scrambled(generator, dimension).unwrap_or([0; 64])
 }
 
-/// Whether there are cuRAND's tables.
+/// Fails if cuRAND's tables are missing.
 pub(super) fn available() -> Result<()> {
     tables::load().map(drop)
 }
@@ -39,12 +39,12 @@ mod tables {
     use std::sync::OnceLock;
 
     function_table! {
-        /// The functions of `libcurand` that give out its tables.
+        /// The functions of `libcurand` that return its tables.
         CurandTables = Curand
         required {
-            /// Directions of 32 bits: 32 of each of 20000 dimensions.
+            /// Directions of 32 bits: 32 for each of 20000 dimensions.
             fn vectors_32(vectors: *mut *const u32, set: c_int) = c"curandGetDirectionVectors32";
-            /// Directions of 64 bits: 64 of each of 20000 dimensions.
+            /// Directions of 64 bits: 64 for each of 20000 dimensions.
             fn vectors_64(vectors: *mut *const u64, set: c_int) = c"curandGetDirectionVectors64";
             /// A constant for each dimension.
             fn constants_32(constants: *mut *const u32) = c"curandGetScrambleConstants32";
@@ -54,11 +54,11 @@ mod tables {
         optional { }
     }
 
-    /// `CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6`, and of 64 bits.
+    /// `CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6`, and the same of 64 bits.
     const SCRAMBLED_32: c_int = 102;
     const SCRAMBLED_64: c_int = 104;
 
-    /// What the library holds, for as long as the process lives.
+    /// The tables in the library's memory, which last as long as the process.
     pub(super) struct Tables {
         vectors_32: &'static [u32],
         vectors_64: &'static [u64],
@@ -70,10 +70,10 @@ mod tables {
         static TABLES: OnceLock<std::result::Result<Tables, String>> = OnceLock::new();
         let tables = TABLES.get_or_init(|| {
             let api = CurandTables::load().map_err(|error| error.to_string())?;
-            ask(api).ok_or_else(|| "libcurand does not give its tables out".to_string())
+            ask(api).ok_or_else(|| "libcurand did not return its tables".to_string())
         });
         tables.as_ref().map_err(|why| {
-            Error::unsupported(format!("cuRAND's scrambled sequences, whose tables only libcurand has: {why}"))
+            Error::unsupported(format!("cuRAND's scrambled sequences need tables that only libcurand has: {why}"))
         })
     }
 
@@ -95,7 +95,8 @@ mod tables {
             return None;
         }
         let dimensions = DIMENSIONS as usize;
-        // SAFETY: tables of the library's own, of these sizes, which are never written; the library is never unloaded.
+        // SAFETY: these are the library's own tables, of these sizes, which are never written; the library is never
+        // unloaded.
         Some(unsafe {
             Tables {
                 vectors_32: std::slice::from_raw_parts(vectors_32, 32 * dimensions),
@@ -130,7 +131,7 @@ mod tables {
     use crate::{Error, Result};
 
     pub(super) fn load() -> Result<()> {
-        Err(Error::unsupported("cuRAND's scrambled sequences in a build without the feature `rng`"))
+        Err(Error::unsupported("this build cannot make cuRAND's scrambled sequences (feature `rng`)"))
     }
 
     pub(super) fn scrambled(_: Generator, _: usize) -> Option<[u64; 64]> {

@@ -1,40 +1,40 @@
-//! What a draw is, as plain data: which numbers, and where the stream stands.
+//! A draw as plain data: its distribution, and its place in the stream.
 
 use super::stream::Generator;
 use serde::{Deserialize, Serialize};
 
-/// The numbers of a draw.
+/// The distribution of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Spec {
-    /// The generator's own.
+    /// The generator's own bits.
     Bits,
-    /// Of the unit interval: without 1 (`lower`) or without 0.
+    /// Uniform in the unit interval: with 0 and without 1 (`lower`), or with 1 and without 0.
     Uniform {
         lower: bool,
     },
-    /// From `low` on, below `high`; `last` is the greatest number of the type that is.
+    /// Uniform from `low` on and below `high`; `last` is the greatest number of the type below `high`.
     Between {
         low: f64,
         high: f64,
         last: f64,
     },
-    /// `span` integers from `start` on; 0: all that 64 bits have.
+    /// `span` integers from `start` on; a `span` of 0 means 2^64.
     Integers {
         start: u64,
         span: u64,
     },
-    /// Normal, or the exponential of that.
+    /// Normal, or the exponential of a normal number (`log`).
     Normal {
         mean: f64,
         deviation: f64,
         log: bool,
         method: Method,
     },
-    /// With this mean.
+    /// Exponential, with this mean.
     Exponential {
         mean: f64,
     },
-    /// 1 where 64 bits are below the threshold.
+    /// 1 if 64 random bits are below the threshold, or `always`; else 0.
     Bernoulli {
         threshold: u64,
         always: bool,
@@ -56,16 +56,16 @@ pub enum Method {
 pub(super) struct Start {
     pub(super) generator: Generator,
     pub(super) seed: u64,
-    /// Lanes, or blocks, that take turns.
+    /// How many lanes, or blocks, take turns.
     pub(super) lanes: u32,
     pub(super) dimensions: u32,
-    /// A sequence with cuRAND's scrambled directions.
+    /// A Sobol sequence with cuRAND's scrambled directions.
     pub(super) scrambled: bool,
-    /// The number of the first output; of a quasi-random sequence, of the first point.
+    /// The index of the first output; for a quasi-random sequence, of the first point.
     pub(super) first: u64,
 }
 
-/// Means below it are drawn by search.
+/// Poisson and binomial numbers with a mean below this are drawn by search in the distribution function.
 pub(super) const FEW: f64 = 10.0;
 
 /// Constants of a Poisson distribution.
@@ -85,9 +85,9 @@ pub struct PoissonPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BinomialPlan {
     pub(super) n: f64,
-    /// The probability is that of the other outcome, at most a half.
+    /// `p` is above a half: the constants are for the other outcome, whose probability is at most a half.
     pub(super) flipped: bool,
-    /// The mean is small.
+    /// The mean is below [`FEW`]: numbers are drawn by search.
     pub(super) search: bool,
     /// The probability of 0.
     pub(super) zero: f64,

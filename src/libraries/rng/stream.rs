@@ -23,15 +23,15 @@ pub enum Generator {
     Sobol32,
     /// Sobol's quasi-random sequence, of 64 bits.
     Sobol64,
-    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 32 bits. How its tables are made is published nowhere, so they
-    /// are asked of `libcurand`, which needs no GPU for that; `Unsupported` where it is not installed.
+    /// Sobol's sequence, scrambled as cuRAND scrambles it, of 32 bits. How its tables are made is not published, so
+    /// they are read from `libcurand`, which needs no GPU for that; `Unsupported` if it is not installed.
     ScrambledSobol32,
     /// Sobol's sequence, scrambled as cuRAND scrambles it, of 64 bits. As [`ScrambledSobol32`](Self::ScrambledSobol32).
     ScrambledSobol64,
 }
 
 impl Generator {
-    /// The generator whose numbers it makes of its words, and whether its directions are scrambled.
+    /// The unscrambled generator, and whether its directions are scrambled.
     pub(super) const fn plain(self) -> (Self, bool) {
         match self {
             Generator::ScrambledSobol32 => (Generator::Sobol32, true),
@@ -40,7 +40,7 @@ impl Generator {
         }
     }
 
-    /// It fills space evenly instead of being random.
+    /// Whether it fills space evenly instead of being random.
     pub const fn is_quasi_random(self) -> bool {
         use Generator::{ScrambledSobol32, ScrambledSobol64, Sobol32, Sobol64};
         matches!(self, Sobol32 | Sobol64 | ScrambledSobol32 | ScrambledSobol64)
@@ -54,24 +54,24 @@ pub enum Ordering {
     /// The library's default. For quasi-random sequences the only one.
     #[default]
     Default,
-    /// The fastest that gives the same numbers in each release: as [`Default`](Self::Default).
+    /// The fastest one that gives the same numbers in each release: the same as [`Default`](Self::Default).
     Best,
-    /// That of early releases: differs for MRG32k3a and MTGP32.
+    /// The order of early releases: differs for MRG32k3a and MTGP32.
     Legacy,
-    /// Faster seeding, XORWOW only. How cuRAND seeds it is published nowhere: `Unsupported`.
+    /// Faster seeding, XORWOW only. How cuRAND seeds it is not published: `Unsupported`.
     Seeded,
     /// Depends on the GPU, so no other engine can repeat it: `Unsupported`.
     Dynamic,
 }
 
-/// A stream of random numbers as plain data: a generator, a seed and a position. Equal streams give equal numbers, on every
-/// engine, whatever threads and slots draw them.
+/// A stream of random numbers as plain data: a generator, a seed and a position. Equal streams give equal numbers on
+/// every engine, whatever threads and slots draw them.
 ///
-/// The position counts words of 32 bits of a random stream, and points of a quasi-random one. A number of 32 bits or fewer
-/// takes one word, one of 64 bits two (one where the generator has no more to give: see the table in [`crate::rng`]);
-/// integers in a range, Bernoulli, Poisson and binomial numbers take two. Numbers of one width continue without a gap: `n`
-/// numbers and then `m` are `n + m` numbers. Where the width changes the position moves on to where both ways to take words
-/// begin anew, so that no word is used twice.
+/// The position counts words of 32 bits of a random stream, and points of a quasi-random one. A number of 32 bits or
+/// fewer takes one word, one of 64 bits two (or one, for generators whose f64 has 32 random bits: see [`crate::rng`]);
+/// integers in a range, Bernoulli, Poisson and binomial numbers take two. Numbers of one width continue without a gap:
+/// `n` numbers and then `m` are `n + m` numbers. When the width changes, the position moves on to the next place where
+/// both layouts have used up the same words, so that no word is used twice.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -90,9 +90,9 @@ pub struct Stream {
     pub(super) ordering: Ordering,
     pub(super) dimensions: u32,
     pub(super) position: u64,
-    /// How the words before the position were taken.
+    /// The layout of the draws before the position.
     taken: Option<Layout>,
-    /// Streams that were split off.
+    /// How many streams were split off.
     children: u64,
 }
 
@@ -103,23 +103,23 @@ impl Stream {
         Stream { generator, seed, ordering, dimensions: 1, position: 0, taken: None, children: 0 }
     }
 
-    /// Sobol's sequence of 32 bits, of `dimensions` dimensions, 20000 at most. `n` numbers are `n / dimensions` points, all
-    /// of the first dimension first.
+    /// Sobol's sequence of 32 bits, with `dimensions` dimensions, at most 20000. `n` numbers are `n / dimensions`
+    /// points, all of the first dimension first.
     pub const fn sobol(dimensions: u32) -> Self {
         Stream { dimensions, ..Stream::new(Generator::Sobol32, 0) }
     }
 
-    /// The same with another ordering.
+    /// The same stream with another ordering.
     pub const fn ordering(self, ordering: Ordering) -> Self {
         Stream { ordering, ..self }
     }
 
-    /// The same with this number of dimensions, for a quasi-random sequence.
+    /// The same stream with this number of dimensions, for a quasi-random sequence.
     pub const fn dimensions(self, dimensions: u32) -> Self {
         Stream { dimensions, ..self }
     }
 
-    /// The same at another position, in words (points of a quasi-random sequence): `curandSetGeneratorOffset`.
+    /// The same stream at another position, in words (points of a quasi-random sequence): `curandSetGeneratorOffset`.
     pub const fn at(self, position: u64) -> Self {
         Stream { position, taken: None, ..self }
     }
@@ -134,23 +134,24 @@ impl Stream {
         self.seed
     }
 
-    /// Words that were taken of it, or points.
+    /// How many words, or points of a quasi-random sequence, have been used.
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// `count` streams that are independent of each other and of this one, one for each thread, for example. Splitting again
-    /// gives other streams. The seed of a child is 64 bits that Philox makes of this stream's seed and the child's number.
+    /// `count` streams that are independent of each other and of this one, for example one for each thread. Splitting
+    /// again gives other streams. Philox computes the 64-bit seed of a child from this stream's seed and the child's
+    /// number.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for quasi-random sequences, whose points belong together: draw parts of them by position.
     pub fn split(&mut self, count: usize) -> Result<Vec<Stream>> {
         if self.generator.is_quasi_random() {
-            return Err(Error::unsupported("a quasi-random sequence is not split: draw parts of it by position"));
+            return Err(Error::unsupported("a quasi-random sequence cannot be split: draw parts of it by position"));
         }
         let first = self.children;
         self.children = first.wrapping_add(count as u64);
-        // The counter's last word is 0 in every stream's own numbers.
+        // The last word of the counter is 0 in the numbers of every stream, so these blocks are different ones.
         let seed = |child: u64| {
             let counter = [child as u32, (child >> 32) as u32, self.generator as u32, 0x7370_6c74];
             let [a, b, ..] = philox::block(counter, philox::key(self.seed));
@@ -161,7 +162,7 @@ impl Stream {
         Ok((0..count as u64).map(child).collect())
     }
 
-    /// The number of the first output where words are taken so, and the position it begins at.
+    /// The index of the first output of a draw with this layout, at or after the position.
     pub(super) fn begin(&self, layout: Layout) -> Result<u64> {
         if self.generator.is_quasi_random() {
             return Ok(self.position);
@@ -175,7 +176,7 @@ impl Stream {
         Ok(position.div_ceil(each))
     }
 
-    /// Behind `count` outputs from `first` on.
+    /// Moves the stream to the position after `count` outputs from `first` on.
     pub(super) fn pass(&mut self, layout: Layout, first: u64, count: u64) -> Result<()> {
         let (each, count) = if self.generator.is_quasi_random() {
             (1, count / u64::from(self.dimensions.max(1)))
@@ -189,7 +190,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Lanes, or blocks, that take turns.
+    /// How many lanes, or blocks, take turns.
     pub(super) fn lanes(&self) -> u32 {
         match (self.generator, self.ordering) {
             (Generator::Philox, _) => 65_536,
@@ -203,7 +204,7 @@ impl Stream {
     }
 }
 
-/// A position past the last.
+/// The error for a position past the last.
 pub(super) fn spent() -> Error {
-    Error::invalid("stream", "the draw ends past position 2^64, the last that a stream has")
+    Error::invalid("stream", "the draw ends after position 2^64, the end of the stream")
 }

@@ -1,10 +1,10 @@
-//! Loops over the matrices of a batch on the host: parallel outside and one thread inside, or the other way round where there
-//! is one large matrix.
+//! Loops over the matrices of a batch on the host: in parallel with one thread for each matrix, or, for fewer matrices
+//! than threads, one after the other with all threads.
 
 use super::matrix::Matrix;
 use crate::numerics::level3::batch;
 
-/// A matrix as the host's functions take it: its elements, rows, columns and leading dimension.
+/// A matrix in the form of the host's functions: its elements, rows, columns and leading dimension.
 pub(super) type Part<'a, T> = (&'a [T], usize, usize, usize);
 /// The same, to be written.
 pub(super) type PartMut<'a, T> = (&'a mut [T], usize, usize, usize);
@@ -19,12 +19,12 @@ pub(super) fn parts<'a, T>(of: &Matrix, x: &'a [T]) -> Vec<Part<'a, T>> {
 pub(super) fn parts_mut<'a, T>(of: &Matrix, x: &'a mut [T]) -> Vec<PartMut<'a, T>> {
     let (rows, cols, ld) = (of.rows, of.cols, of.leading());
     let mut parts = batch::parts_mut(x, of.distance(), of.count);
-    // Matrices without elements may be said to lie anywhere.
+    // Matrices without elements may have fewer parts than matrices: the missing ones are empty.
     parts.resize_with(of.count, Default::default);
     parts.into_iter().map(|x| (x, rows, cols, ld)).collect()
 }
 
-/// So many elements for each of `count` matrices.
+/// `each` elements for each of `count` matrices.
 pub(super) fn vectors<T>(x: &[T], each: usize, count: usize) -> Vec<&[T]> {
     batch::parts(x, each, count).map(|x| x.get(..each).unwrap_or_default()).collect()
 }
@@ -39,7 +39,7 @@ pub(super) fn vectors_mut<T>(x: &mut [T], each: usize, count: usize) -> Vec<&mut
     parts
 }
 
-/// Calls `f` with each of `items`, of which each is about `work` multiply-adds, and with the threads that it may use itself.
+/// Calls `f` with each of `items`, each of about `work` multiply-adds, and with the number of threads that it may use.
 pub(super) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I, usize) + Sync + Send) {
     let threads = rayon::current_num_threads();
     if items.len() < threads {

@@ -3,7 +3,8 @@
 use super::Inverse;
 use super::prelude::*;
 
-/// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch: it owns the buffer that A was in.
+/// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch. It owns the buffer that held
+/// A.
 ///
 /// `A = L * L^H` with L in the lower triangle, or `A = U^H * U` with U in the upper one. The other triangle stays as it was.
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub struct Cholesky<T: SolverElement> {
     shape: Shape,
 }
 
-/// A matrix of which one triangle counts.
+/// A matrix of which only one triangle is used.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Shape {
@@ -38,7 +39,7 @@ impl<T: SolverElement> Output for Cholesky<T> {
 }
 
 impl<T: SolverElement> Cholesky<T> {
-    /// A factor that was made elsewhere. It is looked at by what uses it.
+    /// A factor that was made elsewhere. The operations that use it check it.
     pub fn from_parts(uplo: Uplo, matrix: Matrix, factor: DeviceBuffer<T>, info: DeviceBuffer<i32>) -> Self {
         Cholesky { factor, info, shape: Shape { uplo, a: matrix } }
     }
@@ -324,8 +325,8 @@ impl Solver {
     /// The inverse of A in place of its factor, in the same triangle (`potri`; `cusolverDn<t>potri`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] as [`potrs`](Self::potrs); at the wait [`Error::Singular`] with a zero on the diagonal of the
-    /// factor. The buffer comes back.
+    /// [`Error::InvalidArgument`] as [`potrs`](Self::potrs); at the wait [`Error::Singular`] if the factor has a zero
+    /// on its diagonal. The buffer comes back.
     pub fn potri<T: SolverElement>(&self, uplo: Uplo, of_a: Matrix, factor: DeviceBuffer<T>) -> Submitted<Inverse<T>> {
         self.submit(Potri { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (factor,))
     }

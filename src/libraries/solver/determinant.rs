@@ -1,4 +1,4 @@
-//! Determinants from factors: the diagonal is brought to the host, and multiplied there.
+//! Determinants from factors: the diagonal is copied to the host, and multiplied there.
 
 use super::prelude::*;
 use super::{Cholesky, Lu};
@@ -14,34 +14,34 @@ pub struct Determinant {
 }
 
 impl Determinant {
-    /// The determinant itself, which may overflow or vanish where its logarithm does not.
+    /// The determinant itself, which may overflow or underflow where its logarithm does not.
     pub fn value(&self) -> Complex<f64> {
         if self.log_abs == f64::NEG_INFINITY { Complex::default() } else { self.sign * self.log_abs.exp() }
     }
 }
 
-/// Determinants on their way.
-#[must_use = "dropping it drops the answer"]
+/// Determinants in flight.
+#[must_use = "dropping it discards the result"]
 #[derive(Debug)]
 pub struct PendingDeterminants<T: SolverElement> {
     order: usize,
     count: usize,
-    /// Of Cholesky factors the product is squared.
+    /// 2 for Cholesky factors, since their product is squared; else 1.
     power: i32,
     diagonal: PendingDispatch<Vec<T>>,
     pivots: Option<PendingDispatch<Vec<i64>>>,
 }
 
 impl<T: SolverElement> PendingDeterminants<T> {
-    /// The answer is there.
+    /// Whether the answer has arrived.
     pub fn is_ready(&self) -> bool {
         self.diagonal.is_ready() && self.pivots.as_ref().is_none_or(PendingDispatch::is_ready)
     }
 
-    /// Waits and gives the determinant of each matrix.
+    /// Waits, and returns the determinant of each matrix.
     ///
     /// # Errors
-    /// The device's own error; [`Error::Upstream`] where the factors failed.
+    /// The device's own error; [`Error::Upstream`] if the factorization failed.
     pub fn await_result(self) -> Result<Vec<Determinant>> {
         let (n, diagonal) = (self.order, wide(&self.diagonal.await_result()?));
         let pivots = self.pivots.map(PendingDispatch::await_result).transpose()?;
@@ -80,7 +80,7 @@ fn wide<T: SolverElement>(x: &[T]) -> Vec<Complex<f64>> {
     }
 }
 
-/// Of LU factors.
+/// The determinants from LU factors.
 pub(super) fn of_lu<T: SolverElement>(solver: &Solver, lu: &Lu<T>) -> Result<PendingDeterminants<T>> {
     let a = lu.matrix();
     let diagonal = diagonal(solver, a, lu.factors().as_in())?;
@@ -88,7 +88,7 @@ pub(super) fn of_lu<T: SolverElement>(solver: &Solver, lu: &Lu<T>) -> Result<Pen
     Ok(PendingDeterminants { order: a.rows, count: a.count, power: 1, diagonal, pivots })
 }
 
-/// Of Cholesky factors.
+/// The determinants from Cholesky factors.
 pub(super) fn of_cholesky<T: SolverElement>(solver: &Solver, l: &Cholesky<T>) -> Result<PendingDeterminants<T>> {
     let a = l.matrix();
     let diagonal = diagonal(solver, a, l.factor().as_in())?;
@@ -103,7 +103,7 @@ fn diagonal<T: SolverElement>(solver: &Solver, a: Matrix, from: In<'_, T>) -> Re
     solver.device.download(&to)
 }
 
-/// The diagonals, side by side.
+/// Copies the diagonals of all matrices, one after the other.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Diagonal<T> {

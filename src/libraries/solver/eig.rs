@@ -4,13 +4,13 @@ use super::prelude::*;
 
 /// Eigenvalues and right vectors of a matrix, or of each of a batch.
 ///
-/// Vectors have norm one. Those of a real matrix are real; where two values are conjugate to each other, the two columns are the
-/// real and the imaginary part of the vector of the first of them, which has the positive imaginary part, as LAPACK has it.
+/// The vectors have norm one. For a real matrix they are real: of two conjugate eigenvalues the first has the positive
+/// imaginary part, and the two columns are the real and the imaginary part of its vector, as in LAPACK.
 #[derive(Debug)]
 pub struct Eig<T: SolverElement> {
     /// The eigenvalues, `n` for each matrix, in no particular order.
     pub values: DeviceBuffer<T::Complex>,
-    /// The right vectors, without gaps, where they were asked for.
+    /// The right vectors, without gaps, if they were asked for.
     pub vectors: Option<DeviceBuffer<T>>,
     /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
     pub a: DeviceBuffer<T>,
@@ -121,9 +121,9 @@ impl Solver {
     /// computed in f64.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At the wait
-    /// [`Error::NotConverged`], also where A holds a NaN or an infinity; there cuSOLVER answers an internal error of its own, so
-    /// on a GPU it is [`Error::LibraryError`]. All buffers come back; what A holds is not specified.
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At
+    /// the wait [`Error::NotConverged`], also if A holds a NaN or an infinity; for these cuSOLVER reports an internal
+    /// error, so on a GPU it is [`Error::LibraryError`]. All buffers come back; what A holds is not specified.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

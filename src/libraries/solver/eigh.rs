@@ -6,14 +6,14 @@ use super::method::Reached;
 use super::prelude::*;
 use super::verdict;
 
-/// Which part of a spectrum is asked for.
+/// Which part of a spectrum to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Range {
     /// All of it.
     #[default]
     All,
-    /// The eigenvalues from the first number to before the second, ascending, counted from 0.
+    /// The eigenvalues with these indices: from the first to before the second, in ascending order, counted from 0.
     Indices(usize, usize),
     /// Those above the first number and not above the second.
     Values(f64, f64),
@@ -24,7 +24,7 @@ pub enum Range {
 pub struct Eigh<T: SolverElement> {
     /// The eigenvalues: the first [`count`](Self::count) of the `n` elements, for each matrix.
     pub values: DeviceBuffer<T::Real>,
-    /// The buffer that held A: the first [`count`](Self::count) columns are the vectors, where they were asked for.
+    /// The buffer that held A: the first [`count`](Self::count) columns are the vectors, if they were asked for.
     pub vectors: DeviceBuffer<T>,
     /// An info for each matrix: all zero.
     pub info: DeviceBuffer<i32>,
@@ -34,7 +34,7 @@ pub struct Eigh<T: SolverElement> {
 }
 
 impl<T: SolverElement> Eigh<T> {
-    /// How many eigenvalues lie in the range that was asked for.
+    /// How many eigenvalues lie in the requested range.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -44,8 +44,8 @@ impl<T: SolverElement> Eigh<T> {
         self.matrix
     }
 
-    /// Sweeps that the method of rotations made, the most of a batch; `None` for the other, and where a batch was one call of
-    /// the library, which does not tell.
+    /// How many sweeps the Jacobi method made, the most of a batch. `None` for the other method, and for a batch that
+    /// was one call of the library, which does not report it.
     pub fn sweeps(&self) -> Option<usize> {
         self.reached.sweeps.map(|sweeps| sweeps as usize)
     }
@@ -60,7 +60,7 @@ impl<T: SolverElement> Output for Eigh<T> {
     }
 }
 
-/// What an eigenvalue problem asks for: which triangle counts, whether there are vectors, which part of the spectrum.
+/// An eigenvalue problem: which triangle is used, whether vectors are computed, and which part of the spectrum.
 ///
 /// ```
 /// use windlass::{Uplo, solver::{EighSpec, Matrix, Range}};
@@ -77,12 +77,12 @@ pub struct EighSpec {
 }
 
 impl EighSpec {
-    /// All eigenvalues and vectors of the matrices of which this triangle counts.
+    /// All eigenvalues and vectors of matrices that are given by this triangle.
     pub fn new(uplo: Uplo, of_a: Matrix) -> Self {
         EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All, method: EighMethod::Auto }
     }
 
-    /// No vectors.
+    /// Computes no vectors.
     pub fn values_only(mut self) -> Self {
         self.vectors = false;
         self
@@ -94,7 +94,7 @@ impl EighSpec {
         self
     }
 
-    /// How they are computed.
+    /// The method of computation.
     pub fn method(mut self, method: EighMethod) -> Self {
         self.method = method;
         self
@@ -105,18 +105,20 @@ impl EighSpec {
         if let EighMethod::Jacobi(jacobi) = self.method {
             jacobi.check()?;
             if self.range != Range::All {
-                return Err(Error::invalid("range", "rotations give all of a spectrum: use `Tridiagonal` for a part"));
+                return Err(Error::invalid("range", "`Jacobi` computes all eigenvalues: use `Tridiagonal` for a part"));
             }
         }
         let n = self.shape.a.rows;
         let batch = self.range != Range::All && self.shape.a.count != 1;
         match self.range {
-            _ if batch => Err(Error::invalid("range", "a part of the spectrum is of one matrix, not of a batch")),
+            _ if batch => {
+                Err(Error::invalid("range", "a part of the spectrum is computed for one matrix only, not for a batch"))
+            }
             Range::Indices(from, to) if from > to || to > n => {
-                Err(Error::invalid("range", format!("{from}..{to} of {n} eigenvalues")))
+                Err(Error::invalid("range", format!("{from}..{to} is not a range of the {n} eigenvalues")))
             }
             Range::Values(from, to) if from.is_nan() || to.is_nan() || from > to => {
-                Err(Error::invalid("range", format!("from {from} to {to}")))
+                Err(Error::invalid("range", format!("the values from {from} to {to} are not a range")))
             }
             _ => Ok(()),
         }
@@ -139,7 +141,8 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     const BLOCKING: bool = !BATCHED;
     type Reads = ();
     type Output = Eigh<T>;
-    /// The verdict; how many eigenvalues there are, with the number of sweeps and one more, or 0, in the upper half.
+    /// The verdict, and the number of eigenvalues; the upper half of that holds the number of sweeps plus one, or 0 if
+    /// unknown.
     type Raw = crate::Complex<f64>;
 
     fn check(&self, (): &(), (a, w, info): &Spans<Written<T>>) -> Result<()> {
@@ -228,7 +231,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
 
 #[cfg(feature = "host")]
 impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
-    /// Moves the part of the spectrum that is asked for to the front.
+    /// Moves the requested part of the spectrum to the front, and returns its size.
     fn select(&self, a: &mut [T], w: &mut [T::Real]) -> usize {
         use crate::numerics::Field;
         let n = self.spec.shape.a.rows;
@@ -259,9 +262,9 @@ impl Solver {
     /// `cusolverDn<t>syevjBatched`). Without vectors A is destroyed.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer, or the range is none; a stale or
-    /// foreign buffer. At the wait [`Error::NotConverged`], also where A holds a NaN or an infinity, and where the sweeps of the
-    /// Jacobi method were used up. All buffers come back.
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer, or for an invalid range; a
+    /// stale or foreign buffer. At the wait [`Error::NotConverged`], also if A holds a NaN or an infinity, or if the
+    /// Jacobi method used up its sweeps. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

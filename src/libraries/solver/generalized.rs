@@ -10,7 +10,7 @@ pub struct Generalized<T: SolverElement> {
     pub values: DeviceBuffer<T::Real>,
     /// The buffer that held A: the vectors, if they were asked for.
     pub vectors: DeviceBuffer<T>,
-    /// The buffer that held B: its Cholesky factor, in the triangle that was named.
+    /// The buffer that held B: its Cholesky factor, in the triangle `uplo`.
     pub factor: DeviceBuffer<T>,
     /// An info for each pair: all zero.
     pub info: DeviceBuffer<i32>,
@@ -102,7 +102,7 @@ impl<T: SolverElement> Routine for Sygvd<T> {
     fn finish(&self, raw: First) -> Result<()> {
         let n = self.shape.a.rows as u64;
         match Meaning::NotConverged.of(raw) {
-            // Past n it is the order of a minor of B.
+            // Above n it is n plus the order of a leading minor of B.
             Err(Error::NotConverged { count, site }) if count > n => {
                 Err(Error::NotPositiveDefinite { order: count - n, site })
             }
@@ -112,12 +112,14 @@ impl<T: SolverElement> Routine for Sygvd<T> {
 }
 
 impl Solver {
-    /// The eigenvalues of `A * x = lambda * B * x` and the vectors in place of A, the Cholesky factor of B in place of B (`sygvd`,
-    /// `hegvd`; `cusolverDn<t>sygvd`). Of both matrices the triangle `uplo` counts; the other triangle of A is written too.
+    /// The eigenvalues of `A * x = lambda * B * x` and the vectors in place of A, the Cholesky factor of B in place of
+    /// B (`sygvd`, `hegvd`; `cusolverDn<t>sygvd`). Only the triangle `uplo` of both matrices is read; the other
+    /// triangle of A is written too.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the matrices are not square, of different sizes, or do not lie inside their buffers; a
-    /// stale or foreign buffer. At the wait [`Error::NotPositiveDefinite`] for B, [`Error::NotConverged`]. All buffers come back.
+    /// [`Error::InvalidArgument`] when the matrices are not square, of different sizes, or do not lie inside their
+    /// buffers; a stale or foreign buffer. At the wait [`Error::NotPositiveDefinite`] for B, or
+    /// [`Error::NotConverged`]. All buffers come back.
     #[expect(clippy::result_large_err, reason = "four buffers come back")]
     pub fn eigh_generalized<T: SolverElement>(
         &self,

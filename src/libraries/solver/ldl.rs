@@ -12,8 +12,8 @@ pub enum Symmetry {
     Hermitian,
 }
 
-/// The factors `A = L * D * L^T` (or `L^H`) with interchanges, D of blocks of one or two rows, of a matrix or of each of a batch:
-/// they own the buffer that A was in. Form and pivots are those of LAPACK's `sytrf` and `hetrf`.
+/// The factors `A = L * D * L^T` (or `L^H`) with interchanges, D of blocks of one or two rows, of a matrix or of each
+/// of a batch. They own the buffer that held A. Form and pivots are those of LAPACK's `sytrf` and `hetrf`.
 #[derive(Debug)]
 pub struct Ldl<T: SolverElement> {
     factors: DeviceBuffer<T>,
@@ -22,7 +22,7 @@ pub struct Ldl<T: SolverElement> {
     shape: LdlShape,
 }
 
-/// Which triangle of what.
+/// The triangle, and the kind of symmetry.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct LdlShape {
@@ -41,9 +41,7 @@ impl LdlShape {
 impl Symmetry {
     pub(super) fn refuse_hermitian<T: SolverElement>(self) -> Result<()> {
         if self == Symmetry::Hermitian && T::DTYPE.is_complex() {
-            return Err(Error::unsupported(
-                "cuSOLVER factors Hermitian matrices that are not definite from CUDA 13.4 on",
-            ));
+            return Err(Error::unsupported("an indefinite Hermitian matrix: cuSOLVER factors these from CUDA 13.4 on"));
         }
         Ok(())
     }
@@ -234,15 +232,16 @@ impl<T: SolverElement> Routine for Sytrs<T> {
 }
 
 impl Solver {
-    /// The factors of symmetric or Hermitian matrices by Bunch and Kaufman's pivoting, in place of the triangle of A that `uplo`
-    /// names (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`). On a GPU the bits may differ from one call to the next: the library's
-    /// documentation promises the same ones for other routines alone. What the factors solve is as accurate each time.
+    /// The factors of symmetric or Hermitian matrices by Bunch and Kaufman's pivoting, in place of the triangle of A
+    /// that `uplo` names (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`). On a GPU the bits may differ from one call to the
+    /// next: the library's documentation promises equal bits only for other routines. The solutions are equally
+    /// accurate each time.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; on a GPU
-    /// [`Error::Unsupported`] for Hermitian matrices of a complex type, which cuSOLVER factors from CUDA 13.4 on alone. At the
-    /// wait [`Error::Singular`] with the first zero on the diagonal of D; the factors are complete all the same. All buffers come
-    /// back.
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; on
+    /// a GPU [`Error::Unsupported`] for Hermitian matrices of a complex type, which cuSOLVER factors only from CUDA
+    /// 13.4 on. At the wait [`Error::Singular`] with the first zero on the diagonal of D; the factors are complete all
+    /// the same. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -5,10 +5,11 @@ use crate::{Error, Result};
 /// One column-major matrix, or a batch of them at even distances: element `(i, j)` of matrix `k` is at
 /// `i + j * ld + k * stride`.
 ///
-/// cuSOLVER and LAPACK take no other order. A row-major matrix is the transpose of what they see: that of a symmetric one is
-/// itself with the other triangle ([`Uplo`](crate::Uplo)), the singular values are the same and U and V change places,
-/// [`Transpose::Yes`](crate::Transpose::Yes) solves from the factors of the transposed matrix; what is left is to copy it by
-/// [`Blas::geam`](crate::Blas::geam). With the feature `ndarray` the methods that end in `_array` take views of any order.
+/// cuSOLVER and LAPACK take no other order; they see a row-major matrix as its transpose. A symmetric one is then
+/// itself with the other triangle ([`Uplo`](crate::Uplo)). The singular values are the same, and U and V change places.
+/// [`Transpose::Yes`](crate::Transpose::Yes) solves from the factors of the transposed matrix. For everything else,
+/// copy the matrix by [`Blas::geam`](crate::Blas::geam). With the feature `ndarray` the methods that end in `_array`
+/// take views of any order.
 ///
 /// Unless set, the columns have no gaps between them and each matrix begins where the one before it ends. What lies between
 /// columns and matrices is neither read nor written.
@@ -68,7 +69,7 @@ impl Matrix {
         self.cols
     }
 
-    /// Matrices.
+    /// How many matrices there are.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -83,7 +84,7 @@ impl Matrix {
         self.stride.unwrap_or(self.leading().saturating_mul(self.cols))
     }
 
-    /// Elements that a buffer has at least; `None` past the address space.
+    /// The fewest elements that a buffer must have; `None` if that overflows `usize`.
     pub fn len(&self) -> Option<usize> {
         let one = self.span()?;
         match self.count {
@@ -93,7 +94,7 @@ impl Matrix {
         }
     }
 
-    /// No matrices, or matrices without elements.
+    /// Whether there are no matrices, or matrices without elements.
     pub fn is_empty(&self) -> bool {
         self.rows == 0 || self.cols == 0 || self.count == 0
     }
@@ -123,14 +124,15 @@ impl Matrix {
         first + (k * self.distance() * size_of::<T>()) as u64
     }
 
-    /// Several matrices without gaps between them, as few elements in all as the library's batched routines count.
+    /// Whether there are several matrices without gaps between them, with no more elements in all than the library's
+    /// batched routines can count.
     pub(super) fn is_batch(&self) -> bool {
         let one = self.leading().checked_mul(self.cols);
         let all = one.and_then(|one| one.checked_mul(self.count)).and_then(|all| i32::try_from(all).ok());
         self.count > 1 && all.is_some() && one == Some(self.distance())
     }
 
-    /// The shape itself: leading dimension and distances are large enough, and everything can be counted.
+    /// Checks the shape itself: leading dimension and distances are large enough, and nothing overflows.
     pub(super) fn check_shape(&self, name: &'static str) -> Result<()> {
         let Matrix { rows, cols, count, .. } = *self;
         let (ld, distance) = (self.leading(), self.distance());
@@ -141,7 +143,10 @@ impl Matrix {
             }
         }
         if ld < rows.max(1) {
-            return Err(Error::invalid(name, format!("the columns are {ld} elements apart and have {rows} rows")));
+            return Err(Error::invalid(
+                name,
+                format!("the leading dimension {ld} is less than the {rows} rows, or than 1"),
+            ));
         }
         match (self.span(), self.len()) {
             (Some(one), Some(_)) if count < 2 || distance >= one => Ok(()),
@@ -152,7 +157,7 @@ impl Matrix {
         }
     }
 
-    /// [`check_shape`](Self::check_shape), and that a buffer of `len` elements holds it.
+    /// Checks [the shape](Self::check_shape), and that a buffer of `len` elements holds it.
     pub(super) fn check(&self, name: &'static str, len: usize) -> Result<()> {
         self.check_shape(name)?;
         let need = self.len().unwrap_or(usize::MAX);
@@ -161,7 +166,8 @@ impl Matrix {
         }
         let Matrix { rows, cols, count, .. } = *self;
         let batch = if count == 1 { String::new() } else { format!("{count} matrices of ") };
-        let what = format!("{len} elements do not hold {batch}{rows} x {cols} with ld = {}, {need}", self.leading());
+        let what =
+            format!("{len} elements, but {need} are needed for {batch}{rows} x {cols} with ld = {}", self.leading());
         Err(Error::invalid(name, what))
     }
 
@@ -172,23 +178,26 @@ impl Matrix {
         Err(Error::invalid(name, format!("{} x {} is not square", self.rows, self.cols)))
     }
 
-    /// It has so many rows and is as often there as `a`.
+    /// Checks that it has `rows` rows, and as many matrices as `a`.
     pub(super) fn check_beside(&self, name: &'static str, rows: usize, a: &Matrix) -> Result<()> {
         if self.rows != rows {
-            return Err(Error::invalid(name, format!("{} rows, and the other matrix asks for {rows}", self.rows)));
+            return Err(Error::invalid(name, format!("{} rows, but the other matrix needs {rows}", self.rows)));
         }
         if self.count != a.count {
-            return Err(Error::invalid(name, format!("{} matrices beside {}", self.count, a.count)));
+            return Err(Error::invalid(
+                name,
+                format!("{} matrices, but the other operand has {}", self.count, a.count),
+            ));
         }
         Ok(())
     }
 }
 
-/// A buffer of `each` elements for each of the matrices, side by side.
+/// Checks that a buffer has `each` elements for each of the matrices, side by side.
 pub(super) fn check_len(name: &'static str, each: usize, count: usize, len: usize) -> Result<()> {
     match each.checked_mul(count) {
         Some(need) if need <= len => Ok(()),
-        Some(need) => Err(Error::invalid(name, format!("{len} elements, and {need} are needed"))),
+        Some(need) => Err(Error::invalid(name, format!("{len} elements, but {need} are needed"))),
         None => Err(Error::invalid(name, format!("{count} times {each} elements overflow"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// When the methods of rotations stop.
+/// When the Jacobi methods (by rotations) stop.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Jacobi {
@@ -16,13 +16,14 @@ impl Jacobi {
         Jacobi { tolerance: None, sweeps: 100 }
     }
 
-    /// What counts as zero, relative to the matrix. Less than the precision of the type is taken as that.
+    /// What counts as zero, relative to the matrix; never less than the precision of the type.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
     }
 
-    /// The most sweeps. Where they do not suffice the verdict is [`Error::NotConverged`], and what has been reached comes back.
+    /// The most sweeps. If they do not suffice, the verdict is [`Error::NotConverged`], and the result so far comes
+    /// back.
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
@@ -31,9 +32,9 @@ impl Jacobi {
     pub(super) fn check(&self) -> Result<()> {
         match self.tolerance {
             Some(tolerance) if !(tolerance >= 0.0 && tolerance.is_finite()) => {
-                Err(Error::invalid("tolerance", format!("{tolerance} is no tolerance: 0 or more")))
+                Err(Error::invalid("tolerance", format!("{tolerance}, but it must be finite and at least 0")))
             }
-            _ if self.sweeps == 0 => Err(Error::invalid("sweeps", "0: at least one is needed")),
+            _ if self.sweeps == 0 => Err(Error::invalid("sweeps", "0, but at least one is needed")),
             _ => Ok(()),
         }
     }
@@ -45,8 +46,8 @@ impl Default for Jacobi {
     }
 }
 
-/// What a randomized decomposition is to find: the method of Halko, Martinsson and Tropp ("Finding structure with randomness",
-/// SIAM Review 53, 2011).
+/// A randomized decomposition, by the method of Halko, Martinsson and Tropp ("Finding structure with randomness", SIAM
+/// Review 53, 2011).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Randomized {
@@ -68,7 +69,7 @@ impl Randomized {
         self
     }
 
-    /// Iterations of the power method: more of them are more accurate where the values decay slowly.
+    /// Iterations of the power method: more of them are more accurate if the values decay slowly.
     pub fn iterations(mut self, rounds: usize) -> Self {
         self.iterations = rounds;
         self
@@ -82,12 +83,16 @@ impl Randomized {
 
     pub(super) fn check(&self, size: usize) -> Result<()> {
         if self.rank == 0 || self.rank > size {
-            return Err(Error::invalid("rank", format!("{} of a matrix of {size} singular values", self.rank)));
+            return Err(Error::invalid(
+                "rank",
+                format!("{}, but it must be from 1 to {size}, the number of singular values", self.rank),
+            ));
         }
         Ok(())
     }
 
-    /// As many projections as there are values: nothing is gained over the whole decomposition, which is made instead.
+    /// Whether there are at least as many projections as values. They save nothing then, so the whole decomposition is
+    /// computed instead.
     pub(super) fn is_whole(&self, size: usize) -> bool {
         self.rank.saturating_add(self.oversampling) >= size
     }
@@ -97,21 +102,25 @@ impl Randomized {
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum SvdMethod {
-    /// What suits the engine and the size, as accurate as `Bidiagonal`. On the host that is it. On a GPU it is the polar
-    /// decomposition from 128 values on, whose answer stands where it says that it moved nothing; else, and below, `Bidiagonal`;
-    /// and rotations for a batch of matrices of up to 32 rows and columns.
+    /// The method that suits the engine and the size, as accurate as `Bidiagonal`. On the host it is `Bidiagonal`. On a
+    /// GPU it is rotations for a batch of matrices of up to 32 rows and columns, and `Bidiagonal` below 128 values.
+    /// From 128 values on it is the polar decomposition; if that reports that it moved the values, `Bidiagonal`
+    /// computes the result instead.
     #[default]
     Auto,
-    /// By a bidiagonal matrix: QR iterations on a GPU (`gesvd`), divide and conquer on the host. The most accurate on a GPU.
+    /// By a bidiagonal matrix: QR iterations on a GPU (`gesvd`), divide and conquer on the host. The most accurate on a
+    /// GPU.
     Bidiagonal,
-    /// By rotations of pairs of columns (`gesvdj`): of small matrices the fastest on a GPU, and of a batch of matrices of up to
-    /// 32 rows and columns all in one call. On the host one-sided, which finds even tiny values to many digits.
+    /// By rotations of pairs of columns (`gesvdj`). On a GPU it is the fastest for small matrices, and one call does a
+    /// whole batch of matrices of up to 32 rows and columns. On the host it is one-sided, which computes even tiny
+    /// values to many digits.
     Jacobi(Jacobi),
-    /// By the polar decomposition and the eigenvalues of its symmetric factor (`gesvdp`), on a GPU in double precision whatever
-    /// the type: products above all, so faster than `Bidiagonal` for large matrices. Where a matrix is close to one of lower rank
-    /// its values are off by the perturbation that [`Svd::error`](super::Svd::error) tells, and zero where nothing was moved.
+    /// By the polar decomposition and the eigenvalues of its symmetric factor (`gesvdp`), on a GPU in double precision
+    /// whatever the type. It consists mostly of products, so it is faster than `Bidiagonal` for large matrices. If a
+    /// matrix is close to one of lower rank, its values are moved by the perturbation that
+    /// [`Svd::error`](super::Svd::error) returns; that is zero if nothing was moved.
     Polar,
-    /// The largest values alone, approximately, by random projections (`gesvdr`).
+    /// Only the largest values, approximately, by random projections (`gesvdr`).
     Randomized(Randomized),
 }
 
@@ -128,7 +137,7 @@ impl SvdMethod {
         }
     }
 
-    /// What `Auto` is on a GPU where the size says so at once.
+    /// The method on a GPU. Replaces `Auto` if the size alone decides.
     #[cfg(feature = "solver")]
     pub(super) fn on_gpu(self, (rows, cols): (usize, usize), batch: bool) -> Self {
         const POLAR: usize = 128;
@@ -144,7 +153,8 @@ impl SvdMethod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum EighMethod {
-    /// What suits the engine and the size: on a GPU rotations for a batch of matrices of up to 32 rows, else `Tridiagonal`.
+    /// The method that suits the engine and the size: on a GPU rotations for a batch of matrices of up to 32 rows, else
+    /// `Tridiagonal`.
     #[default]
     Auto,
     /// By a tridiagonal matrix and divide and conquer (`syevd`, `syevdx`).
@@ -154,7 +164,7 @@ pub enum EighMethod {
 }
 
 impl EighMethod {
-    /// What `Auto` is on a GPU.
+    /// The method on a GPU, with `Auto` replaced.
     #[cfg(feature = "solver")]
     pub(super) fn on_gpu(self, rows: usize, batch: bool) -> Self {
         match self {
@@ -165,7 +175,7 @@ impl EighMethod {
     }
 }
 
-/// What a method says of itself.
+/// What a method reports: its sweeps and its error.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
@@ -174,7 +184,7 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// The worse of both.
+    /// The larger number of sweeps, and the larger error.
     pub(super) fn and(self, other: Reached) -> Reached {
         let error = match (self.error, other.error) {
             (Some(one), Some(other)) => Some(one.max(other)),
@@ -183,7 +193,7 @@ impl Reached {
         Reached { sweeps: self.sweeps.max(other.sweeps), error }
     }
 
-    /// As eight bytes: the upper 48 bits of the error, and below them the sweeps and one more, or 0.
+    /// As eight bytes: the upper 48 bits of the error, and below them the number of sweeps plus one, or 0 for none.
     pub(super) fn pack(self) -> usize {
         let error = self.error.unwrap_or(f64::NAN).to_bits() as usize;
         let sweeps = self.sweeps.map_or(0, |sweeps| (sweeps as usize).saturating_add(1));

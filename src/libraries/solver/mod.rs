@@ -1,20 +1,23 @@
 //! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU.
 //!
 //! # Conventions
-//! - **Order.** Matrices are column-major with a leading dimension, one or a batch of them at even distances in one buffer:
-//!   [`Matrix`] says where. Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`](crate::Uplo) names
-//!   is read and written.
-//! - **Ownership.** What is factored is moved in; a typed result ([`Lu`], [`Cholesky`], [`Qr`], [`Ldl`], [`Svd`], [`Eigh`], [`Eig`]) owns the factors, which lie in
-//!   the same buffer, and solves with them. It costs no copy, and every part of it can be taken out.
+//! - **Order.** Matrices are column-major with a leading dimension, one or a batch of them at even distances in one
+//!   buffer: [`Matrix`] describes the layout. Of symmetric, Hermitian and triangular matrices only the triangle that
+//!   [`Uplo`](crate::Uplo) names is read and written.
+//! - **Ownership.** The matrix to factor is moved in. A typed result ([`Lu`], [`Cholesky`], [`Qr`], [`Ldl`], [`Svd`],
+//!   [`Eigh`], [`Eig`]) owns the factors, which lie in the same buffer, and solves with them. This costs no copy, and
+//!   every part of it can be taken out.
 //! - **Verdicts** come at the wait: [`Error::Singular`](crate::Error::Singular),
-//!   [`Error::NotPositiveDefinite`](crate::Error::NotPositiveDefinite), [`Error::NotConverged`](crate::Error::NotConverged),
-//!   with all buffers. They say where, counted from 1 as LAPACK does. Of a batch they tell of the first matrix that failed; the
-//!   buffer `info` that comes back tells of each. [`PendingDispatch::split`](crate::PendingDispatch::split) hands the buffers
-//!   on at once and leaves the verdict for later.
+//!   [`Error::NotPositiveDefinite`](crate::Error::NotPositiveDefinite),
+//!   [`Error::NotConverged`](crate::Error::NotConverged), with all buffers. They give the index of the failure, counted
+//!   from 1 as in LAPACK. For a batch they describe the first matrix that failed; the buffer `info` that comes back
+//!   describes each. [`PendingDispatch::split`](crate::PendingDispatch::split) returns the buffers at once and the
+//!   verdict later.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
-//! - **Numbers.** A NaN or an infinity in a matrix is no fault: it gives a verdict or numbers that are not finite.
-//! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU that is
-//!   what cuSOLVER promises of most routines; it does not of [`Solver::ldl`] and of [`Solver::solve`] where that uses it.
+//! - **Numbers.** A NaN or an infinity in a matrix is not a fault: it gives a verdict or numbers that are not finite.
+//! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
+//!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
+//!   it.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -29,21 +32,21 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # Where what is
-//! One file an operation or a family: its data, its checks, its CUDA half and its host half side by side.
+//! # Files
+//! One file for each operation or family: its data, its checks, its CUDA and its host implementation side by side.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
-//! | `matrix`, `element`, `verdict`, `output` | where matrices lie, their types, what an info says, results with a verdict |
+//! | `matrix`, `element`, `verdict`, `output` | layouts of matrices, their types, what an info means, results with a verdict |
 //! | `routine`, `prelude` | what all routines share |
 //! | `batch` | loops over a batch on the host |
-//! | `lu`, `cholesky`, `qr`, `triangle` | factors, what they solve and invert |
+//! | `lu`, `cholesky`, `qr`, `triangle` | factors, solutions and inverses from them |
 //! | `ldl` | factors of symmetric matrices that need not be definite |
 //! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
-//! | `method` | how they are computed, where there is a choice |
+//! | `method` | the choice of methods for spectra |
 //! | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 //! | `determinant`, `numbers`, `pinv` | determinants from factors; rank, condition, norms; pseudo-inverses |
-//! | `native` | cuSOLVER itself, its handle, our own kernels |
+//! | `native` | cuSOLVER, its handle, our own kernels |
 //! | `host` | the CPU's arithmetic |
 
 #[cfg(feature = "host")]
@@ -127,8 +130,8 @@ impl Solver {
         &self.device
     }
 
-    /// Makes what the library needs ahead of time: on a GPU its four handles, of 96 MiB each, and the kernels of our own are
-    /// loaded, which holds up the launches of all other threads. A host device has nothing to make.
+    /// Makes what the library needs ahead of time. On a GPU it makes the four handles, of 96 MiB each, and loads our
+    /// own kernels, which blocks the launches of all other threads. A host device has nothing to make.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`] without cuSOLVER; the device's own error.
@@ -146,7 +149,8 @@ impl Solver {
         self.device.dispatch(Call(routine), reads, writes)
     }
 
-    /// An error before the submission. What was given comes back, beside buffers of nothing for those that were to be made.
+    /// A rejection before the submission. The caller's buffers come back, with empty buffers in place of those that
+    /// were not made.
     fn refuse<O>(&self, op: &'static str, error: Error, back: impl FnOnce(&Device) -> Result<O>) -> Rejected<O> {
         let error = error.in_op(op, "solver");
         match back(&self.device) {
@@ -156,7 +160,7 @@ impl Solver {
     }
 }
 
-/// What another executable may be asked to do.
+/// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn all<T: SolverElement>(registry: &mut crate::worker::Registry) {

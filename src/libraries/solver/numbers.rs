@@ -1,14 +1,14 @@
-//! Numbers that singular values tell: rank, condition, norms.
+//! Numbers that follow from singular values: rank, condition, norms.
 
 use super::method::Reached;
 use super::prelude::*;
 use super::svd::{SvdShape, Vectors};
 use crate::{DType, PendingDispatch, PendingHost};
 
-/// What is made of singular values.
+/// What is computed from the singular values.
 #[derive(Clone, Copy, Debug)]
 enum Of {
-    /// How many are above this, times the largest.
+    /// How many are above this times the largest.
     Rank(f64),
     /// The largest over the smallest.
     Condition,
@@ -20,7 +20,7 @@ enum Of {
     Frobenius,
 }
 
-/// A norm of a matrix that its singular values tell.
+/// A norm of a matrix that follows from its singular values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {
     /// The largest singular value.
@@ -31,8 +31,8 @@ pub enum Norm {
     Frobenius,
 }
 
-/// One number for each matrix, on its way.
-#[must_use = "dropping it drops the answer"]
+/// One number for each matrix, in flight.
+#[must_use = "dropping it discards the result"]
 #[derive(Debug)]
 pub struct PendingNumbers<T: SolverElement> {
     verdict: PendingHost<(SvdShape, Reached)>,
@@ -43,15 +43,15 @@ pub struct PendingNumbers<T: SolverElement> {
 }
 
 impl<T: SolverElement> PendingNumbers<T> {
-    /// The answer is there.
+    /// Whether the answer has arrived.
     pub fn is_ready(&self) -> bool {
         self.verdict.is_ready() && self.values.is_ready()
     }
 
-    /// Waits and gives a number for each matrix.
+    /// Waits, and returns a number for each matrix.
     ///
     /// # Errors
-    /// [`Error::NotConverged`], also where the matrix holds a NaN or an infinity; the device's own error.
+    /// [`Error::NotConverged`], also if the matrix holds a NaN or an infinity; the device's own error.
     pub fn await_result(self) -> Result<Vec<f64>> {
         self.verdict.await_result()?;
         let values = wide(&self.values.await_result()?);
@@ -62,7 +62,7 @@ impl<T: SolverElement> PendingNumbers<T> {
 }
 
 impl Of {
-    /// Of `n` values, which descend.
+    /// The number for `n` descending values.
     fn number(self, values: &[f64], n: usize) -> f64 {
         let values = values.get(..n).unwrap_or_default();
         let (most, least) = (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(0.0));
@@ -72,7 +72,7 @@ impl Of {
             Of::Condition => most / least,
             Of::Spectral => most,
             Of::Nuclear => values.iter().sum(),
-            // Over the largest, so that no square overflows.
+            // Relative to the largest, so that no square overflows.
             Of::Frobenius if most == 0.0 => 0.0,
             Of::Frobenius => most * values.iter().map(|s| (s / most).powi(2)).sum::<f64>().sqrt(),
         }
@@ -94,8 +94,8 @@ impl Solver {
         Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of })
     }
 
-    /// How many singular values of each matrix are larger than `tolerance` times the largest; by default the tolerance is
-    /// `max(rows, cols)` times the machine precision of the type. A is consumed, also by a call that is refused.
+    /// How many singular values of each matrix are larger than `tolerance` times the largest; by default the tolerance
+    /// is `max(rows, cols)` times the machine precision of the type. A is consumed, even if the call is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
@@ -122,8 +122,8 @@ impl Solver {
         self.numbers(Of::Rank(tolerance.unwrap_or(usual)), of_a, a)
     }
 
-    /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest, infinite for
-    /// a singular matrix. A is consumed, also by a call that is refused.
+    /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest, infinite
+    /// for a singular matrix. A is consumed, even if the call is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
@@ -131,7 +131,7 @@ impl Solver {
         self.numbers(Of::Condition, of_a, a)
     }
 
-    /// A norm of each matrix. A is consumed, also by a call that is refused.
+    /// A norm of each matrix. A is consumed, even if the call is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).

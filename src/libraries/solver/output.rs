@@ -1,4 +1,5 @@
-//! Results that come with a verdict, so that nothing follows them unasked.
+//! Results that come with a verdict. They are types of their own, without `into_output`, so that no operation uses them
+//! by mistake before the verdict.
 
 use super::{Matrix, SolverElement};
 use crate::op::{Bufs, Output};
@@ -7,9 +8,9 @@ use crate::{DeviceBuffer, Result};
 /// Inverses.
 #[derive(Debug)]
 pub struct Inverse<T: SolverElement> {
-    /// The inverse of each matrix, where [`shape`](Self::shape) says.
+    /// The inverse of each matrix, with the layout [`shape`](Self::shape).
     pub matrix: DeviceBuffer<T>,
-    /// Where they lie.
+    /// The layout of the inverses.
     pub shape: Matrix,
 }
 
@@ -22,7 +23,7 @@ impl<T: SolverElement> Output for Inverse<T> {
     }
 }
 
-/// Solutions, with what became of the matrix.
+/// Solutions, with the factors of the matrix.
 #[derive(Debug)]
 pub struct Solved<T: SolverElement> {
     /// The solutions, in the buffer of the right sides.

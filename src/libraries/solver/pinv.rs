@@ -73,7 +73,7 @@ impl<T: SolverElement> Routine for Pinv<T> {
 
     #[cfg(all(feature = "solver", not(feature = "blas")))]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(Error::unsupported("the pseudo-inverse without the feature `blas`, by which its products are made"))
+        Err(Error::unsupported("the pseudo-inverse on a GPU needs matrix products (feature `blas`)"))
     }
 
     /// `V * S^-1 * U^H`.

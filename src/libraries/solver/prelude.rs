@@ -1,4 +1,4 @@
-//! What the file of a routine needs.
+//! The imports that the file of a routine needs.
 
 #[cfg(feature = "host")]
 pub(super) use super::batch;

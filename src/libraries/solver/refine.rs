@@ -43,8 +43,8 @@ impl<T: SolverElement> Output for Refined<T> {
     }
 }
 
-/// The precision of the factors that a solution is refined from, on a GPU. The host engine factors in single precision whatever
-/// is asked: it has no faster one.
+/// The precision of the factors that a solution is refined from, on a GPU. The host engine always factors in single
+/// precision: it has no faster one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Lowest {
@@ -76,24 +76,27 @@ impl<T: WideElement> Routine for Refine<T> {
     const BLOCKING: bool = true;
     type Reads = (T, T);
     type Output = Refined<T>;
-    /// The verdict, and the rounds and one more, or 0.
+    /// The verdict, and the number of rounds plus one, or 0 if the whole precision was used.
     type Raw = crate::Complex<f64>;
 
     fn check(&self, (a, b): &Spans<(T, T)>, (x,): &Spans<(T,)>) -> Result<()> {
         let Matrix { rows, cols, .. } = self.a;
         self.a.check("a", a.len())?;
         if rows < cols {
-            return Err(Error::invalid("a", format!("{rows} x {cols}: refinement takes no more columns than rows")));
+            return Err(Error::invalid(
+                "a",
+                format!("{rows} x {cols}: refinement needs at least as many rows as columns"),
+            ));
         }
         for (name, of, rows, len) in [("b", &self.b, rows, b.len()), ("x", &self.x, cols, x.len())] {
             of.check(name, len)?;
             of.check_beside(name, rows, &self.a)?;
         }
         if self.x.cols != self.b.cols {
-            return Err(Error::invalid("x", format!("{} columns for {} right sides", self.x.cols, self.b.cols)));
+            return Err(Error::invalid("x", format!("{} columns, but `b` has {}", self.x.cols, self.b.cols)));
         }
         if self.a.count != 1 {
-            return Err(Error::invalid("a", format!("{} matrices: one is refined at a time", self.a.count)));
+            return Err(Error::invalid("a", format!("{} matrices, but only one is refined at a time", self.a.count)));
         }
         Ok(())
     }
@@ -118,7 +121,7 @@ impl<T: WideElement> Routine for Refine<T> {
 
     #[cfg(feature = "solver")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        // An info, and whether a solution is no number.
+        // An info, and a flag for a solution that is NaN or infinite.
         let (info, mut rounds) = (queue.scratch(8)?, 0);
         if self.x.is_empty() {
             queue.no_infos(info, 1)?;
@@ -140,11 +143,11 @@ impl<T: WideElement> Routine for Refine<T> {
 
 #[cfg(feature = "solver")]
 impl<T: WideElement> Refine<T> {
-    /// The rounds of refinement, negative where the whole precision was needed.
+    /// The rounds of refinement, negative if the whole precision was needed.
     fn enqueue(&self, queue: &mut Enqueue<'_, Call<Self>>, info: u64) -> Result<i64> {
         let ((a, b), (x,), nrhs) = (queue.reads(), queue.writes(), self.b.cols);
         let (Matrix { rows: m, cols: n, .. }, element) = (self.a, size_of::<T>());
-        // The routines write to A where they fall back to the whole precision, and to B for least squares.
+        // The routines write to A if they fall back to the whole precision, and to B for least squares.
         let copy = queue.scratch(m.saturating_mul(n).saturating_mul(element))?;
         let from = (a.address(), self.a.leading() * element);
         // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
@@ -157,8 +160,8 @@ impl<T: WideElement> Refine<T> {
         queue.find_broken::<T>(x, (n, nrhs), info + 4)?;
         // SAFETY: scratch of eight bytes.
         let seen: [u8; 8] = unsafe { queue.look(info) }?;
-        // Of a singular matrix the routine has no solution, and on an H100 an info of zero all the same. Whatever it says,
-        // numbers that are none are not handed out before the whole precision has found none either.
+        // For a singular matrix the routine finds no solution, yet on an H100 its info is zero. Whatever it reports,
+        // NaN and infinities are returned only if the whole precision gives them too.
         if let (Some(rounds), true) = (refined, seen == [0; 8]) {
             return Ok(rounds);
         }
@@ -183,7 +186,7 @@ impl<T: WideElement> Refine<T> {
         Ok(-1)
     }
 
-    /// B without gaps, in scratch.
+    /// Copies B to scratch, without gaps.
     fn copied(&self, queue: &mut Enqueue<'_, Call<Self>>, room: Option<u64>, (b, ldb): At) -> Result<At> {
         let (m, nrhs, element) = (self.b.rows, self.b.cols, size_of::<T>());
         let room = match room {
@@ -197,14 +200,14 @@ impl<T: WideElement> Refine<T> {
 }
 
 impl Solver {
-    /// Solves `A * X = B` by factors of half the precision and refines the solution to the whole precision: by LU where A is
-    /// square; by QR where A has more rows than columns, for the X that makes `||A * X - B||` least (LAPACK's `dsgesv`,
-    /// `zcgesv`; `cusolverDnDSgesv`, `cusolverDnDSgels` and similar routines). Faster than [`solve`](Self::solve) for large,
-    /// well-conditioned matrices of full rank. Where half the precision does not suffice, it falls back to the whole precision
-    /// and reports that in [`Refined::rounds`]. A and B are not changed.
+    /// Solves `A * X = B` by factors of half the precision and refines the solution to the whole precision: by LU if A
+    /// is square; by QR if A has more rows than columns, for the X that makes `||A * X - B||` least (LAPACK's `dsgesv`,
+    /// `zcgesv`; `cusolverDnDSgesv`, `cusolverDnDSgels` and similar routines). Faster than [`solve`](Self::solve) for
+    /// large, well-conditioned matrices of full rank. If half the precision does not suffice, it falls back to the
+    /// whole precision and reports that in [`Refined::rounds`]. A and B are not changed.
     ///
-    /// cuSOLVER refines least squares only where B is (to rounding) a product of A, and tries for a long time before it gives up
-    /// on others: for those [`solve`](Self::solve) is faster on a GPU. The host engine refines both.
+    /// cuSOLVER refines least squares only if B is (to rounding) a product of A, and tries for a long time before it
+    /// gives up on others: for those [`solve`](Self::solve) is faster on a GPU. The host engine refines both.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, for more columns than

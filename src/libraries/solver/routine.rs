@@ -1,4 +1,4 @@
-//! The solver's routines: they run on the stream of a handle, of which there is a pool.
+//! The solver's routines: they run on the stream of a handle from a pool.
 
 use crate::libraries::routine::Front;
 pub(super) use crate::libraries::routine::{Call, Routine};
@@ -9,11 +9,11 @@ impl Front for super::Solver {
     const NATIVE: &'static str = "cuSOLVER";
     const IS_BUILT: bool = cfg!(feature = "solver");
     const IS_POOLED: bool = true;
-    const CAPTURABLE: crate::Result<(), &'static str> = Err("cuSOLVER promises of no call that it can be recorded");
+    const CAPTURABLE: crate::Result<(), &'static str> = Err("cuSOLVER does not document which calls can be captured");
 }
 
-/// Floating-point operations and bytes: `thirds` of `a * b * c` multiply-adds for each of `count` matrices of `T`, and so
-/// many elements that move.
+/// Floating-point operations and bytes, for each of `count` matrices of `T`: `thirds` thirds of `a * b * c`
+/// multiply-adds, and `moved` elements.
 pub(super) fn cost<T: crate::Element>(thirds: usize, sizes: [usize; 3], count: usize, moved: usize) -> Cost {
     let product = |all: &[usize]| all.iter().fold(1u64, |all, size| all.saturating_mul(*size as u64));
     // A complex multiply-add is four multiplications and four additions.

@@ -7,18 +7,18 @@ use super::{Solved, Symmetry};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Structure {
-    /// Nothing: LU with partial pivoting where it is square, else least squares by QR.
+    /// Nothing: LU with partial pivoting if it is square, else least squares by QR.
     General,
-    /// Symmetric or Hermitian, positive definite, of which this triangle counts: Cholesky.
+    /// Symmetric or Hermitian and positive definite, given by this triangle: Cholesky.
     PositiveDefinite(Uplo),
-    /// Symmetric, of which this triangle counts: factors by Bunch and Kaufman's pivoting.
+    /// Symmetric, given by this triangle: factors by Bunch and Kaufman's pivoting.
     Symmetric(Uplo),
-    /// Hermitian, of which this triangle counts: the same. The same as `Symmetric` for real types.
+    /// Hermitian, given by this triangle: the same pivoting. For real types the same as `Symmetric`.
     Hermitian(Uplo),
 }
 
 impl Structure {
-    /// The triangle and the symmetry of what is factored by Bunch and Kaufman's pivoting.
+    /// The triangle and the symmetry, if Bunch and Kaufman's pivoting is used.
     fn indefinite(self) -> Option<(Uplo, Symmetry)> {
         match self {
             Structure::Symmetric(uplo) => Some((uplo, Symmetry::Symmetric)),
@@ -73,7 +73,7 @@ impl<T: SolverElement> Routine for Gesv<T> {
                 Structure::General if of_a.rows == of_a.cols => T::gesv(a, &mut vec![0; of_a.rows], b, threads),
                 Structure::General => T::gels(a, b, threads),
                 Structure::PositiveDefinite(uplo) => T::posv(uplo == Uplo::Upper, a, b, threads),
-                // These are of another routine.
+                // `Sysv` solves these.
                 Structure::Symmetric(_) | Structure::Hermitian(_) => 0,
             };
         });
@@ -149,7 +149,7 @@ impl<T: SolverElement> Gesv<T> {
     }
 }
 
-/// The same for matrices that are symmetric or Hermitian and need not be definite. cuSOLVER's factorization waits for the GPU.
+/// The same for symmetric or Hermitian matrices that need not be definite. cuSOLVER's factorization waits for the GPU.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Sysv<T> {
@@ -235,11 +235,12 @@ impl<T: SolverElement> Routine for Sysv<T> {
 }
 
 impl Solver {
-    /// Solves `A * X = B` in place of B, by the factorization that fits what is known of A: `gesv`, `posv`, `sysv` or `gels`. One
-    /// dispatch, for one matrix or each of a batch; A becomes its factors.
+    /// Solves `A * X = B` in place of B, by the factorization that fits the structure of A: `gesv`, `posv`, `sysv` or
+    /// `gels`. One dispatch, for one matrix or each of a batch; A is replaced by its factors.
     ///
-    /// An A that is not square must have full rank; use [`pinv`](Self::pinv) or [`svd`](Self::svd) otherwise. With more rows than
-    /// columns X makes `||A * X - B||` least; with fewer it is the least of the solutions. B has `max(rows, cols)` rows, of which the first `cols` become X.
+    /// An A that is not square must have full rank; use [`pinv`](Self::pinv) or [`svd`](Self::svd) otherwise. With more
+    /// rows than columns X makes `||A * X - B||` least; with fewer it is the solution of least norm. B has `max(rows,
+    /// cols)` rows, of which the first `cols` become X.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign

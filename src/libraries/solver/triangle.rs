@@ -79,8 +79,9 @@ impl Solver {
     /// a unit diagonal, are neither read nor written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; at the wait
-    /// [`Error::Singular`] with the first zero on the diagonal, and then A is as it was. The buffer comes back.
+    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; at
+    /// the wait [`Error::Singular`] with the first zero on the diagonal, and then A is unchanged. The buffer comes
+    /// back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

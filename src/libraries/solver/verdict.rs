@@ -1,4 +1,4 @@
-//! What an info says, and how the infos of a batch become one verdict.
+//! What an info means, and how the infos of a batch become one verdict.
 
 use crate::{Complex, Error, Result, Site};
 
@@ -9,7 +9,7 @@ pub(super) enum Meaning {
     Singular,
     /// A leading minor is not positive.
     NotPositiveDefinite,
-    /// So many elements did not converge.
+    /// The info is the number of elements that did not converge.
     NotConverged,
 }
 
@@ -30,9 +30,7 @@ impl Meaning {
         let site = Site::none();
         match (info, self) {
             (0, _) => Ok(()),
-            (..0, _) => {
-                Err(Error::library(format!("the library refused argument {} of its routine", -i64::from(info))))
-            }
+            (..0, _) => Err(Error::library(format!("cuSOLVER rejected argument {} of its routine", -i64::from(info)))),
             (_, Meaning::Singular) => Err(Error::Singular { position: info as u64, site }),
             (_, Meaning::NotPositiveDefinite) => Err(Error::NotPositiveDefinite { order: info as u64, site }),
             (_, Meaning::NotConverged) => Err(Error::NotConverged { count: info as u64, site }),

@@ -80,12 +80,12 @@ impl Layout {
                         format!("{size} exceeds the maximum of {kind} indices, {largest}"),
                     ));
                 }
-                None => return Err(Error::invalid(name, "their number overflows")),
+                None => return Err(Error::invalid(name, "the number of elements overflows")),
             }
         }
         if let Format::Bsr(size, _) = self.format {
             if size == 0 {
-                return Err(Error::invalid("block", "a block has at least one row"));
+                return Err(Error::invalid("block", "0, but a block has at least one row"));
             }
             for (name, count) in [("rows", self.rows), ("cols", self.cols)] {
                 if !count.is_multiple_of(size) {
@@ -109,7 +109,7 @@ impl Layout {
                     self.rows, self.cols, self.stored
                 ),
             )),
-            None => Err(Error::invalid(name, "their number overflows")),
+            None => Err(Error::invalid(name, "the number of elements overflows")),
         };
         need(first_name, self.firsts(), first)?;
         need(second_name, Some(self.stored), second)?;

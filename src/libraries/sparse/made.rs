@@ -50,7 +50,7 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
         made: [u64; 2],
     ) -> Result<()> {
         let (_, _, _, [_, name]) = (queue, reads, (offsets, made), Self::NAMES);
-        Err(Error::unsupported(format!("`{name}` has no CUDA half yet: only the host engine does it")))
+        Err(Error::unsupported(format!("`{name}` is not implemented on a GPU yet, only on the host engine")))
     }
 
     /// Writes the offsets and returns the number of indices.
@@ -215,7 +215,7 @@ impl Sparse {
         reads: impl Fn() -> <P::Reads as Elems>::Ins<'a>,
     ) -> Result<Arrays<P>> {
         let len = producer.count_of_rows().checked_add(1);
-        let len = len.ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
+        let len = len.ok_or_else(|| Error::invalid("rows", "the number of rows overflows"))?;
         let offsets = self.device.uninit(len)?;
         let Counted { offsets, total } = self.submit(Count(producer.clone()), reads(), (offsets,))?.await_result()?;
         // It fits the index type, and that fits the address space or the allocation fails.

@@ -1,4 +1,4 @@
-//! How each type becomes contiguous reals, which is all that the kernels know.
+//! Converts each element type to contiguous reals, the only input of the kernels.
 
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
@@ -8,16 +8,16 @@ use super::PIECE;
 use super::kernel::Real;
 use super::view::View;
 
-/// An element of a vector: one real or two, of the type or of a wider one.
+/// An element of a vector: one or two reals, of its own precision or, for the computation, of a wider one.
 pub(super) trait Element: Copy + Default + Send + Sync {
-    /// What is computed in.
+    /// The real type of the computation.
     type Real: Real;
     /// Reals in one element.
     const PARTS: usize;
 
-    /// The elements seen as reals, where they are.
+    /// The elements as a slice of reals; `None` if they must be converted.
     fn reals(src: &[Self]) -> Option<&[Self::Real]>;
-    /// The elements seen as reals, where they are, to be changed in place.
+    /// The same as a mutable slice.
     fn reals_mut(src: &mut [Self]) -> Option<&mut [Self::Real]>;
     /// Copies elements to reals.
     fn widen(src: &[Self], dst: &mut [Self::Real]);
@@ -71,15 +71,15 @@ macro_rules! half {
 }
 half!(f16, bf16);
 
-/// Room for the reals of one piece: two for each element.
+/// A buffer for the reals of one piece: two for each element.
 pub(super) type Room<R> = [R; 2 * PIECE];
 
-/// The elements `from..to` as contiguous reals where they lie so.
+/// The elements `from..to` as contiguous reals without a copy; `None` if they must be gathered or converted.
 pub(super) fn direct<T: Element>(x: &[T], view: View, from: usize, to: usize) -> Option<&[T::Real]> {
     T::reals(view.contiguous(x, from, to)?)
 }
 
-/// The elements `from..to`, at most a piece, as contiguous reals: where they lie, or copied to `room`.
+/// The elements `from..to`, at most a piece, as contiguous reals: without a copy if possible, else copied to `room`.
 pub(super) fn load<'a, T: Element>(
     x: &'a [T],
     view: View,
@@ -108,7 +108,7 @@ pub(super) fn load<'a, T: Element>(
     reals
 }
 
-/// Changes the elements `from..to`, at most a piece, as contiguous reals: in place, or by way of a copy.
+/// Calls `f` with a copy of the elements `from..to`, at most a piece, as contiguous reals, and writes the result back.
 pub(super) fn modify<T: Element>(x: &mut [T], view: View, from: usize, to: usize, f: impl FnOnce(&mut [T::Real])) {
     let len = (to - from).min(PIECE);
     let (at, adjacent) = (view.at(from), view.step() == 1 || len == 1);

@@ -1,4 +1,4 @@
-//! The first place of the largest or smallest magnitude.
+//! The index of the first element with the largest or smallest magnitude.
 
 use super::super::simd::{Kernel, run};
 use super::PIECE;
@@ -9,7 +9,7 @@ use super::view::View;
 /// Lanes of a search.
 const LANES: usize = 16;
 
-/// The extreme of `|re| + |im|` over contiguous elements, NaN passed over; `None` where there is no other.
+/// The largest or smallest `|re| + |im|` of contiguous elements. NaNs are skipped; `None` if nothing else is there.
 fn extreme<T: Field, const LARGEST: bool>(x: &[T]) -> Option<T::Part> {
     struct Extreme<'a, T, const LARGEST: bool>(&'a [T]);
     impl<T: Field, const LARGEST: bool> Kernel for Extreme<'_, T, LARGEST> {
@@ -28,7 +28,7 @@ fn extreme<T: Field, const LARGEST: bool>(x: &[T]) -> Option<T::Part> {
             }
             let best = lanes.iter().fold(worst, |best, x| better::<_, LARGEST>(best, *x));
             let best = tail.iter().fold(best, |best, x| better::<_, LARGEST>(best, x.size()));
-            // The smallest may be an infinity that is really there.
+            // In a search for the smallest, the start value is infinity, which may also be the true result.
             let found = best != worst || self.0.iter().any(|x| x.size() == best);
             found.then_some(best)
         }
@@ -41,8 +41,8 @@ fn better<R: PartialOrd, const LARGEST: bool>(best: R, x: R) -> R {
     if if LARGEST { x > best } else { x < best } { x } else { best }
 }
 
-/// The first place, counted from 1, of the largest or smallest `|re| + |im|`; 0 where there are no elements, 1 where all
-/// are NaN.
+/// The index, counted from 1, of the first element with the largest or smallest `|re| + |im|`. 0 if there are no
+/// elements, 1 if all are NaN.
 pub(crate) fn find_extreme<T: Field>(n: usize, x: &[T], incx: isize, largest: bool) -> usize {
     if largest { find::<T, true>(n, x, incx) } else { find::<T, false>(n, x, incx) }
 }
@@ -51,7 +51,7 @@ fn find<T: Field, const LARGEST: bool>(n: usize, x: &[T], incx: isize) -> usize 
     let Some(view) = (incx > 0).then(|| View::new(n, incx, x.len())).flatten() else {
         return 0;
     };
-    // The extreme of a stretch and where the stretch begins, the first of equals.
+    // The extreme of the elements `from..to`, with the range of the piece that contains it; of equal values, the first.
     let stretch = |from: usize, to: usize| {
         let mut found: Option<(T::Part, usize, usize)> = None;
         let mut look = |x: &[T], from: usize, to: usize| {

@@ -1,4 +1,4 @@
-//! The four types of BLAS as fields, with the two loops that level 2 is made of.
+//! The four types of BLAS as fields: their arithmetic, and the operations that need their real parts.
 
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -10,7 +10,7 @@ use super::kernel::{self, ComplexLanes, Factor};
 use super::reduce::{halves, magnitudes};
 use super::update;
 
-/// f32, f64, or a complex number of two of them.
+/// f32, f64, or one of their complex types.
 pub trait Field:
     Vectors
     + Copy
@@ -25,7 +25,7 @@ pub trait Field:
     + Mul<Output = Self>
     + Neg<Output = Self>
 {
-    /// The type of its parts.
+    /// The real type: that of its parts.
     type Part: Field<Part = Self::Part> + PartialOrd + Into<f64>;
     /// One.
     const IDENTITY: Self;
@@ -36,9 +36,9 @@ pub trait Field:
     fn re(self) -> Self::Part;
     /// The imaginary part.
     fn im(self) -> Self::Part;
-    /// A real number.
+    /// The number with this real part and no imaginary part.
     fn from_part(re: Self::Part) -> Self;
-    /// The quotient, which overflows or underflows on the way only where it is near doing so itself.
+    /// The quotient. Intermediate results overflow or underflow only if the quotient is close to doing so itself.
     fn over(self, divisor: Self) -> Self;
     /// The product with a real number, part by part.
     fn times(self, factor: Self::Part) -> Self;
@@ -46,31 +46,31 @@ pub trait Field:
     fn size(self) -> Self::Part;
     /// An infinity.
     fn infinity() -> Self;
-    /// The rotation that takes `(a, b)` to `(r, 0)`: `r`, `z`, `c`, `s` as `Blas::rotg` says.
+    /// The rotation that takes `(a, b)` to `(r, 0)`: `r`, `z`, `c`, `s` as `Blas::rotg` defines them.
     fn rotg(a: Self, b: Self) -> (Self, Self, Self::Part, Self);
     /// The elements as reals.
     fn reals(x: &[Self]) -> &[Self::Part];
     /// The elements as reals.
     fn reals_mut(x: &mut [Self]) -> &mut [Self::Part];
-    /// `y += factor * x`, over as many elements as both have, on this thread. No factor is skipped.
+    /// `y += factor * x` over the length of the shorter slice, on the calling thread. A zero factor is not skipped.
     fn axpy(factor: Self, x: &[Self], y: &mut [Self]);
-    /// `x = alpha * x`, part by part; nothing for `incx < 1`.
+    /// `x = alpha * x`, part by part; does nothing for `incx < 1`.
     fn scal_real(n: usize, alpha: Self::Part, x: &mut [Self], incx: isize);
     /// The sum of the magnitudes of the parts, summed in f64 and rounded once; zero for `incx < 1`.
     fn asum(n: usize, x: &[Self], incx: isize) -> Self::Part;
-    /// The number in f64.
+    /// The number as a complex f64.
     fn wide(self) -> Complex64;
     /// Rounds a sum.
     fn rounded(sum: Complex64) -> Self;
 
-    /// The conjugate where asked for.
+    /// The conjugate if `conj` is set.
     fn conj_if(self, conj: bool) -> Self {
         if conj { self.conj() } else { self }
     }
 }
 
-/// A power of two that brings a number so small or so large that its digits or its square are lost, in f32 as in f64, to
-/// where they are not; one for any other, and for what is no number.
+/// The power of two by which to scale a number that is so small or so large that its digits or its square would be
+/// lost, in f32 or in f64. One for any other number, and for zero, infinity and NaN.
 fn scale_of(size: f64) -> f64 {
     const UP: f64 = (1u128 << 100) as f64;
     match size {
@@ -171,7 +171,7 @@ macro_rules! fields { ($($real:ty),*) => {$(
             Complex { re, im: 0.0 }
         }
         fn over(self, divisor: Self) -> Self {
-            // Smith's method: the smaller part of the divisor over the larger one.
+            // Smith's method: uses the ratio of the smaller part of the divisor to the larger one.
             let Complex { re: a, im: b } = self;
             let Complex { re: c, im: d } = divisor;
             if d == 0.0 {
@@ -197,7 +197,7 @@ macro_rules! fields { ($($real:ty),*) => {$(
         }
         fn rotg(a: Self, b: Self) -> (Self, Self, $real, Self) {
             let largest = |z: Self| z.re.abs().max(z.im.abs());
-            // The direction of a small number beside a large one is that of the number alone.
+            // `a` may be much smaller than `b`, so its direction is computed from `a` alone, with a scale of its own.
             let alone = a.times(scale_of(largest(a).into()) as $real);
             let length = alone.re.hypot(alone.im);
             if length == 0.0 {
@@ -238,7 +238,7 @@ macro_rules! fields { ($($real:ty),*) => {$(
 fields!(f32, f64);
 
 impl<R: kernel::Real> ComplexLanes<R> {
-    /// The sum that the lanes make up; with the first factors conjugated if asked for.
+    /// The complex sum of the lanes; with the first factors conjugated if `conj` is set.
     pub(super) fn product(&self, conj: bool) -> Complex64 {
         let ([rr, ii], [ri, ir]): ([f64; 2], [f64; 2]) = (halves(&self.straight), halves(&self.crossed));
         if conj { Complex64::new(rr + ii, ri - ir) } else { Complex64::new(rr - ii, ri + ir) }

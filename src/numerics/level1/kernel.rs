@@ -1,7 +1,7 @@
 //! The loops over contiguous reals.
 //!
-//! Each is written over arrays of lanes that the compiler turns into vectors, and compiled for several instruction
-//! sets (`simd`). No multiply-add is fused, so all give the same bits.
+//! Each is written over arrays of lanes, which the compiler vectorizes, and is compiled for several instruction sets
+//! (`simd`). Multiply-adds are never fused, so all versions give the same bits.
 
 use std::ops::{Add, Mul, Neg};
 
@@ -46,7 +46,7 @@ pub(super) const LANES: usize = 32;
 /// Lanes of a complex sum, which needs two sets.
 pub(super) const COMPLEX_LANES: usize = 16;
 
-/// `lanes[l] += term(x[l], y[l])`, in the form that the compiler makes vectors of: an index that counts, not iterators.
+/// `lanes[l] += term(x[l], y[l])`. Uses an index instead of iterators, because the compiler vectorizes this form.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "l < N, the length of all")]
 fn each_lane<R: Copy, S: Real, const N: usize>(lanes: &mut [S; N], x: &[R; N], y: &[R; N], term: impl Fn(R, R) -> S) {
@@ -78,8 +78,9 @@ pub(super) fn dot<R: Real>(lanes: &mut [R; LANES], x: &[R], y: &[R]) {
     run(Dot(lanes, x, y));
 }
 
-/// The sums that make up a complex product, apart: `straight` of `re * re` and `im * im` in turn, `crossed` of
-/// `x.re * y.im` and `x.im * y.re` in turn. Conjugating x changes signs between them, so only the end.
+/// The partial sums of a complex dot product. `straight` holds sums of `x.re * y.re` and `x.im * y.im` alternately,
+/// `crossed` of `x.re * y.im` and `x.im * y.re` alternately. Conjugating x changes only the signs with which these are
+/// combined at the end.
 pub(super) struct ComplexLanes<R> {
     pub(super) straight: [R; COMPLEX_LANES],
     pub(super) crossed: [R; COMPLEX_LANES],
@@ -91,7 +92,7 @@ impl<R: Real> ComplexLanes<R> {
     }
 }
 
-/// Adds the products of the complex numbers in x and y, which lie there as pairs of reals.
+/// Adds the products of the complex numbers in x and y, which are stored as pairs of reals.
 pub(super) fn complex_dot<R: Real>(lanes: &mut ComplexLanes<R>, x: &[R], y: &[R]) {
     struct Dot<'a, R>(&'a mut ComplexLanes<R>, &'a [R], &'a [R]);
     impl<R: Real> Dot<'_, R> {

@@ -1,13 +1,13 @@
 //! Vector operations with the increments of BLAS.
 //!
-//! Increments: element `i` lies at `i * inc`; for a negative one counting starts at `(1 - n) * inc`, so the vector is
-//! read backwards; zero means the same element `n` times, except for scal and nrm2, which take an increment below one
-//! as an empty vector.
+//! Increments: element `i` lies at `i * inc`. With a negative increment, element 0 lies at `(1 - n) * inc`, so the
+//! vector is read backwards. A zero increment means the same element `n` times. For scal, nrm2, asum, iamax and iamin,
+//! an increment below one means an empty vector.
 //!
 //! Sums do not depend on the number of threads: a vector is cut into leaves of 4096 elements, each summed in a fixed
-//! set of lanes, and the leaves are added along a binary tree in f64. The error grows with the terms of a lane (128, or
-//! 512 of complex elements) and the depth of the tree, not with `n`. Norms are f64 throughout.
-//! Threads take branches of the tree.
+//! set of lanes, and the leaves are added along a binary tree in f64. The error grows with the number of terms per lane
+//! (128, or 512 of complex elements) and the depth of the tree, not with `n`. Norms are computed in f64 throughout.
+//! Threads process branches of the tree.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | `extreme` | iamax and iamin |
 //! | `update` | axpy and scal |
 //! | `pairs` | copy, swap and rotations |
-//! | `field` | what the four types of BLAS can do, for these and for level 2 |
+//! | `field` | the operations of the four types of BLAS, for these routines and for level 2 |
 
 mod element;
 mod extreme;
@@ -37,24 +37,24 @@ pub(crate) use field::Field;
 use kernel::Factor;
 pub(crate) use pairs::{copy, rot, rot_real, rotm, rotmg, swap};
 
-/// From so many elements on, threads are worth waking: below, memory answers one core nearly as fast as all.
+/// From this many elements, it pays to wake other threads. Below, one core gets nearly the full memory bandwidth.
 const PARALLEL: usize = 1 << 17;
 /// Elements that are gathered or converted at a time.
 const PIECE: usize = 256;
 
-/// A type that the host has vector operations for.
+/// An element type for which the host engine has vector operations.
 ///
-/// Each does nothing, or returns zero, where a slice does not hold its vector. `n` counts elements.
+/// Each function does nothing, or returns zero, if a slice is too short for its vector. `n` counts elements.
 pub(crate) trait HostLevel1: Copy + Send + Sync {
     /// The type of `alpha`: f32 for halves.
     type Scalar: Copy;
     /// The type of a norm: the real type.
     type Norm: Copy;
 
-    /// `y = alpha * x + y`. Zero `alpha` leaves y as it is, whatever x holds.
+    /// `y = alpha * x + y`. With a zero `alpha`, y does not change, whatever x holds.
     fn axpy(n: usize, alpha: Self::Scalar, x: &[Self], incx: isize, y: &mut [Self], incy: isize);
 
-    /// `x = alpha * x`. Zero `alpha` is no exception: a NaN stays one. Nothing happens for `incx < 1`.
+    /// `x = alpha * x`. A zero `alpha` is not a special case: a NaN stays a NaN. Does nothing for `incx < 1`.
     fn scal(n: usize, alpha: Self::Scalar, x: &mut [Self], incx: isize);
 
     /// The sum of `x_i * y_i`, neither conjugated.
@@ -63,8 +63,8 @@ pub(crate) trait HostLevel1: Copy + Send + Sync {
     /// The sum of `conj(x_i) * y_i`; for real types the same as `dot`.
     fn dotc(n: usize, x: &[Self], incx: isize, y: &[Self], incy: isize) -> Self;
 
-    /// The Euclidean norm, which overflows or underflows only where the result does. Zero for `incx < 1`; NaN where x
-    /// holds one, else infinity where x holds one.
+    /// The Euclidean norm; it overflows or underflows only if the result does. Zero for `incx < 1`; NaN if x holds a
+    /// NaN, else infinity if x holds one.
     fn nrm2(n: usize, x: &[Self], incx: isize) -> Self::Norm;
 }
 

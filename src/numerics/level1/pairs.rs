@@ -8,7 +8,7 @@ use super::view::View;
 use super::{PARALLEL, PIECE};
 use num_complex::Complex64;
 
-/// Elements that one task takes of large vectors.
+/// Elements per task for large vectors.
 const CHUNK: usize = PARALLEL / 8;
 
 /// `y = x`.
@@ -63,7 +63,8 @@ fn pairwise<T: Field>(
     if View::new(n, incx, x.len()).is_none() || View::new(n, incy, y.len()).is_none() {
         return;
     }
-    // One element has no stride, whatever the caller named; and both backwards are the same pairs forwards.
+    // The stride of one element is not used, whatever the caller gives. If both vectors run backwards, the pairs are
+    // the same as forwards.
     let [incx, incy] = [incx, incy].map(|inc| if n > 1 { inc } else { 1 });
     let (incx, incy) = if incx < 0 && incy < 0 { (-incx, -incy) } else { (incx, incy) };
     let part = |n: usize, x: &mut [T], y: &mut [T]| {
@@ -107,12 +108,13 @@ pub(crate) fn rot<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], inc
     pairwise(n, x, incx, y, incy, |x, y| (x.times(c) + s * y, y.times(c) - s.conj() * x));
 }
 
-/// The same with a real s, which multiplies part by part: as a complex number it would meet infinities with a zero.
+/// The same with a real s, which multiplies part by part. A complex s would multiply infinities by its zero imaginary
+/// part.
 pub(crate) fn rot_real<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, c: T::Part, s: T::Part) {
     pairwise(n, x, incx, y, incy, |x, y| (x.times(c) + y.times(s), y.times(c) - x.times(s)));
 }
 
-/// `(x, y) = H (x, y)` with the H that the five numbers of a modified rotation say.
+/// `(x, y) = H (x, y)` with the matrix H that the five numbers of a modified rotation describe.
 pub(crate) fn rotm<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, param: &[T; 5]) {
     let (zero, one, two) = (T::default(), T::IDENTITY, T::IDENTITY + T::IDENTITY);
     let &[flag, h11, h21, h12, h22] = param;
@@ -127,8 +129,8 @@ pub(crate) fn rotm<T: Field>(n: usize, x: &mut [T], incx: isize, y: &mut [T], in
     pairwise(n, x, incx, y, incy, |x, y| (h11 * x + h12 * y, h21 * x + h22 * y));
 }
 
-/// Makes a modified rotation, as the reference BLAS does: `param`, and the new `d1`, `d2` and `x1`. In f64, so that products
-/// of f32 neither overflow nor vanish on the way.
+/// Constructs a modified rotation, as the reference BLAS does: writes `param`, returns the new `d1`, `d2` and `x1`.
+/// Computes in f64, so that products of f32 neither overflow nor underflow.
 pub(crate) fn rotmg<R: Field>(
     d1: R::Part,
     d2: R::Part,
@@ -145,7 +147,7 @@ pub(crate) fn rotmg<R: Field>(
 }
 
 fn rotmg_wide([d1, d2, x1, y1]: [f64; 4], param: &mut [f64; 5], fits: impl Fn(f64) -> bool) -> (f64, f64, f64) {
-    /// Rescaled by powers of it, so that d1 and d2 stay within its square and the inverse of that.
+    /// The values are rescaled by powers of `GAM`, so that d1 and d2 stay between `GAM^-2` and `GAM^2`.
     const GAM: f64 = 4096.0;
     const LARGE: f64 = GAM * GAM;
     const SMALL: f64 = 1.0 / LARGE;
@@ -180,7 +182,7 @@ fn rotmg_wide([d1, d2, x1, y1]: [f64; 4], param: &mut [f64; 5], fits: impl Fn(f6
             return nothing();
         }
         let (a11, mut a22) = (p1 / p2, x1 / y1);
-        // What was the first part has no weight, and what becomes of it does not matter: no infinity.
+        // The first component has no weight, so its result does not matter. Zero avoids an infinity.
         if p1 == 0.0 && !fits(a22) {
             a22 = 0.0;
         }

@@ -8,12 +8,12 @@ use super::kernel::{self, COMPLEX_LANES, ComplexLanes, LANES, Real};
 use super::view::View;
 use super::{PARALLEL, PIECE};
 
-/// Elements that one set of lanes sums. A multiple of every number of lanes, as is a piece: so an element meets the
-/// same lane however its leaf is cut into pieces, and an increment does not change the sum.
+/// Elements that one set of lanes sums. `LEAF` and `PIECE` are multiples of every number of lanes. So an element goes
+/// to the same lane however its leaf is cut into pieces, and the increment does not change the sum.
 pub(super) const LEAF: usize = 4096;
 const _: () = assert!(LEAF.is_multiple_of(PIECE) && PIECE.is_multiple_of(LANES) && PIECE.is_multiple_of(COMPLEX_LANES));
 
-/// Combines the leaves of `from..to` along a tree whose shape is a function of their number alone.
+/// Combines the leaves of `from..to` along a tree whose shape depends only on the number of leaves.
 pub(super) fn tree<S: Send>(
     from: usize,
     to: usize,
@@ -37,7 +37,7 @@ pub(super) fn tree<S: Send>(
     join(left(), right())
 }
 
-/// The sum of lanes, in f64, where the addition of so few terms costs no accuracy.
+/// The sum of the lanes in f64; the addition of so few terms costs no accuracy.
 pub(super) fn total<R: Real>(lanes: &[R]) -> f64 {
     lanes.iter().map(|x| (*x).into()).sum()
 }
@@ -48,7 +48,7 @@ pub(super) fn dot<T: Element>(n: usize, x: &[T], incx: isize, y: &[T], incy: isi
         return Complex64::default();
     };
     if incx < 0 && incy < 0 {
-        // The same pairs the other way round, where they may be contiguous.
+        // The same pairs in reverse order, in which the elements may be contiguous.
         (xv, yv) = (xv.reversed(n), yv.reversed(n));
     }
     let leaf = |from: usize, to: usize| {
@@ -64,7 +64,7 @@ pub(super) fn dot<T: Element>(n: usize, x: &[T], incx: isize, y: &[T], incy: isi
     tree(0, n, &leaf, &|a, b| a + b)
 }
 
-/// The sums of the lanes at even places and at odd ones.
+/// The sum of the lanes at even indices, and of those at odd ones.
 pub(super) fn halves<R: Real>(lanes: &[R; COMPLEX_LANES]) -> [f64; 2] {
     let mut sums = [0.0; 2];
     for [even, odd] in lanes.as_chunks::<2>().0 {
@@ -74,7 +74,8 @@ pub(super) fn halves<R: Real>(lanes: &[R; COMPLEX_LANES]) -> [f64; 2] {
     sums
 }
 
-/// Calls `f` with the elements `from..to` of both vectors as reals: at once where both lie so, else piece by piece.
+/// Calls `f` with the elements `from..to` of both vectors as reals: all at once if no copy is needed, else piece by
+/// piece.
 fn pairs<T: Element>(
     x: &[T],
     xv: View,
@@ -95,7 +96,7 @@ fn pairs<T: Element>(
     }
 }
 
-/// Calls `f` with the elements `from..to` as reals: at once where they lie so, else piece by piece.
+/// Calls `f` with the elements `from..to` as reals: all at once if no copy is needed, else piece by piece.
 fn pieces<T: Element>(x: &[T], view: View, from: usize, to: usize, mut f: impl FnMut(&[T::Real])) {
     if let Some(x) = direct(x, view, from, to) {
         return f(x);
@@ -119,15 +120,15 @@ pub(super) fn magnitudes<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
     tree(0, n, &leaf, &|a, b| a + b)
 }
 
-/// A sum of squares at or above this lost nothing that matters to underflow: each square lost at most 2^-1075, and
-/// fewer than 2^64 of them together less than 2^-100 of the sum.
+/// If a sum of squares is at least this, underflow did no relevant harm: each square lost at most 2^-1075, and fewer
+/// than 2^64 of them together less than 2^-100 of the sum.
 const SAFE: f64 = f64::from_bits((1023 - 900) << 52);
 
 /// The Euclidean norm.
 ///
-/// The squares are summed in f64, unscaled, which is exact enough in one pass for every f32 vector, and for every f64
-/// one whose norm is not extreme. Else (or where it overflowed, or all is zero) a second pass finds the largest
-/// element and a third sums the squares scaled by a power of two near it.
+/// The first pass sums the squares in f64, unscaled. This is accurate enough for every f32 vector, and for every f64
+/// vector whose norm is not extreme. Otherwise (also after an overflow, or if all is zero), a second pass finds the
+/// largest element and a third sums the squares scaled by a power of two near it.
 pub(super) fn nrm2<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
     let Some(view) = (incx > 0).then(|| View::new(n, incx, x.len())).flatten() else {
         return 0.0;
@@ -141,7 +142,7 @@ pub(super) fn nrm2<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
         tree(0, n, &leaf, &|a, b| a + b)
     };
     let plain = sum(1.0);
-    // Squares are never of opposite sign, so a NaN here is one of x's.
+    // Squares are never negative, so infinities cannot cancel: a NaN here comes from x.
     if plain.is_nan() || (SAFE..f64::INFINITY).contains(&plain) {
         return plain.sqrt();
     }
@@ -154,7 +155,7 @@ pub(super) fn nrm2<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
     if most == 0.0 || most == f64::INFINITY {
         return most;
     }
-    // The power of two that takes `most` to [1, 2), or, for a subnormal, as near to it as there is.
+    // The power of two that scales `most` to [1, 2), or, for a subnormal, as close to it as possible.
     let exponent = ((most.to_bits() >> 52) as i64 - 1023).max(-1022);
     let scale = f64::from_bits(((1023 - exponent).clamp(1, 2046) as u64) << 52);
     sum(scale).sqrt() / scale

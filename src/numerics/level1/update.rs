@@ -6,7 +6,7 @@ use super::kernel::{self, Factor};
 use super::view::View;
 use super::{PARALLEL, PIECE};
 
-/// Elements that one task takes of a large vector.
+/// Elements per task for a large vector.
 const CHUNK: usize = PARALLEL / 8;
 
 /// `y = factor * x + y`.
@@ -18,7 +18,7 @@ pub(super) fn axpy<T: Element>(n: usize, factor: Factor<T::Real>, x: &[T], incx:
         return;
     }
     if incy < 0 {
-        // Walked upwards in y, so that y can be cut into chunks.
+        // Goes through y in ascending order, so that y can be cut into chunks.
         xv = xv.reversed(n);
     }
     if incy == 0 {
@@ -49,8 +49,8 @@ pub(super) fn scal<T: Element>(n: usize, factor: Factor<T::Real>, x: &mut [T], i
     });
 }
 
-/// Calls `f(from, to, part, step)` with parts of `n` elements that lie `step` apart: the elements `from..to` begin at
-/// the start of `part`. Large vectors are shared among threads.
+/// Cuts `n` elements that lie `step` apart into parts and calls `f(from, to, part, step)` with each: the elements
+/// `from..to` begin at the start of `part`. Large vectors are split among threads.
 pub(super) fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usize, usize, &mut [T], isize) + Sync) {
     let signed = isize::try_from(step).unwrap_or(isize::MAX);
     if n <= PARALLEL {
@@ -65,7 +65,7 @@ pub(super) fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usi
     });
 }
 
-/// The elements `from..to` of x, into as many of y from its start on.
+/// Adds `factor` times the elements `from..to` of x to as many elements of y, from the start of y.
 fn axpy_part<T: Element>(factor: Factor<T::Real>, x: &[T], xv: View, from: usize, to: usize, y: &mut [T], step: isize) {
     let Some(yv) = View::new(to - from, step, y.len()) else {
         return;

@@ -8,7 +8,8 @@ pub(in super::super) struct View {
 }
 
 impl View {
-    /// The vector of `n > 0` elements that BLAS means by `inc`, or `None` where `len` elements do not hold it.
+    /// The vector of `n > 0` elements with the BLAS increment `inc`; `None` if a slice of `len` elements is too short
+    /// for it.
     pub(in super::super) fn new(n: usize, inc: isize, len: usize) -> Option<Self> {
         let last = n.checked_sub(1)?.checked_mul(inc.unsigned_abs())?;
         let start = if inc < 0 { last } else { 0 };
@@ -17,7 +18,7 @@ impl View {
 
     /// Where element `i < n` lies.
     pub(in super::super) fn at(self, i: usize) -> usize {
-        // In range by `new` for every element, so the wrapping is for show.
+        // `new` checked that every element is in range, so nothing wraps here.
         self.start.wrapping_add_signed((i as isize).wrapping_mul(self.step))
     }
 
@@ -30,7 +31,7 @@ impl View {
         self.step
     }
 
-    /// The elements `from..to` where they lie side by side in order.
+    /// The elements `from..to` as a slice; `None` if they are not adjacent and in order.
     pub(super) fn contiguous<T>(self, x: &[T], from: usize, to: usize) -> Option<&[T]> {
         // One element is contiguous whatever its increment.
         if self.step == 1 || to - from == 1 { x.get(self.at(from)..)?.get(..to - from) } else { None }

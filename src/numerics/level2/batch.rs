@@ -4,12 +4,12 @@ use super::super::parallel::{self, Parts, each_part};
 use super::stored::Stored;
 use super::{PARALLEL, TASK};
 
-/// Problems that one task should have at least.
+/// Minimum number of problems per task.
 fn least(stored: Stored) -> usize {
     TASK.div_ceil(stored.elements().max(1))
 }
 
-/// Calls `f(i, output)` for each of `count` outputs that begin `stride` apart in `y`.
+/// Calls `f(i, output)` for each of `count` outputs, which begin `stride` elements apart in `y`.
 pub(crate) fn each_of<T: Send>(
     count: usize,
     stride: usize,

@@ -1,16 +1,16 @@
-//! Vectors with increments as contiguous ones.
+//! Copies vectors with increments to contiguous ones, and back.
 
 use std::borrow::Cow;
 
 use super::super::level1::{Field, copy};
 use super::At;
 
-/// Whether `len` elements hold the vector.
+/// Whether a slice of `len` elements holds the vector.
 pub(super) fn holds(at: At, len: usize) -> bool {
     at.n == 0 || (at.n - 1).checked_mul(at.inc.unsigned_abs()).is_some_and(|last| last < len && at.inc != 0)
 }
 
-/// The vector, contiguous; nothing where `x` does not hold it.
+/// The vector as a contiguous one; empty if `x` is too short for it.
 pub(super) fn dense<T: Field>(x: &[T], at: At) -> Cow<'_, [T]> {
     if at.inc == 1
         && let Some(x) = x.get(..at.n)
@@ -22,7 +22,7 @@ pub(super) fn dense<T: Field>(x: &[T], at: At) -> Cow<'_, [T]> {
     Cow::Owned(out)
 }
 
-/// Calls `f` with the vector, contiguous, and puts back what it made of it.
+/// Calls `f` with the vector as a contiguous one, and writes the result back.
 pub(super) fn modify<T: Field>(y: &mut [T], at: At, f: impl FnOnce(&mut [T])) {
     if at.inc == 1
         && let Some(y) = y.get_mut(..at.n)
@@ -37,7 +37,7 @@ pub(super) fn modify<T: Field>(y: &mut [T], at: At, f: impl FnOnce(&mut [T])) {
     copy(at.n, &room, 1, y, at.inc);
 }
 
-/// `y = beta * y`, without reading y where `beta` is zero.
+/// `y = beta * y`; a zero `beta` does not read y.
 pub(super) fn scale<T: Field>(beta: T, y: &mut [T]) {
     if beta == T::default() {
         y.fill(beta);
@@ -46,7 +46,7 @@ pub(super) fn scale<T: Field>(beta: T, y: &mut [T]) {
     }
 }
 
-/// The conjugates where asked for: products with a conjugated matrix are the conjugates of those with the matrix.
+/// The conjugate of x if `conj` is set. A product with a conjugated matrix is computed as `conj(A * conj(x))`.
 pub(super) fn conjugate<T: Field>(conj: bool, x: &[T]) -> Cow<'_, [T]> {
     if conj { x.iter().map(|x| x.conj()).collect() } else { Cow::Borrowed(x) }
 }

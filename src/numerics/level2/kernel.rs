@@ -1,12 +1,12 @@
-//! One pass over a few columns of a matrix: what products and systems spend their time in.
+//! One pass over a few columns of a matrix: the inner loop of products and triangular solves.
 
 use num_complex::Complex64;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::super::level1::Field;
 
-/// `C` columns `a` and the vectors beside them. `DOT`: the sums of `a[c] * x`. `AXPY`: `y += factors[c] * a[c]` for all. What
-/// is asked for is as long as the columns; the rest may be empty.
+/// `C` columns `a` and the vectors that go with them. `DOT` computes the sums of `a[c] * x`; `AXPY` computes
+/// `y += factors[c] * a[c]` for every `c`. A vector that is used is as long as the columns; an unused one may be empty.
 pub(super) struct Pass<'a, T, const C: usize, const DOT: bool, const AXPY: bool> {
     pub(super) a: [&'a [T]; C],
     pub(super) factors: [T; C],
@@ -33,7 +33,8 @@ impl<T: Field, const C: usize, const DOT: bool, const AXPY: bool> WithSimd for P
         let ((x, x_tail), (y, y_tail)) = (T::vectors::<S>(x), T::vectors_mut::<S>(y));
         let a = a.map(|a| T::vectors::<S>(&a[..len]));
         let count = if C == 0 { 0 } else { a[0].0.len() };
-        // Loops, not maps over arrays: what is not inlined here is not compiled for the machine's vectors.
+        // Loops, not maps over arrays: code that is not inlined here is not compiled for the machine's vector
+        // instructions.
         let zero = T::splat(simd, T::default());
         let (mut sums, mut by) = ([zero; C], [zero; C]);
         for c in 0..C {
@@ -41,7 +42,7 @@ impl<T: Field, const C: usize, const DOT: bool, const AXPY: bool> WithSimd for P
         }
         for i in 0..count {
             if AXPY {
-                // Summed up first: y, which is larger, is rounded once for all columns.
+                // The products are summed first. So y, which is larger, is rounded once for all columns.
                 let mut sum = zero;
                 for c in 0..C {
                     sum = T::fma(simd, by[c], a[c].0[i], sum);

@@ -1,21 +1,21 @@
-//! Matrices and vectors: products, triangular solves and updates of one or two columns.
+//! Matrices and vectors: products, triangular solves, rank-1 and rank-2 updates.
 //!
-//! Whatever the storage (full, by bands, packed; a triangle or all of it), **the stored part of a column is
-//! contiguous**, and columns lie one after the other. So each routine is written once, over the pieces that [`Stored`]
-//! names, and its loops are those of one [`Pass`](kernel::Pass) over a few columns: `y += factor * column`, the sums of
-//! products with x, or both. Multiply-adds are fused and vectors as wide as the machine has them, so another machine may
-//! round otherwise. (Updates add vectors to one column at a time, as level 1 does.)
+//! In every storage (full, banded, packed; a triangle or the whole matrix) **the stored part of a column is
+//! contiguous**, and the columns lie one after the other. So each routine is written once, over the pieces that
+//! [`Stored`] describes. Its inner loop is one [`Pass`](kernel::Pass) over a few columns: `y += factor * column`, dot
+//! products with x, or both. Multiply-adds are fused and vectors are as wide as the machine has them, so another
+//! machine may round differently. (Updates process one column at a time, with the loop of level 1.)
 //!
-//! Vectors with increments are copied to contiguous ones first, which costs one of a matrix's many columns.
+//! Vectors with increments are copied to contiguous ones first, which costs about as much as one column of the matrix.
 //!
-//! Large matrices are shared among threads by rows, columns, or stretches of columns whose number depends on the sizes
-//! alone: the result is the same for any number of threads.
+//! Large matrices are split among threads by rows, by columns, or by stretches of adjacent columns. The split depends
+//! only on the sizes, so the result is the same for any number of threads.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `batch` | many small problems over threads |
 //! | `stored` | where the columns of a stored matrix lie |
-//! | `dense` | vectors with increments as contiguous ones |
+//! | `dense` | copies vectors with increments to contiguous ones, and back |
 //! | `kernel` | one pass over a few columns |
 //! | `walk` | all columns of a panel, eight at a time |
 //! | `product` | `op(A) x` of any stored matrix: gemv, gbmv, and the triangular trmv, tbmv, tpmv |
@@ -40,12 +40,12 @@ pub(crate) use stored::{Layout, Stored};
 pub(crate) use symmetric::symv;
 pub(crate) use update::{ger, syr, syr2};
 
-/// From so many elements of a matrix on, threads are worth waking: one has read them in some 10 us.
+/// From this many elements of a matrix, it pays to wake other threads: one thread reads them in about 10 us.
 const PARALLEL: usize = 1 << 17;
-/// Elements of a matrix that one task should have at least.
+/// Minimum number of matrix elements per task.
 const TASK: usize = 1 << 14;
 
-/// Where a vector lies: how many elements, how far apart.
+/// How a vector lies in memory: the number of its elements and its increment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) n: usize,

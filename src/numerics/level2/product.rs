@@ -10,16 +10,17 @@ use super::stored::Stored;
 use super::walk::Panel;
 use super::{At, PARALLEL, TASK};
 
-/// Rows whose part of y stays in the nearest cache while columns go by.
+/// Rows per block: so many that their part of y stays in the nearest cache while the columns are read.
 const ROWS: usize = 1024;
-/// Up to so many rows a y of its own for each stretch of columns stays in a near cache; beyond, rows are cut.
+/// Up to this many rows, each stretch of columns has a y of its own, which stays in a near cache. Taller matrices are
+/// split by rows.
 const TALL: usize = 1 << 13;
-/// Parts of columns, if they are not too small for that.
+/// Number of parts into which columns are split, unless the parts would be too small.
 const PARTS: usize = 64;
-/// Stretches of columns.
+/// Number of stretches of columns.
 const STRETCHES: usize = 16;
 
-/// `y = alpha * op(A) * x + beta * y`. Nothing happens for a matrix without elements, as BLAS has it.
+/// `y = alpha * op(A) * x + beta * y`. Does nothing for a matrix without elements, as BLAS does.
 #[expect(clippy::too_many_arguments, reason = "the routine's own")]
 pub(crate) fn gemv<T: Field>(
     stored: Stored,
@@ -44,20 +45,21 @@ pub(crate) fn gemv<T: Field>(
     modify(y, y_at, |y| multiply(stored, trans, alpha, a, &x, |_, y| scale(beta, y), false, y));
 }
 
-/// `x = op(A) * x` with a triangle A, whose diagonal is taken as ones if `unit`.
+/// `x = op(A) * x` with a triangular A. If `unit`, its diagonal is all ones and not read.
 pub(crate) fn trmv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], x: &mut [T], at: At) {
     if !stored.fits(a.len()) || !holds(at, x.len()) || at.n != stored.cols || stored.rows != stored.cols {
         return;
     }
     modify(x, at, |y| {
         let x = y.to_vec();
-        // The ones of the diagonal are what y begins with.
+        // With a unit diagonal y starts as x, to which the rest of the product is added.
         let begin = |_: usize, y: &mut [T]| scale(if unit { T::IDENTITY } else { T::default() }, y);
         multiply(stored, trans, T::IDENTITY, a, &x, begin, unit, y);
     });
 }
 
-/// `y = alpha * op(A) * x + y`, where `begin` makes of the rows of y from one on what they begin with.
+/// `y = alpha * op(A) * x + y`, where `begin(from, rows)` first sets these rows of y to their start values. If `unit`,
+/// only the elements off the diagonal are used.
 #[expect(clippy::too_many_arguments, reason = "the routines' own")]
 fn multiply<T: Field>(
     stored: Stored,
@@ -91,7 +93,7 @@ fn multiply<T: Field>(
     }
     let factor = |j: usize| alpha * x.get(j).copied().unwrap_or_default();
     if parallel && stored.rows <= TALL && stored.cols >= 4 * STRETCHES {
-        // Cut by columns, which are read from end to end, the same way for any number of threads.
+        // Split by columns, so that whole columns are read. The split is the same for any number of threads.
         begin(0, y);
         return stored.by_stretches(STRETCHES, y, &|stretch, rows, sum| panel(rows).add(stretch, factor, sum));
     }
@@ -107,8 +109,8 @@ fn multiply<T: Field>(
     }
 }
 
-/// Calls `f(first, part)` with each part of `size` elements. First and last parts take turns, so that in a triangle, where
-/// one end has little to do and the other much, what threads share out is even.
+/// Calls `f(first, part)` with each part of `size` elements. Parts are taken alternately from both ends: in a triangle
+/// one end has little work and the other much, and this balances the threads.
 fn each_block<T: Send>(y: &mut [T], size: usize, f: &(impl Fn(usize, &mut [T]) + Sync)) {
     let mut parts = y.chunks_mut(size).enumerate();
     let mut turns = Vec::with_capacity(parts.len());

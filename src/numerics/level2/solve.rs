@@ -1,11 +1,13 @@
-//! Triangular systems of one right-hand side.
+//! Triangular systems with one right-hand side.
 //!
-//! Unknowns are found in blocks. Inside a block one thread goes on alone, for what a fork costs it would not get back; what
-//! lies outside, most of the matrix, is the work of all threads, once for each block. What a matrix gives up is subtracted
-//! by its columns as stored: a block's columns from the unknowns to come, or, transposed, the products of its columns with
-//! the unknowns that are known from its own. So columns are read in long pieces: memory is slow to begin each.
+//! Unknowns are solved in blocks. Inside a block one thread works alone, because a fork would cost more than it saves.
+//! The matrix outside the diagonal blocks, which is most of it, is the work of all threads, once per block.
+//! Contributions are subtracted by columns as stored. Not transposed: after a block is solved, its columns times its
+//! unknowns are subtracted from the unknowns that follow. Transposed: before a block is solved, the dot products of its
+//! columns with the known unknowns are subtracted from its own. So columns are read in long pieces, because memory is
+//! slow to begin each piece.
 //!
-//! How things are cut depends on sizes alone, so the result is the same for any number of threads.
+//! The split depends only on the sizes, so the result is the same for any number of threads.
 
 use std::ops::Range;
 
@@ -17,22 +19,23 @@ use super::stored::Stored;
 use super::walk::Panel;
 use super::{At, PARALLEL, TASK};
 
-/// Unknowns between two forks.
+/// Unknowns per block, that is, between two forks.
 const BLOCK: usize = 256;
-/// Bytes of a column that one thread takes from at least.
+/// Minimum number of bytes of a column per thread.
 const PIECE: usize = 4096;
-/// Parts that unknowns, or columns, are cut into at most.
+/// Maximum number of parts into which unknowns, or columns, are split.
 const PARTS: usize = 16;
-/// Unknowns that are solved for one after the other.
+/// Unknowns that are solved one by one; all other contributions are subtracted for this many together.
 const FEW: usize = 4;
 
-/// `x = op(A)^-1 * x` with a triangle A, whose diagonal is taken as ones if `unit`. A zero on the diagonal divides.
+/// `x = op(A)^-1 * x` with a triangular A. If `unit`, its diagonal is all ones and not read. A zero on the diagonal is
+/// not detected: it is divided by.
 pub(crate) fn trsv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], x: &mut [T], at: At) {
     let n = stored.cols;
     if !stored.fits(a.len()) || !holds(at, x.len()) || at.n != n || stored.rows != n {
         return;
     }
-    // An upper triangle is solved from its last unknown on, a transposed one from its first.
+    // An upper triangle, or a transposed lower one, is solved from its last unknown to its first.
     let system = System { stored: &stored, a, trans, unit, backwards: stored.upper() == (trans == Trans::No) };
     let conjugate = |x: &mut [T]| x.iter_mut().for_each(|x| *x = x.conj_if(trans == Trans::Conj));
     modify(x, at, |x| {
@@ -42,7 +45,7 @@ pub(crate) fn trsv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], 
     });
 }
 
-/// A triangle, and from which end it is solved.
+/// A triangular system, and the direction in which it is solved.
 struct System<'s, T> {
     stored: &'s Stored,
     a: &'s [T],
@@ -70,7 +73,7 @@ impl<T: Field> System<'_, T> {
             } else {
                 let rows = meeting(&before, &self.stored.rows_of(&block));
                 let (known, rest) = apart(x, 0, &rows, &block);
-                // In multiples of eight, which go together.
+                // In multiples of eight, because eight columns are processed together.
                 let least = TASK.div_ceil(rows.len().max(1)).max(block.len().div_ceil(PARTS)).next_multiple_of(8);
                 self.shared(rest, least, &|j, x| {
                     self.take(&rows, known, &(block.start + j..block.start + j + x.len()), x)
@@ -80,12 +83,12 @@ impl<T: Field> System<'_, T> {
         }
     }
 
-    /// Calls `f(first, part)` with parts of so many unknowns.
+    /// Calls `f(first, part)` with parts of `size` unknowns, in parallel.
     fn shared(&self, x: &mut [T], size: usize, f: &(impl Fn(usize, &mut [T]) + Sync)) {
         each_part(x, Parts::of(size), &|i, x| f(i * size, x));
     }
 
-    /// The blocks of so many unknowns, in the order in which they are solved for.
+    /// The blocks of `size` unknowns, in the order in which they are solved.
     fn blocks(&self, all: &Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (Range { start, end }, backwards) = (all.clone(), self.backwards);
         let count = end.saturating_sub(start).div_ceil(size);
@@ -95,13 +98,13 @@ impl<T: Field> System<'_, T> {
         })
     }
 
-    /// What is solved for before a block, and after it.
+    /// The unknowns that are solved before a block, and those after it.
     fn around(&self, block: &Range<usize>, all: &Range<usize>) -> (Range<usize>, Range<usize>) {
         let (below, above) = (all.start..block.start, block.end..all.end);
         if self.backwards { (above, below) } else { (below, above) }
     }
 
-    /// Takes from unknowns what comes of known ones.
+    /// Subtracts the contributions of the solved unknowns `at` from the unknowns `block`.
     fn take(&self, at: &Range<usize>, known: &[T], block: &Range<usize>, unknown: &mut [T]) {
         let panel = |rows: &Range<usize>| Panel { stored: self.stored, a: self.a, rows: rows.clone(), beside: true };
         if self.trans == Trans::No {
@@ -116,7 +119,8 @@ impl<T: Field> System<'_, T> {
         }
     }
 
-    /// Solves for the unknowns of a block, from which all earlier ones have been taken; x begins with unknown `base`.
+    /// Solves for the unknowns of a block, from which the contributions of all earlier ones have been subtracted;
+    /// `x[0]` is unknown `base`.
     fn diagonal(&self, block: &Range<usize>, base: usize, x: &mut [T]) {
         for few in self.blocks(block, FEW) {
             let (before, after) = self.around(&few, block);
@@ -132,7 +136,7 @@ impl<T: Field> System<'_, T> {
         }
     }
 
-    /// Solves for unknowns one after the other; x begins with unknown `base`.
+    /// Solves for unknowns one after the other; `x[0]` is unknown `base`.
     fn few(&self, few: &Range<usize>, base: usize, x: &mut [T]) {
         let element = |at: usize| self.a.get(at).copied().unwrap_or_default();
         let value = |x: &[T], i: usize| x.get(i - base).copied().unwrap_or_default();
@@ -161,13 +165,13 @@ impl<T: Field> System<'_, T> {
     }
 }
 
-/// The part of one range that is in the other.
+/// The intersection of two ranges.
 fn meeting(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
     let start = one.start.max(other.start).min(one.end);
     start..one.end.min(other.end).max(start)
 }
 
-/// Two parts of x that do not overlap; x begins with unknown `base`.
+/// The disjoint parts `one` and `two` of x; `x[0]` is unknown `base`.
 fn apart<'x, T>(x: &'x mut [T], base: usize, one: &Range<usize>, two: &Range<usize>) -> (&'x mut [T], &'x mut [T]) {
     let first = one.start < two.start;
     let (low, high) = if first { (one, two) } else { (two, one) };

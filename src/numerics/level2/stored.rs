@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::level1::Field;
 use super::super::parallel::{self, Parts, each_part};
 
-/// Rows of which one task adds up what stretches of columns came to.
+/// Rows per task when the results of the stretches are added.
 const SUMS: usize = 512;
 
 /// How the elements of a matrix lie in memory.
@@ -29,7 +29,7 @@ pub(crate) struct Stored {
     pub(crate) layout: Layout,
 }
 
-/// What is stored of one column: the rows from `first` on, at `at` in memory.
+/// The stored part of one column: `len` rows from row `first`, at index `at` in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) first: usize,
@@ -38,7 +38,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// The part of it in `rows`.
+    /// The part of this column in `rows`.
     pub(super) fn within(self, rows: &Range<usize>) -> Column {
         let first = self.first.max(rows.start);
         let end = (self.first + self.len).min(rows.end);
@@ -55,19 +55,19 @@ impl Column {
         a.get(self.at..).and_then(|a| a.get(..self.len)).unwrap_or_default()
     }
 
-    /// Its rows of a vector.
+    /// The elements of a vector in this column's rows.
     pub(super) fn rows<T>(self, x: &[T]) -> &[T] {
         x.get(self.first..).and_then(|x| x.get(..self.len)).unwrap_or_default()
     }
 
-    /// Its rows of a vector that begins with row `base`.
+    /// The elements in this column's rows of a vector that begins with row `base`.
     pub(super) fn rows_mut<T>(self, x: &mut [T], base: usize) -> &mut [T] {
         x.get_mut(self.first.wrapping_sub(base)..).and_then(|x| x.get_mut(..self.len)).unwrap_or_default()
     }
 }
 
 impl Stored {
-    /// Whether `len` elements hold it, in sizes that can be counted.
+    /// Whether a slice of `len` elements holds the matrix; false if a size overflows.
     pub(super) fn fits(&self, len: usize) -> bool {
         let Stored { rows, cols, layout } = *self;
         if rows == 0 || cols == 0 {
@@ -87,7 +87,7 @@ impl Stored {
         square && rows.checked_add(cols).is_some() && need.is_some_and(|need| need <= len)
     }
 
-    /// What is stored of column `j`.
+    /// The stored part of column `j`.
     pub(super) fn column(&self, j: usize) -> Column {
         let n = self.rows;
         match self.layout {
@@ -104,7 +104,8 @@ impl Stored {
         }
     }
 
-    /// The column without its diagonal element, and where that lies. For triangles, whose diagonal is at an end.
+    /// The column without its diagonal element, and the index of that element. For triangles, where the diagonal is at
+    /// an end of the column.
     pub(super) fn beside(&self, j: usize) -> (Column, usize) {
         let column = self.column(j);
         if self.upper() {
@@ -115,7 +116,7 @@ impl Stored {
         }
     }
 
-    /// Of a triangle: the one above the diagonal.
+    /// For a triangle: whether it is the one above the diagonal.
     pub(super) fn upper(&self) -> bool {
         match self.layout {
             Layout::Full { .. } => false,
@@ -124,7 +125,7 @@ impl Stored {
         }
     }
 
-    /// The columns that have anything in `rows`.
+    /// The columns that have stored elements in `rows`.
     pub(super) fn columns_of(&self, rows: &Range<usize>) -> Range<usize> {
         match self.layout {
             Layout::Full { .. } => 0..self.cols,
@@ -139,7 +140,7 @@ impl Stored {
         }
     }
 
-    /// The rows that have anything in `columns`.
+    /// The rows that have stored elements in `columns`.
     pub(super) fn rows_of(&self, columns: &Range<usize>) -> Range<usize> {
         match self.layout {
             Layout::Full { .. } => 0..self.rows,
@@ -154,7 +155,7 @@ impl Stored {
         }
     }
 
-    /// Elements stored, about.
+    /// The approximate number of stored elements.
     pub(super) fn elements(&self) -> usize {
         let all = self.rows.saturating_mul(self.cols);
         match self.layout {
@@ -166,11 +167,11 @@ impl Stored {
 }
 
 impl Stored {
-    /// Stretches of columns that hold about as many elements each, `count` at most, in multiples of four columns.
+    /// At most `count` stretches of columns with about as many elements each, in multiples of four columns.
     fn stretches(&self, count: usize) -> Vec<Range<usize>> {
         let all: usize = (0..self.cols).map(|j| self.column(j).len).sum();
         let (mut cuts, mut first, mut seen) = (Vec::with_capacity(count), 0, 0);
-        // Divided once for each cut: as often as there are columns, that took as long as the columns of a small matrix.
+        // Divides once per cut. Dividing once per column took as long as the columns of a small matrix.
         let due = |cuts: usize| (all as u128 * (cuts as u128 + 1)).div_ceil(count.max(1) as u128) as usize;
         let mut next = due(0);
         for j in 0..self.cols {
@@ -183,8 +184,9 @@ impl Stored {
         cuts
     }
 
-    /// Adds to y what `f(columns, rows, sum)` adds to zeros, for each stretch of columns and the rows that it has anything
-    /// in, by all threads. Stretches and the order in which they are added depend on sizes alone.
+    /// For each stretch of columns, in parallel: calls `f(columns, rows, sum)` with the rows in which it has elements
+    /// and a zeroed `sum`. Then adds all sums to y. The stretches, and the order in which they are added, depend only
+    /// on the sizes.
     pub(super) fn by_stretches<T: Field>(
         &self,
         count: usize,
@@ -214,7 +216,7 @@ impl Stored {
 mod tests {
     use super::*;
 
-    /// Every element of the definition of each storage is in the column that names it, at the place that BLAS gives it.
+    /// Every element that a storage defines is in its column, at the index that BLAS gives it.
     #[test]
     fn columns_are_where_blas_puts_their_elements() {
         let n = 7;
@@ -253,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Nothing is left out or taken twice, and no stretch is much more than its share.
+    /// No column is left out or taken twice, and no stretch is much more than its share.
     #[test]
     fn stretches_are_all_columns_in_even_shares() {
         for n in [1, 3, 4, 64, 100, 2047] {

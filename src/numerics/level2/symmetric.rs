@@ -8,7 +8,7 @@ use super::stored::Stored;
 use super::walk::Panel;
 use super::{At, PARALLEL};
 
-/// Columns that a stretch has at least, and the most stretches there are.
+/// Minimum number of columns per stretch; below, the maximum number of stretches.
 const STRETCH: usize = 128;
 const STRETCHES: usize = 16;
 
@@ -36,7 +36,7 @@ pub(crate) fn symv<T: Field>(
     let x = dense(x, x_at);
     let factor = |j: usize| alpha * x.get(j).copied().unwrap_or_default();
     let beside = conjugate(hermitian, &x);
-    // What these columns, and the rows that mirror them, contribute to these rows of y.
+    // Adds to these rows of y the contribution of these columns, and of the rows that mirror them.
     let add = |columns: Range<usize>, rows: Range<usize>, y: &mut [T]| {
         let (base, x) = (rows.start, beside.get(rows.clone()).unwrap_or_default());
         let panel = Panel { stored: &stored, a, rows, beside: true };

@@ -1,4 +1,4 @@
-//! Updates of a matrix by one or two products of vectors.
+//! Rank-1 and rank-2 updates of a matrix.
 
 use super::super::level1::Field;
 use super::super::parallel::both;
@@ -6,7 +6,7 @@ use super::dense::{dense, holds};
 use super::stored::Stored;
 use super::{At, PARALLEL, TASK};
 
-/// Calls `f(j, first row, elements)` with what is stored of each column: large matrices over threads.
+/// Calls `f(j, first row, elements)` with the stored part of each column, in parallel for large matrices.
 fn each_column<T: Field>(stored: &Stored, a: &mut [T], f: &(impl Fn(usize, usize, &mut [T]) + Sync)) {
     if stored.elements() < PARALLEL {
         return some_columns(stored, a, 0, 0, stored.cols, stored.cols, f);
@@ -15,7 +15,7 @@ fn each_column<T: Field>(stored: &Stored, a: &mut [T], f: &(impl Fn(usize, usize
     some_columns(stored, a, 0, 0, stored.cols, most, f);
 }
 
-/// The columns `from..to`, in parts of at most `most`, of a slice that begins with element `base`.
+/// The same for the columns `from..to`, in tasks of at most `most` columns; `a[0]` is element `base` of the matrix.
 fn some_columns<T: Field>(
     stored: &Stored,
     a: &mut [T],
@@ -103,7 +103,7 @@ pub(crate) fn syr2<T: Field>(
     });
 }
 
-/// The imaginary part of a Hermitian diagonal is zero, whatever was there.
+/// Sets the imaginary part of a Hermitian diagonal element to zero.
 fn real_diagonal<T: Field>(column: &mut [T], at: usize) {
     if let Some(diagonal) = column.get_mut(at) {
         *diagonal = T::from_part(diagonal.re());

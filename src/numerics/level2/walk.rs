@@ -1,4 +1,4 @@
-//! Columns eight at a time.
+//! Processes columns eight at a time.
 
 use std::array::from_fn;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use super::super::level1::Field;
 use super::kernel::Pass;
 use super::stored::{Column, Stored};
 
-/// A stored matrix, as far as it lies in some rows. Vectors beside it begin with the first of these.
+/// Some rows of a stored matrix. The vectors that go with it begin with the first of these rows.
 #[derive(Clone)]
 pub(super) struct Panel<'s, T> {
     pub(super) stored: &'s Stored,
     pub(super) a: &'s [T],
     pub(super) rows: Range<usize>,
-    /// Of a triangle: what lies beside the diagonal.
+    /// For a triangle: use only the elements off the diagonal.
     pub(super) beside: bool,
 }
 
@@ -30,7 +30,8 @@ impl<T: Field> Panel<'_, T> {
         self.pass::<true, false>(columns, |_| T::IDENTITY, x, &mut [], |j, sum, _| put(j, sum));
     }
 
-    /// Both at once: each element of A is read once. `put` is called when all that comes of its column is in y.
+    /// Both in one pass, which reads each element of A once. `put` is called when the contribution of its column is in
+    /// y.
     pub(super) fn both(
         &self,
         columns: Range<usize>,
@@ -71,7 +72,7 @@ impl<T: Field> Panel<'_, T> {
         column.within(&self.rows)
     }
 
-    /// `C` columns from `j` on: at once where all of them have a row, one element after the
+    /// Processes `C` columns from column `j`: together in the rows that all of them have, and one element after the
     /// other at the ends, where a triangle or a band is cut off.
     fn group<const C: usize, const DOT: bool, const AXPY: bool>(
         &self,

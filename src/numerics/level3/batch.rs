@@ -2,12 +2,13 @@
 
 use super::super::parallel;
 
-/// Real multiply-adds that are worth a task.
+/// Minimum number of real multiply-adds per task.
 const TASK: usize = 1 << 16;
-/// From so many in one problem on, threads inside do as well, and the batch is walked in order.
+/// From this many real multiply-adds per problem, parallelism inside each problem is as good. A batch of fewer problems
+/// than threads is then processed in order.
 const LARGE: usize = 1 << 24;
 
-/// Calls `f` with each of `items`, in parallel where that is worth it; each is about `work` real multiply-adds.
+/// Calls `f` with each of `items`, in parallel if that pays; each item is about `work` real multiply-adds.
 pub(crate) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I) + Sync + Send) {
     let few = items.len() < rayon::current_num_threads();
     if items.len() < 2 || work.saturating_mul(items.len()) < 2 * TASK || (few && work >= LARGE) {
@@ -17,13 +18,13 @@ pub(crate) fn each<I: Send>(items: Vec<I>, work: usize, f: impl Fn(I) + Sync + S
     parallel::each(items, least, &f);
 }
 
-/// `count` parts of `x`, each `stride` after the one before, all to the end. Empty where `x` ends before: matrices without
-/// elements may be said to lie anywhere.
+/// `count` parts of `x`: each begins `stride` after the previous one and extends to the end of `x`. A part that would
+/// begin beyond the end is empty: matrices without elements may have any stride.
 pub(crate) fn parts<T>(x: &[T], stride: usize, count: usize) -> impl Iterator<Item = &[T]> {
     (0..count).map(move |i| i.checked_mul(stride).and_then(|at| x.get(at..)).unwrap_or_default())
 }
 
-/// `count` disjoint parts of `x`, each `stride` elements long but the last, which goes to the end.
+/// `count` disjoint parts of `x`, each `stride` elements long, except the last, which extends to the end.
 pub(crate) fn parts_mut<T>(mut x: &mut [T], stride: usize, count: usize) -> Vec<&mut [T]> {
     let mut parts = Vec::with_capacity(count);
     for i in 0..count {

@@ -6,9 +6,9 @@ use super::super::parallel::{Parts, each_part};
 use super::spec::{DgmmSpec, GeamSpec, Side};
 use super::view::{Mat, MatMut};
 
-/// From so many elements on, threads are worth waking.
+/// From this many elements, it pays to wake other threads.
 const PARALLEL: usize = 1 << 17;
-/// Rows and columns of a tile: those of a transposed operand stay in the cache from one column to the next.
+/// Rows and columns of a tile. The tile of a transposed operand stays in the cache from one column to the next.
 const TILE: usize = 32;
 
 /// Calls `f` with parts of C of up to `TILE` columns, and the first column of each.

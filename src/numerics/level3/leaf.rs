@@ -1,8 +1,8 @@
-//! A small triangle against many columns, multiplied or solved.
+//! Multiplies many columns by a small triangle, or solves with it.
 //!
-//! As many columns of B as fill two vectors (of complex numbers one for each part) are gathered row by row, so that each
-//! step of a substitution is a multiply-add of whole vectors, and four rows are eliminated together, so that there are
-//! enough independent ones and what is loaded is used four times.
+//! As many columns of B as fill two SIMD vectors are gathered row by row. (For complex numbers, one vector holds the
+//! real parts and one the imaginary parts.) So each step of a substitution is a multiply-add of whole vectors. Four
+//! rows are eliminated together, which gives enough independent multiply-adds and uses each loaded row four times.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -11,39 +11,40 @@ use super::super::simd::{Lanes, Vectors};
 use super::triangle::{Action, Triangle};
 use super::view::MatMut;
 
-/// The most rows of a leaf.
+/// Maximum number of rows of a leaf.
 pub(super) const LEAF: usize = 64;
 /// Rows that are eliminated together.
 const ROWS: usize = 4;
-/// Vectors of one row in the lanes: of reals both, of complex numbers real parts and imaginary parts.
+/// Vectors per row of the lanes: two of reals, or one of real parts and one of imaginary parts.
 const VECTORS: usize = 2;
 
-/// The triangle of a leaf, row by row, rows in the order of their elimination; real and imaginary parts apart. As many rows as
-/// there are, and imaginary parts of complex numbers alone: to clear more would take a small leaf longer than its arithmetic.
+/// The triangle of a leaf, row by row in the order of elimination; real and imaginary parts are separate. `re` has only
+/// `n` rows, and `im` has rows only for complex numbers: for a small leaf, clearing more would take longer than its
+/// arithmetic.
 struct Packed<R> {
     n: usize,
     re: Vec<[R; LEAF]>,
     im: Vec<[R; LEAF]>,
-    /// What the diagonal divides by, or, for complex numbers, its inverse, to multiply with.
+    /// The diagonal elements, to divide by; for complex numbers their inverses, to multiply by.
     diagonal: [[R; 2]; LEAF],
-    /// What is still to be divided by after that: 1, but where the inverse alone would overflow.
+    /// What to divide by after that: 1, except where the inverse alone would overflow.
     rest: [R; LEAF],
 }
 
-/// `1 / x` as two factors of a product, the second of which is a real number to divide by: a power of two, where `x` is
-/// so small that its inverse overflows, else 1.
+/// `1 / x` as a factor and a real divisor. The divisor is a power of two if `x` is so small that its inverse overflows,
+/// else 1.
 pub(super) fn inverse<R: Lanes>([re, im]: [R; 2], one: R) -> ([R; 2], R) {
     let inverse = smith([re, im], one);
     let zero = R::default();
     if inverse.iter().all(|x| *x * zero == zero) {
         return (inverse, one);
     }
-    // 2^-64: the inverse of the least number of either type, so scaled, is finite.
+    // 2^-64: the inverse of the smallest number of either type, scaled by this, is finite.
     let rest = (0..64).fold(one, |x, _| x / (one + one));
     (smith([re / rest, im / rest], one), rest)
 }
 
-/// `1 / x` by Smith's method, where the square of no part overflows.
+/// `1 / x` by Smith's method, which squares no part, so no square overflows.
 fn smith<R: Lanes>([re, im]: [R; 2], one: R) -> [R; 2] {
     if re.abs() >= im.abs() {
         let ratio = im / re;
@@ -87,7 +88,7 @@ pub(super) fn leaf<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: M
     Arch::new().dispatch(Leaf { action, packed: &packed, lower: t.lower, alpha, b });
 }
 
-/// A leaf, its triangle packed.
+/// A leaf with its packed triangle.
 struct Leaf<'a, 'b, T: Native> {
     action: Action,
     packed: &'a Packed<T::Real>,
@@ -99,7 +100,7 @@ struct Leaf<'a, 'b, T: Native> {
 /// The vectors of one row.
 type Row<T, S> = [<<T as Native>::Real as Vectors>::Vector<S>; VECTORS];
 
-/// `acc += factor * x`, of reals, or of complex numbers as vectors of parts.
+/// `acc += factor * x`, for reals, or for complex numbers as vectors of real and of imaginary parts.
 #[inline(always)]
 fn add<T: Native, S: Simd>(simd: S, acc: &mut Row<T, S>, [re, im]: [T::Real; 2], x: Row<T, S>) {
     let ([acc0, acc1], [x0, x1]) = (acc, x);
@@ -112,9 +113,9 @@ fn add<T: Native, S: Simd>(simd: S, acc: &mut Row<T, S>, [re, im]: [T::Real; 2],
     }
 }
 
-/// Rows `from..from + N`, of which those before `from` have (to solve) or have not (to multiply) been done.
-// Loops and indices, not iterators: what is called from the library's adaptors may not be inlined, and would be compiled
-// without the instructions of this caller.
+/// Computes rows `from..from + N`. To solve, the rows before `from` must be done; to multiply, they must not be.
+// Loops and indices, not iterators: code that the library's adaptors call may not be inlined, and would be compiled
+// without the vector instructions of this caller.
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "r, q < N, from + N <= n <= LEAF <= the rows of x")]
 #[expect(clippy::needless_range_loop, clippy::manual_memcpy, reason = "indices unroll into registers")]
@@ -171,14 +172,14 @@ fn rows<T: Native, S: Simd, const SOLVE: bool, const N: usize>(
     }
 }
 
-/// All rows, in the order of their elimination.
+/// Computes all rows, in the order of their elimination.
 #[inline(always)]
 fn eliminate<T: Native, S: Simd, const SOLVE: bool>(simd: S, packed: &Packed<T::Real>, x: &mut [Row<T, S>]) {
     let n = packed.n.min(x.len());
     let whole = n / ROWS * ROWS;
     let mut done = 0;
     while done < n {
-        // To solve from the first row to the last, to multiply from the last to the first.
+        // Solves from the first row to the last; multiplies from the last to the first.
         let many = if SOLVE { done < whole } else { done >= n - whole };
         let step = if many { ROWS } else { 1 };
         let from = if SOLVE { done } else { n - done - step };
@@ -191,15 +192,15 @@ fn eliminate<T: Native, S: Simd, const SOLVE: bool>(simd: S, packed: &Packed<T::
     }
 }
 
-/// Rows and columns that are turned at a time between the lanes and a column-major B: as a whole in registers.
+/// Rows and columns of a tile, which is transposed in registers between the lanes and a column-major B.
 const TILE: usize = 8;
 
 impl<T: Native> Leaf<'_, '_, T> {
-    /// Copies between the lanes, `width` reals a row, and `b`. `INTO` says whether into the lanes.
+    /// Copies between the lanes, `width` reals per row, and `b`: into the lanes if `INTO`, else out of them.
     #[inline(always)]
     fn exchange<const INTO: bool>(&self, b: &mut MatMut<'_, T>, lanes: &mut [T::Real], width: usize) {
         let n = self.packed.n;
-        // Imaginary parts lie half a row behind the real ones.
+        // Imaginary parts lie half a row after the real ones.
         let half = if T::WEIGHT > 1 { width / 2 } else { width };
         if b.is_row_major() {
             let mut b = b.reborrow().t();
@@ -233,7 +234,7 @@ impl<T: Native> Leaf<'_, '_, T> {
         }
     }
 
-    /// A square of B that begins at (`row`, `column`), and the lanes of its rows from row `i` on.
+    /// Copies the square of B that begins at (`row`, `column`); its rows in the lanes begin with row `i`.
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "r, c < TILE, the length of all")]
     #[expect(clippy::needless_range_loop, reason = "indices unroll into registers")]
@@ -280,7 +281,7 @@ impl<T: Native> Leaf<'_, '_, T> {
         }
     }
 
-    /// One row that lies side by side in B too.
+    /// Copies one row that is contiguous in B too.
     #[inline(always)]
     fn line<const INTO: bool>(&self, re: &mut [T::Real], im: &mut [T::Real], values: &mut [T]) {
         let none = T::Real::default();
@@ -295,7 +296,7 @@ impl<T: Native> Leaf<'_, '_, T> {
         }
     }
 
-    /// One element, whose real part lies at `at` in the lanes.
+    /// Copies one element, whose real part lies at `at` in the lanes.
     #[inline(always)]
     fn one<const INTO: bool>(&self, lanes: &mut [T::Real], at: usize, half: usize, value: T, mut set: impl FnMut(T)) {
         let [re, im] = self.scaled(value).parts();

@@ -1,7 +1,7 @@
-//! LU factorization with partial pivoting of one matrix, solutions and inverses from it: getrf, getrs, getri.
+//! LU factorization of one matrix with partial pivoting, and solutions and inverses from it: getrf, getrs, getri.
 //!
-//! Columns are cut in half: the left half is factored, its row interchanges and its elimination carried over to the
-//! right half by `triangle` and a product, and the right half factored in turn, down to a few columns.
+//! The columns are split in half, recursively, down to a few columns: the left half is factored; its row interchanges
+//! and its elimination are applied to the right half (by `triangle` and a product); then the right half is factored.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -10,12 +10,12 @@ use super::super::simd::Lanes;
 use super::triangle::{Action, Triangle, apply};
 use super::view::{Mat, MatMut};
 
-/// Columns that are eliminated one by one.
+/// Up to this many columns are eliminated one by one.
 const LEAF: usize = 16;
 
 /// `P * A = L * U`, both stored in A, L without its diagonal of ones. Row `i` was swapped with row `pivots[i]`, counted
-/// from 1 as LAPACK does. Returns the first zero on the diagonal of U, counted from 1, or 0. A has at least as many rows as
-/// columns; large products take up to `threads` threads.
+/// from 1 as in LAPACK. Returns the index of the first zero on the diagonal of U, counted from 1, or 0. A has at least
+/// as many rows as columns; large products use up to `threads` threads.
 pub(crate) fn factor<T: Native>(mut a: MatMut<'_, T>, pivots: &mut [i32], threads: usize) -> i32 {
     let n = a.cols();
     if n <= LEAF {
@@ -76,7 +76,7 @@ impl<T: Native> WithSimd for Columns<'_, '_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> i32 {
-        // Plain loops, that the compiler makes vectors of: it knows what the machine has.
+        // Plain loops, which the compiler vectorizes: `dispatch` compiles them for the machine's instructions.
         if S::IS_SCALAR { self.eliminate::<false>() } else { self.eliminate::<true>() }
     }
 }
@@ -120,7 +120,7 @@ impl<T: Native> Columns<'_, '_, T> {
     }
 }
 
-/// `x / y`, complex ones without avoidable overflow.
+/// `x / y`; complex quotients without avoidable overflow.
 #[inline(always)]
 fn quotient<T: Native>(x: T, y: T) -> T {
     if T::WEIGHT > 1 {
@@ -144,7 +144,7 @@ pub(crate) fn solve<T: Native>(
     let mut by =
         |matrix, lower, unit| apply(Action::Solve, Triangle { matrix, lower, unit }, T::ONE, b.reborrow(), threads);
     if transpose {
-        // (P^T L U)^T = U^T L^T P, so the other way round.
+        // (P^T L U)^T = U^T L^T P, so the steps run in reverse order.
         let matrix = lu.t().conj(conj);
         by(matrix, true, false);
         by(matrix, false, true);
@@ -155,12 +155,12 @@ pub(crate) fn solve<T: Native>(
     apply(Action::Solve, Triangle { matrix: lu, lower: false, unit: false }, T::ONE, b, threads);
 }
 
-/// The first zero on the diagonal of U, counted from 1, or 0.
+/// The index of the first zero on the diagonal of U, counted from 1, or 0.
 pub(crate) fn first_zero<T: Native>(lu: Mat<'_, T>) -> i32 {
     (0..lu.rows().min(lu.cols())).find(|i| lu.get(*i, *i) == T::default()).map_or(0, |i| i as i32 + 1)
 }
 
-/// The inverse from the factors, into `x`. Where U has a zero on its diagonal, x becomes NaN and infinities.
+/// Computes the inverse from the factors, into `x`. If U has a zero on its diagonal, x becomes NaN and infinities.
 pub(crate) fn invert<T: Native>(lu: Mat<'_, T>, pivots: &[i32], mut x: MatMut<'_, T>) {
     for j in 0..x.cols() {
         for i in 0..x.rows() {

@@ -1,10 +1,10 @@
 //! Level 3: products with symmetric, Hermitian and triangular matrices, solutions with triangular ones, sums of
 //! matrices, and batches of small problems.
 //!
-//! Everything large becomes a product for crate `gemm`, by cutting matrices until what is left is small (`triangle`,
-//! `rank`, `lu`) or by writing a panel out in full (`symmetric`). Of a triangle only that triangle is read or written.
-//! Sides, transposes and the two triangles are one case each: `view` transposes a matrix by swapping its strides, so
-//! "right" is "left" of the transposed problem and "upper" is "lower" of the transposed matrix.
+//! All large work is done by products of crate `gemm`: a matrix is split until the parts are small (`triangle`, `rank`,
+//! `lu`), or a panel of it is expanded to a full one (`symmetric`). Of a triangle only that triangle is read or
+//! written. Sides, transposes and the two triangles need no separate code: `view` transposes a matrix by swapping its
+//! strides, so "right" is "left" of the transposed problem and "upper" is "lower" of the transposed matrix.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `triangle`, `leaf` | trmm, trsm |
 //! | `diagonal` | geam, dgmm |
 //! | `lu` | getrf, getrs, getri of one matrix |
-//! | `batch` | many problems at once: parallel on the outside, one thread inside |
+//! | `batch` | many problems at once: parallel over the batch, one thread per problem |
 
 pub(crate) mod batch;
 mod diagonal;
@@ -34,18 +34,18 @@ use super::spec::Trans;
 use triangle::{Action, Triangle};
 use view::{Mat, MatMut};
 
-/// From so many real multiply-adds on, threads are worth waking.
+/// From this many real multiply-adds, it pays to wake other threads.
 const PARALLEL: usize = 128 * 128 * 128;
 
-/// Threads for so many multiply-adds.
+/// The number of threads for a product of these sizes.
 pub(crate) fn threads<T: Native>(sizes: [usize; 3]) -> usize {
     let work = sizes.iter().fold(T::WEIGHT, |work, size| work.saturating_mul(*size));
     if work >= PARALLEL { rayon::current_num_threads() } else { 1 }
 }
 
-/// A type that the host has the level-3 routines for: f32, f64 and their complex.
+/// An element type for which the host engine has the level-3 routines: f32, f64 and their complex types.
 ///
-/// Each routine does nothing where a slice does not hold its matrix.
+/// Each routine does nothing if a slice is too short for its matrix.
 pub trait HostLevel3: Copy + Send + Sync {
     /// `C = alpha * A * B + beta * C` or `C = alpha * B * A + beta * C` with a symmetric or Hermitian A.
     fn symm(spec: &SymmSpec<Self>, a: &[Self], b: &[Self], c: &mut [Self]);
@@ -65,7 +65,8 @@ pub trait HostLevel3: Copy + Send + Sync {
     fn getrf(n: usize, a: &mut [Self], lda: usize, pivots: &mut [i32]) -> i32;
     /// Solves `op(A) * X = B` for `nrhs` columns from the factors of A.
     fn getrs(n: usize, nrhs: usize, trans: Trans, lu: (&[Self], usize), pivots: &[i32], b: (&mut [Self], usize));
-    /// The inverse from the factors. Returns the first zero on the diagonal of U, counted from 1, or 0.
+    /// Computes the inverse from the factors. Returns the index of the first zero on the diagonal of U, counted from 1,
+    /// or 0.
     fn getri(n: usize, lu: (&[Self], usize), pivots: &[i32], c: (&mut [Self], usize)) -> i32;
 }
 
@@ -81,7 +82,7 @@ impl<T: Native> HostLevel3 for T {
         }
         let (Some(s), Some(b)) = (Mat::new(a, order, order, spec.lda), Mat::new(b, m, n, spec.ldb)) else { return };
         let threads = threads::<T>([m, n, order]);
-        // From the right it is `C^T = S^T B^T`, where S^T has its other triangle stored.
+        // With S on the right, this is `C^T = S^T B^T`, where the other triangle of S^T is stored.
         let (s, lower, b, mut c) = match spec.side {
             Side::Left => (s, spec.uplo == Uplo::Lower, b, c),
             Side::Right => (s.t(), spec.uplo == Uplo::Upper, b.t(), c.t()),

@@ -1,18 +1,18 @@
 //! Products of which one triangle is kept: syrk, herk, syr2k, her2k, syrkx, herkx.
 //!
-//! C is cut in half: the square off the diagonal is a product for crate `gemm`, the triangles on it are cut again, down
-//! to `LEAF` rows. A leaf multiplies its whole square into scratch and takes over its triangle; of the two terms of
-//! syr2k the second is the first one transposed, so the other half of that square is not wasted either.
+//! C is split in half: the square off the diagonal is a product by crate `gemm`; the triangles on the diagonal are
+//! split again, down to `LEAF` rows. A leaf computes its whole square in scratch memory and copies its triangle to C.
+//! Of the two terms of syr2k the second is the first one transposed, so the other half of that square is used too.
 
 use super::super::gemm::Native;
 use super::super::parallel::both;
 use super::view::{Mat, MatMut};
 
-/// Rows of a leaf.
+/// Maximum number of rows of a leaf.
 const LEAF: usize = 64;
 
-/// `alpha * a * b'`, plus `alpha' * b * a'` where there are two terms; `a` and `b` are `n` x `k`, and `'` transposes, or
-/// transposes and conjugates where the result is Hermitian.
+/// `alpha * a * b'`, plus `alpha' * b * a'` if there are two terms; `a` and `b` are `n` x `k`, and `'` transposes, or
+/// transposes and conjugates if the result is Hermitian.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a, T> {
     pub(crate) alpha: T,
@@ -23,12 +23,12 @@ pub(crate) struct Terms<'a, T> {
 }
 
 impl<T: Native> Terms<'_, T> {
-    /// The terms whose lower triangle is the transpose of the upper one of these.
+    /// The terms whose lower triangle is the transpose of the upper triangle of these.
     pub(crate) fn transposed(self) -> Self {
         Terms { a: self.b.conj(self.hermitian), b: self.a.conj(self.hermitian), ..self }
     }
 
-    /// The rows before `at` of both, and the others.
+    /// The rows of both before `at`, and the other rows.
     fn split(self, at: usize) -> (Self, Self) {
         let ((a_top, a_low), (b_top, b_low)) = (self.a.split_rows(at), self.b.split_rows(at));
         (Terms { a: a_top, b: b_top, ..self }, Terms { a: a_low, b: b_low, ..self })
@@ -72,8 +72,8 @@ pub(crate) fn lower<T: Native>(mut c: MatMut<'_, T>, terms: Terms<'_, T>, beta: 
     }
 }
 
-/// `beta * x`. A Hermitian update's factor is real and multiplies part by part: as a complex number it would meet an
-/// infinity with a zero. A factor of one multiplies nothing.
+/// `beta * x`; `x` itself if `beta` is one. The factor of a Hermitian update is real and multiplies part by part. A
+/// complex factor would multiply infinities by its zero imaginary part.
 fn scaled<T: Native>(beta: T, x: T, hermitian: bool) -> T {
     match (beta.parts(), x.parts()) {
         _ if beta == T::ONE => x,
@@ -82,7 +82,7 @@ fn scaled<T: Native>(beta: T, x: T, hermitian: bool) -> T {
     }
 }
 
-/// `C = product + beta * C` in the lower triangle; `product + product'` where there are two terms.
+/// `C = product + beta * C` in the lower triangle; `product + product'` if there are two terms.
 pub(crate) fn merge<T: Native>(c: &mut MatMut<'_, T>, product: Option<(Mat<'_, T>, bool)>, beta: T, hermitian: bool) {
     let [zero, _] = T::default().parts();
     let real = |x: T| T::of_parts([x.parts()[0], zero]);

@@ -46,7 +46,7 @@ pub struct SymmSpec<S> {
 }
 
 /// A product of which one triangle is kept; `op(A)` and `op(B)` are `n` x `k`, and `'` transposes, or transposes and
-/// conjugates where the result is Hermitian.
+/// conjugates if the result is Hermitian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terms {
     /// `alpha * op(A) * op(A)'`: syrk, herk.
@@ -66,7 +66,8 @@ pub struct RankSpec<S> {
     pub uplo: Uplo,
     /// What is done to A and B.
     pub trans: Trans,
-    /// C is Hermitian: its diagonal is taken as real and left real, and `beta` (for [`Terms::One`] `alpha` too) is real.
+    /// C is Hermitian: the imaginary parts of its diagonal are ignored and set to zero, and `beta` (for [`Terms::One`]
+    /// `alpha` too) is real.
     pub hermitian: bool,
     /// Rows and columns of C.
     pub n: usize,
@@ -141,7 +142,7 @@ pub struct DgmmSpec {
     pub n: usize,
     /// Elements between the columns of A.
     pub lda: usize,
-    /// Elements between those of x; negative: from the last to the first; zero: one for all.
+    /// Elements between those of x. Negative: x is read from the last element to the first. Zero: one element for all.
     pub incx: isize,
     /// Elements between the columns of C.
     pub ldc: usize,

@@ -1,14 +1,14 @@
 //! Products with a symmetric or Hermitian matrix: symm, hemm.
 //!
-//! A is multiplied panel by panel: a panel of `PANEL` columns is written out in full, from the triangle that is stored,
-//! and is a product for crate `gemm`. What is copied is read `n` times, so the copies are cheap, and the scratch is one
-//! panel.
+//! A is multiplied panel by panel. A panel of `PANEL` columns is expanded from the stored triangle to a full one, which
+//! crate `gemm` multiplies. The product reads each copied element `n` times, so the copies are cheap. The scratch
+//! memory is one panel.
 
 use super::super::gemm::Native;
 use super::super::parallel::{Parts, each_part};
 use super::view::{Mat, MatMut};
 
-/// Columns of a panel: about as deep as crate `gemm` cuts a product itself.
+/// Columns of a panel: about the depth at which crate `gemm` itself splits a product.
 const PANEL: usize = 256;
 
 /// `C = alpha * S * B + beta * C`, where the lower triangle of S is stored.
@@ -32,17 +32,17 @@ pub(super) fn multiply<T: Native>(
     }
 }
 
-/// Columns that one task writes out: as many rows of the triangle share their cache lines.
+/// Columns that one task expands: the mirrored elements come from as many adjacent rows, which share cache lines.
 const STRIP: usize = 16;
 
-/// Writes out `width` columns of S from column `from` on.
+/// Expands `width` columns of S from column `from`.
 fn fill<T: Native>(room: &mut [T], s: Mat<'_, T>, hermitian: bool, from: usize, width: usize, threads: usize) {
     let m = s.rows();
     let strip = |index: usize, strip: &mut [T]| {
         let first = from + index * STRIP;
         let Some(mut strip) = MatMut::new(strip, m, STRIP.min(from + width - first), m) else { return };
         let (count, mirrored) = (strip.cols(), s.t().conj(hermitian));
-        // Above the strip's square the rows of the triangle, within and below it its columns.
+        // Above the diagonal, mirrored from the rows of the triangle; below it, copied from its columns.
         for i in 0..first + count {
             for j in 0..count {
                 let column = first + j;

@@ -1,8 +1,8 @@
 //! Multiplying by a triangular matrix and solving with one, in place: `B = alpha * T * B` and `B = alpha * T^-1 * B`.
 //!
-//! Both cut T in half: what lies off the diagonal is a product for crate `gemm`, and the halves are cut again, down to
-//! `LEAF` rows. Rows are always eliminated by substitution, never by multiplying with the inverse of a block: so the
-//! solution has the small backward error of the textbook's method.
+//! Both split T in half: the square off the diagonal is a product by crate `gemm`; the two triangles are split again,
+//! down to `LEAF` rows. Rows are always eliminated by substitution, never by multiplication with the inverse of a
+//! block. So the solution has the small backward error of the textbook method.
 
 use super::super::gemm::Native;
 use super::super::parallel::both;
@@ -16,7 +16,7 @@ pub(crate) enum Action {
     Solve,
 }
 
-/// A triangular matrix: only its triangle is read, and not its diagonal where that is all ones.
+/// A triangular matrix. Only its triangle is read; if `unit`, the diagonal is all ones and not read.
 #[derive(Clone, Copy)]
 pub(crate) struct Triangle<'a, T> {
     pub(crate) matrix: Mat<'a, T>,
@@ -34,10 +34,10 @@ impl<'a, T: Native> Triangle<'a, T> {
     }
 }
 
-/// From so many columns for each thread on, threads take columns of B; below, they share the products.
+/// From this many columns per thread, B is split by columns among threads; below, threads share each product.
 const COLUMNS: usize = 64;
 
-/// `B = alpha * T * B` or `B = alpha * T^-1 * B`. A zero `alpha` is the caller's business.
+/// `B = alpha * T * B` or `B = alpha * T^-1 * B`. The caller handles a zero `alpha`.
 pub(crate) fn apply<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: MatMut<'_, T>, threads: usize) {
     if t.matrix.rows() != t.matrix.cols() || t.matrix.cols() != b.rows() || b.cols() == 0 {
         return;

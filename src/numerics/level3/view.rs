@@ -1,9 +1,9 @@
 //! Views of matrices: a pointer, a shape and two strides, so that a matrix can be transposed and cut without a copy.
 //!
-//! All of the unsafe code of `level3` is here, and rests on one invariant: **every element that a view's shape and
-//! strides reach lies in the slice that the view was made of, and no two views that can be written, nor one that can
-//! and one that can be read, reach the same element.** `new` establishes it, and cutting keeps it: a part reaches a
-//! subset, and the two sides of a cut reach disjoint ones.
+//! All of the unsafe code of `level3` is here, and relies on one invariant: **every element that the shape and strides
+//! of a view reach lies in the slice from which the view was made, and an element that a mutable view reaches is
+//! reached by no other view in use.** `new` establishes it, and splitting keeps it: a part reaches a subset, and the
+//! two sides of a split reach disjoint ones.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use gemm::Parallelism;
 use super::super::gemm::Native;
 use super::super::spec::{Trans, span};
 
-/// A matrix to be read; perhaps the conjugate of what is stored.
+/// A read-only view of a matrix, or of its conjugate.
 pub(crate) struct Mat<'a, T> {
     at: *const T,
     rows: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Mat<'a, T> {
     _slice: PhantomData<&'a [T]>,
 }
 
-/// A matrix to be read and written.
+/// A mutable view of a matrix.
 pub(crate) struct MatMut<'a, T> {
     at: *mut T,
     rows: usize,
@@ -40,20 +40,20 @@ impl<T> Clone for Mat<'_, T> {
 }
 impl<T> Copy for Mat<'_, T> {}
 
-// SAFETY: a view stands for a shared slice.
+// SAFETY: a `Mat` is equivalent to a shared slice.
 unsafe impl<T: Sync> Send for Mat<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Mat<'_, T> {}
-// SAFETY: a view that can be written stands for an exclusive slice.
+// SAFETY: a `MatMut` is equivalent to an exclusive slice.
 unsafe impl<T: Send> Send for MatMut<'_, T> {}
 
-/// The column stride of `cols` columns `ld` apart: one column has none, whatever the caller named.
+/// The column stride for `cols` columns that are `ld` apart. A single column needs none, so any `ld` is accepted.
 fn step(cols: usize, ld: usize) -> isize {
     if cols > 1 { isize::try_from(ld).unwrap_or(0) } else { 1 }
 }
 
 impl<'a, T: Native> Mat<'a, T> {
-    /// The column-major matrix in `x`, or `None` where it does not lie there.
+    /// The column-major matrix in `x`; `None` if `x` is too short for it or `ld` is less than `rows`.
     pub(crate) fn new(x: &'a [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
         let fits = span(rows, cols, ld)? <= x.len();
         let col_step = step(cols, ld);
@@ -95,7 +95,7 @@ impl<'a, T: Native> Mat<'a, T> {
     /// The rows before `at`, and the others.
     pub(crate) fn split_rows(self, at: usize) -> (Self, Self) {
         let at = at.min(self.rows);
-        // At the end nothing is reached, so the pointer need not move: it might leave the slice.
+        // A part without rows reaches nothing. Its pointer is not moved, because it might leave the slice.
         let offset = if at < self.rows { at as isize * self.row_step } else { 0 };
         let low = Mat { at: self.at.wrapping_offset(offset), rows: self.rows - at, ..self };
         (Mat { rows: at, ..self }, low)
@@ -107,7 +107,7 @@ impl<'a, T: Native> Mat<'a, T> {
         (left.t(), right.t())
     }
 
-    /// The part of `rows` rows and `cols` columns that begins at (`i`, `j`), as far as there is one.
+    /// The part of `rows` rows and `cols` columns that begins at (`i`, `j`), clipped to the matrix.
     pub(crate) fn block(self, (i, j): (usize, usize), (rows, cols): (usize, usize)) -> Self {
         self.split_rows(i).1.split_rows(rows).0.split_cols(j).1.split_cols(cols).0
     }
@@ -124,12 +124,12 @@ impl<'a, T: Native> Mat<'a, T> {
         if self.conj { x.conj() } else { x }
     }
 
-    /// Column `j` where its elements lie side by side, as stored (so not conjugated).
+    /// Column `j` as stored (not conjugated); `None` if its elements are not contiguous.
     pub(crate) fn column(&self, j: usize) -> Option<&'a [T]> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
         }
-        // Of no rows nothing is reached, and a column after the first would begin outside of the slice.
+        // Without rows nothing is reached, and a column after the first would begin outside the slice.
         if self.rows == 0 {
             return Some(&[]);
         }
@@ -137,14 +137,14 @@ impl<'a, T: Native> Mat<'a, T> {
         Some(unsafe { std::slice::from_raw_parts(self.at.offset(j as isize * self.col_step), self.rows) })
     }
 
-    /// Rows lie side by side rather than columns.
+    /// Whether the rows are contiguous rather than the columns.
     pub(crate) fn is_row_major(&self) -> bool {
         self.col_step == 1 && self.row_step != 1
     }
 }
 
 impl<'a, T: Native> MatMut<'a, T> {
-    /// The column-major matrix in `x`, or `None` where it does not lie there, or overlaps itself.
+    /// The column-major matrix in `x`; `None` if `x` is too short for it, or its columns would overlap.
     pub(crate) fn new(x: &'a mut [T], rows: usize, cols: usize, ld: usize) -> Option<Self> {
         let fits = span(rows, cols, ld)? <= x.len();
         let col_step = step(cols, ld);
@@ -159,12 +159,12 @@ impl<'a, T: Native> MatMut<'a, T> {
         self.cols
     }
 
-    /// The same for a shorter time.
+    /// The same view with a shorter lifetime.
     pub(crate) fn reborrow(&mut self) -> MatMut<'_, T> {
         MatMut { _slice: PhantomData, ..*self }
     }
 
-    /// To be read, for a shorter time.
+    /// A read-only view with a shorter lifetime.
     pub(crate) fn as_ref(&self) -> Mat<'_, T> {
         let MatMut { at, rows, cols, row_step, col_step, .. } = *self;
         Mat { at, rows, cols, row_step, col_step, conj: false, _slice: PhantomData }
@@ -196,7 +196,7 @@ impl<'a, T: Native> MatMut<'a, T> {
         self.as_ref().get(i, j)
     }
 
-    /// Sets element (`i`, `j`); nothing outside.
+    /// Sets element (`i`, `j`); does nothing outside the matrix.
     #[inline(always)]
     pub(crate) fn set(&mut self, i: usize, j: usize, x: T) {
         if i < self.rows && j < self.cols {
@@ -206,7 +206,7 @@ impl<'a, T: Native> MatMut<'a, T> {
         }
     }
 
-    /// Column `j` where its elements lie side by side.
+    /// Column `j`; `None` if its elements are not contiguous.
     pub(crate) fn column_mut(&mut self, j: usize) -> Option<&mut [T]> {
         if j >= self.cols || (self.row_step != 1 && self.rows > 1) {
             return None;
@@ -218,13 +218,13 @@ impl<'a, T: Native> MatMut<'a, T> {
         Some(unsafe { std::slice::from_raw_parts_mut(self.at.offset(j as isize * self.col_step), self.rows) })
     }
 
-    /// Two different columns where their elements lie side by side.
+    /// Two different columns; `None` if their elements are not contiguous.
     pub(crate) fn two_columns(&mut self, j: usize, k: usize) -> Option<(&mut [T], &mut [T])> {
         let (low, high) = (j.min(k), j.max(k));
         if low == high || high >= self.cols {
             return None;
         }
-        // Two borrows of one view, parted by a cut between the columns.
+        // Two disjoint borrows of one view, split between the columns.
         let (left, right) = self.reborrow().split_cols(high);
         let (x, y) = (left.into_column(low)?, right.into_column(0)?);
         Some(if j < k { (x, y) } else { (y, x) })
@@ -241,19 +241,19 @@ impl<'a, T: Native> MatMut<'a, T> {
         Some(unsafe { std::slice::from_raw_parts_mut(self.at.offset(j as isize * self.col_step), self.rows) })
     }
 
-    /// Rows lie side by side rather than columns.
+    /// Whether the rows are contiguous rather than the columns.
     pub(crate) fn is_row_major(&self) -> bool {
         self.as_ref().is_row_major()
     }
 
-    /// `self = factor * self`; a zero factor reads nothing.
+    /// `self = factor * self`; a zero factor does not read `self`.
     pub(crate) fn scale(&mut self, factor: T) {
         if factor != T::ONE {
             self.each(|x| if factor == T::default() { factor } else { factor * x });
         }
     }
 
-    /// Every element becomes what `f` makes of it.
+    /// Replaces every element `x` by `f(x)`.
     pub(crate) fn each(&mut self, f: impl Fn(T) -> T + Copy) {
         if self.is_row_major() {
             return self.reborrow().t().each(f);
@@ -269,7 +269,7 @@ impl<'a, T: Native> MatMut<'a, T> {
         }
     }
 
-    /// `self = alpha * a * b + beta * self` on up to `threads` threads; nothing where the shapes do not agree. A zero
+    /// `self = alpha * a * b + beta * self` on up to `threads` threads; does nothing if the shapes do not agree. A zero
     /// `beta` does not read `self`.
     pub(crate) fn product(&mut self, alpha: T, a: Mat<'_, T>, b: Mat<'_, T>, beta: T, threads: usize) {
         let (m, n, k) = (self.rows, self.cols, a.cols);
@@ -280,9 +280,9 @@ impl<'a, T: Native> MatMut<'a, T> {
             return self.scale(beta);
         }
         let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
-        // SAFETY: shapes agree, and by the invariant all that they reach lies in the views' slices, of which `self`'s
-        // is exclusive. `Native` is implemented for the four types that `gemm::gemm` has kernels for. Its first factor
-        // scales C and its second the product.
+        // SAFETY: shapes agree, and by the invariant everything that they reach lies in the views' slices, of which
+        // `self`'s is exclusive. `Native` is implemented for the four types that `gemm::gemm` has kernels for. The
+        // first factor of `gemm::gemm` scales C and the second the product.
         unsafe {
             gemm::gemm(
                 m,
@@ -313,7 +313,7 @@ impl<'a, T: Native> MatMut<'a, T> {
 mod tests {
     use super::*;
 
-    /// Addresses so far apart that reckoning one is caught by the checks of a debug build.
+    /// A column stride so large that computing the address of a column fails the checks of a debug build.
     const FAR: usize = isize::MAX as usize / size_of::<f64>() + 1;
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is done to a column of sums.
+//! The epilogue of a column of sums.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,26 +6,27 @@ use super::job::Scale;
 use super::stored::Stored;
 use super::work::Work;
 
-/// What a value goes through before it is stored.
+/// The function that is applied to a value before it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
-    /// Nothing.
+    /// None.
     #[default]
     None,
     /// `max(x, 0)`.
     Relu,
     /// The approximation by tanh.
     Gelu,
-    /// Times the derivative of ReLU: one where the mask has a bit, else zero.
+    /// Multiplies by the derivative of ReLU: one where the bit of the mask is set, else zero.
     ReluGradient,
-    /// Times the derivative of GELU at the stored pre-activation.
+    /// Multiplies by the derivative of GELU at the stored pre-activation.
     GeluGradient,
 }
 
-/// Rows done at a time: a multiple of eight, so that pieces of a mask begin at bytes.
+/// Rows processed at a time: a multiple of eight, so that each piece of a mask begins at a byte.
 const PIECE: usize = 256;
 
-/// What all columns of a matrix share. Rows and columns are those of D as it is stored by columns.
+/// What all columns of a matrix share. Rows and columns are those of D stored by columns: a D stored by rows is
+/// transposed.
 pub(super) struct Common<'x, C, W, Bias, Aux> {
     pub(super) alpha: W,
     pub(super) beta: W,
@@ -36,26 +37,26 @@ pub(super) struct Common<'x, C, W, Bias, Aux> {
     pub(super) activation: Activation,
     pub(super) mask: Option<(&'x [u8], usize)>,
     pub(super) pre: Option<(&'x [Aux], usize)>,
-    /// C, and the distances of its rows and columns. `None`: it is what D holds.
+    /// C, and the distances between its rows and between its columns. `None`: C is what D holds.
     pub(super) c: Option<(&'x [C], usize, usize)>,
     pub(super) amax: Option<&'x AtomicU32>,
 }
 
-/// What an element of a bias belongs to.
+/// Whether a bias has one element per row or per column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Along {
     Rows,
     Columns,
 }
 
-/// One column and where its results go.
+/// One column and the destinations of its results.
 pub(super) struct Column<'c, D, W: Work, Aux> {
     pub(super) index: usize,
     pub(super) sums: &'c [W::Acc],
     pub(super) d: &'c mut [D],
     pub(super) mask: Option<&'c mut [u8]>,
     pub(super) pre: Option<&'c mut [Aux]>,
-    /// What was stored before its rounding, for a sum over columns.
+    /// The values of D before their scale and rounding, for a sum over columns.
     pub(super) values: Option<&'c mut [W]>,
 }
 
@@ -70,7 +71,7 @@ impl Scale<'_> {
 }
 
 impl<C: Stored<W>, W: Work, Bias: Stored<W>, Aux: Stored<W>> Common<'_, C, W, Bias, Aux> {
-    /// Finishes a column. `old` turns what D holds into C, where D is its own C.
+    /// Computes the results of a column from its sums.
     pub(super) fn finish<D: Stored<W>>(&self, column: Column<'_, D, W, Aux>) {
         let Column { index: j, sums, d, mut mask, mut pre, mut values } = column;
         let mut x = [W::default(); PIECE];
@@ -84,7 +85,7 @@ impl<C: Stored<W>, W: Work, Bias: Stored<W>, Aux: Stored<W>> Common<'_, C, W, Bi
             let (Some(x), Some(y)) = (x.get_mut(..len), y.get_mut(..len)) else { continue };
             x.iter_mut().zip(sums).for_each(|(x, sum)| *x = W::of(*sum));
             if scaled {
-                // One factor, as in alpha * scale_a * scale_b.
+                // The scales are combined with alpha into one factor first.
                 x.iter_mut().enumerate().for_each(|(i, x)| {
                     let scale = W::factor(self.row_scale.at(at + i)).mul(W::factor(column_scale));
                     *x = self.alpha.mul(scale).mul(*x);
@@ -165,7 +166,7 @@ impl<C: Stored<W>, W: Work, Bias: Stored<W>, Aux: Stored<W>> Common<'_, C, W, Bi
     }
 }
 
-/// Every `step`-th element from `at` on, as scalars.
+/// Reads every `step`-th element from index `at`, as scalars.
 fn gather<T: Stored<W>, W: Work>(from: &[T], at: usize, step: usize, to: &mut [W]) {
     if step == 1 {
         return T::up(from.get(at..).unwrap_or_default(), to);

@@ -1,4 +1,4 @@
-//! One problem: row order turned into column order, batches, panels.
+//! One problem: turns row-major order into column-major order, and loops over batches and panels.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,30 +11,30 @@ use super::stored::Stored;
 use super::sum::{Sum, sums_of};
 use super::work::Work;
 
-/// The factor that turns stored values into what they stand for.
+/// The factor that converts stored values to the values that they represent.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Scale<'x> {
-    /// There is none.
+    /// No scale.
     #[default]
     One,
-    /// The same for all.
+    /// One for all elements.
     Tensor(f32),
     /// One for each row of `op(A)` or each column of `op(B)`.
     Vector(&'x [f32]),
 }
 
-/// A sum that is written beside D.
+/// A sum that is written in addition to D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grad {
-    /// Over the columns of D, before its rounding: an element for each row.
+    /// Over the columns of D, before its scale and rounding: one element per row.
     Rows,
-    /// Over the columns of `op(A)`: an element for each row.
+    /// Over the columns of `op(A)`: one element per row.
     OfA,
-    /// Over the rows of `op(B)`: an element for each column.
+    /// Over the rows of `op(B)`: one element per column.
     OfB,
 }
 
-/// One product and what is done to it. All lengths were checked: what does not fit is left undone.
+/// One product and its epilogue. The caller has checked all lengths; parts that do not fit are not computed.
 pub struct Job<'x, A, B, C, D, W, Bias, Aux> {
     pub m: usize,
     pub n: usize,
@@ -51,26 +51,26 @@ pub struct Job<'x, A, B, C, D, W, Bias, Aux> {
     pub scale_b: Scale<'x>,
     pub scale_d: f32,
     pub activation: Activation,
-    /// An element for each row of D, and the distance to the next matrix's.
+    /// One element per row of D, and the distance to the bias of the next matrix.
     pub bias: Option<(&'x [Bias], usize)>,
-    /// Leading dimension and distance of the auxiliary matrices below: in bits for masks.
+    /// Leading dimension of the auxiliary matrices below, and the distance between two of them; in bits for masks.
     pub aux: (usize, usize),
     pub mask_in: Option<&'x [u8]>,
     pub pre_in: Option<&'x [Aux]>,
     pub mask_out: Option<&'x mut [u8]>,
     pub pre_out: Option<&'x mut [Aux]>,
-    /// A sum, where it goes, and the distance to the next matrix's.
+    /// Which sum, its destination, and the distance to the destination of the next matrix.
     pub grad: Option<(Grad, &'x mut [Bias], usize)>,
     /// The largest magnitude of D before its scale and rounding.
     pub amax: Option<&'x mut f32>,
 }
 
-/// Accumulators of one panel, at most: 16 MiB of f32.
+/// Maximum number of accumulators of one panel: 16 MiB of f32.
 const PANEL: usize = 1 << 22;
-/// Multiply-adds of one matrix of a batch up to which the batch is what threads share.
+/// Up to this many multiply-adds per matrix, the matrices of a batch are distributed over the threads.
 const SMALL: usize = 256 * 256 * 256;
 
-/// One matrix of a batch, in the frame where D lies by columns.
+/// The outputs of matrix `at` of a batch.
 struct One<'x, D, Bias, Aux> {
     at: usize,
     d: &'x mut [D],
@@ -89,7 +89,7 @@ where
     Bias: Stored<W>,
     Aux: Stored<W>,
 {
-    /// D has no elements, in a batch of any number: what is beside it is zero.
+    /// Handles a D without elements: sets the sums of every matrix of the batch, and `amax`, to zero.
     fn nothing(self) {
         if let Some((Grad::Rows, grad, stride)) = self.grad {
             let rest = if stride == 0 { grad.len().max(1) } else { stride };
@@ -102,7 +102,7 @@ where
         }
     }
 
-    /// Does it.
+    /// Computes the product and its epilogue.
     pub fn run(mut self) {
         if self.m == 0 || self.n == 0 {
             return self.nothing();
@@ -213,7 +213,7 @@ where
         }
     }
 
-    /// The product in the frame where D lies by columns, `left` times `right`.
+    /// The product `left * right` with D stored by columns.
     fn panels<L, R, D>(
         &self,
         (m, n): (usize, usize),

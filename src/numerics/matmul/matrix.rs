@@ -1,4 +1,4 @@
-//! A matrix as it is stored, of a batch or alone, and as a factor of the product.
+//! A matrix as it is stored, alone or in a batch, and a matrix as a factor of the product.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use super::super::spec::Trans;
 /// A matrix as it is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<X> {
-    /// Its elements; of a batch, those of all.
+    /// The elements; for a batch, those of all matrices.
     pub data: X,
     /// What is done to it before it is multiplied; `No` for C and D.
     pub trans: Trans,
-    /// Its rows lie one after the other, not its columns.
+    /// Stored by rows (row-major), not by columns.
     pub by_rows: bool,
-    /// Elements between columns, or between rows where it lies by rows.
+    /// Elements between columns, or between rows if stored by rows.
     pub ld: usize,
     /// Elements between the matrices of a batch.
     pub stride: usize,
@@ -27,7 +27,7 @@ pub(super) struct Factor<'x, X: Clone> {
 }
 
 impl<X: Clone> Matrix<&[X]> {
-    /// Elements from the first to the last of one matrix, of which `rows` x `columns` are multiplied.
+    /// The number of elements that one matrix spans, where `op` of the matrix is `rows` x `columns`.
     pub(super) fn span(&self, rows: usize, columns: usize) -> usize {
         let (line, lines) = if (self.trans == Trans::No) ^ self.by_rows { (rows, columns) } else { (columns, rows) };
         match lines.checked_sub(1) {
@@ -36,17 +36,17 @@ impl<X: Clone> Matrix<&[X]> {
         }
     }
 
-    /// This matrix of the batch, of `len` elements, as a factor; transposed once more for `flip`.
+    /// Matrix `at` of the batch, which spans `len` elements, as a factor; transposed once more if `flip`.
     pub(super) fn factor<'s>(&'s self, at: usize, len: usize, flip: bool, conjugate: fn(X) -> X) -> Factor<'s, X> {
         let data = self.data.get(at * self.stride..).unwrap_or_default();
-        // What is conjugated is copied: this matrix, not those after it.
+        // Limited to this matrix, because a conjugated factor is copied.
         let data = data.get(..len).unwrap_or(data);
         let swapped = (self.trans != Trans::No) ^ self.by_rows ^ flip;
         let (op, data) = match (swapped, self.trans == Trans::Conj) {
             (false, false) => (Trans::No, Cow::Borrowed(data)),
             (true, false) => (Trans::Yes, Cow::Borrowed(data)),
             (true, true) => (Trans::Conj, Cow::Borrowed(data)),
-            // Conjugated where it lies: no kernel does that to a factor.
+            // Conjugated but not transposed: no kernel does that to a factor, so it is copied.
             (false, true) => (Trans::No, Cow::Owned(data.iter().cloned().map(conjugate).collect())),
         };
         Factor { data, op, ld: self.ld }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_conjugated_factor_is_a_copy_of_its_own_matrix_alone() {
         let data: Vec<_> = (0..60).map(|at| Complex32::new(0.0, at as f32)).collect();
-        // op(X) is 2 x 3: X is 3 x 2, by rows in three lines of two, by columns in two lines of three.
+        // op(X) is 2 x 3: X is 3 x 2, stored by rows as three lines of two, or by columns as two lines of three.
         for (by_rows, flip, len) in [(true, false, 10), (false, true, 7)] {
             let matrix = Matrix { data: &data[..], trans: Trans::Conj, by_rows, ld: 4, stride: 20 };
             assert_eq!(matrix.span(2, 3), len);

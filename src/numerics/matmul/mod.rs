@@ -1,17 +1,18 @@
-//! Products with what is done to them on the way out: scales, C, bias, activation, auxiliary results.
+//! Matrix products with an epilogue: scales, C, bias, activation, auxiliary results.
 //!
 //! `D = scale_d * epilogue(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias)`, for every type that cuBLASLt
-//! has. A panel of D's columns at a time: its sums of products unscaled in the accumulator's type (f32 for what is
-//! narrower), then column by column everything else in the type of the scalars, and one rounding where D is stored.
+//! has. D is computed in panels of columns: first the unscaled sums of products in the accumulator's type (f32 for
+//! narrower types), then, column by column, everything else in the type of the scalars, with one rounding when D is
+//! stored.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `job` | one problem: row order turned into column order, batches, panels |
+//! | `job` | one problem: turns row-major order into column-major order, loops over batches and panels |
 //! | `matrix` | a matrix as it is stored, and as a factor of the product |
-//! | `column` | what is done to a column of sums |
-//! | `sum` | sums that are written beside D |
+//! | `column` | the epilogue of a column of sums |
+//! | `sum` | sums that are written in addition to D |
 //! | `work` | the arithmetic of each scalar type: ReLU, GELU and its derivative |
-//! | `stored` | the types of C, D, bias and auxiliary values, and how they become scalars and back |
+//! | `stored` | the types of C, D, bias and auxiliary values, and their conversions to and from scalars |
 //! | `product` | the sums of products of each pair of types |
 
 mod column;

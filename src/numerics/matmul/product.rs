@@ -8,9 +8,9 @@ use super::super::spec::GemmSpec;
 use super::super::widen::gemm_widened;
 use crate::{F8E4M3, F8E5M2};
 
-/// A type of A, multiplied with a B of type `B` into sums of type `Acc`.
+/// A type of A that can be multiplied by a B of type `B` into sums of type `Acc`.
 pub trait Product<B, Acc>: Copy + Default + Send + Sync + 'static {
-    /// `sums = op(A) * op(B)`; the scalars of `spec` are not looked at.
+    /// `sums = op(A) * op(B)`, without scalars.
     fn product(spec: &GemmSpec<()>, a: &[Self], b: &[B], sums: &mut [Acc]);
 
     /// The conjugate; of a real number itself.
@@ -65,7 +65,7 @@ impl Product<i8, i32> for i8 {
     }
 }
 
-/// Summed in i32, exactly; each sum becomes an f32 by one rounding.
+/// Summed in i32, exactly; each sum is then rounded once, to f32.
 impl Product<i8, f32> for i8 {
     fn product(spec: &GemmSpec<()>, a: &[i8], b: &[i8], sums: &mut [f32]) {
         let mut exact = vec![0; sums.len().min(spec.ldc.saturating_mul(spec.n))];

@@ -6,11 +6,11 @@ use num_complex::{Complex32, Complex64};
 use super::super::widen::{Narrow, Widen};
 use crate::{F8E4M3, F8E5M2};
 
-/// A type whose values become scalars of type `W`, and that such scalars are rounded to.
+/// A type whose values can be converted to scalars of type `W`, and to which such scalars can be rounded.
 pub trait Stored<W>: Copy + Default + Send + Sync + 'static {
-    /// Writes `src` to `dst`, as far as both go.
+    /// Converts `src` to `dst`, up to the shorter length.
     fn up(src: &[Self], dst: &mut [W]);
-    /// Rounds `src` to `dst`, as far as both go: to nearest, ties to even.
+    /// Rounds `src` to `dst`, up to the shorter length: to nearest, ties to even.
     fn down(src: &[W], dst: &mut [Self]);
 }
 
@@ -42,7 +42,7 @@ impl Stored<f32> for i8 {
     fn up(src: &[Self], dst: &mut [f32]) {
         Widen::widen(src, dst);
     }
-    /// Saturating; NaN becomes 0.
+    /// Saturates; NaN becomes 0.
     fn down(src: &[f32], dst: &mut [Self]) {
         dst.iter_mut().zip(src).for_each(|(y, x)| *y = x.round_ties_even() as i8);
     }

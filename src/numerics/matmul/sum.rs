@@ -1,11 +1,11 @@
-//! Sums that are written beside D: in two levels.
+//! Sums that are written in addition to D, computed in two levels.
 
 use super::super::parallel::{Parts, each_part};
 use super::matrix::Factor;
 use super::stored::Stored;
 use super::work::Work;
 
-/// A sum in two levels, so that its error does not grow with the number of terms for any that are met here.
+/// A sum in two levels, so that its error does not grow with the number of terms at the lengths that occur here.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sum<W> {
     near: W,
@@ -28,7 +28,7 @@ impl<W: Work> Sum<W> {
     }
 }
 
-/// The sums over `k` of each row of op(A), or of each column of op(B). `along`: the elements of a result lie `ld` apart.
+/// The sums over `k` of each row of op(A), or of each column of op(B). `along`: the terms of one sum lie `ld` apart.
 pub(super) fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(
     x: &Factor<'_, X>,
     along: bool,

@@ -2,25 +2,25 @@
 
 use num_complex::Complex;
 
-/// A type that a product is scaled and passed on in: the type of alpha and beta.
+/// The type in which a product is scaled and its epilogue is computed: the type of alpha and beta.
 pub trait Work: Copy + Default + PartialEq + Send + Sync + 'static {
     /// The type of a sum of products.
     type Acc: Copy + Default + Send + Sync;
     const ONE: Self;
 
-    /// A sum of products in this type.
+    /// Converts a sum of products to this type.
     fn of(acc: Self::Acc) -> Self;
     fn mul(self, other: Self) -> Self;
     fn add(self, other: Self) -> Self;
-    /// A factor given in f32: scales exist only where this is f32.
+    /// Converts a factor given in f32: scales exist only if this type is f32.
     fn factor(x: f32) -> Self;
     /// `max(x, 0)`, and whether `x > 0`. NaN becomes 0, as in the library.
     fn relu(self) -> (Self, bool);
     /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
     fn gelu(self) -> Self;
-    /// Its derivative.
+    /// The derivative of `gelu`.
     fn dgelu(self) -> Self;
-    /// The bits of its magnitude as an f32, which order as the magnitudes do, NaN above all.
+    /// The magnitude as the bits of an f32. The bits have the order of the magnitudes, with NaN above all.
     fn size_bits(self) -> u32;
 }
 
@@ -47,7 +47,7 @@ macro_rules! real { ($($t:ty)*) => { $(
         }
         fn gelu(self) -> Self {
             let (t, _) = tanh_part(self);
-            // At minus infinity the zero wins.
+            // At minus infinity the result is zero, not infinity times zero.
             if t == -1.0 { -0.0 } else { 0.5 * self * (1.0 + t) }
         }
         fn dgelu(self) -> Self {
@@ -84,7 +84,8 @@ fn tanh_part<T: TanhPart>(x: T) -> (T, T) {
 real! { f32 f64 }
 
 macro_rules! complex { ($($t:ty)*) => { $(
-    // Nothing orders complex numbers: the front refuses activations of them, and what is here passes them through.
+    // Complex numbers have no order: the front refuses activations for them, and these functions leave values
+    // unchanged.
     impl Work for Complex<$t> {
         type Acc = Self;
         const ONE: Self = Complex { re: 1.0, im: 0.0 };
@@ -136,7 +137,7 @@ impl Work for i32 {
     fn relu(self) -> (Self, bool) {
         (self.max(0), self > 0)
     }
-    // Refused by the front: no integer is near the value.
+    // The front refuses GELU for integers, because no integer is near its values.
     fn gelu(self) -> Self {
         self
     }

@@ -1,24 +1,24 @@
-//! How far a fast answer may be from the exact one.
+//! Error bounds: how far a computed result may be from the exact one.
 
 use super::super::spec::GemmSpec;
 use super::matmul::{element, in_a, in_b};
 use super::value::{Value, at, size};
 
-/// `n * u / (1 - n * u)`: the relative error of a term that `n` roundings of unit `u` touch.
+/// `n * u / (1 - n * u)`: the bound of the relative error of a term after `n` roundings of unit `u`.
 pub fn gamma(n: usize, unit: f64) -> f64 {
     let nu = n as f64 * unit;
     if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
 }
 
-/// For each element of C, columns one after the other without padding, the most that either part of a computed
-/// result may differ from the one of [`gemm`](super::gemm) here:
+/// For each element of C (column by column, without padding): the maximum difference between either part of a computed
+/// result and that of [`gemm`](super::gemm) in this module:
 ///
 /// `gamma(K, unit) * (|alpha| |A| |B| + |beta| |C|)`, where `K = k + 8` for real types and `2 k + 8` for complex ones
-/// (a sum of `k` products in any order, both scalings, the last addition), plus two roundings to C's type (the
-/// computed result's and the oracle's), plus what underflow may take. `|x|` is the sum of the magnitudes of the parts.
+/// (a sum of `k` products in any order, both scalings, the last addition), plus two roundings to C's type (the computed
+/// result's and the oracle's), plus the error of underflow. `|x|` is the sum of the magnitudes of the parts.
 ///
-/// `unit` is that of the arithmetic: `S::UNIT` where it computes in the type of `alpha`, larger for, say, TF32.
-/// `c` is C before the product.
+/// `unit` is the unit of rounding of the arithmetic: `S::UNIT` if it computes in the type of `alpha`, larger for, say,
+/// TF32. `c` is C before the product.
 pub fn gemm_error_bound<I: Value, S: Value, O: Value>(
     spec: &GemmSpec<S>,
     a: &[I],
@@ -46,16 +46,17 @@ pub fn gemm_error_bound<I: Value, S: Value, O: Value>(
     places.map(bound).collect()
 }
 
-/// The most that either part of a computed dot product of contiguous vectors may differ from the oracle's, where no
-/// term meets more than `terms` roundings of `unit`: `x.len()` for any order of summation, fewer for sums in blocks.
+/// The maximum difference between either part of a computed dot product of contiguous vectors and the oracle's, if no
+/// term undergoes more than `terms` roundings of `unit`: `x.len()` for any order of summation, fewer for sums in
+/// blocks.
 pub fn dot_error_bound<T: Value>(x: &[T], y: &[T], terms: usize, unit: f64) -> f64 {
     let sizes: f64 = x.iter().zip(y).map(|(x, y)| size(*x) * size(*y)).sum();
     let error = gamma(terms, unit) * sizes;
     error + 2.0 * T::UNIT * (sizes + error) + terms as f64 * T::TINY
 }
 
-/// How far, relatively, a computed norm may be from the oracle's where no square meets more than `terms` roundings of `unit`: half that of the
-/// sum of squares, and the roundings of the root and of both results.
+/// The maximum relative difference between a computed norm and the oracle's, if no square undergoes more than `terms`
+/// roundings of `unit`: half that of the sum of squares, plus the roundings of the root and of both results.
 pub fn nrm2_error_bound<T: Value>(terms: usize, unit: f64) -> f64 {
     gamma(terms + 1, unit) / 2.0 + unit + 2.0 * T::UNIT * (1.0 + unit)
 }

@@ -16,7 +16,7 @@ impl From<f64> for Double {
 }
 
 impl Double {
-    /// `hi + lo`, where `lo` is what the sum `hi` left over. Infinity and NaN have no remainder.
+    /// `hi + lo`, where `lo` is the rounding error of `hi`. Infinity and NaN have no remainder.
     fn new(hi: f64, lo: f64) -> Self {
         if !hi.is_finite() {
             return hi.into();
@@ -25,7 +25,7 @@ impl Double {
         Self { hi: sum, lo: if sum.is_finite() { lo - (sum - hi) } else { 0.0 } }
     }
 
-    /// The product of two f64, exact but for underflow.
+    /// The product of two f64, exact except for underflow.
     pub fn product(x: f64, y: f64) -> Self {
         let hi = x * y;
         Self::new(hi, x.mul_add(y, -hi))
@@ -36,8 +36,8 @@ impl Double {
         self.hi
     }
 
-    /// An f32 that rounds to any type of at most 22 bits as this number itself would: toward zero, with the last bit
-    /// set where that was inexact ("round to odd"), so that a second rounding cannot see a tie that is none.
+    /// Rounds to an f32 that rounds to any type of at most 22 bits as this number itself would. This is "round to odd":
+    /// toward zero, with the last bit set if inexact. So the second rounding cannot see a tie where there is none.
     fn to_odd_f32(self) -> f32 {
         let near = self.hi as f32;
         let rest = (self + (-f64::from(near)).into()).hi;
@@ -54,7 +54,7 @@ impl Double {
 
     /// The nearest f32.
     pub fn to_f32(self) -> f32 {
-        // The same trick one size up: an odd last bit stands for the part of the number below it.
+        // Round to odd again, one size larger: an odd last bit represents the part of the number below it.
         let odd = match self.hi.to_bits() {
             bits if self.lo != 0.0 && bits & 1 == 0 => {
                 f64::from_bits(if (self.lo > 0.0) == (self.hi > 0.0) { bits + 1 } else { bits - 1 })

@@ -1,4 +1,4 @@
-//! The discrete Fourier transform as it is defined, and the error that a fast one may have.
+//! The discrete Fourier transform by its definition, and the error bound of a fast one.
 
 use super::Double;
 use num_complex::Complex;
@@ -8,14 +8,14 @@ fn full_turn() -> Double {
     Double::from(std::f64::consts::TAU) + Double::from(2.449_293_598_294_706_4e-16)
 }
 
-/// `x / d` for a whole `d`.
+/// `x / d` for an integer `d`.
 fn divided(x: Double, d: f64) -> Double {
     let near = x.to_f64() / d;
     let rest = x + -Double::product(near, d);
     Double::from(near) + Double::from(rest.to_f64() / d)
 }
 
-/// Cosine and sine of an angle up to an eighth of a turn, by their series.
+/// Cosine and sine of an angle up to an eighth of a turn, by their power series.
 fn series(angle: Double) -> (Double, Double) {
     let square = angle * angle;
     let (mut cosine, mut sine) = (Double::from(1.0), angle);
@@ -31,10 +31,10 @@ fn series(angle: Double) -> (Double, Double) {
 
 /// Cosine and sine of `k / n` of a turn.
 ///
-/// The angle is brought into an eighth of a turn in whole numbers, so nothing is lost for a large `k`.
+/// The angle is reduced to an eighth of a turn in integer arithmetic, so a large `k` loses no accuracy.
 pub fn root_of_unity(k: usize, n: usize) -> (Double, Double) {
     let (n, k) = (n.max(1) as u128, (k % n.max(1)) as u128);
-    // In which quarter, and how far in it, in units of 1 / (4 n) of a turn.
+    // The quarter of the turn, and the position in it in units of 1 / (4 n) of a turn.
     let (quarter, rest) = (4 * k / n, 4 * k % n);
     let mirrored = 2 * rest > n;
     let part = if mirrored { n - rest } else { rest };
@@ -49,7 +49,8 @@ pub fn root_of_unity(k: usize, n: usize) -> (Double, Double) {
     }
 }
 
-/// `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`, or of the other sign, not normalised; each rounded once.
+/// `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`, or with the opposite sign if `inverse`; not normalised. Each
+/// result is rounded once.
 pub fn dft(x: &[Complex<f64>], inverse: bool) -> Vec<Complex<f64>> {
     let n = x.len();
     let roots: Vec<(Double, Double)> = (0..n).map(|k| root_of_unity(k, n)).collect();
@@ -68,11 +69,11 @@ pub fn dft(x: &[Complex<f64>], inverse: bool) -> Vec<Complex<f64>> {
     (0..n).map(point).collect()
 }
 
-/// What the Euclidean norm of the error of a transform of `n` points may be, of that of the exact answer.
+/// The maximum Euclidean norm of the error of a transform of `n` points, relative to the norm of the exact result.
 ///
-/// A sum of halves by halves with twiddles that are right to an ulp has an error of a few `log2 n` units of rounding
-/// (Higham, chapter 24). Bluestein's method for large prime factors goes through three transforms of at least twice the
-/// length, with products between them: four times as much.
+/// A divide-and-conquer transform, with twiddle factors accurate to an ulp, has an error of a few `log2 n` units of
+/// rounding (Higham, chapter 24). Bluestein's method, for large prime factors, consists of three transforms of at least
+/// twice the length, with products between them: four times as much.
 pub fn dft_error_bound(n: usize, unit: f64) -> f64 {
     let levels = f64::from(usize::BITS - (2 * n.max(1)).leading_zeros());
     let mut rest = n.max(1);

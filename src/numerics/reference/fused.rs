@@ -1,4 +1,4 @@
-//! What a fused product is made of: one sum of products, and the activations by other formulas than the engine's.
+//! The parts of a fused product: one sum of products, and the activations, by other formulas than the engine's.
 
 use num_complex::Complex;
 
@@ -13,7 +13,7 @@ pub struct Sum {
     pub size: f64,
 }
 
-/// The sum of `x * y` in double-double, conjugated as said.
+/// The sum of `x * y` in double-double; `conj` says which of the factors are conjugated.
 pub fn sum_of_products<X: Value, Y: Value>(terms: impl Iterator<Item = (X, Y)>, conj: [bool; 2]) -> Sum {
     let [conj_x, conj_y] = conj;
     let (sum, sizes): (Pair, f64) = terms.fold((Complex::default(), 0.0), |(sum, sizes), (x, y)| {
@@ -22,14 +22,14 @@ pub fn sum_of_products<X: Value, Y: Value>(terms: impl Iterator<Item = (X, Y)>, 
     Sum { value: [sum.re.to_f64(), sum.im.to_f64()], size: sizes }
 }
 
-/// `1 + tanh(y)` is `2 / (1 + exp(-2 y))`: the share of `x` that GELU lets through, and the derivative of `y`.
+/// The share of `x` that GELU lets through, `(1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y))`, and the derivative of `y`.
 fn share(x: f64) -> (f64, f64) {
     let root = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2;
     let argument = root * (x + 0.044715 * x.powi(3));
     (1.0 / (1.0 + (-2.0 * argument).exp()), root * (1.0 + 3.0 * 0.044715 * x * x))
 }
 
-/// GELU, by its approximation with tanh.
+/// GELU in its approximation with tanh.
 pub fn gelu(x: f64) -> f64 {
     x * share(x).0
 }

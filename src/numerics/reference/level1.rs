@@ -5,13 +5,13 @@ use num_complex::Complex;
 use super::double::Double;
 use super::value::{Pair, Value, add_product, at, exact, scaled, sum};
 
-/// Where element `i` of a vector of `n` lies.
+/// The index of element `i` of a vector of `n` elements.
 fn place(n: usize, inc: isize, i: usize) -> usize {
     let i = if inc < 0 { n - 1 - i } else { i };
     i * inc.unsigned_abs()
 }
 
-/// `y = round(alpha * x + y)`, and y as it was for a zero `alpha`.
+/// `y = round(alpha * x + y)`; a zero `alpha` leaves y unchanged.
 pub fn axpy<T: Value, S: Value>(n: usize, alpha: S, x: &[T], incx: isize, y: &mut [T], incy: isize) {
     if alpha.parts() == [0.0; 2] {
         return;
@@ -24,7 +24,7 @@ pub fn axpy<T: Value, S: Value>(n: usize, alpha: S, x: &[T], incx: isize, y: &mu
     }
 }
 
-/// `x = round(alpha * x)`, and x as it was for `incx < 1`.
+/// `x = round(alpha * x)`; `incx < 1` leaves x unchanged.
 pub fn scal<T: Value, S: Value>(n: usize, alpha: S, x: &mut [T], incx: isize) {
     for i in (0..n).take_while(|_| incx > 0) {
         if let Some(x) = x.get_mut(place(n, incx, i)) {
@@ -49,7 +49,7 @@ fn products<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj
     })
 }
 
-/// The Euclidean norm, rounded to `N`: NaN where x holds one, else infinity where x holds one; zero for `incx < 1`.
+/// The Euclidean norm, rounded to `N`: NaN if x holds a NaN, else infinity if x holds one; zero for `incx < 1`.
 pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     let parts = || (0..n).take_while(|_| incx > 0).flat_map(|i| at(x, place(n, incx, i)).parts());
     let real = |x: Double| N::nearest(Complex::new(x, Double::default()));
@@ -60,7 +60,8 @@ pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     if most == 0.0 || most.is_infinite() {
         return real(most.into());
     }
-    // The root of a power of two near `most`, to divide by twice: the power itself may have no reciprocal.
+    // The square root of a power of two near `most`. Dividing by it twice avoids the power itself, whose reciprocal may
+    // not exist.
     let half = f64::from_bits((most.to_bits() >> 52).div_ceil(2).saturating_add(512).clamp(1, 2046) << 52);
     let scaled = |x: f64| x / half / half;
     let squares = parts().map(scaled).fold(Double::default(), |sum, x| sum + Double::product(x, x));
@@ -74,8 +75,8 @@ pub fn asum<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     N::nearest(Complex::new(sum, Double::default()))
 }
 
-/// The first place, from 0, of the largest (or smallest) sum of the magnitudes of the parts, each rounded as `T` rounds;
-/// none for `incx < 1`.
+/// The index, from 0, of the first element with the largest (or smallest) sum of the magnitudes of the parts, each sum
+/// rounded as `T` rounds; `None` for `incx < 1`.
 pub fn extreme<T: Value>(n: usize, x: &[T], incx: isize, largest: bool) -> Option<usize> {
     let size = |i: usize| {
         let [re, im] = at(x, place(n, incx, i)).parts();
@@ -100,7 +101,7 @@ pub fn rot<T: Value, C: Value>(n: usize, x: &mut [T], incx: isize, y: &mut [T], 
     }
 }
 
-/// `x = round(h11 * x + h12 * y)`, `y = round(h21 * x + h22 * y)`, with H in rows.
+/// `x = round(h11 * x + h12 * y)`, `y = round(h21 * x + h22 * y)`; `h` holds the rows of H.
 pub fn rotm<T: Value>(n: usize, x: &mut [T], incx: isize, y: &mut [T], incy: isize, h: [[T; 2]; 2]) {
     for i in 0..n {
         let (i, j) = (place(n, incx, i), place(n, incy, i));

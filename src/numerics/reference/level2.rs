@@ -1,4 +1,4 @@
-//! Updates of a matrix by products of vectors, one element at a time. Products of matrices and vectors are those of
+//! Rank-1 and rank-2 updates of a matrix, one element at a time. The oracle of matrix-vector products is
 //! [`gemm`](super::gemm) with one column.
 
 use num_complex::Complex;
@@ -6,10 +6,11 @@ use num_complex::Complex;
 use super::double::Double;
 use super::value::{Pair, Value, add_product, at, exact, scaled, size, sum};
 
-/// Element (i, j) of `alpha * x * y^T + beta * y * x^T + A`, and how far a computed one may be from it. With `conj` the
-/// second factor of each product is conjugated. `beta` of zero leaves the second product out.
+/// Element (i, j) of `alpha * x * y^T + beta * y * x^T + A`, and its error bound. With `conj` the second factor of each
+/// product is conjugated. A zero `beta` leaves the second product out.
 ///
-/// The bound: each term meets at most 12 roundings (two products of complex numbers, the sums), the result two more.
+/// The bound: each term undergoes at most 12 roundings (two products of complex numbers, the sums), the result two
+/// more.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<T, S> {
     /// The factor of the first product.
@@ -18,12 +19,12 @@ pub struct Update<T, S> {
     pub beta: S,
     /// The second factor of a product is conjugated.
     pub conj: bool,
-    /// What was there.
+    /// The element of A before the update.
     pub a: T,
 }
 
 impl<T: Value, S: Value> Update<T, S> {
-    /// The element, from elements i and j of both vectors.
+    /// The element and its error bound, from elements i and j of both vectors.
     pub fn element(&self, [xi, xj]: [T; 2], [yi, yj]: [T; 2]) -> (T, f64) {
         let product = |x: T, y: T| add_product(Pair::default(), x, y, false, self.conj);
         let mut element = sum(exact(self.a), scaled(self.alpha, product(xi, yj)));
@@ -36,8 +37,8 @@ impl<T: Value, S: Value> Update<T, S> {
     }
 }
 
-/// `b - op(A) * x` in row `i`, where `row` gives the elements of `op(A)` there, and what a backward stable solver may
-/// leave of it: `gamma(4 n + 16) * |op(A)| * |x|`.
+/// The residual `b - op(A) * x` in one row, where `row` gives the elements of `op(A)` in that row, and its bound for a
+/// backward stable solver: `gamma(4 n + 16) * |op(A)| * |x|`.
 pub fn residual<T: Value>(row: impl Iterator<Item = T>, x: &[T], b: T) -> (f64, f64) {
     let (mut rest, mut sizes) = (exact(b), 0.0);
     for (k, a) in row.enumerate() {

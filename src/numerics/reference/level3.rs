@@ -1,8 +1,8 @@
-//! Matrices of exact numbers, and sums of their products with what a computed one may differ by.
+//! Matrices of exact numbers, and sums of their products with the error bounds of computed ones.
 //!
-//! What a routine means is written out with these: a symmetric matrix is filled from its triangle, a triangular one gets
-//! its zeros and ones, and everything else is a plain product. A solution is not computed but put back into its
-//! equation: its residual is bounded (Higham, chapters 8 and 9), however ill-conditioned the matrix is.
+//! The expected result of a routine is built from these: a symmetric matrix is filled from its triangle, a triangular
+//! one gets its zeros and ones, and everything else is a plain product. A solution is not computed but substituted into
+//! its equation: its residual is bounded (Higham, chapters 8 and 9), however ill-conditioned the matrix is.
 
 use num_complex::Complex;
 
@@ -29,7 +29,7 @@ fn conj(x: Pair) -> Pair {
 }
 
 impl Exact {
-    /// Element by element.
+    /// The matrix whose element (`i`, `j`) is `of(i, j)`.
     pub fn from_fn(rows: usize, cols: usize, mut of: impl FnMut(usize, usize) -> Pair) -> Self {
         let places = (0..cols).flat_map(|j| (0..rows).map(move |i| (i, j)));
         Exact { rows, cols, data: places.map(|(i, j)| of(i, j)).collect() }
@@ -101,7 +101,7 @@ impl Exact {
         Self::from_fn(self.rows, self.cols, |i, j| self.get(order.get(i).copied().unwrap_or(i), j))
     }
 
-    /// Every element with its magnitude in its place.
+    /// The magnitudes of all elements.
     #[must_use]
     pub fn sizes(&self) -> Self {
         Self::from_fn(self.rows, self.cols, |i, j| exact(size(self.get(i, j))))
@@ -137,7 +137,7 @@ impl Exact {
     }
 }
 
-/// An exact matrix, and for each element the sum of the magnitudes of what it was added up of.
+/// An exact matrix, and for each element the sum of the magnitudes of its terms.
 #[derive(Clone, Debug)]
 pub struct Bounded {
     exact: Exact,
@@ -146,7 +146,7 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    /// The sum of two.
+    /// The sum of two matrices.
     #[must_use]
     pub fn plus(mut self, other: &Bounded) -> Self {
         self.exact.data.iter_mut().zip(&other.exact.data).for_each(|(x, y)| *x = sum(*x, *y));
@@ -160,8 +160,9 @@ impl Bounded {
         &self.exact
     }
 
-    /// By how much either part of a computed element (`i`, `j`) of type `T` may differ from the exact one, where the
-    /// arithmetic has the unit `unit`: `gamma` of the roundings times the magnitudes, the last rounding, and underflow.
+    /// The maximum difference between either part of a computed element (`i`, `j`) of type `T` and the exact one, in
+    /// arithmetic with the unit of rounding `unit`: `gamma` of the roundings times the magnitudes, the last rounding,
+    /// and underflow.
     pub fn bound<T: Value>(&self, i: usize, j: usize, unit: f64) -> f64 {
         let roundings = self.terms * if T::COMPLEX { 2 } else { 1 } + 8;
         let sizes = at(&self.sizes, i + j * self.exact.rows);
@@ -169,14 +170,14 @@ impl Bounded {
         error + T::UNIT * (size(self.exact.get(i, j)) + error) + roundings as f64 * T::TINY * (1.0 + sizes)
     }
 
-    /// How often its bound a computed element differs from the exact one: at most 1 where it is right.
+    /// The error of a computed element divided by its bound: at most 1 if the element is right.
     pub fn ratio<T: Value>(&self, i: usize, j: usize, got: T, unit: f64) -> f64 {
         let want = self.exact.get(i, j);
         let [re, im] = got.parts();
         let bound = self.bound::<T>(i, j, unit);
         let ratios = [re - want.re.to_f64(), im - want.im.to_f64()].map(|error| match error.abs() {
             error if error <= bound => error / bound.max(f64::MIN_POSITIVE),
-            // A NaN must not pass for small.
+            // A NaN must not count as a small error.
             error if error > bound => (error / bound).max(2.0),
             _ => f64::INFINITY,
         });
@@ -184,14 +185,14 @@ impl Bounded {
         re.max(im)
     }
 
-    /// How often its bound a residual is: `self` is what should be zero. `times` widens the bound, for methods whose
-    /// constants are larger than those of substitution.
+    /// The largest residual divided by its bound; `self` is the expression that should be zero. `times` widens the
+    /// bound, for methods whose constants are larger than those of substitution.
     pub fn residual<T: Value>(&self, times: f64) -> f64 {
         let roundings = self.terms * if T::COMPLEX { 4 } else { 2 } + 8;
         let gamma = times * gamma(roundings, T::UNIT);
         self.exact.data.iter().zip(&self.sizes).fold(0.0, |most, (x, sizes)| {
             let bound = gamma * sizes + roundings as f64 * T::TINY * (1.0 + sizes);
-            // A NaN must not pass for small.
+            // A NaN must not count as a small error.
             let ratio = size(*x) / bound;
             if ratio <= most || most.is_nan() { most } else { ratio }
         })

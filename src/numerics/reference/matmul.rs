@@ -5,12 +5,12 @@ use num_complex::Complex;
 use super::super::spec::{GemmSpec, Trans};
 use super::value::{Pair, Value, add_product, at, exact, scaled, sum};
 
-/// Where element (`i`, `p`) of `op(A)` lies.
+/// The index of element (`i`, `p`) of `op(A)`.
 pub(super) fn in_a<S>(spec: &GemmSpec<S>, i: usize, p: usize) -> usize {
     if spec.op_a == Trans::No { i + p * spec.lda } else { p + i * spec.lda }
 }
 
-/// Where element (`p`, `j`) of `op(B)` lies.
+/// The index of element (`p`, `j`) of `op(B)`.
 pub(super) fn in_b<S>(spec: &GemmSpec<S>, p: usize, j: usize) -> usize {
     if spec.op_b == Trans::No { p + j * spec.ldb } else { j + p * spec.ldb }
 }
@@ -29,7 +29,7 @@ pub fn gemm<I: Value, S: Value, O: Value>(spec: &GemmSpec<S>, a: &[I], b: &[I], 
     }
 }
 
-/// Element (`i`, `j`) of the result, where C holds `c` there.
+/// Element (`i`, `j`) of the result; `c` is the old value of that element of C.
 pub(super) fn element<I: Value, S: Value, O: Value>(
     spec: &GemmSpec<S>,
     a: &[I],

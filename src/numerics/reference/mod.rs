@@ -1,9 +1,9 @@
-//! Slow, plain oracles and the error bounds that a fast answer must keep to.
+//! Slow, plain reference implementations (oracles), and the error bounds that fast results must keep.
 //!
-//! Everything is computed in double-double (about 106 bits) from the exact values of the inputs and rounded once, so
-//! an oracle's own error is that of the last rounding. The bounds are the standard ones (Higham, *Accuracy and
-//! Stability of Numerical Algorithms*, chapter 3): they hold for every order of summation, with or without fused
-//! multiply-adds, so they fit this engine and CUDA's alike.
+//! Everything is computed in double-double (about 106 bits) from the exact values of the inputs and rounded once, so an
+//! oracle's own error is that of the last rounding. The bounds are the standard ones (Higham, *Accuracy and Stability
+//! of Numerical Algorithms*, chapter 3). They hold for every order of summation, with or without fused multiply-adds,
+//! so they apply to this engine and to CUDA's libraries alike.
 
 mod bound;
 mod double;

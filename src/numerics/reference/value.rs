@@ -58,7 +58,7 @@ real! {
 
 macro_rules! integer {
     ($($t:ty)*) => {$(
-        /// Exact but for the one rounding to an integer, and saturating.
+        /// Exact except for one rounding to an integer; saturates.
         impl Value for $t {
             const UNIT: f64 = 0.0;
             const TINY: f64 = 1.0;
@@ -101,7 +101,7 @@ pub(super) fn exact<T: Value>(x: T) -> Pair {
     Complex::new(re.into(), im.into())
 }
 
-/// `sum + x * y`; parts that a real type does not have are left out, so that no infinity meets their zeros.
+/// `sum + x * y`. Parts that a real type does not have are left out, so that no infinity is multiplied by their zeros.
 pub(super) fn add_product<X: Value, Y: Value>(sum: Pair, x: X, y: Y, conj_x: bool, conj_y: bool) -> Pair {
     let ([xr, xi], [yr, yi]) = (x.parts(), y.parts());
     let (xi, yi) = (if conj_x { -xi } else { xi }, if conj_y { -yi } else { yi });
@@ -135,7 +135,8 @@ pub(super) fn sum(x: Pair, y: Pair) -> Pair {
     Complex::new(x.re + y.re, x.im + y.im)
 }
 
-/// The sum of the magnitudes of the parts: at least that of the number, and of any part of a product of such.
+/// The sum of the magnitudes of the parts: at least the magnitude of the number. The product of two sizes is at least
+/// each part of the product of the numbers.
 pub(super) fn size<T: Value>(x: T) -> f64 {
     let [re, im] = x.parts();
     re.abs() + im.abs()

@@ -1,4 +1,4 @@
-//! The oracle of Fourier transforms against what is known of them.
+//! The oracle of Fourier transforms against known results.
 
 use super::super::reference::{dft, root_of_unity};
 use super::with_seeds;
@@ -46,7 +46,8 @@ fn known_spectra_come_out() {
         let constant = dft(&vec![Complex64::new(2.0, 0.0); n], false);
         assert_eq!(constant[0], Complex64::new(2.0 * n as f64, 0.0));
         assert!(constant[1..].iter().all(|x| x.norm() < 1e-28), "{n}");
-        // A wave has one line, at its frequency; the inverse has it at the mirrored one.
+        // The spectrum of a wave has one line, at its frequency; the inverse transform has it at the mirrored
+        // frequency.
         let wave: Vec<_> =
             (0..n).map(|j| root_of_unity(2 * j, n)).map(|(c, s)| Complex64::new(c.to_f64(), s.to_f64())).collect();
         for (inverse, at) in [(false, 2 % n), (true, (2 * n - 2) % n)] {

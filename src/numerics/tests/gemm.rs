@@ -9,7 +9,7 @@ use super::super::widen::{Narrow, Widen, gemm_widened};
 use super::super::{GemmSpec, Trans};
 use super::{Rng, Sample, assert_near, with_seeds};
 
-/// A random product: mostly small, sometimes with an edge that passes a block or a slice of the fast path.
+/// A random product: mostly small, sometimes with a dimension that exceeds a block or a slice of the fast path.
 fn spec<S>(rng: &mut Rng, scalar: impl Fn(&mut Rng) -> S) -> GemmSpec<S> {
     let mut edges = [(); 3].map(|()| match rng.below(8) {
         0 => rng.below(3),
@@ -17,7 +17,7 @@ fn spec<S>(rng: &mut Rng, scalar: impl Fn(&mut Rng) -> S) -> GemmSpec<S> {
         _ => rng.below(40),
     });
     if rng.below(12) == 0 {
-        // One long edge and two short ones: past the slices of k, past the blocks of C, onto the threads.
+        // One long dimension and two short ones: more than one slice of k, more than one block of C, several threads.
         edges = [(); 3].map(|()| 1 + rng.below(5));
         edges[rng.below(3)] = rng.pick(&[513, 1024, 1025, 2051]);
     }
@@ -60,7 +60,7 @@ fn matrices<I: Copy, O: Copy, S>(
     (a, b, matrix(rng, spec.m, spec.n, spec.ldc, pad_out, sample_out))
 }
 
-/// Runs `f` for every place in C that is no element of it.
+/// Calls `f` with every index in C that belongs to padding.
 fn each_outside<S>(spec: &GemmSpec<S>, len: usize, f: impl FnMut(usize)) {
     (0..len).filter(|at| at % spec.ldc >= spec.m || at / spec.ldc >= spec.n).for_each(f);
 }
@@ -116,13 +116,13 @@ fn integer_products_are_exact_modulo_2_to_32() {
             _ => rng.next() as i32,
         };
         let spec = spec(rng, scalar);
-        // The extremes often, so that sums reach the bound that the f32 kernels are exact up to.
+        // The extremes occur often, so that sums reach the bound up to which the f32 kernels are exact.
         let sample = |rng: &mut Rng| rng.pick(&[-128, -128, 127, rng.0 as i8]);
         let (a, b, mut c) = matrices(rng, &spec, 99, 77, sample, |rng| rng.next() as i32);
         let mut want = c.clone();
         reference::gemm_i8(&spec, &a, &b, &mut want);
         i8::gemm(&spec, &a, &b, &mut c);
-        // Padding included: the oracle leaves it alone.
+        // The padding is compared too: the oracle does not change it.
         assert!(c == want, "{spec:?}");
     });
 }
@@ -197,7 +197,7 @@ fn thin_products_agree_with_the_oracle() {
     large_products_agree::<bf16, f32>(1, 1500, 700);
 }
 
-/// An f16 product is the f32 one rounded once: not a sum of rounded slices.
+/// An f16 product is the f32 product rounded once, not a sum of rounded slices.
 #[test]
 fn halves_are_rounded_once() {
     // 2048 + 4096 * 0.5: an f16 sum would stop at 2048, where its steps are 2.
@@ -265,7 +265,7 @@ fn nan_and_infinity_pass_through() {
     check::<bf16, f32>();
 }
 
-/// Whatever does not fit is left undone: neither a panic nor a write.
+/// Shapes that do not fit cause neither a panic nor a write.
 #[test]
 fn shapes_that_do_not_fit_their_slices_do_nothing() {
     fn check<T: HostGemm + Default + PartialEq + Debug>(one: T::Scalar)
@@ -292,7 +292,7 @@ fn shapes_that_do_not_fit_their_slices_do_nothing() {
             for op in [Trans::No, Trans::Yes] {
                 let spec = GemmSpec { op_a: op, op_b: op, ..spec };
                 let spec = match spec {
-                    // Transposed, the leading dimension of a 4 x k matrix counts k.
+                    // Transposed, the leading dimension of a 4 x k matrix must be at least k.
                     GemmSpec { k: 5, .. } => GemmSpec { lda: 5, ..spec },
                     spec => spec,
                 };
@@ -308,7 +308,7 @@ fn shapes_that_do_not_fit_their_slices_do_nothing() {
     check::<i8>(1);
 }
 
-/// A single column has no stride, so any leading dimension will do.
+/// The stride of a single column is not used, so any leading dimension is accepted.
 #[test]
 fn a_single_column_may_name_any_leading_dimension() {
     let huge = usize::MAX / 2;

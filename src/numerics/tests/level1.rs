@@ -5,8 +5,8 @@ use super::super::level1::HostLevel1;
 use super::super::reference::{self, Value, dot_error_bound, nrm2_error_bound};
 use super::{Rng, Sample, assert_near, with_seeds};
 
-/// The most roundings that a term meets here: a lane takes 128 terms (512 where the elements are complex), and the
-/// additions of lanes and leaves happen in f64.
+/// Maximum number of roundings of a term: a lane takes 128 terms (512 if the elements are complex), and lanes and
+/// leaves are added in f64.
 const TERMS: usize = 520 + 8;
 /// The same for f64, where those additions count: 32 lanes, and a tree of at most 20 levels.
 const TERMS_F64: usize = TERMS + 32 + 20;
@@ -16,7 +16,7 @@ fn terms(unit: f64, n: usize) -> usize {
     most.min(2 * n + 8)
 }
 
-/// A vector of `n` at `inc` in a slice of NaN, and the elements in their order.
+/// A vector of `n` elements with increment `inc` in a slice of NaN, and the elements in their order.
 fn strided<T: Sample>(rng: &mut Rng, n: usize, inc: isize) -> (Vec<T>, Vec<T>) {
     let step = inc.unsigned_abs();
     let mut x = vec![T::NAN; if n == 0 { 0 } else { (n - 1) * step + 1 + rng.below(3) }];
@@ -38,7 +38,7 @@ fn lengths(rng: &mut Rng) -> usize {
     }
 }
 
-/// The type that the arithmetic runs in.
+/// The unit of rounding of the arithmetic.
 fn unit<T: Value>() -> f64 {
     T::UNIT.min(f32::UNIT)
 }
@@ -67,7 +67,7 @@ where
     let (mut got, mut want) = (y.clone(), y.clone());
     T::axpy(n, alpha, &x, incx, &mut got, incy);
     reference::axpy(n, alpha, &x, incx, &mut want, incy);
-    // Two products and two sums, each of at most this size; a repeated element takes n of them.
+    // Two products and two sums, each of at most this size; a repeated element accumulates n of them.
     let most = if incy == 0 { n as f64 } else { 1.0 };
     let sizes = |x: &[T]| x.iter().flat_map(|x| x.parts()).fold(0.0, |most: f64, x| most.max(x.abs()));
     let size = 2.0 * most * (sizes(&x_dense) * alpha.parts().iter().map(|x| x.abs()).sum::<f64>()) + sizes(&y_dense);
@@ -79,7 +79,7 @@ where
     near_or_same(&got, &want, (4.0 * unit + T::UNIT) * size, &what);
 }
 
-/// Elements within `bound`, everything else (the NaN between them) bit for bit.
+/// Asserts that elements agree within `bound` and everything else (the NaN between them) bit for bit.
 #[track_caller]
 fn near_or_same<T: Sample>(got: &[T], want: &[T], bound: f64, what: &dyn std::fmt::Debug) {
     for (got, want) in got.iter().zip(want) {
@@ -115,7 +115,7 @@ fn a_million_elements_stay_within_the_bound_of_one_block() {
             let x: Vec<T> = (0..n).map(|_| T::sample(rng)).collect();
             let y: Vec<T> = (0..n).map(|_| T::sample(rng)).collect();
             let unit = unit::<T>();
-            // Sums in one loop would need `n` roundings for a bound; blocks do with a constant.
+            // The bound of a sum in one loop would need `n` roundings; that of a sum in blocks needs a constant number.
             let bound = dot_error_bound(&x, &y, terms(unit, n), unit);
             assert_near(T::dotc(n, &x, 1, &y, 1), reference::dotc(n, &x, 1, &y, 1), bound, &n);
             let want: N = reference::nrm2(n, &x, 1);
@@ -130,7 +130,7 @@ fn a_million_elements_stay_within_the_bound_of_one_block() {
     check::<bf16, bf16>();
 }
 
-/// Enough elements for threads, with an increment, so that chunks must begin at the right one.
+/// Enough elements for several threads, with an increment, so that each chunk must begin at the right element.
 #[test]
 fn large_updates_touch_each_element_once() {
     let n = 300_001;

@@ -10,7 +10,7 @@ fn at(n: usize, inc: isize) -> At {
     At { n, inc }
 }
 
-/// Every routine on matrices large enough for threads: all results, one after the other.
+/// Runs every routine on matrices large enough for several threads. Returns all results, one after the other.
 fn all(rng: &mut Rng) -> Vec<Complex64> {
     let n = 700;
     let mut vector = |n: usize| -> Vec<Complex64> { (0..n).map(|_| Complex64::sample(rng)).collect() };
@@ -33,7 +33,7 @@ fn all(rng: &mut Rng) -> Vec<Complex64> {
             let mut y = x.clone();
             trmv(triangle(upper), trans, true, &a, &mut y, at(n, 1));
             keep(&y);
-            // Off the diagonal small, so that solutions stay in bounds.
+            // The elements off the diagonal are small, so that solutions stay bounded.
             let small: Vec<Complex64> = a.iter().map(|a| a * 1e-4).collect();
             let mut y = x.clone();
             trsv(triangle(upper), trans, true, &small, &mut y, at(n, 1));
@@ -71,7 +71,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
     });
 }
 
-/// Whatever the caller names, no slice is left and nothing panics: what does not fit is left undone.
+/// Whatever the arguments, there is no access outside a slice and no panic; calls that do not fit do nothing.
 #[test]
 fn what_does_not_fit_is_left_undone() {
     let a = [1.0f64; 9];
@@ -104,7 +104,7 @@ fn what_does_not_fit_is_left_undone() {
             }
         }
     }
-    // Vectors of another length than the matrix.
+    // Vectors whose lengths do not match the matrix.
     let full = Stored { rows: 3, cols: 3, layout: Layout::Full { ld: 3 } };
     let mut y = [7.0; 3];
     gemv(full, Trans::No, 2.0, &a, &a, at(2, 1), 0.0, &mut y, at(3, 1));

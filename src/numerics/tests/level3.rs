@@ -1,4 +1,5 @@
-//! What only shows below the front: shapes that do not fit, threads, leaves of every size, and the oracle itself.
+//! What cannot be tested through the front: shapes that do not fit, threads, leaves of every size, and the oracle
+//! itself.
 
 use num_complex::{Complex, Complex32, Complex64};
 
@@ -11,7 +12,7 @@ fn triangular<S>(m: usize, n: usize, alpha: S) -> TriSpec<S> {
     TriSpec { side: Side::Left, uplo: Uplo::Lower, trans: Trans::No, unit: false, m, n, lda: m, ldb: m, alpha }
 }
 
-/// Whatever does not fit is left undone: neither a panic nor a write.
+/// Shapes that do not fit cause neither a panic nor a write.
 #[test]
 fn shapes_that_do_not_fit_their_slices_do_nothing() {
     fn check<T: HostLevel3 + Default + PartialEq + std::fmt::Debug>(one: T) {
@@ -64,7 +65,7 @@ fn shapes_that_do_not_fit_their_slices_do_nothing() {
     check::<Complex64>(1.0.into());
 }
 
-/// Pivots that no factorization gives are not followed out of the matrix.
+/// Invalid pivots, which no factorization produces, cause no access outside the matrix.
 #[test]
 fn pivots_out_of_range_are_left_alone() {
     let mut b = [1.0, 2.0];
@@ -74,7 +75,7 @@ fn pivots_out_of_range_are_left_alone() {
     assert_eq!(b, [1.0, 2.0]);
 }
 
-/// Every number of rows and columns around the sizes of leaves, tiles and vectors: a solution multiplied back.
+/// Numbers of rows and columns near the sizes of leaves, tiles and vectors; the solution is multiplied back.
 #[test]
 fn leaves_of_every_size_solve_what_they_multiply() {
     fn check<T: Sample + HostLevel3>() {
@@ -105,7 +106,7 @@ fn leaves_of_every_size_solve_what_they_multiply() {
     check::<Complex64>();
 }
 
-/// The diagonal of a complex triangle is divided by without overflow on the way.
+/// Division by the diagonal of a complex triangle does not overflow in between.
 #[test]
 fn tiny_and_huge_diagonals_divide() {
     for x in [1e-30f32, 1e30, 1e-38] {
@@ -128,7 +129,7 @@ fn a_pivot_is_the_largest_of_its_column_and_a_zero_is_told() {
     assert_eq!(f64::getrf(3, &mut a, 3, &mut pivots), 2, "the second column is twice the first");
 }
 
-/// The oracle's pieces, against what is known without them.
+/// The parts of the oracle against results that are known without them.
 #[test]
 fn exact_matrices_are_filled_turned_and_multiplied_as_by_hand() {
     let i = Complex64::new(0.0, 1.0);

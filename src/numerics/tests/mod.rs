@@ -12,7 +12,7 @@ use num_complex::{Complex, Complex32, Complex64};
 
 use super::reference::Value;
 
-/// SplitMix64: short, and the same everywhere.
+/// SplitMix64: short, and the same on every machine.
 pub(super) struct Rng(u64);
 
 impl Rng {
@@ -34,14 +34,14 @@ impl Rng {
         choices[self.below(choices.len())]
     }
 
-    /// A number in -1..1 with one of a few exponents, so that sums mix sizes.
+    /// A number in -1..1 times one of a few factors, so that sums have terms of different sizes.
     pub(super) fn real(&mut self) -> f64 {
         let x = (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
         x * self.pick(&[1.0, 1.0, 1.0, 0.25, 4.0])
     }
 }
 
-/// Runs `case` with seeds from `WINDLASS_TEST_SEED` on (or from 1), naming the one that fails.
+/// Runs `case` with the seed in `WINDLASS_TEST_SEED`, or with seeds 1 to `count`. Prints the seed that fails.
 pub(super) fn with_seeds(count: u64, case: impl Fn(&mut Rng) + std::panic::RefUnwindSafe) {
     let named = std::env::var("WINDLASS_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let seeds = named.map_or(1..count + 1, |seed| seed..seed + 1);

@@ -1,4 +1,4 @@
-//! The oracle itself, against what is known without it.
+//! The oracle itself against results that are known without it.
 
 use half::{bf16, f16};
 use num_complex::{Complex, Complex32};
@@ -25,8 +25,8 @@ fn double_doubles_keep_what_f64_loses() {
 
 #[test]
 fn values_are_rounded_once() {
-    // Half way between two f32 (or f16, bf16), and less than half an f64 ulp above: up, where rounding by way of f64
-    // or f32 would see a tie and go to even, which is down.
+    // Half way between two f32 (or f16, bf16), plus less than half an f64 ulp. This must round up. Rounding by way of
+    // f64 or f32 would see a tie and round to even, which is down.
     let above = |half_ulp: f64| double(Double::from(1.0) + half_ulp.into() + (half_ulp * 1e-20).into());
     assert_eq!(f32::nearest(above(f32::UNIT)), 1.0 + f32::EPSILON);
     assert_eq!(f16::nearest(above(f16::UNIT)), f16::ONE + f16::EPSILON);

@@ -1,7 +1,7 @@
-//! What a region's next user has to follow.
+//! The completions that the next user of a region has to follow.
 //!
-//! A reader follows the last writers; a writer follows the last writers and every reader since. That is all the order
-//! there is: it makes an op see the effect of every earlier op on its buffers, and lets work on other buffers overlap.
+//! A reader follows the last writers; a writer follows the last writers and every reader since. There is no other
+//! ordering. So an op sees the effect of every earlier op on its buffers, and work on other buffers overlaps.
 
 use crate::engine::Completion;
 use smallvec::SmallVec;
@@ -9,14 +9,14 @@ use smallvec::SmallVec;
 /// Completions of the last writers and of the readers since.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccessHistory {
-    /// More than one only after parts were joined.
+    /// More than one only after parts were split or joined, or after submissions through an alias.
     pub(crate) writers: SmallVec<[Completion; 1]>,
-    /// At most one a slot on CUDA: the latest wins.
+    /// On CUDA at most one mark for each stream slot: a later one replaces the earlier.
     pub(crate) readers: SmallVec<[Completion; 2]>,
 }
 
 impl AccessHistory {
-    /// Of what begins with a write.
+    /// A history that begins with a write.
     #[cfg(feature = "cuda")]
     pub(crate) fn after(write: Completion) -> Self {
         let mut track = AccessHistory::default();
@@ -24,24 +24,24 @@ impl AccessHistory {
         track
     }
 
-    /// A reader was submitted.
+    /// Records a reader that was submitted.
     #[inline]
     pub(crate) fn publish_read(&mut self, completion: &Completion) {
-        // Nodes of the host renew nothing, and there may be any number of them behind one slow writer.
+        // `renew` never succeeds for nodes of the host, and any number of them may follow one slow writer.
         if matches!(completion, Completion::Host(_)) || !self.readers.iter_mut().any(|c| c.renew(completion)) {
             self.add_read(completion);
         }
     }
 
     fn add_read(&mut self, completion: &Completion) {
-        // Each time their number has doubled.
+        // Drops the completed ones each time their number has doubled.
         if self.readers.len() >= 2 && self.readers.len().is_power_of_two() {
             self.readers.retain(|c| !c.is_past());
         }
         self.readers.push(completion.clone());
     }
 
-    /// A writer was submitted that follows everything here.
+    /// Records a writer that follows everything recorded here.
     pub(crate) fn publish_write(&mut self, completion: &Completion) {
         self.readers.clear();
         self.writers.truncate(1);
@@ -51,8 +51,9 @@ impl AccessHistory {
         }
     }
 
-    /// A writer was submitted that follows whatever `follows` says yes to, which goes to `edge`; true with a writer. What
-    /// came here meanwhile, by an alias, stays beside it.
+    /// Records a writer that follows every completion for which `follows` is true. Each of these is passed to `edge`,
+    /// with true if it was a writer. The others, which were submitted meanwhile through an alias, stay beside the new
+    /// writer.
     pub(crate) fn take_over(
         &mut self,
         completion: &Completion,
@@ -71,12 +72,12 @@ impl AccessHistory {
         add(&mut self.writers, completion.clone());
     }
 
-    /// A writer was submitted that follows whatever `follows` says yes to. What came here meanwhile, by an alias, is
-    /// followed beside it.
+    /// Records a writer that follows every completion for which `follows` is true. The others, which were submitted
+    /// meanwhile through an alias, stay: later users follow them as well.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     #[inline]
     pub(crate) fn publish_write_beside(&mut self, completion: &Completion, follows: impl Fn(&Completion) -> bool) {
-        // A chain on one queue.
+        // Fast path: a chain of writes on one in-order queue.
         if let ([only], true) = (&mut self.writers[..], self.readers.is_empty())
             && follows(only)
             && only.renew(completion)
@@ -106,7 +107,7 @@ impl AccessHistory {
         }
     }
 
-    /// Who comes next follows the readers as well, whatever it does.
+    /// Records the readers as writers: the next user follows them as well, even if it only reads.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn harden(&mut self) {
         for reader in std::mem::take(&mut self.readers) {
@@ -114,21 +115,21 @@ impl AccessHistory {
         }
     }
 
-    /// Takes over what another region of the same allocation has in flight.
+    /// Adds what another region of the same allocation has in flight.
     pub(crate) fn absorb(&mut self, other: AccessHistory) {
-        // A writer that failed is followed too: the whole has failed where a part has.
+        // A writer that failed stays: if a part has failed, the whole has failed.
         other.writers.into_iter().filter(|c| !c.is_spent()).for_each(|c| add(&mut self.writers, c));
         other.readers.into_iter().filter(|c| !c.is_past()).for_each(|c| add(&mut self.readers, c));
     }
 
-    /// Everything in flight here, writers first.
+    /// All recorded completions, writers first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Completion> {
         self.writers.iter().chain(&self.readers)
     }
 }
 
-/// Adds one, unless it is there. (Parts that are joined have most of it in common: without this, a buffer that is parted
-/// and joined over and over while work on it is in flight would remember twice as much each time.)
+/// Adds `one`, unless it is there already. (Parts that are joined have most completions in common. Without this check,
+/// the history of a buffer that is split and joined repeatedly while work is in flight would double each time.)
 fn add<const N: usize>(all: &mut SmallVec<[Completion; N]>, one: Completion)
 where
     [Completion; N]: smallvec::Array<Item = Completion>,
@@ -144,7 +145,7 @@ mod tests {
     use crate::host::{Core, Runnable};
     use crate::sync::Arc;
 
-    /// Work that is in flight for ever.
+    /// Work that never completes.
     struct Endless(Core);
 
     impl Runnable for Endless {
@@ -182,13 +183,13 @@ mod tests {
         let is = |a: &Completion, b: &Completion| a.clone().unite(b);
         let mut track = AccessHistory::default();
         track.publish_write_beside(&one, |_| true);
-        // An alias: submitted before `one` could be seen.
+        // Through an alias: submitted before `one` was visible.
         track.publish_write_beside(&two, |_| false);
         track.publish_read(&endless());
         assert!(track.writers.iter().any(|c| is(c, &one)) && track.writers.iter().any(|c| is(c, &two)));
         track.publish_write_beside(&both, |_| true);
         assert!(track.writers.len() == 1 && track.readers.is_empty() && is(&track.writers[0], &both));
-        // A reader by an alias.
+        // A reader through an alias.
         let (reader, last) = (endless(), endless());
         track.publish_read(&reader);
         track.publish_write_beside(&last, |c| is(c, &both));

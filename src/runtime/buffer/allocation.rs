@@ -10,11 +10,11 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Meter {
     used: AtomicU64,
-    /// The part of `used` that belongs to no buffer: caches, kept while memory is not short.
+    /// The part of `used` that belongs to caches, not to buffers. Caches are freed when memory is short.
     held: AtomicU64,
     peak: AtomicU64,
     limit: AtomicU64,
-    /// Bytes there are.
+    /// The size of the memory in bytes.
     total: u64,
     count: AtomicU64,
 }
@@ -32,7 +32,8 @@ impl Meter {
         }
     }
 
-    /// For the next life, with memory of its own: what the life before used went with it, whoever still has handles.
+    /// A meter for the next generation, which has memory of its own. What the old generation used is gone, even if
+    /// handles of it still exist.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn again(&self) -> Self {
         let next = Meter::new(self.limit(), self.total);
@@ -40,7 +41,7 @@ impl Meter {
         next
     }
 
-    /// Takes `bytes` from the limit, or says how much is left.
+    /// Charges `bytes` against the limit. The error tells how much is left.
     pub(crate) fn take(&self, bytes: u64) -> Result<()> {
         let Some(before) = self.reserve(bytes) else { return Err(self.refusal(bytes)) };
         let now = (before + bytes).saturating_sub(self.held());
@@ -52,15 +53,16 @@ impl Meter {
         Ok(())
     }
 
-    /// Takes `bytes` from the limit, and says how many were taken before; never past it, not even for a moment: a request
-    /// that is refused takes nothing from others.
+    /// Charges `bytes` against the limit, and returns how many were charged before. `used` never exceeds the limit, not
+    /// even for a moment, so a refused request takes nothing from others.
     fn reserve(&self, bytes: u64) -> Option<u64> {
         let limit = self.limit.load(Ordering::Relaxed);
         let fits = |used: u64| used.checked_add(bytes).filter(|now| *now <= limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()
     }
 
-    /// Takes `bytes` from the limit for a cache, which is freed when a buffer needs the memory. False if the limit does not allow it.
+    /// Charges `bytes` for a cache, which is freed when a buffer needs the memory. False if the limit does not allow
+    /// it.
     #[cfg(feature = "cuda")]
     pub(crate) fn hold(&self, bytes: u64) -> bool {
         let held = self.reserve(bytes).is_some();
@@ -70,26 +72,26 @@ impl Meter {
         held
     }
 
-    /// Gives back what was held.
+    /// Returns what [`hold`](Self::hold) charged.
     #[cfg(feature = "cuda")]
     pub(crate) fn release(&self, bytes: u64) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of the limit that are no buffer's.
+    /// Charged bytes that belong to caches, not to buffers.
     pub(crate) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// There is no memory for `bytes`.
+    /// The error when there is no memory for `bytes`.
     pub(crate) fn refusal(&self, bytes: u64) -> Error {
         let (total, limit) = (self.total, self.limit());
         let free = limit.min(total).saturating_sub(self.used());
         Error::OutOfMemory { requested: bytes, free, total, limit, site: Site::none() }
     }
 
-    /// Gives `bytes` back.
+    /// Returns `bytes` that [`take`](Self::take) charged.
     pub(crate) fn give(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         self.count.fetch_sub(1, Ordering::Relaxed);
@@ -100,7 +102,7 @@ impl Meter {
         self.used.load(Ordering::Relaxed).saturating_sub(self.held())
     }
 
-    /// The most bytes that were ever in use.
+    /// The most bytes that buffers have used at one time.
     pub(crate) fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
@@ -110,16 +112,16 @@ impl Meter {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Allocations alive.
+    /// The number of live allocations.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 }
 
-/// Who takes the bytes back.
+/// Where the bytes are returned to.
 #[derive(Debug)]
 pub(crate) enum Home {
-    /// Zero bytes: nobody.
+    /// Nowhere: there are no bytes.
     Empty,
     /// The process's allocator, when it is dropped.
     Host(#[expect(dead_code, reason = "owned")] HostMemory),
@@ -131,30 +133,31 @@ pub(crate) enum Home {
     Worker(crate::worker::WorkerBytes),
 }
 
-/// Some bytes of an engine's memory, and how they go back. Holds no epoch.
+/// Some bytes of an engine's memory, and how they are returned. Holds no epoch.
 #[derive(Debug)]
 pub(crate) struct Allocation {
-    /// Where it begins: a host or a device address.
+    /// A host or a device address; for memory of a worker process, a number that identifies it.
     pub(crate) address: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub(crate) bytes: u64,
     pub(crate) home: Home,
     meter: Arc<Meter>,
     regions: AtomicUsize,
-    /// It had several regions at a time; most never have.
+    /// It has had several regions at one time; most allocations never have.
     parted: AtomicBool,
-    /// What the regions that are gone had in flight. Used once it is parted.
+    /// What the dropped regions had in flight. Used only if `parted`.
     uses: Mutex<AccessHistory>,
 }
 
 impl Allocation {
-    /// The meter must already have been charged with `bytes`; the allocation gives them back when it ends.
+    /// The meter must already have been charged with `bytes`; the allocation returns them when it is dropped.
     pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
         let (regions, parted, uses) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
         Allocation { address, bytes, home, meter, regions, parted, uses }
     }
 
-    /// Memory of this process, aligned for every element and for vector instructions: zeroed, or with anything in it.
+    /// Memory of this process, aligned for every element type and for vector instructions: zeroed, or with arbitrary
+    /// contents.
     pub(crate) fn host(bytes: usize, zeroed: bool, meter: Arc<Meter>) -> Result<Self> {
         meter.take(bytes as u64)?;
         if bytes == 0 {
@@ -170,40 +173,41 @@ impl Allocation {
         }
     }
 
-    /// No bytes, of no device.
+    /// An allocation of no bytes that belongs to no device.
     pub(super) fn nothing() -> Self {
         Self::uncounted(64, Home::Empty)
     }
 
-    /// No bytes, and counted by no device: it stands for something else than memory.
+    /// An allocation of no bytes that no device counts: it represents something other than memory.
     pub(crate) fn uncounted(address: u64, home: Home) -> Self {
         let meter = Meter::new(0, 0);
-        meter.count.fetch_add(1, Ordering::Relaxed); // the drop takes it off
+        meter.count.fetch_add(1, Ordering::Relaxed); // the drop subtracts it
         Self::new(address, 0, home, Arc::new(meter))
     }
 
-    /// It is memory of a worker process.
+    /// Whether it is memory of a worker process.
     #[cfg(target_os = "linux")]
     pub(super) fn is_remote(&self) -> bool {
         matches!(self.home, Home::Worker(_))
     }
 
     pub(super) fn add_region(&self) {
-        // Seen by whoever ends a region: a second one is made from the first, before that ends.
+        // Visible to the thread that drops a region: a second region is made from the first, before the first is
+        // dropped.
         if self.regions.fetch_add(1, Ordering::Relaxed) > 0 {
             self.parted.store(true, Ordering::Release);
         }
     }
 
-    /// Its regions are gone, and its bytes are to be used again.
+    /// Prepares it for reuse: all of its regions are gone.
     #[cfg(feature = "cuda")]
     pub(crate) fn renew(&self) {
         self.regions.store(0, Ordering::Relaxed);
         self.parted.store(false, Ordering::Relaxed);
     }
 
-    /// One region ended with `track` in flight. The last one gives device memory back to its pool, together with all
-    /// that is in flight on it; host memory is freed by the last `Arc`, of which work in flight holds its own.
+    /// A region was dropped with `track` in flight. The last region returns device memory to its pool, together with
+    /// all that is in flight on it. Host memory is freed with the last `Arc`; work in flight holds an `Arc` of its own.
     pub(super) fn end_region(self: &Arc<Self>, track: AccessHistory) {
         match &self.home {
             Home::Empty | Home::Host(_) => {}
@@ -216,7 +220,7 @@ impl Allocation {
             Home::Cuda(pool) => {
                 let mut uses = self.uses.lock();
                 uses.absorb(track);
-                // Under the lock, so that the last one sees what all the others left.
+                // Under the lock, so that the last region sees what all the others had in flight.
                 let last = self.regions.fetch_sub(1, Ordering::AcqRel) == 1;
                 if last {
                     let uses = std::mem::take(&mut *uses);

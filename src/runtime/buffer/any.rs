@@ -3,7 +3,7 @@
 use super::Region;
 use crate::{DType, Element};
 
-/// Where an operand lies, and of what type it is.
+/// An operand as an engine sees it: address, length and element type.
 #[derive(Clone, Copy, Debug)]
 pub struct AnySpan {
     pub(super) address: u64,
@@ -13,7 +13,7 @@ pub struct AnySpan {
 
 impl AnySpan {
     pub(super) fn of(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
-        // An offset lies inside the allocation, whose length in bytes was checked when it was made.
+        // No overflow: an offset lies inside the allocation, whose length in bytes was checked when it was made.
         AnySpan { address: region.allocation.address + (offset * dtype.size()) as u64, len, dtype }
     }
 
@@ -22,34 +22,35 @@ impl AnySpan {
         self.dtype
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes.
+    /// The length in bytes.
     pub fn bytes(&self) -> usize {
         self.len * self.dtype.size()
     }
 
-    /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
+    /// The address of the first element in the engine's memory. Valid only during the dispatch that the span belongs
+    /// to.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Where the address itself lies.
+    /// A pointer to the field that holds the address.
     #[cfg(feature = "cuda")]
     pub(crate) fn place(&self) -> *const u64 {
         &raw const self.address
     }
 }
 
-/// What a host half reads.
+/// A read operand as an op's host half ([`Op::host`](crate::Op::host)) gets it.
 #[derive(Clone, Copy, Debug)]
 pub struct AnySlice<'a> {
     pub(super) bytes: &'a [u8],
@@ -57,7 +58,7 @@ pub struct AnySlice<'a> {
 }
 
 impl<'a> AnySlice<'a> {
-    /// Where it begins.
+    /// The address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.bytes.as_ptr() as u64
     }
@@ -73,7 +74,7 @@ impl<'a> AnySlice<'a> {
     }
 }
 
-/// What a host half writes.
+/// A written operand as an op's host half ([`Op::host`](crate::Op::host)) gets it.
 #[derive(Debug)]
 pub struct AnySliceMut<'a> {
     pub(super) bytes: &'a mut [u8],
@@ -81,7 +82,7 @@ pub struct AnySliceMut<'a> {
 }
 
 impl<'a> AnySliceMut<'a> {
-    /// Where it begins.
+    /// The address of the first byte.
     pub(crate) fn address(&mut self) -> u64 {
         self.bytes.as_mut_ptr() as u64
     }
@@ -91,7 +92,7 @@ impl<'a> AnySliceMut<'a> {
         self.dtype
     }
 
-    /// Where it begins, and how many elements it has.
+    /// The pointer to the first byte, and the number of elements.
     pub(crate) fn into_raw(self) -> (*mut u8, usize) {
         let len = self.bytes.len() / self.dtype.size();
         (self.bytes.as_mut_ptr(), len)

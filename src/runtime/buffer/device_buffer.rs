@@ -1,4 +1,4 @@
-//! The one owner of a window of device memory.
+//! The single owner of a window of device memory.
 
 #[cfg(feature = "cuda")]
 use super::Allocation;
@@ -15,11 +15,11 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Range, RangeBounds};
 
-/// Device memory that may be written: the one owner of a window of it.
+/// The single owner of a window of device memory, which may be written.
 ///
-/// Not `Clone`: that is the whole aliasing rule. Operations take written buffers by value and give them back from the
-/// wait; they read `&DeviceBuffer` or [`GpuRef`]. Dropping one while work on it is in flight is fine: the memory goes
-/// back when that work is done, and the drop itself does nothing on the device.
+/// Not `Clone`: this alone rules out aliasing. Operations take written buffers by value, and the wait returns them;
+/// they read `&DeviceBuffer` or [`GpuRef`]. Dropping a buffer while work on it is in flight is fine: the memory is
+/// freed when that work is done, and the drop itself makes no call to the device.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -43,38 +43,38 @@ impl<T: Element> DeviceBuffer<T> {
         DeviceBuffer { region, offset, len, _type: PhantomData }
     }
 
-    /// A buffer of no bytes that stands for something else in the order of things. It may be aliased and submitted by
-    /// several threads at once, by operations that are [`GATED`](crate::Op::GATED).
+    /// A buffer of no bytes that represents something other than memory in the ordering of dispatches. Several threads
+    /// may alias it and submit it at once, to operations that are [`GATED`](crate::Op::GATED).
     #[cfg(feature = "cuda")]
     pub(crate) fn token(epoch: &Arc<Epoch>) -> Self {
-        // Counted by nobody: it is no memory.
+        // No device counts it: it is not memory.
         Self::token_of(Arc::new(Allocation::nothing()), epoch)
     }
 
-    /// As [`token`](Self::token), for something that is named by an allocation of no bytes.
+    /// As [`token`](Self::token), for something that an allocation of no bytes identifies.
     #[cfg(feature = "cuda")]
     pub(crate) fn token_of(allocation: Arc<Allocation>, epoch: &Arc<Epoch>) -> Self {
         Self::new(Region::gated(allocation, epoch.clone()), 0, 0)
     }
 
-    /// A new buffer that has no one owner from now on: it may be aliased and submitted by several threads at once, by
-    /// operations that are [`GATED`](crate::Op::GATED). `None` when somebody uses it already.
+    /// Makes this new buffer one without a single owner: several threads may alias it and submit it at once, to
+    /// operations that are [`GATED`](crate::Op::GATED). `None` when the buffer is in use already.
     pub(crate) fn gated(mut self) -> Option<Self> {
         Arc::get_mut(&mut self.region)?.gate = Some(Box::default());
         Some(self)
     }
 
-    /// Elements in the window.
+    /// The number of elements in the window.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The generation of the device that it was made in.
+    /// The device generation in which it was made.
     pub fn generation(&self) -> u64 {
         self.region.epoch.generation
     }
@@ -84,21 +84,22 @@ impl<T: Element> DeviceBuffer<T> {
         In::new(&self.region, self.offset, self.len)
     }
 
-    /// `range` of it as a read operand, in elements.
+    /// The part in `range`, in elements, as a read operand.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the range does not lie inside.
+    /// [`Error::InvalidArgument`] when the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<In<'_, T>> {
         self.as_in().slice(range)
     }
 
-    /// Gives up the right to write: a handle that can be cloned and read from anywhere.
+    /// Gives up the right to write. Returns a handle that can be cloned, and read from any thread.
     pub fn share(self) -> GpuRef<T> {
         let (region, offset, len) = self.into_parts();
         GpuRef::new(region, offset, len)
     }
 
-    /// Takes it apart. The handle stays counted: it is that of whatever is made of the parts.
+    /// Takes it apart into region, offset and length. The handle stays counted: it passes to what is made from the
+    /// parts.
     pub(super) fn into_parts(self) -> (Arc<Region>, usize, usize) {
         // `Drop`, which would lower the count, must not run.
         let this = ManuallyDrop::new(self);
@@ -107,11 +108,11 @@ impl<T: Element> DeviceBuffer<T> {
         (region, this.offset, this.len)
     }
 
-    /// A smaller window to be written, in elements from the beginning of this one. The buffer remembers its full extent:
-    /// [`widen`](Self::widen) gives it back.
+    /// Restricts the buffer to a smaller window. `range` is in elements, from the beginning of the current window. The
+    /// buffer remembers its full extent, and [`widen`](Self::widen) restores it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the range does not lie inside; the buffer comes back.
+    /// [`Error::InvalidArgument`] when the range is out of bounds; the buffer is returned.
     pub fn narrow(mut self, range: impl RangeBounds<usize>) -> Result<Self, Rejected<Self>> {
         match narrow(self.offset, self.len, range) {
             Ok((offset, len)) => {
@@ -122,21 +123,22 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
-    /// The full extent again, after [`narrow`](Self::narrow).
+    /// Restores the full extent, after [`narrow`](Self::narrow).
     pub fn widen(mut self) -> Self {
         self.offset = self.region.window.start;
         self.len = self.region.window.len();
         self
     }
 
-    /// Two buffers that can be written independently: the first `mid` elements of the window, and the rest of it. Each
-    /// starts from what was in flight on the whole.
+    /// Splits it into two buffers that can be written independently: the first `mid` elements of the window, and the
+    /// rest of it. Each part follows the work that was in flight on the whole.
     ///
-    /// Of a [narrowed](Self::narrow) buffer, what lies before the window goes with the first and what lies behind it with the
-    /// second, each narrowed to its part of the window: [`widen`](Self::widen) shows it.
+    /// If the buffer is [narrowed](Self::narrow), the elements before the window go to the first part and the elements
+    /// after it to the second. Each part is narrowed to its share of the window; [`widen`](Self::widen) restores its
+    /// full extent.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when `mid` is past the end; the buffer comes back.
+    /// [`Error::InvalidArgument`] when `mid` is past the end; the buffer is returned.
     pub fn split_at(self, mid: usize) -> Result<(Self, Self), Rejected<Self>> {
         if mid > self.len {
             let error = Error::invalid("mid", format!("{mid} is past the end, {}", self.len));
@@ -156,12 +158,12 @@ impl<T: Element> DeviceBuffer<T> {
         Ok((left, part(middle..full.end, middle..window.end, track)))
     }
 
-    /// The inverse of [`split_at`](Self::split_at): `self` must end where `right` begins, in the same memory, both in their
-    /// full extents. The window is from the beginning of the first's to the end of the second's. What follows waits for the
-    /// writers of both.
+    /// The inverse of [`split_at`](Self::split_at): the full extent of `self` must end where the full extent of `right`
+    /// begins, in the same allocation. The new window is from the beginning of the first window to the end of the
+    /// second. Later work follows the work in flight on both.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when they are not neighbours; both come back.
+    /// [`Error::InvalidArgument`] when they are not adjacent; both are returned.
     pub fn join(self, right: Self) -> Result<Self, Rejected<(Self, Self)>> {
         let neighbours = Arc::ptr_eq(&self.region.allocation, &right.region.allocation)
             && self.region.window.end == right.region.window.start;
@@ -178,7 +180,7 @@ impl<T: Element> DeviceBuffer<T> {
         let mut track = self.region.legacy();
         track.absorb(right.region.legacy());
         let window = self.region.window.start..right.region.window.end;
-        // The second begins behind all of the first.
+        // No underflow: the second begins after the full extent of the first.
         let (offset, len) = (self.offset, right.offset + right.len - self.offset);
         let content = self.region.init.get().worse(right.region.init.get());
         let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, window);
@@ -193,9 +195,9 @@ impl<T: Element> DeviceBuffer<T> {
     /// Both share one ordering state: operations through either follow each other as if there were one handle.
     ///
     /// # Safety
-    /// No single operation may be given overlapping windows of the two, one of them to be written, and two threads must
-    /// not submit operations on overlapping windows through the two at the same time: their order would be undefined.
-    /// Neither may be split or joined while both exist: parts have an ordering state of their own.
+    /// A single operation must not get overlapping windows of the two if it writes one of them. Two threads must not
+    /// submit operations on overlapping windows through the two at the same time: their order would be undefined.
+    /// Neither may be split or joined while both exist, because parts have an ordering state of their own.
     pub unsafe fn alias(&self) -> Self {
         self.region.handles.add_one();
         Self::new(self.region.clone(), self.offset, self.len)

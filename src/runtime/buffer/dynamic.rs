@@ -1,7 +1,7 @@
 //! Operands whose number and element types are known only when the program runs: the arguments of a kernel.
 //!
-//! Part of what `elems.rs` promises: every operand is visited exactly once, reads as reads and writes as writes. A
-//! handle without its type keeps the name of the type, and becomes a typed one again only by that name.
+//! This file keeps the guarantee of `elems.rs`: every operand is visited exactly once, reads as reads and writes as
+//! writes. An untyped handle keeps its `DType`, and can be downcast only to that type.
 
 use super::any::{AnySlice, AnySliceMut, AnySpan};
 use super::elems::{Elems, Places, Receive, Shape, Visit, sealed};
@@ -16,13 +16,13 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::RangeBounds;
 
-/// Any number of operands, each of an element type of its own: `type Reads = Dyn`.
+/// Any number of operands, each with its own element type: `type Reads = Dyn`.
 ///
-/// For ops that do not know their operands before the program runs, as the launch of a kernel does not. What the caller
-/// passes, what an engine sees and what a host half gets are lists whose members name their type.
+/// For ops whose operands are known only at run time, such as the launch of a kernel. What the caller passes, what an
+/// engine sees and what a host half gets are lists; each member knows its [`DType`].
 pub struct Dyn(PhantomData<()>);
 
-/// A read operand without its type: a buffer, a reference or a range of one.
+/// A read operand whose element type is known only at run time: a buffer, a [`GpuRef`], or a range of one.
 #[derive(Clone, Copy)]
 pub struct AnyIn<'a> {
     region: &'a Arc<Region>,
@@ -40,32 +40,33 @@ impl<'a> AnyIn<'a> {
         self.dtype
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Only `range` of it, in elements.
+    /// The part of it in `range`, in elements.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range does not lie inside.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let (offset, len) = narrow(self.offset, self.len, range)?;
         Ok(AnyIn { offset, len, ..*self })
     }
 
-    /// What it lies in, where it begins there, and how long it is, in bytes.
+    /// The region, the offset from the beginning of its allocation, and the length; both in bytes.
     pub(crate) fn place(&self) -> (&'a Arc<Region>, usize, usize) {
         let size = self.dtype.size();
         (self.region, self.offset * size, self.len * size)
     }
 
-    /// A part of it that lies so many bytes behind its beginning; `None` where that is no whole number of elements, or outside.
+    /// The part of `bytes` bytes that begins `offset` bytes after its start. `None` if one of the two is not a multiple
+    /// of the element size, or if the part is out of bounds.
     pub(crate) fn bytes(self, offset: usize, bytes: usize) -> Option<Self> {
         let size = self.dtype.size();
         let whole = offset.is_multiple_of(size) && bytes.is_multiple_of(size);
@@ -73,17 +74,17 @@ impl<'a> AnyIn<'a> {
         (whole && inside).then(|| AnyIn { offset: self.offset + offset / size, len: bytes / size, ..self })
     }
 
-    /// As elements of another type of the same size.
+    /// As elements of another type of the same size; `None` if the sizes differ.
     pub(crate) fn reinterpreted<T: Element>(self) -> Option<In<'a, T>> {
         (self.dtype.size() == size_of::<T>()).then(|| In::new(self.region, self.offset, self.len))
     }
 
-    /// Another handle of it, which is only read through.
+    /// A handle of the same window, to be used for reading only.
     pub(crate) fn kept(&self) -> AnyBuffer {
         AnyBuffer::reader(self.region, (self.offset, self.len), self.dtype)
     }
 
-    /// With its type again; `None` when it is another.
+    /// The typed operand; `None` when the element type is not `T`.
     pub fn downcast<T: Element>(self) -> Option<In<'a, T>> {
         (self.dtype == T::DTYPE).then(|| In::new(self.region, self.offset, self.len))
     }
@@ -113,7 +114,7 @@ impl<'a, T: Element> From<&'a GpuRef<T>> for AnyIn<'a> {
     }
 }
 
-/// A [`DeviceBuffer`] without its type. Owns what it owned; not `Clone` either.
+/// A [`DeviceBuffer`] whose element type is known only at run time. It owns the memory, and is not `Clone` either.
 pub struct AnyBuffer {
     region: Arc<Region>,
     offset: usize,
@@ -122,13 +123,13 @@ pub struct AnyBuffer {
 }
 
 impl AnyBuffer {
-    /// Another handle of a window of what somebody else owns, which is only read through it.
+    /// A second handle of a window that another handle owns. It must be used for reading only.
     pub(crate) fn reader(region: &Arc<Region>, (offset, len): (usize, usize), dtype: DType) -> Self {
         region.handles.add_one();
         AnyBuffer { region: region.clone(), offset, len, dtype }
     }
 
-    /// The same bytes as elements of another type of the same size.
+    /// The same bytes as elements of type `dtype`, which has the same size.
     pub(crate) fn named(mut self, dtype: DType) -> Self {
         self.dtype = dtype;
         self
@@ -138,7 +139,7 @@ impl AnyBuffer {
         &self.region
     }
 
-    /// Where it begins in its memory, and how long it is, in elements.
+    /// The offset from the beginning of the allocation, and the length; both in elements.
     pub(crate) fn window(&self) -> (usize, usize) {
         (self.offset, self.len)
     }
@@ -148,17 +149,17 @@ impl AnyBuffer {
         self.dtype
     }
 
-    /// Elements in the window.
+    /// The number of elements in the window.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The generation of the device that it was made in.
+    /// The device generation in which it was made.
     pub fn generation(&self) -> u64 {
         self.region.epoch.generation
     }
@@ -168,15 +169,15 @@ impl AnyBuffer {
         AnyIn { region: &self.region, offset: self.offset, len: self.len, dtype: self.dtype }
     }
 
-    /// With its type again.
+    /// Converts it to a typed buffer.
     ///
     /// # Errors
-    /// Gives itself back when the type is another.
+    /// Returns the buffer when the element type is not `T`.
     pub fn downcast<T: Element>(self) -> Result<DeviceBuffer<T>, Self> {
         if self.dtype != T::DTYPE {
             return Err(self);
         }
-        // The handle stays counted: it is the buffer's now. So `Drop`, which would lower the count, must not run.
+        // The handle stays counted: the new buffer takes it over. So `Drop`, which would lower the count, must not run.
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so the region is moved out exactly once.
         let region = unsafe { std::ptr::read(&this.region) };
@@ -209,10 +210,10 @@ impl std::fmt::Debug for AnyBuffer {
 pub struct AnyBuffers(SmallVec<[AnyBuffer; 1]>);
 
 impl AnyBuffers {
-    /// With their types again: one buffer, or a tuple of up to eight.
+    /// Converts them to typed buffers: none, one, or a tuple of two to eight.
     ///
     /// # Errors
-    /// Gives them all back when there are more or fewer, or when a type is another.
+    /// Returns all of them when their number or one of the element types is different.
     pub fn downcast<O: TypedOutput>(self) -> Result<Bufs<O>, Self> {
         O::typed(self)
     }
@@ -268,12 +269,12 @@ impl Elems for Dyn {
     type Spans = SmallVec<[AnySpan; 8]>;
     type Slices<'a> = SmallVec<[AnySlice<'a>; 8]>;
     type SlicesMut<'a> = SmallVec<[AnySliceMut<'a>; 4]>;
-    /// Known only when the program runs: see `Op::dtypes`.
+    /// Empty: the types are known only at run time, see `Op::dtypes`.
     const DTYPES: &'static [DType] = &[];
 
     #[inline]
     fn read<'x>(ins: &'x AnyIns<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans {
-        // Not `collect`, which calls for each.
+        // A loop rather than `collect`, which makes a call for each element.
         let mut spans = Self::Spans::new();
         for x in ins {
             visit.add_view(x.region, x.offset, x.len);
@@ -311,7 +312,7 @@ impl Elems for Dyn {
     unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a> {
         let slice = |span: &AnySpan| {
             let (at, len) = place(span);
-            // SAFETY: live memory that nobody writes during `'a`, as the caller promises; or no bytes.
+            // SAFETY: the caller promises live memory that is not written during `'a`; or the length is zero.
             let bytes: &'a [u8] = unsafe { std::slice::from_raw_parts(at, len) };
             AnySlice { bytes, dtype: span.dtype }
         };
@@ -320,8 +321,8 @@ impl Elems for Dyn {
     unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a> {
         let slice = |span: &AnySpan| {
             let (at, len) = place(span);
-            // SAFETY: live memory that nobody else touches during `'a`, as the caller promises, and the operands are
-            // different buffers; or no bytes.
+            // SAFETY: the caller promises live memory that nothing else accesses during `'a`, and the operands are
+            // different buffers; or the length is zero.
             let bytes: &'a mut [u8] = unsafe { std::slice::from_raw_parts_mut(at, len) };
             AnySliceMut { bytes, dtype: span.dtype }
         };
@@ -329,7 +330,8 @@ impl Elems for Dyn {
     }
 }
 
-/// Where the bytes of a span are. None are somewhere too, aligned as elements of any type are.
+/// Pointer to the bytes of a span, and their number. For an empty span the pointer dangles, aligned for any element
+/// type.
 fn place(span: &AnySpan) -> (*mut u8, usize) {
     const ALIGNED: usize = 64;
     match span.bytes() {

@@ -1,9 +1,9 @@
 //! Operands as tuples of element types.
 //!
-//! An op names its operands by types alone, `type Reads = (f32, Option<f32>)`; this file gives each such tuple all its
-//! shapes: what the caller passes, what an engine sees, what a host half gets. **This is the only trusted part of
-//! [`Op`](crate::Op)**, and sealed for that reason: that every operand is visited exactly once, reads as reads and
-//! writes as writes, is what the ordering of buffers and the exclusive slices of host halves rest on.
+//! An op declares its operands by types alone: `type Reads = (f32, Option<f32>)`. For each such tuple this file defines
+//! what the caller passes, what an engine sees, and what a host half gets. **This is the only trusted part of
+//! [`Op`](crate::Op)**, and is sealed for that reason. It guarantees that every operand is visited exactly once, reads
+//! as reads and writes as writes. The ordering of buffers and the exclusive slices of host halves rely on that.
 
 use super::operand::View;
 use super::{DeviceBuffer, In, Span, Views};
@@ -21,22 +21,22 @@ pub struct List<T>(PhantomData<T>);
 
 /// One position of a tuple of operands: an [`Element`] type, an `Option` of one, or a [`List`]. Sealed.
 pub trait Operand: sealed::Operand + 'static {
-    /// What the caller passes to be read.
+    /// What the caller passes to be read, by reference.
     type In<'a>;
-    /// What the caller moves in to be written.
+    /// What the caller moves in to be written, and gets back.
     type Buf: Send;
-    /// Where it lies.
+    /// The operand as an engine sees it: address and length.
     type Span: Send + Sync + 'static;
-    /// What a host half reads.
+    /// What an op's host half reads.
     type Slice<'a>;
-    /// What a host half writes.
+    /// What an op's host half writes.
     type SliceMut<'a>;
     /// The element type.
     const DTYPE: DType;
-    /// There may be any number of it.
+    /// It is a [`List`]: any number of operands.
     #[doc(hidden)]
     const LISTED: bool = false;
-    /// How many there are is not said by the type: [`shape`](Self::shape) tells.
+    /// The type does not fix the number of operands: [`shape`](Self::shape) tells it.
     #[doc(hidden)]
     const OPEN: bool = false;
 
@@ -44,21 +44,21 @@ pub trait Operand: sealed::Operand + 'static {
     fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span;
     #[doc(hidden)]
     fn write<'x>(buffer: &'x Self::Buf, visit: &mut Visit<'_, 'x>) -> Self::Span;
-    /// What the type leaves open, for another process.
+    /// Appends what the type leaves open, for another process.
     #[doc(hidden)]
     fn shape(span: &Self::Span, shape: &mut Shape);
-    /// The span in another process, from what crossed. `None` when that is not enough.
+    /// Builds the span in the receiving process. `None` when `from` does not hold enough.
     #[doc(hidden)]
     fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span>;
-    /// Shows where it lies, to be looked at or moved.
+    /// Passes the address of each operand to `visit`, which may read or change it.
     #[doc(hidden)]
     fn place(span: &mut Self::Span, visit: &mut Places<'_>);
     /// # Safety
-    /// Live host memory that nobody writes during `'a`.
+    /// The memory is live host memory and is not written during `'a`.
     #[doc(hidden)]
     unsafe fn slice<'a>(span: &Self::Span) -> Self::Slice<'a>;
     /// # Safety
-    /// Live host memory that nobody else touches during `'a`.
+    /// The memory is live host memory and nothing else accesses it during `'a`.
     #[doc(hidden)]
     unsafe fn slice_mut<'a>(span: &Self::Span) -> Self::SliceMut<'a>;
 }
@@ -86,22 +86,22 @@ impl<'x> Visit<'_, 'x> {
     }
 }
 
-/// Is shown the address of an operand, which it may change, and its bytes. Opaque.
+/// A callback that gets the address of an operand, which it may change, and the length in bytes. Opaque.
 #[doc(hidden)]
 pub struct Places<'p>(pub(crate) &'p mut dyn FnMut(&mut u64, usize));
 
-/// What types of operands leave open: whether an `Option` is there, how long a [`List`] is.
+/// What the types of operands leave open: whether an `Option` is present, how long a [`List`] is.
 #[doc(hidden)]
 pub(crate) type Shape = SmallVec<[u32; 4]>;
 
-/// Operands that came from another process, to be told apart by their types. Opaque.
+/// Operands that came from another process, to be read one after the other by their types. Opaque.
 #[doc(hidden)]
 pub struct Receive<'r, 'x> {
     pub(crate) views: std::slice::Iter<'r, View<'x>>,
     pub(crate) shape: std::slice::Iter<'r, u32>,
-    /// The views count bytes, for what they count in is not known yet.
+    /// The views count bytes, because the element types are not known yet.
     pub(crate) in_bytes: bool,
-    /// Of each operand that was told apart, where they count bytes, those of an element.
+    /// The element size in bytes of each operand read so far; only if `in_bytes`.
     pub(crate) sizes: SmallVec<[usize; 4]>,
 }
 
@@ -111,7 +111,7 @@ impl<'x> Receive<'_, 'x> {
         self.shape.next().copied()
     }
 
-    /// The next operand, of elements of `size` bytes, if it lies inside its memory.
+    /// The next operand, with elements of `size` bytes; `None` if there is none, or if it exceeds its allocation.
     pub(super) fn operand(&mut self, size: usize) -> Option<(&'x crate::sync::Arc<super::Region>, usize, usize)> {
         let View { region, offset, mut len, .. } = *self.views.next()?;
         if self.in_bytes {
@@ -237,22 +237,22 @@ impl<T: Element> Operand for List<T> {
 
 /// A tuple of operands, up to eight. Sealed.
 pub trait Elems: sealed::Elems + 'static {
-    /// What the caller passes to be read.
+    /// What the caller passes to be read, by reference.
     type Ins<'a>;
-    /// What the caller moves in to be written.
+    /// What the caller moves in to be written, and gets back.
     type Bufs: Send;
-    /// Where the operands lie.
+    /// The operands as an engine sees them: addresses and lengths.
     type Spans: Send + Sync + 'static;
-    /// What a host half reads.
+    /// What an op's host half reads.
     type Slices<'a>;
-    /// What a host half writes.
+    /// What an op's host half writes.
     type SlicesMut<'a>;
     /// The element types, in order.
     const DTYPES: &'static [DType];
     /// One of them is a [`List`].
     #[doc(hidden)]
     const LISTED: bool = false;
-    /// Which of them are [`Operand::OPEN`]; none where the types say nothing of their number.
+    /// Which of them are [`Operand::OPEN`]. Empty for [`Dyn`](crate::Dyn), which does not fix the number of operands.
     #[doc(hidden)]
     const OPEN: &'static [bool] = &[];
 
@@ -264,15 +264,15 @@ pub trait Elems: sealed::Elems + 'static {
     fn shape(spans: &Self::Spans, shape: &mut Shape);
     #[doc(hidden)]
     fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Spans>;
-    /// Shows where each operand lies, in the order in which they are visited.
+    /// Passes the address of each operand to `visit`, in the order in which operands are visited.
     #[doc(hidden)]
     fn places(spans: &mut Self::Spans, visit: &mut Places<'_>);
     /// # Safety
-    /// Live host memory that nobody writes during `'a`.
+    /// The memory is live host memory and is not written during `'a`.
     #[doc(hidden)]
     unsafe fn slices<'a>(spans: &Self::Spans) -> Self::Slices<'a>;
     /// # Safety
-    /// Live host memory that nobody else touches during `'a`.
+    /// The memory is live host memory and nothing else accesses it during `'a`.
     #[doc(hidden)]
     unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a>;
 }

@@ -36,28 +36,28 @@ impl<T: Element> GpuRef<T> {
         GpuRef { region, offset, len, _type: PhantomData }
     }
 
-    /// Elements in the window.
+    /// The number of elements in the window.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The generation of the device that it was made in.
+    /// The device generation in which it was made.
     pub fn generation(&self) -> u64 {
         self.region.epoch.generation
     }
 
-    /// The life that it belongs to.
+    /// The epoch that it belongs to.
     pub(crate) fn epoch(&self) -> &Arc<Epoch> {
         &self.region.epoch
     }
 
-    /// In the place of a handle of a life that is over: as long, of the same generation, and it keeps no memory. As
-    /// little can be done with either.
+    /// A substitute for a handle of an epoch that has ended: same length, same generation, but it holds no memory. Any
+    /// use of either is refused.
     pub(super) fn of_the_past(&self) -> Self {
         let nothing = Arc::new(Allocation::nothing());
         let window = self.region.window.clone();
@@ -71,27 +71,27 @@ impl<T: Element> GpuRef<T> {
         In::new(&self.region, self.offset, self.len)
     }
 
-    /// A handle of `range` of it, in elements.
+    /// A handle of the part in `range`, in elements.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range does not lie inside.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let (offset, len) = narrow(self.offset, self.len, range)?;
         self.region.handles.add_one();
         Ok(GpuRef::new(self.region.clone(), offset, len))
     }
 
-    /// The owner again, with its full extent, when this is the last **handle**.
+    /// Turns the last **handle** back into the owner, with its full extent.
     ///
     /// Work in flight does not count: the next writer follows the readers' completions.
     ///
     /// # Errors
-    /// Gives itself back while other handles exist.
+    /// Returns the handle while other handles exist.
     pub fn try_unique(self) -> Result<DeviceBuffer<T>, Self> {
         if !self.region.handles.is_unique() {
             return Err(self);
         }
-        // The count stays at one: it is the buffer's now. So `Drop`, which would lower it, must not run.
+        // The count stays at one: the new buffer takes it over. So `Drop`, which would lower it, must not run.
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so the region is moved out exactly once.
         let region = unsafe { std::ptr::read(&this.region) };

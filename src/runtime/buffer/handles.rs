@@ -1,9 +1,9 @@
-//! How many user handles a region has: what `try_unique` asks.
+//! Counts the user handles of a region, for `try_unique`.
 //!
-//! Counts *handles*, not `Arc`s: work in flight holds the region too and must not matter, because the next writer
+//! Counts *handles*, not `Arc`s: work in flight may hold the region too, and must not count, because the next writer
 //! follows the readers' completions. The release in [`Handles::drop_one`] pairs with the acquire in
-//! [`Handles::is_unique`]: a dispatch publishes its completion before it lets the borrow of its handle end, so whoever
-//! sees the count at one also sees every completion that the other handles published.
+//! [`Handles::is_unique`]: a dispatch publishes its completion before the borrow of its handle ends. So a thread that
+//! sees a count of one also sees every completion that was published through the other handles.
 
 use crate::sync::{AtomicUsize, Ordering};
 
@@ -27,7 +27,7 @@ impl Handles {
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// The caller holds the only one.
+    /// Whether the caller holds the only handle.
     pub(crate) fn is_unique(&self) -> bool {
         self.0.load(Ordering::Acquire) == 1
     }

@@ -1,42 +1,46 @@
 //! Memory of this process for buffers of the host engine.
 //!
-//! The system gives large memory as pages that read as zeros and cost nothing until they are touched, so memory is asked for
-//! zeroed and never zeroed here; `alloc_zeroed` with a large alignment would allocate and then write all of it, so the
-//! alignment is made by hand. Pages cost more at their first use than the copy that uses them: large memory that is freed
-//! waits in a list of the process for whoever asks for as much and does not need zeros, and so do copies of host data.
+//! The system provides large memory as pages that read as zeros and cost nothing until they are touched. So memory is
+//! allocated with `alloc_zeroed`, and never zeroed here. With a large alignment `alloc_zeroed` would allocate and then
+//! write all of it, so the alignment is made by hand.
+//!
+//! The first use of a page costs more than the copy that uses it. So large freed memory is kept in a list of the
+//! process, and reused for requests of about the same size that do not need zeros. The memory of vectors that held
+//! copies of host data is reused in the same way ([`recycle`]).
 
 use crate::Element;
 use parking_lot::{Mutex, const_mutex};
 use std::alloc::Layout;
 
-/// For every element and for vector instructions.
+/// Alignment for every element type and for vector instructions.
 const ALIGN: usize = 64;
-/// What the system's allocator keeps by itself; `calloc` of so little is a short `memset`.
+/// Smaller memory is not kept here: the system's allocator keeps it by itself, and its `calloc` is a short `memset`.
 const LARGE: usize = 256 << 10;
-/// The largest memory that is kept, and the most in all.
+/// The largest block that is kept; then the limits on all kept blocks, in bytes and in number.
 const KEPT_EACH: usize = 256 << 20;
 const KEPT: usize = 512 << 20;
 const KEPT_COUNT: usize = 64;
 
-/// Some bytes, at least one; freed, or kept for the next, when dropped.
+/// A block of at least one byte. When dropped, it is freed or kept for reuse.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
-    /// Where the allocator's memory begins; the bytes begin at the next multiple of [`ALIGN`].
+    /// The address of the allocator's block; the usable bytes begin at the next multiple of [`ALIGN`].
     base: u64,
     layout: Layout,
 }
 
-/// The freed ones. Nobody waits for the lock: in a forked child it might never be let go.
+/// The blocks kept for reuse. Only `try_lock` is used: in a forked child the lock might never be released.
 static FREE: Mutex<Free> = const_mutex(Free { list: Vec::new(), bytes: 0 });
 
 struct Free {
-    /// The one freed last comes last.
+    /// In the order in which they were freed.
     list: Vec<HostMemory>,
     bytes: usize,
 }
 
 impl Free {
-    /// One of that alignment and size, or up to an eighth more in whole elements of `unit` bytes.
+    /// Takes a kept block of this alignment whose size is at least that of `layout`, at most an eighth more, and a
+    /// multiple of `unit`.
     fn take(&mut self, layout: Layout, unit: usize) -> Option<HostMemory> {
         let wanted = layout.size();
         let fits = |kept: &Layout| {
@@ -49,7 +53,7 @@ impl Free {
         Some(found)
     }
 
-    /// Takes it in; gives back what has to go instead, the oldest first.
+    /// Keeps `memory`. Returns the blocks that are evicted for it, the oldest first.
     fn keep(&mut self, memory: HostMemory) -> Vec<HostMemory> {
         self.bytes += memory.layout.size();
         self.list.push(memory);
@@ -69,9 +73,10 @@ impl Free {
 }
 
 impl HostMemory {
-    /// `bytes` of memory, at least one; zeroed, or with whatever somebody left there. `None` when there is no memory.
+    /// `bytes` bytes of memory, at least one: zeroed, or, if `zeroed` is false, perhaps with old contents. `None` when
+    /// there is not enough memory.
     pub(crate) fn new(bytes: usize, zeroed: bool) -> Option<Self> {
-        // The allocator's own alignment, with which `alloc_zeroed` is `calloc`.
+        // With the allocator's own alignment `alloc_zeroed` is `calloc`.
         let layout = Layout::from_size_align(bytes.checked_add(ALIGN)?, align_of::<u64>()).ok()?;
         let large = bytes >= LARGE;
         if large
@@ -100,7 +105,7 @@ impl HostMemory {
         (base != 0).then_some(HostMemory { base, layout })
     }
 
-    /// Where the bytes begin.
+    /// The address of the first usable byte.
     pub(crate) fn address(&self) -> u64 {
         self.base.next_multiple_of(ALIGN as u64)
     }
@@ -130,16 +135,18 @@ impl Drop for HostMemory {
     }
 }
 
-/// A vector without elements whose memory holds `len` of them, if a large one was given away by [`recycle`].
+/// An empty vector with capacity for `len` elements, made from kept memory. `None` if `len` is small or no kept block
+/// fits.
 pub(crate) fn recycled<T: Element>(len: usize) -> Option<Vec<T>> {
     let layout = Layout::array::<T>(len).ok().filter(|layout| layout.size() >= LARGE)?;
     let kept = FREE.try_lock()?.take(layout, size_of::<T>())?;
     let kept = std::mem::ManuallyDrop::new(kept);
-    // SAFETY: it came from the allocator with this alignment, a multiple of the element's size long, and has no other owner.
+    // SAFETY: the block came from the allocator with this alignment, its size is a multiple of the element's size, and
+    // it has no other owner.
     Some(unsafe { Vec::from_raw_parts(kept.base as *mut T, 0, kept.layout.size() / size_of::<T>()) })
 }
 
-/// Keeps a vector's memory for the next, if it is large.
+/// Keeps a vector's memory for reuse, if it is large.
 pub(crate) fn recycle<T: Element>(data: Vec<T>) {
     if let Ok(layout) = Layout::array::<T>(data.capacity())
         && layout.size() >= LARGE
@@ -149,8 +156,8 @@ pub(crate) fn recycle<T: Element>(data: Vec<T>) {
     }
 }
 
-/// Asks for large pages under fresh memory that is about to be written from end to end: taking pages one by one costs
-/// more than the copy. Only a hint.
+/// Asks the system for large pages for fresh memory that is about to be written completely: page faults for small pages
+/// cost more than the copy. Only a hint.
 pub(crate) fn large_pages(at: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     {

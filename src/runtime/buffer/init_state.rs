@@ -1,35 +1,36 @@
-//! Whether a region's bytes hold anything, as far as the submitting side knows.
+//! Whether a region's contents are valid, as far as is known at submission.
 
 use crate::Error;
 use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
 
-/// A failure that shows only when the work runs is carried by its completion instead.
+/// The state of a region's contents. A failure that appears only when the work runs is recorded in its completion
+/// instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum InitState {
     /// Written, or its writer is in flight.
     #[default]
     Valid = 0,
-    /// One of its writers was not enqueued when it was submitted: their completions say whether they failed.
+    /// A writer was submitted but not enqueued at once: the completions of the writers tell whether they failed.
     Late = 1,
-    /// Never written since it was allocated, or left undefined by its last operation: refused to readers.
+    /// Never written since it was allocated, or left undefined by its last operation: reading is refused.
     Uninit = 2,
-    /// The operation that was to write it failed while it was submitted: readers are told `Upstream`.
+    /// The operation that should write it failed during submission: readers fail with [`Error::Upstream`].
     Failed = 3,
 }
 
 impl InitState {
-    /// The state of a buffer joined of two parts.
+    /// The state of a buffer that is joined from two parts.
     pub(crate) fn worse(self, other: Self) -> Self {
         if self as u8 >= other as u8 { self } else { other }
     }
 }
 
-/// The state of a region. Relaxed: who may look at it was handed the buffer by who set it.
+/// The state of a region. `Relaxed` is enough: a thread that reads it received the buffer from the thread that set it.
 #[derive(Debug)]
 pub(crate) struct InitCell {
     state: AtomicU8,
-    /// Where it is [`InitState::Failed`], with what its writer failed.
+    /// If the state is [`InitState::Failed`]: the error of the writer.
     why: Mutex<Option<Arc<Error>>>,
 }
 
@@ -51,18 +52,18 @@ impl InitCell {
         self.state.store(state as u8, Ordering::Relaxed);
     }
 
-    /// Its writer failed.
+    /// Records that its writer failed.
     pub(crate) fn fail(&self, why: &Error) {
         *self.why.lock() = Some(Arc::new(why.clone()));
         self.set(InitState::Failed);
     }
 
-    /// With what its writer failed, or that of what it was part of.
+    /// The error of its writer, or of the writer of the buffer that it was split or joined from.
     pub(crate) fn why(&self) -> Option<Arc<Error>> {
         self.why.lock().clone()
     }
 
-    /// It is a part, or a whole, of what failed so.
+    /// Sets the error of the buffer that it was split or joined from.
     pub(crate) fn fails_by(&self, why: Option<Arc<Error>>) {
         *self.why.lock() = why;
     }

@@ -1,15 +1,16 @@
-//! Data that survives its device.
+//! Data that survives the loss of its device.
 
 use crate::sync::{Arc, Mutex};
 use crate::{Device, Element, Error, GpuRef, Result};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// Read-only data on a device with a copy on the host: after a loss the supervisor itself puts it back, before anybody may
-/// use the new generation. Made by [`Device::mirrored`].
+/// Read-only data on a device, with a copy on the host. After a loss or a rebuild the supervisor uploads the copy
+/// again, before the new generation can be used. Made by [`Device::mirrored`].
 ///
-/// For what a program computes *with*: weights, tables, the matrix of a solver. [`get`](Self::get) gives the data of the
-/// generation now, so ask for it again for each round of work; a handle that was asked for earlier goes stale like any other.
+/// Meant for data that a program computes *with*: weights, tables, the matrix of a solver. [`get`](Self::get) returns a
+/// handle of the current generation, so call it again for each round of work. An older handle goes stale like any
+/// other.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -34,12 +35,12 @@ struct Copies<T: Element> {
     there: GpuRef<T>,
 }
 
-/// What the supervisor puts back.
+/// Data that the supervisor restores in a new generation.
 pub(crate) trait PutBack: Send + Sync {
     fn put_back(&self, device: &Device) -> Result<()>;
 }
 
-/// The mirrors of a device, as long as somebody holds them.
+/// The mirrors of a device that still exist: each is held by its [`Mirrored`].
 #[derive(Default)]
 pub(crate) struct Mirrors(Mutex<Vec<Weak<dyn PutBack>>>);
 
@@ -50,7 +51,7 @@ impl Mirrors {
         all.push(mirror);
     }
 
-    /// Into a generation that is not admitted yet.
+    /// Restores all of them in a generation that is not admitted yet.
     pub(crate) fn put_back(&self, device: &Device) -> Result<()> {
         let all: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         all.iter().try_for_each(|mirror| mirror.put_back(device))
@@ -68,7 +69,7 @@ impl<T: Element> PutBack for Shared<T> {
         drop(past);
         let there = upload(device, &host)?;
         let mut held = self.0.lock();
-        // Replaced meanwhile: then by data of another life, or of this one, which is newer.
+        // If `held` was replaced meanwhile, it has newer data or belongs to a newer generation, and stays.
         let unwanted = if Arc::ptr_eq(&held.host, &host) && there.generation() >= held.there.generation() {
             std::mem::replace(&mut held.there, there)
         } else {
@@ -81,25 +82,26 @@ impl<T: Element> PutBack for Shared<T> {
 }
 
 impl<T: Element> Shared<T> {
-    /// Other data on both sides, `there` being `host` on the device: returns when it is in a life that goes on.
+    /// Replaces the data on both sides; `there` is `host` on the device. Returns when the data is in an epoch that has
+    /// not ended.
     fn store(&self, device: &Device, host: Arc<[T]>, there: GpuRef<T>) -> Result<()> {
         let old = std::mem::replace(&mut *self.0.lock(), Copies { host, there });
         drop(old);
         self.keep(device)
     }
 
-    /// To be called after something was stored or registered. A life may end between an upload into it and that moment,
-    /// and the supervisor may have put back what was there before by then. It begins only after the life's flag was set:
-    /// so either the flag is seen here, or the supervisor sees what was stored.
+    /// Call this after something was stored or registered. The epoch may end between the upload and that moment, and by
+    /// then the supervisor may have restored the earlier data. The supervisor begins only after the epoch's flag was
+    /// set. So either this function sees the flag, or the supervisor sees what was stored.
     fn keep(&self, device: &Device) -> Result<()> {
         while self.0.lock().there.epoch().dead() {
             let epoch = device.epoch();
             if epoch.generation > device.inner().epoch().generation {
-                return Err(epoch.verdict()); // in a hook, which the recovery itself waits for
+                return Err(epoch.verdict()); // inside a hook that the recovery itself waits for
             }
             device.wait_healthy(Duration::MAX)?;
             match self.put_back(device) {
-                // Lost once more.
+                // The device was lost once more: try again.
                 Ok(()) | Err(Error::ContextPoisoned { .. } | Error::GpuRefStale { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -113,7 +115,7 @@ fn upload<T: Element>(device: &Device, data: &[T]) -> Result<GpuRef<T>> {
 }
 
 impl<T: Element> Mirrored<T> {
-    /// The data on the device, in the generation now.
+    /// A handle of the data on the device, in the current generation.
     pub fn get(&self) -> GpuRef<T> {
         self.shared.0.lock().there.clone()
     }
@@ -123,12 +125,14 @@ impl<T: Element> Mirrored<T> {
         self.shared.0.lock().host.clone()
     }
 
-    /// Replaces the data on the device and in the host's copy. Handles that were given out keep the old data. If the device is
-    /// lost meanwhile, this waits until it is healthy again and uploads the new data there.
+    /// Replaces the data on the device and in the host's copy. Handles from earlier calls of [`get`](Self::get) keep
+    /// the old data. If the device is lost meanwhile, this waits until it is healthy again and uploads the new data
+    /// there.
     ///
     /// # Errors
-    /// As [`Device::upload`]. Nothing has changed then, with two exceptions: after [`Error::DeviceLost`], and when the next
-    /// generation has not enough memory, the host's copy is the new data already and [`get`](Self::get) is stale.
+    /// As [`Device::upload`]. After an error nothing has changed, with two exceptions: after [`Error::DeviceLost`], and
+    /// when the next generation does not have enough memory, the host's copy is already the new data and
+    /// [`get`](Self::get) returns a stale handle.
     pub fn set(&self, data: impl Into<Arc<[T]>>) -> Result<()> {
         let host = data.into();
         let there = upload(&self.device, &host)?;
@@ -143,7 +147,7 @@ impl<T: Element> std::fmt::Debug for Mirrored<T> {
 }
 
 impl Device {
-    /// Uploads data that shall survive the loss of the device; see [`Mirrored`]. Waits until it is there.
+    /// Uploads data that must survive the loss of the device; see [`Mirrored`]. Waits until the upload is complete.
     ///
     /// # Errors
     /// As [`upload`](Self::upload).
@@ -170,8 +174,8 @@ mod tests {
     use crate::sync::Ordering;
     use std::sync::mpsc;
 
-    /// A device, and a thread that rebuilds it and has put its mirrors back, but does not admit the new life until somebody
-    /// waits for that.
+    /// A thread that rebuilds `device` and has restored its mirrors, but does not admit the new generation until a
+    /// thread waits for it.
     fn being_rebuilt(device: &Device, ready: &mpsc::Receiver<()>) -> std::thread::JoinHandle<Result<()>> {
         let rebuilt = device.clone();
         let thread = std::thread::spawn(move || rebuilt.rebuild(Duration::from_secs(20)));

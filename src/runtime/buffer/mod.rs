@@ -7,16 +7,18 @@
 //!                      └─ epoch: the life of the device these bytes belong to
 //! ```
 //!
-//! - An [`Allocation`] is a piece of an engine's memory. It knows how to give itself back, and **no epoch**: work in
+//! - An [`Allocation`] is a piece of an engine's memory. It knows how to return itself, and holds **no epoch**: work in
 //!   flight keeps allocations alive, and must not keep the engine that runs it alive (no cycle).
-//! - A [`Region`] is a window of an allocation with its own ordering state: whole buffers have one, the parts that
-//!   [`DeviceBuffer::split_at`] makes have one each, so that their writers do not wait for each other.
-//! - Giving memory back makes no driver call where it happens: see `Region`'s `Drop`.
+//! - A [`Region`] is a window of an allocation with its own ordering state. A whole buffer has one region. Each part
+//!   that [`DeviceBuffer::split_at`] makes has a region of its own, so that writers of different parts do not wait for
+//!   each other.
+//! - Dropping a buffer makes no driver call on the dropping thread: see `Region`'s `Drop`.
 //!
-//! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, what counts them in `handles.rs`; below them are
-//! `region.rs` and `allocation.rs`, with the host engine's bytes in `host_memory.rs`. Ordering lives in `access_history.rs`, what the bytes are worth in `init_state.rs`. Operands as
-//! tuples are in `elems.rs`; without their types in `dynamic.rs`, as an engine sees them in `any.rs`, with their types
-//! again as outputs in `typed_output.rs`. `mirrored.rs`: data that survives its device.
+//! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, and their count in `handles.rs`. Below them
+//! are `region.rs` and `allocation.rs`; `host_memory.rs` has the memory of the host engine. `access_history.rs` has the
+//! ordering state, `init_state.rs` whether the contents are valid. Operands: `elems.rs` as tuples, `dynamic.rs` without
+//! their types, `any.rs` as an engine sees them, `typed_output.rs` converted to typed outputs. `mirrored.rs`: data that
+//! survives the loss of its device.
 
 mod access_history;
 mod allocation;

@@ -10,8 +10,8 @@ use std::ops::{Bound, RangeBounds};
 
 /// A read operand: a borrowed [`DeviceBuffer`] or [`GpuRef`], or a range of one.
 ///
-/// Borrowed for the length of the *call* only: when a dispatch returns, its completion is published, and whatever the
-/// caller does with the buffer next follows it.
+/// Borrowed for the duration of the *call* only. When the call returns, the completion of the dispatch is published,
+/// and whatever the caller does with the buffer next is ordered after it.
 pub struct In<'a, T: Element> {
     pub(crate) region: &'a Arc<Region>,
     pub(crate) offset: usize,
@@ -38,21 +38,21 @@ impl<'a, T: Element> In<'a, T> {
         In { region, offset, len, _type: PhantomData }
     }
 
-    /// Only `range` of it, in elements.
+    /// The part of it in `range`, in elements.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the range does not lie inside.
+    /// [`Error::InvalidArgument`] when the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let (offset, len) = narrow(self.offset, self.len, range)?;
         Ok(In { offset, len, ..*self })
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -91,15 +91,15 @@ pub(super) fn narrow(offset: usize, len: usize, range: impl RangeBounds<usize>) 
     }
 }
 
-/// An operand without its type, as ordering sees it.
+/// An operand without its type, as the ordering of dispatches sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) region: &'a Arc<Region>,
     /// The operand's window, in elements from the allocation's beginning.
     pub(crate) offset: usize,
     pub(crate) len: usize,
-    /// It is all of the region, not a narrowed window, or the first piece of all of it: overwriting it leaves nothing of
-    /// what was there.
+    /// It covers the whole region, not a narrowed window; or it is the first of several pieces that cover the whole
+    /// region. Overwriting it leaves nothing of the earlier contents.
     pub(crate) whole: bool,
     /// The operation writes every byte of it and reads none: its earlier contents do not matter.
     pub(crate) overwritten: bool,
@@ -110,9 +110,9 @@ pub(crate) struct View<'a> {
 /// The operands of one dispatch.
 pub(crate) type Views<'a> = SmallVec<[View<'a>; 10]>;
 
-/// Where an operand lies: an address of the engine's memory and a length in elements.
+/// An operand as an engine sees it: an address in the engine's memory and a length in elements.
 ///
-/// What [`Op::check`](crate::Op::check) looks at, and what an op's CUDA half passes to a library.
+/// [`Op::check`](crate::Op::check) inspects it, and [`Op::cuda`](crate::Op::cuda) passes it to a library.
 #[derive(Debug)]
 pub struct Span<T> {
     pub(crate) address: u64,
@@ -130,35 +130,36 @@ impl<T> Copy for Span<T> {}
 
 impl<T: Element> Span<T> {
     pub(crate) fn of(region: &Region, offset: usize, len: usize) -> Self {
-        // An offset lies inside the allocation, whose length in bytes was checked when it was made.
+        // No overflow: an offset lies inside the allocation, whose length in bytes was checked when it was made.
         let address = region.allocation.address + (offset * size_of::<T>()) as u64;
         Span { address, len, _type: PhantomData }
     }
 
-    /// Elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes.
+    /// The length in bytes.
     pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    /// The address of the first element in the engine's memory. Only as good as the dispatch that it was asked in.
+    /// The address of the first element in the engine's memory. Valid only during the dispatch that the span belongs
+    /// to.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// The elements, on an engine whose memory is this process's.
+    /// The elements, on an engine that uses this process's memory.
     ///
     /// # Safety
-    /// The span lies in host memory that outlives `'a`, and nobody writes it meanwhile.
+    /// The span lies in host memory that outlives `'a` and is not written meanwhile.
     pub(super) unsafe fn slice<'a>(&self) -> &'a [T] {
         if self.len == 0 {
             return &[];
@@ -168,10 +169,10 @@ impl<T: Element> Span<T> {
         unsafe { std::slice::from_raw_parts(self.address as *const T, self.len) }
     }
 
-    /// The elements, to be written.
+    /// The elements, for writing.
     ///
     /// # Safety
-    /// As [`Span::slice`], and nobody else reads them meanwhile either.
+    /// As [`Span::slice`], and nothing else reads them meanwhile either.
     pub(super) unsafe fn slice_mut<'a>(&self) -> &'a mut [T] {
         if self.len == 0 {
             return &mut [];

@@ -10,7 +10,8 @@ use crate::sync::AtomicBool;
 use crate::sync::{Arc, Mutex, RwLock};
 use std::ops::Range;
 
-/// What handles and operands share. `window` counts elements of the handle's type from the allocation's beginning.
+/// The state that handles and operands share. `window` is in elements of the handle's type, from the beginning of the
+/// allocation.
 #[derive(Debug)]
 pub(crate) struct Region {
     pub(crate) allocation: Arc<Allocation>,
@@ -18,14 +19,14 @@ pub(crate) struct Region {
     pub(crate) handles: Handles,
     pub(crate) init: InitCell,
     pub(crate) history: Mutex<AccessHistory>,
-    /// The last writers of the history are known to be over. Set and cleared under its lock, read without: a reader that finds
-    /// it set has nothing to follow. Whoever may read was told of the last write by who submitted it, so he sees that
-    /// write's "no" or what came after it.
+    /// The last writers in `history` are known to have completed. Stored under the lock of `history`, loaded without
+    /// it: a reader that finds it set has nothing to follow. A thread that may read the buffer has synchronized with
+    /// the thread that submitted the last write. So it sees the `false` that this write stored, or a later value.
     #[cfg(feature = "cuda")]
     pub(crate) writers_done: AtomicBool,
     pub(crate) window: Range<usize>,
-    /// Of what has no one owner: held from the look at the track until the completion is published, by writers alone.
-    /// Taken before any lease.
+    /// Only for a region without a single owner. A submission holds it from reading `history` until its completion is
+    /// published: readers shared, writers exclusively. Taken before any lease.
     pub(crate) gate: Option<Box<RwLock<()>>>,
 }
 
@@ -54,10 +55,10 @@ impl Region {
 }
 
 impl Region {
-    /// What a part of it starts from, or a whole that it becomes part of.
+    /// The history that a part of this region starts with, or a whole that it is joined into.
     ///
-    /// In a worker, whoever first uses the new region has it cut out of the old ones, and what was sent for those must
-    /// have found them by then: readers as well.
+    /// In a worker, the first order that uses the new region cuts it out of the old ones. Orders that were sent earlier
+    /// for the old regions must have found them by then. So the new region follows the readers as well.
     pub(super) fn legacy(&self) -> AccessHistory {
         #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "no workers"))]
         let mut history = self.history.lock().clone();
@@ -71,7 +72,7 @@ impl Region {
 
 #[cfg(feature = "cuda")]
 impl Region {
-    /// Of no bytes, and of no one owner.
+    /// A region of no bytes, without a single owner.
     pub(super) fn gated(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
         allocation.add_region();
         let (handles, init, history) = (Handles::one(), InitCell::new(InitState::Valid), Mutex::default());
@@ -81,7 +82,7 @@ impl Region {
 }
 
 impl Region {
-    /// What it holds, also after writers that were enqueued late.
+    /// The state of its contents. For [`InitState::Late`], the completions of the writers decide.
     #[inline]
     pub(crate) fn init_state(&self) -> InitState {
         match self.init.get() {
@@ -90,7 +91,7 @@ impl Region {
         }
     }
 
-    /// With what the writer failed, where it did.
+    /// The error of the writer, if it failed.
     #[cold]
     pub(crate) fn failure(&self) -> Option<crate::Error> {
         match self.init.get() {
@@ -107,7 +108,7 @@ impl Region {
 }
 
 impl Drop for Region {
-    /// No driver call and no wait: what is in flight is handed over with the allocation.
+    /// Makes no driver call and does not wait: what is in flight is handed over to the allocation.
     fn drop(&mut self) {
         let track = std::mem::take(self.history.get_mut());
         self.allocation.end_region(track);

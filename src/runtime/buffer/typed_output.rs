@@ -1,12 +1,12 @@
-//! Lists of buffers without types, as outputs that have them.
+//! Converts lists of untyped buffers to typed outputs.
 
 use super::DeviceBuffer;
 use super::dynamic::{AnyBuffer, AnyBuffers};
 use crate::op::{Bufs, Output};
 use crate::{DType, Element, Error, Result};
 
-/// An output of typed buffers that a list without types can become: nothing, one [`DeviceBuffer`], or a tuple of two to
-/// eight of them. Sealed.
+/// An output of typed buffers that [`AnyBuffers`] can be converted to: nothing, one [`DeviceBuffer`], or a tuple of two
+/// to eight of them. Sealed.
 pub trait TypedOutput: Output<Host = ()> + typed::Sealed {
     #[doc(hidden)]
     fn typed(buffers: AnyBuffers) -> Result<Bufs<Self>, AnyBuffers>;
@@ -59,7 +59,7 @@ impl TypedOutput for () {
 }
 
 impl From<AnyBuffers> for Error {
-    /// Buffers that are not of the types asked for.
+    /// The error for buffers that do not have the types asked for.
     fn from(buffers: AnyBuffers) -> Self {
         let types: Vec<_> = buffers.iter().map(|b| b.dtype().name()).collect();
         Error::invalid("buffers", format!("they are of the types ({})", types.join(", ")))

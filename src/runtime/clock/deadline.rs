@@ -3,7 +3,7 @@
 use super::{Clock, SLICE};
 use std::time::{Duration, Instant};
 
-/// A moment of a clock.
+/// A moment, measured by a clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     clock: Clock,
@@ -16,18 +16,18 @@ impl Deadline {
         clock.now().checked_add(limit).map(|at| Deadline { clock, at })
     }
 
-    /// It has come.
+    /// Whether it has passed.
     #[inline]
     pub(crate) fn is_over(self) -> bool {
         self.clock.now() >= self.at
     }
 
-    /// The time until it comes.
+    /// The time left until it.
     pub(crate) fn left(self) -> Duration {
         self.at.saturating_duration_since(self.clock.now())
     }
 
-    /// The system's time at which a thread that waits for an event looks again whether it has come.
+    /// The system time at which a thread that waits for an event checks this deadline again.
     pub(crate) fn wake_at(self) -> Instant {
         match self.clock.0 {
             None => self.at,
@@ -35,14 +35,14 @@ impl Deadline {
         }
     }
 
-    /// The same as a time from now on.
+    /// The same as a duration from now.
     pub(crate) fn slice(self) -> Duration {
         let left = self.left();
         if self.clock.0.is_some() { left.min(SLICE) } else { left }
     }
 }
 
-/// There is an end, and it has come.
+/// Whether there is a deadline and it has passed.
 #[inline]
 pub(crate) fn is_over(until: Option<Deadline>) -> bool {
     until.is_some_and(Deadline::is_over)

@@ -7,25 +7,26 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A clock that stands still until it is advanced.
 ///
-/// Handles of it are copies. It lives as long as the process: what measures by it need not ask whether it is still there.
+/// Copies of it are handles to the same clock. The clock lives as long as the process, so nothing that measures by it
+/// has to check whether it still exists.
 #[derive(Clone, Copy, Debug)]
 pub struct ManualClock(&'static Manual);
 
 #[derive(Debug)]
 pub(super) struct Manual {
     begin: Instant,
-    /// The same moment by the calendar.
+    /// The same moment as calendar time.
     begin_today: SystemTime,
-    /// The same moment by the clock that processes share.
+    /// The same moment by the clock that all processes share.
     #[cfg(target_os = "linux")]
     begin_nanos: u64,
-    /// Nanoseconds that it has been advanced by.
+    /// Nanoseconds by which it has been advanced.
     passed: AtomicU64,
     sleepers: Mutex<usize>,
     advanced: Condvar,
 }
 
-/// All that were ever made, so that none counts as lost memory.
+/// All that were ever made, so that leak checkers do not report them.
 static ALL: Mutex<Vec<&'static Manual>> = Mutex::new(Vec::new());
 
 impl Default for ManualClock {
@@ -35,7 +36,7 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
-    /// One that stands at the present moment.
+    /// A clock that starts at the present moment.
     pub fn new() -> Self {
         let manual: &'static Manual = Box::leak(Box::new(Manual {
             begin: Instant::now(),
@@ -50,19 +51,19 @@ impl ManualClock {
         ManualClock(manual)
     }
 
-    /// What a [`Timing`](super::Timing) holds of it.
+    /// The [`Clock`] to be put into a [`Timing`](super::Timing).
     pub fn clock(self) -> Clock {
         Clock(Some(self.0))
     }
 
-    /// Lets time pass, and wakes whoever slept for no longer than that.
+    /// Lets time pass, and wakes the threads whose sleep has ended.
     pub fn advance(self, time: Duration) {
         let _sleepers = self.0.lock();
         self.0.passed.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
         self.0.advanced.notify_all();
     }
 
-    /// Threads that sleep until it is advanced: a test waits for one of them before it advances it.
+    /// How many threads sleep until it is advanced. A test waits until one of them sleeps before it advances the clock.
     pub fn sleepers(self) -> usize {
         *self.0.lock()
     }
@@ -141,7 +142,7 @@ mod tests {
         long.join().unwrap();
     }
 
-    /// Who waits for something else as well looks at the clock now and then, however far away its end is.
+    /// A thread that also waits for an event looks at the clock from time to time, however far away its deadline is.
     #[test]
     fn a_wait_for_an_event_is_cut_into_slices() {
         let (manual, hour) = (ManualClock::new(), Duration::from_secs(3600));

@@ -1,9 +1,9 @@
-//! Time that passes.
+//! Elapsed time.
 
 use super::Clock;
 use std::time::{Duration, Instant};
 
-/// How much time has passed since a moment, by a clock.
+/// Measures how much time has passed since a moment, by a clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
     clock: Clock,

@@ -41,7 +41,7 @@ impl<T: Element> Op for DeviceCopy<T> {
         #[cfg(feature = "cuda")]
         {
             let ((source,), (target,)) = (*queue.reads(), *queue.writes());
-            // SAFETY: two operands of one length (checked).
+            // SAFETY: two operands of the same length (checked).
             unsafe { queue.copy(target.address(), source.address(), source.bytes()) }
         }
         #[cfg(not(feature = "cuda"))]
@@ -65,8 +65,8 @@ impl Device {
     /// [`In::slice`] and [`DeviceBuffer::narrow`]).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ; a stale or foreign buffer. The
-    /// target comes back.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ; a stale buffer, or one of
+    /// another device. The target is returned.
     pub fn copy<'a, T: Element>(
         &self,
         source: impl Into<In<'a, T>>,

@@ -4,13 +4,13 @@ use crate::op::{Cost, HostOf, Op, OperandNames, Output, Slices, SlicesMut, Spans
 use crate::{Device, Element, Enqueue, Error, In, Landed, PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
 
-/// What a download makes of the elements that it brings.
+/// How a download converts the elements into its result.
 pub(crate) trait Form<T: Element>: Send + Sync + 'static {
-    /// The answer.
+    /// The result.
     type Output: Output<Writes = ()>;
-    /// Whether it can be made of so many elements.
+    /// Whether the result can be made from `len` elements.
     fn check(&self, len: usize) -> Result<()>;
-    /// Its host part.
+    /// The host part of the result.
     fn host(&self, landed: Landed<T>) -> <Self::Output as Output>::Host;
 }
 
@@ -27,9 +27,9 @@ impl<T: Element> Form<T> for Flat {
     }
 }
 
-/// Reads a buffer into host memory of ours.
+/// Copies a buffer into host memory that the library owns.
 pub(super) struct Download<T, F> {
-    /// Where the answer is waited for; a worker only brings the elements.
+    /// In the process that waits for the result. `None` in a worker, which only delivers the elements.
     form: Option<F>,
     len: usize,
     /// Pinned memory for all of it, on a GPU.
@@ -78,12 +78,12 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
         {
             let (source,) = *queue.reads();
             if let Some(reserved) = self.reserved.lock().take() {
-                // SAFETY: an operand, and as many bytes were reserved as it has.
+                // SAFETY: an operand, and `reserved` has as many bytes.
                 return unsafe { queue.copy_to_staging(source.address(), reserved) };
             }
             #[cfg(target_os = "linux")]
             if let Some(lent) = &self.lent {
-                // SAFETY: an operand, of as many bytes as were lent; without staging, because the GPU reaches them.
+                // SAFETY: an operand, and `lent` has as many bytes. The GPU can access them, so no staging is needed.
                 return unsafe { queue.copy_to_lent(source.address(), lent) };
             }
             Err(crate::Error::library("the download has no staging memory"))
@@ -138,18 +138,20 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
 impl Device {
     /// Copies a buffer (or a range of one) to the host.
     ///
-    /// The answer is a new `Vec`; [`await_result_into`](PendingDispatch::await_result_into) fills a slice instead. It is
-    /// what the buffer holds at this point of the program's order, whatever is submitted later.
+    /// The result is a new `Vec`; [`await_result_into`](PendingDispatch::await_result_into) fills a slice instead. It
+    /// has the contents of the buffer after all operations submitted before this call; operations submitted later do
+    /// not affect it.
     ///
     /// # Errors
-    /// A stale or foreign buffer; on CUDA [`Error::OutOfMemory`](crate::Error::OutOfMemory) when the staging limit does
-    /// not hold it: all of the staging is reserved before the first byte moves. What others have of it on its way is
-    /// waited for; results that nobody has fetched are not.
+    /// A stale buffer, or one of another device. On CUDA [`Error::OutOfMemory`](crate::Error::OutOfMemory) when the
+    /// staging limit is too small: all of the staging memory is reserved before the first byte is copied. This call
+    /// waits for staging memory that other transfers in flight use, but not for results that the program has not
+    /// fetched.
     pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
         self.download_as(source.into(), Flat)
     }
 
-    /// [`download`](Self::download), in another form.
+    /// As [`download`](Self::download), with the result in another form.
     pub(crate) fn download_as<T: Element, F: Form<T>>(
         &self,
         source: In<'_, T>,
@@ -157,7 +159,7 @@ impl Device {
     ) -> Result<PendingDispatch<F::Output>> {
         #[cfg(any(feature = "cuda", target_os = "linux"))]
         let epoch = &source.region.epoch;
-        // Nothing for what the dispatch will refuse.
+        // Reserves nothing for a download that the dispatch will refuse.
         #[cfg(any(feature = "cuda", target_os = "linux"))]
         let wanted = epoch.device == self.inner().id && form.check(source.len()).is_ok();
         #[cfg(any(feature = "cuda", target_os = "linux"))]

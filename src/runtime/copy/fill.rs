@@ -1,4 +1,4 @@
-//! One value everywhere.
+//! Fills a buffer with one value.
 
 use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{Device, DeviceBuffer, Element, Enqueue, Result, Submitted, Wire};
@@ -40,7 +40,7 @@ impl<T: Element> Op for Fill<T> {
         #[cfg(feature = "cuda")]
         {
             let (target,) = *queue.writes();
-            // SAFETY: all of an operand.
+            // SAFETY: the range is exactly that of an operand.
             unsafe { queue.fill(target.address(), target.len(), bytemuck::bytes_of(&self.value)) }
         }
         #[cfg(not(feature = "cuda"))]
@@ -63,7 +63,7 @@ impl Device {
     /// Sets every element of the buffer (or of its window) to `value`.
     ///
     /// # Errors
-    /// A stale or foreign buffer; it comes back.
+    /// A stale buffer, or one of another device; it is returned.
     pub fn fill<T: Element>(&self, target: DeviceBuffer<T>, value: T) -> Submitted<DeviceBuffer<T>> {
         let len = target.len();
         self.dispatch(Fill { value, len }, (), (target,))

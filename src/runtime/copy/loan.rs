@@ -1,28 +1,31 @@
-//! A slice that is read in place for as long as the call that borrowed it lasts, and copied when that is not enough.
+//! Lends a slice to work in flight: read in place while the call that borrowed it lasts, copied if the work needs it
+//! longer.
 
 use super::parallel;
 use crate::sync::{Arc, Mutex};
 use crate::{Element, Error, Result};
 
-/// What the work of an upload finds. It reads under the lock, and [`Lender`] takes the slice out under it: so the slice is
-/// read only while its lender is there.
+/// The data that the work of an upload reads. The work reads under the lock, and [`Lender`] removes the slice under the
+/// same lock. So the slice is read only while its lender exists.
 pub(super) enum Loan<T> {
-    /// The caller's elements: where they begin, and how many they are.
+    /// The caller's elements: pointer and number.
     Slice(*const T, usize),
     /// A copy of them.
     Copied(Vec<T>),
-    /// There are none: the call ended by a panic, or there was no memory for the copy.
+    /// No data: the call panicked, or there was no memory for the copy.
     Ended(Error),
 }
 
-// SAFETY: a shared slice of elements, which are plain data, may be read from any thread; who may read it when is said above.
+// SAFETY: a shared slice of elements, which are plain data, may be read from any thread; `Loan` says above when it may
+// be read.
 unsafe impl<T: Element> Send for Loan<T> {}
 
 impl<T: Element> Loan<T> {
     /// Fills `target` of the same length.
     pub(super) fn copy_to(&mut self, target: &mut [T]) -> Result<()> {
         match self {
-            // SAFETY: it is a slice, and its lender, which borrows it, takes it away before it goes.
+            // SAFETY: pointer and length are of a slice; its lender, which borrows the slice, removes it before the
+            // borrow ends.
             Loan::Slice(at, len) => parallel::copy_slice(unsafe { std::slice::from_raw_parts(*at, *len) }, target),
             Loan::Copied(data) => {
                 let data = std::mem::take(data);
@@ -35,7 +38,7 @@ impl<T: Element> Loan<T> {
     }
 }
 
-/// Who lends a slice to work in flight, and has it back when this is dropped.
+/// Lends a slice to work in flight, until this is dropped.
 pub(super) struct Lender<'a, T: Element> {
     data: &'a [T],
     loan: Arc<Mutex<Loan<T>>>,
@@ -46,12 +49,12 @@ impl<'a, T: Element> Lender<'a, T> {
         Lender { data, loan: Arc::new(Mutex::new(Loan::Slice(data.as_ptr(), data.len()))) }
     }
 
-    /// For the work.
+    /// The loan, for the work.
     pub(super) fn loan(&self) -> Arc<Mutex<Loan<T>>> {
         self.loan.clone()
     }
 
-    /// Leaves a copy, unless the work is done.
+    /// Replaces the slice by a copy, unless the work is done.
     pub(super) fn end(self) {
         if Arc::strong_count(&self.loan) > 1 {
             let mut loan = self.loan.lock();

@@ -1,8 +1,9 @@
 //! Moving data: upload, download, fill, copies on the device and between devices.
 //!
-//! Nothing asynchronous ever borrows host memory: an upload owns its data or copies it into staging before it returns,
-//! a download lands in memory of ours first. `parallel.rs` copies on the CPU with several threads; `source.rs` is what can
-//! be uploaded, `loan.rs` how a slice is read in place while its upload has not returned.
+//! Asynchronous work never borrows host memory after the call returns: an upload owns its data or copies it into
+//! staging before it returns, and a download first goes to memory that the library owns. `parallel.rs` copies on the
+//! CPU with several threads. `source.rs` defines what can be uploaded. `loan.rs` lets work read a slice in place until
+//! the upload call returns.
 
 mod device_copy;
 mod download;
@@ -17,7 +18,8 @@ mod upload;
 pub(crate) use download::Form;
 pub use source::HostData;
 
-/// Refuses a target that has not as many elements as are `moved` into it.
+/// Refuses a target whose length is not the number of elements that are copied into it; `moved` names what is done to
+/// them in the message.
 fn check_target(has: usize, gets: usize, moved: &str) -> crate::Result<()> {
     if has == gets {
         return Ok(());
@@ -25,7 +27,7 @@ fn check_target(has: usize, gets: usize, moved: &str) -> crate::Result<()> {
     Err(crate::Error::invalid("target", format!("{has} elements for {gets} {moved}")))
 }
 
-/// What another executable may be asked to do.
+/// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "worker-program", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {

@@ -1,7 +1,7 @@
-//! Copying on the CPU with several threads: one alone leaves four fifths of the link unused.
+//! Copies on the CPU with several threads: one thread alone leaves four fifths of the link's bandwidth unused.
 //!
-//! The helpers are a small pool of our own. The caller waits without stealing: on a worker of the caller's rayon pool a
-//! stealing wait could run a job that needs a lock its caller holds.
+//! The helpers are a small pool of this crate. The calling thread waits without work stealing: if it belongs to the
+//! user's rayon pool, a stealing wait could run a job that needs a lock that this thread holds.
 
 use crate::dispatch::raw::filled;
 use crate::engine::process;
@@ -10,13 +10,13 @@ use crate::{Element, Result};
 use once_cell::sync::OnceCell;
 use std::sync::Arc;
 
-/// Below this one thread is as fast: waking others takes tens of microseconds.
+/// Up to this many bytes one thread is as fast: waking others takes tens of microseconds.
 const SINGLE: usize = 4 << 20;
-/// What a thread takes at least.
+/// The number of threads is limited so that each copies about this many bytes at least.
 const SHARE: usize = 256 << 10;
 const MOST: usize = 16;
 
-/// With the fork generation that they were started in: a forked child has none of them.
+/// The helper threads, with the fork generation in which they were started: a forked child has none of them.
 static HELPERS: OnceCell<Option<(u32, rayon::ThreadPool)>> = OnceCell::new();
 
 fn helpers() -> Option<&'static rayon::ThreadPool> {
@@ -52,16 +52,16 @@ impl Part {
     }
 }
 
-/// Copies `len` bytes with as many threads as help.
+/// Copies `len` bytes, with helper threads if it is worth it.
 ///
 /// # Safety
-/// Both ranges are valid for `len` bytes and do not overlap; nobody else touches `to`, nobody writes `from`, until this
-/// returns.
+/// Both ranges are valid for `len` bytes and do not overlap. Until this returns, nothing else accesses `to` and nothing
+/// writes `from`.
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     let all = Part { to, from, len };
     let Some(pool) = (len > SINGLE).then(helpers).flatten() else { return all.run() };
     let parts = (pool.current_num_threads() + 1).min(len.div_ceil(SHARE));
-    // Cache lines are not shared between threads.
+    // A multiple of the cache line, so that threads share none.
     let size = len.div_ceil(parts).next_multiple_of(64);
     let left = Arc::new(AtomicUsize::new(0));
     let mut mine = all;
@@ -73,7 +73,7 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
         left.fetch_add(1, Ordering::Relaxed);
         let done = left.clone();
         pool.spawn(move || {
-            let part = part; // the whole of it, which is `Send`
+            let part = part; // captures the whole `Part`, which is `Send`
             part.run();
             done.fetch_sub(1, Ordering::Release);
         });
@@ -89,7 +89,7 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Copies as many elements as both have.
+/// Copies as many elements as the shorter of the two has.
 pub(crate) fn copy_slice<T: Element>(from: &[T], to: &mut [T]) {
     let bytes = size_of_val(from).min(size_of_val(to));
     // SAFETY: a shared and an exclusive slice of plain data, of which that many bytes are inside.
@@ -104,7 +104,7 @@ pub(crate) fn copied<T: Element>(data: &[T]) -> Result<Vec<T>> {
         unsafe { copy(to, data.as_ptr().cast(), bytes) };
         Ok(())
     };
-    // SAFETY: all of them are written.
+    // SAFETY: `fill` writes all of the bytes.
     unsafe { filled(bytes, &fill) }
 }
 
@@ -121,9 +121,9 @@ mod tests {
         let (from, mut to) = (vec![7u8; LEN], vec![0u8; LEN]);
         // SAFETY: two vectors of that length.
         let mut copy = || unsafe { super::copy(to.as_mut_ptr(), from.as_ptr(), LEN) };
-        copy(); // the pool is there
-        // SAFETY: the child copies, which takes no lock that another thread could hold, and leaves at once; should it wait
-        // for others, the alarm ends it.
+        copy(); // starts the pool
+        // SAFETY: the child copies, which takes no lock that another thread could hold, and exits at once. If it waits
+        // for other threads, the alarm ends it.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             // SAFETY: as above.

@@ -1,10 +1,10 @@
-//! From one device to another of the same kind.
+//! Copies from one device to another of the same kind.
 
 use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{Device, DeviceBuffer, Element, Enqueue, In, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
-/// Copies a buffer of another device into one of this.
+/// Copies a buffer of another device into one of this device.
 struct PeerCopy<T> {
     len: usize,
     #[cfg(feature = "cuda")]
@@ -42,7 +42,8 @@ impl<T: Element> Op for PeerCopy<T> {
         #[cfg(feature = "cuda")]
         {
             let ((source,), (target,)) = (*queue.reads(), *queue.writes());
-            // SAFETY: two operands of one length (checked), the source in the memory of the GPU that it is said to be of.
+            // SAFETY: two operands of the same length (checked); the source is in the memory of the GPU that `peer`
+            // names, or of this one.
             unsafe {
                 match &self.from {
                     Some(peer) => queue.copy_from_peer(target.address(), peer, source.address(), source.bytes()),
@@ -63,14 +64,15 @@ impl<T: Element> Op for PeerCopy<T> {
 }
 
 impl Device {
-    /// Copies a buffer of **another** device of the same kind into one of this: between GPUs over their link where they
-    /// can reach each other, between host devices in memory. It follows earlier work on both buffers, on the device.
+    /// Copies a buffer of **another** device of the same kind into one of this device: between GPUs by peer access,
+    /// between host devices in memory. The copy follows earlier work on both buffers; the devices keep that order, not
+    /// the host.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host, and where one of
-    /// them is isolated (download and upload instead), and
-    /// where a path between two GPUs failed its check; a stale buffer. The target comes back.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host, when one of the devices is
+    /// isolated, and between two GPUs that have no peer access or whose path failed its check (download and upload
+    /// instead); a stale buffer. The target is returned.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -106,7 +108,7 @@ impl Device {
         self.dispatch(PeerCopy { len: source.len(), _type: PhantomData }, (source,), (target,))
     }
 
-    /// The same, on a path that is there.
+    /// As [`copy_peer`](Self::copy_peer), on a path that is open already.
     #[cfg(feature = "cuda")]
     pub(crate) fn copy_on_path<T: Element>(
         &self,

@@ -5,7 +5,7 @@ use crate::Element;
 /// Host data to upload: an owned `Vec`, or a slice, which is copied before the upload returns.
 #[derive(Debug)]
 pub enum HostData<'a, T> {
-    /// Given away.
+    /// Moved in.
     Owned(Vec<T>),
     /// Copied before the call returns.
     Borrowed(&'a [T]),

@@ -15,7 +15,7 @@ const TAKEN: &str = "its data is gone after the first time; upload before, and g
 
 /// Writes host data into a buffer.
 pub(super) struct Upload<T: Element> {
-    /// Taken by whoever carries it out, so that it is gone when the copy is.
+    /// Taken out by the code that performs the copy, so that it is freed when the copy is done.
     data: Mutex<Payload<T>>,
     len: usize,
     piece: Piece,
@@ -24,18 +24,20 @@ pub(super) struct Upload<T: Element> {
 /// Which part of a transfer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Piece {
-    /// All of it, or a piece of a transfer into a window, which makes good no failure of the rest.
+    /// All of it; or a piece of a transfer into a narrowed window, which does not clear a failure of the rest of the
+    /// buffer.
     Alone,
-    /// The first of several that overwrite all of a buffer.
+    /// The first of several pieces that overwrite all of a buffer.
     First,
-    /// Another of them. When one before it has failed, it fails as well: the last one's completion is that of all.
+    /// A later one of these pieces. It fails if an earlier piece has failed, so the completion of the last piece stands
+    /// for all.
     Later,
 }
 
 pub(super) enum Payload<T> {
     Gone,
     Owned(Vec<T>),
-    /// The caller's slice, for as long as the upload has not returned.
+    /// The caller's slice, until the upload call returns.
     Borrowed(Arc<Mutex<Loan<T>>>),
     #[cfg(feature = "cuda")]
     Staged(crate::cuda::Staging),
@@ -103,10 +105,10 @@ impl<T: Element> Op for Upload<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (target,) = *queue.writes();
         match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
-            // SAFETY: an operand, which was made for the data that was staged, or compared with it.
+            // SAFETY: an operand, which was allocated for the staged data, or whose length was compared with it.
             Payload::Staged(staging) => unsafe { queue.copy_from_staging(target.address(), staging) },
             #[cfg(target_os = "linux")]
-            // SAFETY: as above; the GPU reaches it, or it would have been staged.
+            // SAFETY: as above; the GPU can access the lent memory, otherwise it would have been staged.
             Payload::Lent(lent) => unsafe { queue.copy_from_lent(target.address(), &lent) },
             Payload::Gone => Ok(()),
             _ => Err(Error::library("host data that was not staged")),
@@ -153,7 +155,7 @@ impl<T: Element> Op for Upload<T> {
 impl Device {
     /// Copies host data into a new buffer.
     ///
-    /// A `Vec` is given away; a slice is copied before this returns, so it may be changed at once.
+    /// A `Vec` is moved in. A slice is copied before this returns, so the caller may change it at once.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; the device's own error when it cannot be used.
@@ -163,16 +165,16 @@ impl Device {
         Ok(self.upload_into(data, target)?)
     }
 
-    /// Copies host data into a buffer of the same length (a window of one, by [`DeviceBuffer::narrow`]).
+    /// Copies host data into a buffer of the same length, or into a window of one ([`DeviceBuffer::narrow`]).
     ///
-    /// Much data goes in pieces, except to a host device in this process. A [bound](crate::InFlight) admits or refuses all of
-    /// them at once. Should a later one fail after all, for want of staging memory or because the device is closed for a
-    /// rebuild, then the buffer comes back without contents: reading it answers [`Error::Upstream`] until all of it is
-    /// overwritten.
+    /// Large data is copied in pieces, except to a host device in this process. A [bound](crate::InFlight) on work in
+    /// flight admits or refuses all pieces together. A later piece may still fail, because there is no staging memory
+    /// or because the device is closed for a rebuild. Then the buffer is returned without valid contents: reading it
+    /// fails with [`Error::Upstream`] until all of it is overwritten.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::Busy`]; [`Error::OutOfMemory`] when there is no staging
-    /// memory; the device's own error when it cannot be used. The buffer comes back.
+    /// [`Error::InvalidArgument`] when the lengths differ; [`Error::Busy`]; [`Error::OutOfMemory`] when there is no
+    /// staging memory; the device's own error when it cannot be used. The buffer is returned.
     pub fn upload_into<'a, T: Element>(
         &self,
         data: impl Into<HostData<'a, T>>,
@@ -200,7 +202,8 @@ impl Device {
         match data {
             HostData::Owned(data) => self.dispatch(upload(Payload::Owned(data)), (), (target,)),
             HostData::Borrowed(data) => {
-                // Into a buffer at rest the slice is copied straight; else the work finds a copy of it, later.
+                // If nothing is in flight on the buffer, the slice is copied directly. Otherwise the work gets a copy
+                // of it later.
                 let lender = Lender::new(data);
                 let pending = self.dispatch(upload(Payload::Borrowed(lender.loan())), (), (target,))?;
                 lender.end();
@@ -209,10 +212,11 @@ impl Device {
         }
     }
 
-    /// In pieces through staging, pinned or shared with a worker: while the device copies one piece, this thread and its
-    /// helpers fill the next.
-    /// Each piece is a dispatch of its own on a window of the target, so order and failure flow as always; a piece
-    /// follows the one before it, so the last one's completion is that of all. The first is admitted for all of them.
+    /// Copies in pieces through staging memory, which is pinned or shared with a worker: while the device copies one
+    /// piece, this thread and its helpers fill the next.
+    /// Each piece is a dispatch of its own on a window of the target, so ordering and failures work as for any
+    /// dispatch. A piece follows the one before it, so the completion of the last piece stands for all. The bound on
+    /// work in flight is checked for the first piece only.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     fn upload_staged<T: Element>(&self, data: &[T], target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         let (offset, total) = (target.offset, target.len());
@@ -275,7 +279,7 @@ impl Device {
                 Ok(pending) => window = pending.into_output(),
                 Err(rejected) => {
                     let rejected = rejected.map(restore);
-                    // Some of it may be there by now, and more is on its way.
+                    // Some of the data may have arrived, and more is in flight.
                     if !first && let Some((window,)) = &rejected.back {
                         window.region.init.fail(&rejected.error);
                     }

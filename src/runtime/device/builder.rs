@@ -26,7 +26,7 @@ pub struct DeviceBuilder {
     pub(super) config: Config,
 }
 
-/// The settings, without what is the caller's own code.
+/// Shows the settings; of the caller's callbacks only whether, or how many, there are.
 impl std::fmt::Debug for DeviceBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Config { kind, slots, memory_limit, staging_limit, wait, in_flight, policy, isolated, .. } = &self.config;
@@ -45,7 +45,7 @@ impl std::fmt::Debug for DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    /// For devices that work with these libraries.
+    /// A builder for devices that use these libraries.
     pub(crate) fn new(libraries: &'static [crate::library::Entry]) -> Self {
         DeviceBuilder {
             config: Config {
@@ -83,36 +83,36 @@ impl DeviceBuilder {
         }
     }
 
-    /// What the fronts have set.
+    /// The settings of the libraries' fronts.
     pub(crate) fn settings(&mut self) -> &mut Settings {
         &mut self.config.settings
     }
 
-    /// The libraries there are.
+    /// The libraries of this build.
     pub(crate) fn libraries(&self) -> &'static [crate::library::Entry] {
         self.config.libraries
     }
 
-    /// The CPU.
+    /// Opens the CPU.
     pub fn host(mut self) -> Self {
         self.config.kind = Kind::Host;
         self
     }
 
-    /// The GPU with this ordinal.
+    /// Opens the GPU with this ordinal.
     pub fn cuda(mut self, ordinal: usize) -> Self {
         self.config.kind = Kind::Cuda(ordinal);
         self
     }
 
-    /// The first healthy GPU, else the CPU. The default.
+    /// Opens the first healthy GPU, else the CPU. The default.
     pub fn best(mut self) -> Self {
         self.config.kind = Kind::Best;
         self
     }
 
-    /// The device that `text` names: `host`, `cuda`, `cuda:N` or `best`, where `:isolated` may follow
-    /// ([`isolated`](Self::isolated)), and `:standby` after that ([`standby`](Self::standby)): `cuda:0:isolated:standby`.
+    /// Opens the device that `text` names: `host`, `cuda`, `cuda:N` or `best`. `:isolated` may follow
+    /// ([`isolated`](Self::isolated)), and after it `:standby` ([`standby`](Self::standby)): `cuda:0:isolated:standby`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text.
@@ -143,7 +143,8 @@ impl DeviceBuilder {
         })
     }
 
-    /// The device that the environment names by `WINDLASS_DEVICE`; [`best`](Self::best) when it is not set.
+    /// Opens the device that the environment variable `WINDLASS_DEVICE` names, or [`best`](Self::best) when it is not
+    /// set.
     ///
     /// # Errors
     /// As [`named`](Self::named).
@@ -154,26 +155,27 @@ impl DeviceBuilder {
         }
     }
 
-    /// How many stream slots a GPU gets; 16 unless set. Any number of dispatches may be in flight on few slots; up to
-    /// this many have a stream to themselves.
+    /// The number of stream slots of a GPU; 16 unless set. Any number of dispatches may be in flight. Up to this many
+    /// can each have a stream of their own; more share streams.
     pub fn slots(mut self, slots: usize) -> Self {
         self.config.slots = slots;
         self
     }
 
-    /// The most bytes that buffers may hold. Unless set: all but 1 GiB of a GPU's memory, all of a host's.
+    /// The most bytes that buffers may use. Unless set: all of a GPU's memory but 1 GiB (at least half of it), all of a
+    /// host's memory.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.config.memory_limit = Some(bytes);
         self
     }
 
-    /// The most bytes of pinned host memory for staging; 4 GiB unless set (CUDA).
+    /// The most bytes of pinned host memory that staging may use (CUDA); 4 GiB unless set.
     pub fn staging_limit(mut self, bytes: u64) -> Self {
         self.config.staging_limit = bytes;
         self
     }
 
-    /// How threads wait.
+    /// How threads wait for dispatches.
     pub fn wait(mut self, wait: Wait) -> Self {
         self.config.wait = wait;
         self
@@ -185,7 +187,7 @@ impl DeviceBuilder {
         self
     }
 
-    /// How often the supervisor may rebuild.
+    /// How often the supervisor may rebuild the device.
     pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
         self.config.policy = policy;
         self
@@ -197,18 +199,18 @@ impl DeviceBuilder {
         self
     }
 
-    /// Has a recorder write down what the device does and when, for Perfetto to show: see [`timeline`](crate::timeline). Beside
-    /// the hooks of [`trace`](Self::trace), if there are any.
+    /// Records what the device does and when, as a timeline for Perfetto: see [`timeline`](crate::timeline). The hooks
+    /// of [`trace`](Self::trace) still run.
     pub fn timeline(mut self, recorder: &crate::timeline::Recorder) -> Self {
         self.config.timeline = Some(recorder.clone());
         self
     }
 
-    /// Remembers the last `operations` that the device was given, and writes them to a file when it fails: names, kernels and
-    /// labels, the types and lengths of their operands, and which of them were not known to be complete; none of their data. A
-    /// fault of a GPU names no operation; this gives a list to look at. Each failure replaces the file, before
-    /// recovery begins, so it exists when the device is healthy again, but perhaps not yet when the first error is returned. A
-    /// failure to write it is not reported.
+    /// Remembers the last `operations` operations of the device, and writes them to a file when the device fails:
+    /// names, kernels and labels, the types and lengths of their operands, and which of them were not known to be
+    /// complete. It writes no data of the operands. A GPU fault does not name the operation that caused it; this list
+    /// shows the candidates. Each failure replaces the file, before recovery begins, so it exists when the device is
+    /// healthy again, but perhaps not yet when the first error is returned. A failure to write it is not reported.
     ///
     /// ```
     /// # #[cfg(feature = "host")] fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -230,29 +232,31 @@ impl DeviceBuilder {
         self
     }
 
-    /// Called after every rebuild, before anybody else may use the new generation: puts data back. The handle it gets
-    /// works in the new generation. An error counts as a failed rebuild.
+    /// Adds a hook that is called after every rebuild, before any other code can use the new generation: it can upload
+    /// data again. The handle that it gets works in the new generation. An error counts as a failed rebuild.
     ///
-    /// The generation is not in use yet while the hook runs. A thread that still computes in the old generation may pick up what
-    /// the hook stores; the buffer's [`generation`](crate::DeviceBuffer::generation) tells such a thread which one it has. A hook
-    /// cannot wait for the device to be healthy, or rebuild it: that would wait for the hook itself, and is refused with
-    /// [`Error::Unsupported`](crate::Error::Unsupported).
+    /// The generation is not in use yet while the hook runs. A thread that still computes in the old generation may
+    /// pick up what the hook stores; the buffer's [`generation`](crate::DeviceBuffer::generation) tells such a thread
+    /// which one it has. A hook cannot wait for the device to be healthy, or rebuild it: that would wait for the hook
+    /// itself, and is refused with [`Error::Unsupported`](crate::Error::Unsupported).
     pub fn before_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
         self.config.before.push(Arc::new(hook));
         self
     }
 
-    /// Called after every rebuild, when the new generation is in use. An error is counted and otherwise ignored.
+    /// Adds a hook that is called after every rebuild, when the new generation is in use. An error is counted and
+    /// otherwise ignored.
     pub fn after_admission(mut self, hook: impl Fn(&Device) -> Result<()> + Send + Sync + 'static) -> Self {
         self.config.after.push(Arc::new(hook));
         self
     }
 
-    /// Called when an allocation fails, because device memory has run out or the [limit](Self::memory_limit) is reached, after
-    /// cached memory was freed and work in flight was waited for, up to half a second. The argument is the number of missing bytes;
-    /// where enough bytes are free but not in one piece, the number requested. Return true when something was freed: the
-    /// allocation is tried again. If it fails again, the callback is called again, until it returns false or has been called 64
-    /// times. Called with no lock held, on the allocating thread: it may use the device. A panic counts as false.
+    /// Called when an allocation fails, because device memory has run out or the [limit](Self::memory_limit) is
+    /// reached, after cached memory was freed and work in flight was waited for, up to half a second. The argument is
+    /// the number of missing bytes; where enough bytes are free but not in one piece, the number requested. Return true
+    /// when something was freed: the allocation is tried again. If it fails again, the callback is called again, until
+    /// it returns false or has been called 64 times. Called with no lock held, on the allocating thread: it may use the
+    /// device. A panic counts as false.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -271,8 +275,8 @@ impl DeviceBuilder {
     /// # Ok(()) }
     /// ```
     ///
-    /// On an isolated device it is called when the limit is reached. If the worker's GPU runs out of memory, the operation that
-    /// uses the buffer fails instead.
+    /// On an isolated device it is called when the limit is reached. If the worker's GPU runs out of memory, the
+    /// operation that uses the buffer fails instead.
     pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         self.config.on_out_of_memory = Some(Arc::new(callback));
         self
@@ -299,18 +303,18 @@ impl DeviceBuilder {
         self
     }
 
-    /// The name that errors give the device: that of the parent's, in a worker.
+    /// The device name that errors show. In a worker it is the name in the parent process.
     #[cfg(target_os = "linux")]
     pub(crate) fn labelled(mut self, label: Option<String>) -> Self {
         self.config.label = label;
         self
     }
 
-    /// Opens it.
+    /// Opens the device.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for settings that cannot work; [`Error::LibraryMissing`] when CUDA is asked for and
-    /// not there; the driver's own errors.
+    /// not found; the driver's own errors.
     pub fn open(self) -> Result<Device> {
         #[cfg_attr(not(feature = "host"), expect(unused_mut, reason = "only a host device has a plan"))]
         let mut config = self.config;

@@ -1,4 +1,4 @@
-//! What a device is opened with.
+//! The configuration of a device.
 
 use super::Settings;
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Which device.
+/// Which device to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The first healthy GPU, else the host.
@@ -19,13 +19,13 @@ pub(crate) enum Kind {
     Cuda(usize),
 }
 
-/// Asked for memory when there is none left: `requested` bytes; true when something was given back.
+/// Called with the number of missing bytes when an allocation fails; true when something was freed.
 pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 
 /// Everything a device is opened with; kept, because a rebuild opens it again.
 #[derive(Clone)]
 pub(crate) struct Config {
-    /// The libraries there are.
+    /// The libraries of this build.
     pub(crate) libraries: &'static [crate::library::Entry],
     pub(crate) settings: Settings,
     pub(crate) kind: Kind,
@@ -45,42 +45,44 @@ pub(crate) struct Config {
     pub(crate) pool: crate::host::HostPool,
     #[cfg(feature = "host")]
     pub(crate) plan: Option<crate::host::FaultPlan>,
-    /// In a child process.
+    /// The device runs in a child process.
     pub(crate) isolated: bool,
     pub(crate) worker: WorkerSettings,
     pub(crate) timing: &'static Timing,
-    /// The name that errors give the device, where another process says it.
+    /// The device name that errors show, if another process sets it.
     pub(crate) label: Option<String>,
 }
 
 impl Config {
-    /// Asks the user to give back what is missing, if it is memory that is. Whether another try is worth it.
+    /// If `error` is a lack of memory, asks the user's callback to free what is missing. True if it is worth another
+    /// try.
     pub(crate) fn made_room(&self, error: &Error) -> bool {
         let (Some(callback), Error::OutOfMemory { requested, free, .. }) = (&self.on_out_of_memory, error) else {
             return false;
         };
-        // Enough bytes, but not in one piece: how many would help, nobody knows.
+        // Enough bytes are free, but not in one piece: it is unknown how many would help.
         let missing = if free < requested { requested - free } else { *requested };
         catch_unwind(AssertUnwindSafe(|| callback(missing))).unwrap_or(false)
     }
 }
 
-/// How often one allocation calls `on_out_of_memory`: a callback that frees one buffer at a time is called again.
+/// How often one allocation calls `on_out_of_memory` at most: a callback that frees one buffer at a time is called
+/// repeatedly.
 pub(crate) const MOST_ASKED: usize = 64;
 
 /// How a worker process is started and watched.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerSettings {
-    /// The program to start instead of this very executable.
+    /// The program to start instead of this executable.
     pub(crate) program: Option<std::path::PathBuf>,
-    /// A worker whose heart does not beat for this long is killed.
+    /// A worker that sends no heartbeat for this long is killed.
     pub(crate) heartbeat: Duration,
-    /// A worker that is at one operation for longer is killed.
+    /// A worker that runs one operation for longer is killed.
     pub(crate) watchdog: Option<Duration>,
-    /// A second one waits with its device open.
+    /// A second worker is kept ready, with its device open.
     pub(crate) standby: bool,
     /// How long a worker may take to open its device.
     pub(crate) patience: Duration,
-    /// What is added to the likelihood that it is killed for want of memory.
+    /// Added to its `oom_score_adj`: how likely the system kills it when memory runs out.
     pub(crate) oom_score: u16,
 }

@@ -1,4 +1,4 @@
-//! What a device says of itself.
+//! Descriptions of a device and its memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub enum DeviceKind {
     Cuda,
 }
 
-/// What a device is.
+/// The description of a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -22,9 +22,9 @@ pub struct DeviceInfo {
     pub name: String,
     /// Compute capability, major and minor (CUDA).
     pub compute_capability: Option<(u32, u32)>,
-    /// Bytes of memory.
+    /// The size of its memory in bytes.
     pub total_memory: u64,
-    /// The UUID (CUDA); ordinals shift when a GPU drops out, this does not.
+    /// The UUID (CUDA). Ordinals shift when a GPU drops out; the UUID does not change.
     pub uuid: Option<[u8; 16]>,
     /// The PCI address, `0000:19:00.0` (CUDA).
     pub pci: Option<String>,
@@ -32,7 +32,7 @@ pub struct DeviceInfo {
     pub processors: u32,
     /// The driver's version, 13000 for 13.0 (CUDA).
     pub driver_version: Option<u32>,
-    /// The GPU is shared through MPS: a fault of another client can reach this one.
+    /// The GPU is shared through MPS: a fault of another client can affect this process.
     pub shared_by_mps: bool,
 }
 
@@ -55,23 +55,24 @@ impl DeviceInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryInfo {
-    /// Free now, for every program.
+    /// Free now. On a GPU: what the driver reports as free, and what the pool holds unused. On the host: `total` less
+    /// `used`.
     pub free: u64,
-    /// All of it.
+    /// The size of the memory.
     pub total: u64,
-    /// What live buffers of this device handle hold.
+    /// What the live buffers of this [`Device`](crate::Device) use.
     pub used: u64,
-    /// The limit on that.
+    /// The limit on `used`.
     pub limit: u64,
     /// The pool that buffers come from (CUDA, isolated or not).
     pub pool: Option<PoolInfo>,
 }
 
-/// What a GPU's memory pool holds, in bytes, as the driver reports it; of this generation.
+/// What a GPU's memory pool holds in the current generation, in bytes, as the driver reports it.
 ///
-/// The pool keeps freed memory for later allocations, and is trimmed when memory is short. The driver does not report how many
-/// allocations it served from kept memory; a `reserved_peak` that does not grow means that no new memory was needed.
-/// Allocations that the library itself serves from dropped buffers are counted by
+/// The pool keeps freed memory for later allocations, and is trimmed when memory is short. The driver does not report
+/// how many allocations it served from kept memory; a `reserved_peak` that does not grow means that no new memory was
+/// needed. Allocations that the library itself serves from dropped buffers are counted by
 /// [`Stats::pool_hits`](crate::Stats::pool_hits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

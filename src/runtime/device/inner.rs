@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// One device through all its lives.
+/// One device through all its generations.
 pub(crate) struct Inner {
     pub(crate) id: u64,
     pub(crate) label: Arc<str>,
@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     current: RwLock<Arc<Epoch>>,
 }
 
-/// What opening a device's engine for the first time finds out.
+/// The result of opening a device's engine for the first time.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
     pub(crate) info: DeviceInfo,
@@ -107,12 +107,12 @@ impl Inner {
         self.current.read().clone()
     }
 
-    /// A fresh life for generation `generation`, not installed yet.
+    /// A new epoch for `generation`, not installed yet.
     pub(crate) fn next_epoch(self: &Arc<Self>, generation: u64) -> Result<Arc<Epoch>> {
         let life = Arc::new(Life::new());
         let old = self.epoch();
         let (engine, meter) = match old.engine {
-            // Its memory is this process's, so what stale handles hold is held.
+            // Keeps the meter: the memory is this process's, so what stale handles hold is still in use.
             #[cfg(feature = "host")]
             Engine::Host(ref engine) => (Engine::Host(engine.clone()), old.meter.clone()),
             #[cfg(feature = "cuda")]
@@ -143,7 +143,8 @@ impl Inner {
         Ok(epoch)
     }
 
-    /// Swaps the pointer: installs, bumps and admits in one step. The old life becomes stale.
+    /// Swaps the epoch pointer: installs the epoch, raises the generation and admits work in one step. The old epoch
+    /// becomes stale.
     pub(crate) fn install(&self, epoch: Arc<Epoch>) {
         let old = {
             let mut current = self.current.write();
@@ -153,17 +154,17 @@ impl Inner {
         old.end(Stand::Stale, Cause::default);
     }
 
-    /// An epoch of this device ended by a fault.
+    /// Called when a fault has ended an epoch of this device.
     pub(crate) fn on_fault(self: &Arc<Self>, epoch: &Arc<Epoch>) {
         self.supervisor.on_fault(self, epoch);
     }
 
-    /// Waits until nothing is in flight in `epoch`, which admits nothing more. False when `limit` was not enough.
+    /// Waits until nothing is in flight in `epoch`, which admits no new work. False when `limit` was not enough.
     pub(crate) fn drain(&self, epoch: &Arc<Epoch>, limit: Duration) -> Result<bool> {
         Self::wait_for(epoch, (limit, Wait::Block), || epoch.engine.is_drained(epoch))
     }
 
-    /// The same of what has been submitted by now, whatever comes after it.
+    /// The same for what has been submitted so far, whatever is submitted after it.
     pub(super) fn synchronize(&self, epoch: &Arc<Epoch>, limit: Duration, how: Wait) -> Result<bool> {
         let earlier = epoch.engine.earlier(epoch);
         Self::wait_for(epoch, (limit, how), || epoch.engine.is_over(&earlier))
@@ -171,7 +172,8 @@ impl Inner {
 
     fn wait_for(epoch: &Epoch, (limit, how): (Duration, Wait), over: impl Fn() -> bool) -> Result<bool> {
         let (until, waits) = (epoch.timing.clock.after(limit), &epoch.timing.waits);
-        // As a wait for one dispatch spins; what is in flight on the host engine wants the cores itself.
+        // Spins as a wait for one dispatch does. The longer spin is for CUDA only: work in flight on the host engine
+        // needs the cores itself.
         let spinner = if how == Wait::Adaptive && epoch.engine.is_polled() { Spinner::enter() } else { None };
         let spin = match (how, &spinner) {
             (Wait::Spin, _) => Duration::MAX,
@@ -189,21 +191,21 @@ impl Inner {
                 return Err(epoch.verdict());
             }
             if clock::is_over(until) {
-                // Much may have happened between that look and this one at the clock.
+                // Much may have happened between the check of `over` and that of the clock.
                 return Ok(over());
             }
             let waited = start.elapsed();
             if waited >= spin {
                 backoff.pause(until);
             } else if waited > waits.longest_pause {
-                std::thread::yield_now(); // where cores are few, others may need this one
+                std::thread::yield_now(); // where cores are few, other threads may need this one
             } else {
                 std::hint::spin_loop();
             }
         }
     }
 
-    /// In `epoch`, which may be one that is not installed yet.
+    /// The memory of `epoch`, which may not be installed yet.
     pub(super) fn memory(&self, epoch: &Arc<Epoch>) -> Result<MemoryInfo> {
         let (used, limit) = (epoch.meter.used(), epoch.meter.limit());
         let (free, total, pool) = match epoch.engine.memory(epoch)? {

@@ -1,4 +1,4 @@
-//! Which libraries a device works with.
+//! The versions of the libraries that a device uses.
 
 use super::Device;
 use crate::Result;
@@ -9,19 +9,19 @@ use crate::loader::{self, Library, Version};
 use crate::worker::Question;
 
 impl Device {
-    /// The version of a library of CUDA that the device works with, as the library itself tells it.
+    /// The version of a CUDA library that the device uses, as the library itself reports it.
     ///
-    /// Loads the library where nothing has used it yet. An isolated GPU's libraries are those of its worker process, which may
-    /// find other files than this process would. NVRTC
-    /// and nvJitLink need no device and work in this process for every kind of device, so of them the answer is the same
-    /// for all.
+    /// Loads the library if nothing has used it yet. An isolated GPU uses the libraries of its worker process, which
+    /// may find other files than this process would. NVRTC and nvJitLink need no device and run in this process for
+    /// every kind of device, so their answer is the same for all devices.
     ///
-    /// `None` from the host, isolated or not, which works without the others: what it computes with is compiled into the
-    /// program. `None` also of a library that does not tell its version (NVML, NVTX).
+    /// A host device, isolated or not, returns `None` for all other libraries: it does not use them, what it computes
+    /// with is compiled into the program. Also `None` for a library that does not report its version (NVML, NVTX).
     ///
     /// # Errors
-    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) with every place that was searched, when the library cannot
-    /// be found, or this build lacks its feature; the device's own error, when it is lost or the worker does not answer.
+    /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) with every place that was searched, when the library
+    /// cannot be found, or this build lacks its feature; the device's own error, when it is lost or the worker does not
+    /// answer.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -56,7 +56,7 @@ impl Device {
     }
 }
 
-/// That of the library in this process.
+/// The version of the library in this process.
 pub(crate) fn here(library: Library) -> Result<Option<Version>> {
     Ok(Version::of(loader::open(library).map_err(LoadError::from)?))
 }

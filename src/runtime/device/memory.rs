@@ -1,4 +1,4 @@
-//! Making buffers.
+//! Allocation of buffers.
 
 use super::{Device, MOST_ASKED};
 use crate::buffer::{AccessHistory, Allocation, InitState, Region};
@@ -9,16 +9,16 @@ use crate::error::Stale;
 use crate::sync::Arc;
 use crate::{DeviceBuffer, Element, Error, Result};
 
-/// How often an allocation that found no memory looks at least: its time ([`Memory`](clock::Memory)) may have passed while its
-/// thread stood still.
+/// How often an allocation that found no memory polls at least: its time ([`Memory`](clock::Memory)) may have passed
+/// while its thread did not run.
 const LOOKS: usize = 100;
 
-/// Whether one that began to wait then, and has looked so often, looks again.
+/// Whether an allocation that has waited since `start` and polled `looks` times polls again.
 pub(crate) fn is_patient(timing: &Timing, start: Stopwatch, looks: usize) -> bool {
     looks < LOOKS || start.elapsed() < timing.memory.patience
 }
 
-/// The caller is an operation's host half.
+/// Whether the caller is an operation's host half.
 fn is_inside_an_operation() -> bool {
     #[cfg(feature = "host")]
     return crate::host::inside_op();
@@ -26,7 +26,7 @@ fn is_inside_an_operation() -> bool {
     false
 }
 
-/// Allocation.
+/// What an allocation asks for.
 #[derive(Clone, Copy)]
 struct Wanted {
     bytes: usize,
@@ -44,14 +44,15 @@ fn bytes_of<T: Element>(len: usize) -> Result<usize> {
 impl Device {
     /// A buffer of `len` zeros.
     ///
-    /// A buffer rather than a pending: nothing is left to report, and whatever uses it follows on the device.
+    /// Returns a buffer, not a pending: nothing is left to report, and later operations on it are ordered after the
+    /// zeroing.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] with what was requested, free and allowed; [`Error::InvalidArgument`] when the size
-    /// overflows; the device's own error when it cannot be used.
+    /// [`Error::OutOfMemory`] with the bytes that were requested, free and allowed; [`Error::InvalidArgument`] when the
+    /// size overflows; the device's own error when it cannot be used.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         match self.kind() {
-            // As memory it is written, and the system gives it zeroed.
+            // The memory comes zeroed from the system, and counts as written.
             super::DeviceKind::Host if self.recording().is_none() => {
                 let region = self.region(bytes_of::<T>(len)?, len)?;
                 Ok(DeviceBuffer::new(region, 0, len))
@@ -62,8 +63,8 @@ impl Device {
 
     /// A buffer of `len` elements that were never written.
     ///
-    /// Checked: only an operation that overwrites all of it may be given it first (an upload, a fill, a GEMM with
-    /// `beta == 0` into a matrix without gaps); reading it answers [`Error::InvalidArgument`].
+    /// Checked: the first operation on it must overwrite all of it (an upload, a fill, a GEMM with `beta == 0` into a
+    /// matrix without gaps). Reading it before that fails with [`Error::InvalidArgument`].
     ///
     /// # Errors
     /// As [`zeros`](Self::zeros).
@@ -74,7 +75,7 @@ impl Device {
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
-    /// `bytes` of memory as `len` elements, taken as written; on a host device they are zeros.
+    /// `bytes` bytes of memory for `len` elements, which count as written; on a host device they are zeros.
     pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
         self.region_of(bytes, len, true)
     }
@@ -84,7 +85,7 @@ impl Device {
         let mut epoch = self.epoch();
         let (allocation, track) = loop {
             match self.allocate(&epoch, wanted) {
-                // The caller names nothing of a life that a rebuild has ended: the next one serves as well.
+                // A rebuild has ended the epoch. The caller uses nothing of it, so the next epoch serves as well.
                 Err(error @ Error::GpuRefStale { reason: Stale::Generation { .. }, .. }) => {
                     let next = self.epoch();
                     if Arc::ptr_eq(&next, &epoch) {
@@ -100,7 +101,7 @@ impl Device {
         Ok(Region::new(allocation, epoch, InitState::Valid, track, 0..len))
     }
 
-    /// An error that no dispatch will tell of: says where it happened, and counts it.
+    /// For an error that no dispatch will report: adds the device to it, and counts it.
     pub(crate) fn refusal(&self, epoch: &Epoch, error: Error) -> Error {
         let error = error.locate(|site| {
             site.set_device(epoch.label.to_string(), epoch.generation);
@@ -109,8 +110,8 @@ impl Device {
         error
     }
 
-    /// For engines without an out-of-memory ladder of their own: waits for what is in flight, then calls the user's
-    /// `on_out_of_memory`, and tries again for as long as that frees memory.
+    /// Allocates. If memory is short, and the engine does not handle that itself: waits for what is in flight, then
+    /// calls the user's `on_out_of_memory`, and tries again as long as that frees memory.
     fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         if epoch.engine.makes_room() {
             return self.try_allocate(epoch, wanted);
@@ -125,18 +126,19 @@ impl Device {
         answer
     }
 
-    /// Dropped buffers keep their memory until the work that uses them is complete.
+    /// Tries again while work is in flight: dropped buffers keep their memory until the work that uses them is
+    /// complete.
     fn allocate_patiently(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.admit()?;
         if epoch.engine.allocation_is_to_fail() {
             return Err(epoch.meter.refusal(wanted.bytes as u64));
         }
-        // What can never be, and who would wait for himself.
+        // Waiting cannot help: the limit is too small, or the caller would wait for its own operation.
         let hopeless = wanted.bytes as u64 > epoch.meter.limit() || is_inside_an_operation();
         let (start, mut looks, mut idle) = (epoch.timing.clock.start(), 0, false);
         loop {
             match self.try_allocate(epoch, wanted) {
-                // One more attempt after all was over.
+                // One more attempt after the engine became idle.
                 Err(Error::OutOfMemory { .. }) if !hopeless && !idle && is_patient(epoch.timing, start, looks) => {
                     looks += 1;
                     idle = epoch.engine.is_idle(epoch);

@@ -1,10 +1,11 @@
-//! Devices: cheap handles that live through every rebuild.
+//! Devices: cheap handles that stay valid through every rebuild.
 //!
 //! A [`Device`] is a handle to an `Inner`, which holds one pointer to the current epoch; the supervisor swaps it. The
 //! handle also carries per-call options, so every front made from it (`device.timed().blas()`) has them.
 //!
-//! `builder.rs` has the settings, `open.rs` the ways to a device, `inner.rs` what all handles share, `info.rs` what a device
-//! says of itself, `libraries.rs` which libraries it works with, `memory.rs` how buffers are made.
+//! `builder.rs` and `isolation.rs`: the settings. `open.rs`: functions that open a device. `inner.rs`: what all handles
+//! share. `info.rs`: descriptions of a device. `libraries.rs`: the versions of its libraries. `memory.rs`: allocation
+//! of buffers.
 
 mod builder;
 mod config;
@@ -34,22 +35,22 @@ use crate::trace::Stats;
 use crate::{Error, Result};
 use std::time::Duration;
 
-/// What one handle asks of its calls.
+/// Options that a handle applies to its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) wait: Option<Wait>,
     pub(crate) timed: bool,
     pub(crate) label: Option<&'static str>,
-    /// It goes on with what was admitted already, which the bound on work in flight has let in as a whole.
+    /// Its calls are later pieces of a transfer that the bound on work in flight has already admitted as a whole.
     pub(crate) goes_on: bool,
-    /// Of a program, which keeps to one stream of a GPU.
+    /// For a program: which of a GPU's streams for programs its calls use.
     pub(crate) seat: Option<u8>,
 }
 
 /// A handle to one device: a GPU, or the CPU.
 ///
-/// Cheap to clone, `Send + Sync`, and good through every rebuild of the device. Several devices may be open at once,
-/// also several host devices, and also the same GPU twice (their buffers do not mix).
+/// Cheap to clone, `Send + Sync`, and valid through every rebuild of the device. Several devices may be open at once,
+/// even several host devices, or the same GPU twice (their buffers cannot be mixed).
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -65,7 +66,8 @@ pub(crate) struct Options {
 pub struct Device {
     inner: Arc<Inner>,
     options: Options,
-    /// Bound to one epoch, admitted or not: the supervisor's own handle while it puts data back. Or a recorder's.
+    /// The epoch that this handle is bound to. For the supervisor's handle while it restores data: an epoch that is not
+    /// admitted yet. For a recorder's handle: the recording.
     bound: Option<Arc<Epoch>>,
 }
 
@@ -92,7 +94,7 @@ impl Device {
         }
     }
 
-    /// The life that questions are put to: of a recorder, that which it records for.
+    /// The epoch that queries go to. For a recorder's handle, the real epoch that it records for.
     #[cfg(feature = "cuda")]
     pub(crate) fn asked(&self) -> Arc<Epoch> {
         let epoch = self.epoch();
@@ -102,7 +104,7 @@ impl Device {
         }
     }
 
-    /// A handle whose calls keep to one of the streams for programs.
+    /// A handle whose calls use one of the streams for programs.
     #[cfg(feature = "cuda")]
     pub(crate) fn seated(&self, seat: u8) -> Self {
         Device { options: Options { seat: Some(seat), ..self.options }, ..self.clone() }
@@ -113,7 +115,7 @@ impl Device {
         Device { bound: Some(epoch), ..self.clone() }
     }
 
-    /// Where its calls are recorded.
+    /// The epoch in which its calls are recorded, if they are.
     #[inline]
     pub(crate) fn recording(&self) -> Option<&Arc<Epoch>> {
         self.bound.as_ref().filter(|epoch| epoch.engine.is_tape())
@@ -127,7 +129,7 @@ impl Device {
         self.options.wait.unwrap_or(self.inner.config.wait)
     }
 
-    /// A handle for the later pieces of what goes in pieces.
+    /// A handle for the later pieces of a transfer in pieces.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn going_on(&self) -> Self {
         Device { options: Options { goes_on: true, ..self.options }, ..self.clone() }
@@ -152,17 +154,18 @@ impl Device {
         Device { options: Options { label: Some(label), ..self.options }, ..self.clone() }
     }
 
-    /// `host:0`, `cuda:1`.
+    /// The device's name: `host:0`, `cuda:1`.
     pub fn name(&self) -> &str {
         &self.inner.label
     }
 
-    /// It lives in a child process: see [`DeviceBuilder::isolated`].
+    /// Whether the device runs in a child process: see [`DeviceBuilder::isolated`].
     pub fn is_isolated(&self) -> bool {
         self.inner.config.isolated
     }
 
-    /// The process that an isolated device lives in now. It changes when the device is rebuilt.
+    /// The process that an isolated device runs in now. It changes when the device is rebuilt. `None` for any other
+    /// device.
     pub fn worker_pid(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]
         return self.epoch().engine.as_worker().map(crate::worker::WorkerEngine::pid);
@@ -175,13 +178,13 @@ impl Device {
         self.inner.info.kind
     }
 
-    /// Name, compute capability, memory, UUID, PCI address, the driver's version. A library is asked for its own by
+    /// Name, compute capability, memory, UUID, PCI address, the driver's version. For the version of a library, see
     /// `library_version`.
     pub fn info(&self) -> &DeviceInfo {
         &self.inner.info
     }
 
-    /// The generation: how often it was rebuilt.
+    /// The generation: how often the device was rebuilt.
     pub fn generation(&self) -> u64 {
         self.epoch().generation
     }
@@ -194,22 +197,22 @@ impl Device {
     /// Waits until the device is healthy, at most `limit`.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`] when it will not be; [`Error::Timeout`]; [`Error::Unsupported`] from inside an operation's
-    /// host half, and in a hook that a rebuild of it waits for.
+    /// [`Error::DeviceLost`] when the device cannot be recovered; [`Error::Timeout`]; [`Error::Unsupported`] from
+    /// inside an operation's host half, and from a hook that a rebuild of this device waits for.
     pub fn wait_healthy(&self, limit: Duration) -> Result<Health> {
         crate::host::refuse_inside("a wait for the device")?;
         self.inner.supervisor.wait_healthy(&self.inner, limit)
     }
 
     /// Runs `work`; when the device fails in the middle of it, waits until the device is healthy again and runs `work`
-    /// from its beginning. So `work` starts from what the caller has in host memory: it makes its buffers again.
+    /// from its beginning. So `work` must start from data in host memory, and make its buffers itself.
     ///
-    /// Runs it again only where the error says that [data was lost](Error::is_data_lost) and the device has in fact left
-    /// the generation in which `work` began; how often that can be, the restart policy says. Each recovery may take up to
-    /// a minute.
+    /// Runs it again only if the error says that [data was lost](Error::is_data_lost) and the device has in fact failed
+    /// or been rebuilt since `work` began. The restart policy limits how often. Each recovery may take up to a minute.
     ///
     /// # Errors
-    /// Any other error of `work`; [`Error::DeviceLost`] when the device will not come back; [`Error::Timeout`].
+    /// Any other error of `work`; [`Error::DeviceLost`] when the device cannot be recovered; [`Error::Timeout`] when a
+    /// recovery takes too long.
     ///
     /// ```
     /// # #[cfg(feature = "host")] fn main() -> Result<(), windlass::Error> {
@@ -239,44 +242,45 @@ impl Device {
         }
     }
 
-    /// Rebuilds the device: drains what is in flight (at most `deadline`), gives back all that it owns and makes it
-    /// anew in the next generation. Handles go on working; data does not survive, so old buffers answer
-    /// [`Error::GpuRefStale`]. The hooks run as after a fault.
+    /// Rebuilds the device: waits for what is in flight (at most `deadline`), releases all that the device owns, and
+    /// makes it again in the next generation. Handles of the device stay valid. Data does not survive: using an old
+    /// buffer fails with [`Error::GpuRefStale`]. The hooks run as after a fault.
     ///
-    /// The worker of an isolated device is gone before the next is started, which may need its GPU; should that one fail,
-    /// it is tried again as the restart policy allows.
+    /// The worker of an isolated device ends before the next one is started, which may need the same GPU. If the next
+    /// one fails, further attempts follow as the restart policy allows.
     ///
     /// On CUDA this never resets the primary context, which other code in the process may be using.
     ///
     /// # Errors
-    /// [`Error::Timeout`] when the work in flight did not end in time; then nothing changed. [`Error::DeviceLost`] when
-    /// the device is lost, which a rebuild in this process cannot repair. [`Error::Unsupported`] from inside an operation's
-    /// host half, and in a hook that a rebuild of it waits for.
+    /// [`Error::Timeout`] when the work in flight did not end in time; then nothing has changed. [`Error::DeviceLost`]
+    /// when the device is lost, which a rebuild in this process cannot repair. [`Error::ContextPoisoned`] when another
+    /// rebuild is under way. [`Error::Unsupported`] from inside an operation's host half, and from a hook that a
+    /// rebuild of this device waits for.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
         crate::host::refuse_inside("a rebuild")?;
         self.inner.supervisor.rebuild(&self.inner, deadline)
     }
 
-    /// Its counters.
+    /// The counters of the device.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// Memory: free, total, in use, limit; of a GPU also what its pool holds.
+    /// The device's memory: free, total, in use, limit; for a GPU also what its pool holds.
     ///
     /// # Errors
-    /// The device's own error when it cannot be asked.
+    /// The device's own error when it cannot be queried.
     pub fn memory(&self) -> Result<MemoryInfo> {
         self.inner.memory(&self.epoch())
     }
 
-    /// Waits until everything submitted so far is complete, at most `limit`. What others submit meanwhile is not waited
-    /// for, nor what may still run of a generation that a fault has ended. It spins as the handle's [`Wait`] says
-    /// ([`waiting`](Self::waiting)), and then looks now and then.
+    /// Waits until everything submitted so far is complete, at most `limit`. It does not wait for work that other
+    /// threads submit meanwhile, nor for work of a generation that a fault has ended. It spins as the handle's [`Wait`]
+    /// says ([`waiting`](Self::waiting)), and then polls with pauses.
     ///
     /// # Errors
-    /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's host
-    /// half.
+    /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's
+    /// host half.
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
         crate::host::refuse_inside("a wait for the device")?;
         let epoch = self.epoch();

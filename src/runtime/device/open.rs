@@ -1,18 +1,19 @@
-//! The ways to a device.
+//! Functions that open a device.
 
 use super::{Config, Device, Inner, Kind};
 use crate::Result;
 
 impl Device {
-    /// The CPU.
+    /// Opens the CPU.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) when this build has no host engine; a thread pool that cannot be started.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) when this build has no host engine; a thread pool that cannot
+    /// be started.
     pub fn host() -> Result<Self> {
         Self::builder().host().open()
     }
 
-    /// The GPU with this ordinal.
+    /// Opens the GPU with this ordinal.
     ///
     /// # Errors
     /// [`Error::LibraryMissing`](crate::Error::LibraryMissing) when there is no driver;
@@ -21,32 +22,34 @@ impl Device {
         Self::builder().cuda(ordinal).open()
     }
 
-    /// The first GPU that opens, else the CPU.
+    /// Opens the first GPU that can be opened, else the CPU.
     ///
     /// # Errors
-    /// Only when there is neither.
+    /// Only when neither can be opened.
     pub fn best() -> Result<Self> {
         Self::builder().best().open()
     }
 
-    /// The device that the environment names: `WINDLASS_DEVICE=host`, `cuda`, `cuda:N` or `best`, also with `:isolated` or
-    /// `:isolated:standby` behind it; [`best`](Self::best) when it is not set.
+    /// Opens the device that the environment variable `WINDLASS_DEVICE` names: `host`, `cuda`, `cuda:N` or `best`,
+    /// optionally followed by `:isolated` or `:isolated:standby`. [`best`](Self::best) when it is not set.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; otherwise the errors of opening
+    /// the named device.
     pub fn from_env() -> Result<Self> {
         Self::builder().from_env()?.open()
     }
 
-    /// The device that `text` names, as [`DeviceBuilder::named`](crate::DeviceBuilder::named) has it.
+    /// Opens the device that `text` names; see [`DeviceBuilder::named`](crate::DeviceBuilder::named).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; else as the device named.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for any other text; otherwise the errors of opening
+    /// the named device.
     pub fn named(text: &str) -> Result<Self> {
         Self::builder().named(text)?.open()
     }
 
-    /// How many GPUs the driver shows to this process: 0 also where there is no driver.
+    /// The number of GPUs that the driver shows to this process; 0 when there is no driver.
     pub fn cuda_count() -> usize {
         #[cfg(feature = "cuda")]
         return crate::cuda::device_count();
@@ -54,7 +57,8 @@ impl Device {
         0
     }
 
-    /// Every GPU that opens; the CPU alone where there is none. Why one does not, [`cuda`](Self::cuda) says.
+    /// Opens every GPU that can be opened, or the CPU alone if there is none. For a GPU that is missing here, the error
+    /// of [`cuda`](Self::cuda) tells why.
     ///
     /// # Errors
     /// As [`best`](Self::best).

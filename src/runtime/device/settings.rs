@@ -1,4 +1,5 @@
-//! What libraries' fronts let a device be opened with, one value of each type, known to the front alone.
+//! Settings that the fronts of libraries add to a device's configuration: one value for each type, which only the front
+//! knows.
 
 use crate::sync::Arc;
 use std::any::Any;
@@ -8,7 +9,7 @@ use std::any::Any;
 pub(crate) struct Settings(Vec<Arc<dyn Any + Send + Sync>>);
 
 impl Settings {
-    /// Takes the place of an earlier value of its type.
+    /// Replaces an earlier value of the same type.
     pub(crate) fn set<T: Any + Send + Sync>(&mut self, value: T) {
         self.0.retain(|other| !other.is::<T>());
         self.0.push(Arc::new(value));

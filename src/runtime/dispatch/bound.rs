@@ -7,22 +7,23 @@ use crate::error::Site;
 use crate::sync::Arc;
 use crate::{Error, Result};
 
-/// A bound on the work in flight, counted in completions on the device: work that is done but was not awaited does not
-/// count, so a caller who submits everything and then collects cannot lock himself out.
+/// A bound on the work in flight, counted in completions on the device. Work that is done but was not awaited does not
+/// count, so a caller that submits everything first and collects afterwards cannot block itself.
 ///
-/// A call is admitted as a whole or not at all. Once admitted it counts for one; but where data goes in pieces, each piece
-/// that is under way does: an upload to a GPU or to an isolated device (8 MiB a piece; to a GPU of up to 8 MiB, 512 KiB), a
-/// write of a module's variable, and a download from a GPU in this process (8 MiB). So after a large transfer the next call
-/// may find the bound reached. On an isolated device a question to its worker counts as well while it is not answered:
-/// free memory, a module that is loaded.
+/// A call is admitted as a whole or not at all. Once admitted it counts as one. But if its data moves in pieces, each
+/// piece in flight counts: an upload to a GPU or to an isolated device (pieces of 8 MiB; 512 KiB for an upload of up to
+/// 8 MiB to a GPU), a write of a module's variable, and a download from a GPU in this process (8 MiB). So after a large
+/// transfer the next call may find the bound reached. On an isolated device, a question to its worker (free memory,
+/// loading a module) also counts until it is answered.
 ///
-/// Threads that submit at the same moment may each exceed the bound by one. Recovery after a fault, hooks before admission
-/// included, is not bound; work of an earlier generation that still runs is not counted.
+/// Threads that submit at the same moment may each exceed the bound by one. Recovery after a fault, including the hooks
+/// before admission, is not bound. Work of an earlier generation that still runs is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InFlight {
-    /// No bound. (An isolated device has places for 262 144 dispatches that its worker has not finished. Past these, submitting
-    /// waits as long as any are finished, and fails with [`Error::Busy`] when none was for ten seconds.)
+    /// No bound. (An isolated device has places for 262 144 dispatches that its worker has not finished. When they are
+    /// all taken, submitting waits while the worker finishes some, and fails with [`Error::Busy`] if it has finished
+    /// none for ten seconds.)
     #[default]
     Unbounded,
     /// At the bound, submitting waits until the device has finished something.
@@ -43,8 +44,8 @@ impl InFlight {
     }
 
     fn under(limit: u64, wait: bool, epoch: &Arc<Epoch>, options: &Options) -> Result<()> {
-        // What was admitted is not torn; and what makes the next life of a device is bound by nothing: were it refused, the
-        // device would be lost.
+        // The later pieces of an admitted call must go on. Work that prepares the next generation is not bound either:
+        // if it were refused, the device would be lost.
         if options.goes_on || epoch.is_coming() {
             return Ok(());
         }

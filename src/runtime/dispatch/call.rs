@@ -1,7 +1,8 @@
-//! What of a dispatch depends on its op.
+//! The part of a dispatch that depends on its op.
 //!
-//! Everything here is compiled once for each op and element type in every program that submits it, and so is kept small: the
-//! way of a dispatch, which is long, is compiled with the library and calls these few functions through a pointer.
+//! Everything here is compiled once for each op and element type, in every program that submits it, so it is kept
+//! small. The rest of a dispatch is long; it is compiled with the library and calls these few functions through a
+//! pointer.
 
 use super::{Ongoing, SpansOf, TaskOf};
 use crate::buffer::Elems;
@@ -38,9 +39,9 @@ pub(crate) struct Facts {
     pub(crate) preserves_on_failure: bool,
     /// See [`Op::LEAVES_UNDEFINED`].
     pub(crate) leaves_undefined: &'static [usize],
-    /// It may have any number of operands.
+    /// The op may have any number of operands.
     pub(crate) listed: bool,
-    /// Of what the device leaves for the host.
+    /// Bytes of the slot for the raw result.
     pub(crate) raw_bytes: usize,
     pub(crate) bulk: bool,
 }
@@ -66,7 +67,7 @@ impl Facts {
     }
 }
 
-/// An op and its operands on their way, and then the task that they have become.
+/// An op and its operands during submission, and then the task that they have become.
 pub(crate) trait Call {
     fn facts(&self) -> &'static Facts;
     /// See [`Op::operand_name`].
@@ -77,13 +78,13 @@ pub(crate) trait Call {
     fn begins_anew(&self) -> bool;
     /// See [`Op::check`].
     fn check(&self) -> Result<()>;
-    /// What it is known by: the name of the op, or of what it is done with.
+    /// The name for reports: that of the op, or of what it runs (see [`Op::subject`]).
     fn subject(&self) -> &'static &'static str;
     /// For traces.
     fn info(&self, label: Option<&'static str>, stream: Option<usize>) -> Result<OpInfo>;
-    /// What it has become.
+    /// The task, if the engine has made one.
     fn ongoing(&self) -> Option<&dyn Ongoing>;
-    /// Becomes a step of a recording, with its answer at `answer` of each replay, if it has one.
+    /// Becomes a step of a recording. `answer`: the index of its result in each replay, if it has a result.
     fn become_step(&mut self, recording: u64, answer: Option<usize>) -> Result<Arc<dyn Step>>;
 
     /// See [`Op::is_prompt`].
@@ -92,7 +93,7 @@ pub(crate) trait Call {
     /// See [`Op::cost`].
     #[cfg(all(feature = "host", target_os = "linux"))]
     fn cost(&self) -> Cost;
-    /// Becomes work of the host engine.
+    /// Becomes a node of the host engine.
     #[cfg(feature = "host")]
     fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>>;
 
@@ -102,23 +103,23 @@ pub(crate) trait Call {
     /// See [`Op::cuda`].
     #[cfg(feature = "cuda")]
     fn half(&self, queue: Queue<'_>) -> Result<()>;
-    /// See [`Op::next`]; what the phase has left is in its leg.
+    /// See [`Op::next`]. The raw result of the phase is in `leg`.
     #[cfg(feature = "cuda")]
     fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next>;
-    /// Becomes work in flight on a GPU: the op goes with its flight to where both stay. Gives what the ring is to hold.
+    /// Becomes work in flight on a GPU: moves the op into its task. Returns what the ring must keep alive.
     #[cfg(feature = "cuda")]
     fn become_task(&mut self, core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>>;
     /// Becomes work that is enqueued later.
     #[cfg(feature = "cuda")]
     fn become_late(&mut self, frame: LateFrame) -> Result<Arc<dyn LateJob>>;
 
-    /// It can go to another process: see [`Op::wire`].
+    /// Whether the op can be sent to another process: see [`Op::wire`].
     #[cfg(target_os = "linux")]
     fn crosses(&self) -> bool;
-    /// The number that names the op there.
+    /// The number that identifies the op in the other process.
     #[cfg(target_os = "linux")]
     fn code(&self, by: OpCode) -> Result<u64>;
-    /// What the types of its operands leave open.
+    /// The operand counts that the types of its operands do not determine.
     #[cfg(target_os = "linux")]
     fn shape(&self, shape: &mut Shape) -> Result<()>;
     #[cfg(target_os = "linux")]
@@ -126,24 +127,26 @@ pub(crate) trait Call {
     /// Becomes work in flight in a worker.
     #[cfg(target_os = "linux")]
     fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn Flight>>;
-    /// In the worker: reads the op.
+    /// In the worker: decodes the op.
     #[cfg(target_os = "linux")]
     fn decode(&mut self, incoming: Incoming<'_>) -> Result<()>;
-    /// In the worker: tells the operands apart, and gives how many of them are read. `None` when they are not those of the op.
+    /// In the worker: assigns the received operands to the op, and returns how many of them are read. `None` if they do
+    /// not match the op.
     #[cfg(target_os = "linux")]
     fn receive(&mut self, from: &mut Receive<'_, '_>) -> Option<usize>;
-    /// What it has become, for good.
+    /// Takes out the task.
     #[cfg(target_os = "linux")]
     fn take_ongoing(&mut self) -> Option<Arc<dyn Ongoing>>;
 }
 
-/// An op and its operands, which stay where they are until an engine takes them: through `&mut dyn Call` nothing can be moved
-/// in by value, and of a launch each move copies 300 bytes. The price are the errors of [`taken`], which no caller sees.
+/// An op and its operands, which stay where they are until an engine takes them. Nothing can be passed by value through
+/// `&mut dyn Call`, and for a launch each move copies 300 bytes. The price is the error [`taken`], which no caller
+/// sees.
 pub(crate) struct Typed<'a, O: Op> {
     op: &'a mut Option<O>,
     spans: &'a mut Option<SpansOf<O>>,
     task: Option<TaskOf<O>>,
-    /// The same before its type is forgotten.
+    /// The same as `task`, before its type is erased.
     #[cfg(feature = "cuda")]
     pub(crate) enqueued: Option<Arc<CudaTask<O>>>,
 }
@@ -164,7 +167,7 @@ impl<'a, O: Op> Typed<'a, O> {
         }
     }
 
-    /// What an engine has made of it.
+    /// The task that an engine has made of it.
     pub(crate) fn task(self) -> Result<TaskOf<O>> {
         #[cfg(feature = "cuda")]
         if let Some(task) = self.enqueued {
@@ -302,7 +305,8 @@ impl<O: Op> Call for Typed<'_, O> {
     #[cfg(feature = "cuda")]
     fn become_task(&mut self, mut core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>> {
         let keeps = match &mut *self.op {
-            // What need not outlive its pending goes with it: the ring holds the little that the device still needs.
+            // What need not outlive the pending is dropped with it: the ring keeps only the little that the device
+            // still needs.
             Some(op) if !core.is_held() => op.keeps(),
             _ => Retention::ALL,
         };

@@ -10,20 +10,21 @@ use std::time::Duration;
 /// Waits for all of them, in order.
 ///
 /// # Errors
-/// Answers are independent: one failure does not affect the others.
+/// The results are independent: one failure does not affect the others.
 pub fn await_all<O: Output>(
     pendings: impl IntoIterator<Item = PendingDispatch<O>>,
 ) -> Vec<Result<O, Rejected<Bufs<O>>>> {
     pendings.into_iter().map(PendingDispatch::await_result).collect()
 }
 
-/// Waits until one of them is ready, takes it out (the last one moves to its place) and gives its index and answer.
-/// `None` when there are none.
+/// Waits until one of them is ready, removes it (the last one moves to its place) and returns its index and its result.
+/// `None` if the vector is empty.
 pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<Answer<O>> {
     take_one(pendings, None)
 }
 
-/// As [`await_any`], but waits at most `limit`: `None` also when none was ready by then, and they are all still there.
+/// As [`await_any`], but waits at most `limit`. Also returns `None` if none was ready by then; the vector is then
+/// unchanged.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -37,7 +38,7 @@ pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<An
 /// # Ok(()) }
 /// ```
 pub fn await_any_timeout<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, limit: Duration) -> Option<Answer<O>> {
-    // Where they are of several devices, the limit goes by the clock of the first.
+    // If they belong to several devices, the limit is measured by the clock of the first.
     take_one(pendings, timing_of(pendings).clock.after(limit))
 }
 
@@ -45,7 +46,7 @@ fn timing_of<O: Output>(pendings: &[PendingDispatch<O>]) -> &'static Timing {
     pendings.first().map_or_else(Timing::standard, PendingDispatch::timing)
 }
 
-/// The place of a pending, and what [`PendingDispatch::await_result`] gives.
+/// The index of a pending, and what [`PendingDispatch::await_result`] returned.
 pub type Answer<O> = (usize, Result<O, Rejected<Bufs<O>>>);
 
 fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Deadline>) -> Option<Answer<O>> {
@@ -54,7 +55,7 @@ fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Dea
     }
     let index = match pendings.iter().position(PendingDispatch::is_ready) {
         Some(index) => index,
-        // A wait would deadlock the device; the answer of the first one says so.
+        // A wait here would deadlock the device. The first pending's result is the error that says so.
         None if crate::host::inside_op() => 0,
         None => wait_for_one(pendings, until)?,
     };
@@ -62,7 +63,8 @@ fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Dea
     Some((index, pending.await_result()))
 }
 
-/// Sleeps on all at once; `None` when the time was up. The wakers are taken back before it returns, so nothing piles up on work that lasts.
+/// Sleeps until one of them is ready; `None` when the deadline passed. Unsubscribes from all before it returns, so no
+/// registrations accumulate on long work.
 fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Deadline>) -> Option<usize> {
     let parker = Arc::new(Parker::default());
     let mut backoff = Backoff::new(&timing_of(pendings).waits);
@@ -73,11 +75,11 @@ fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Deadli
             break Some(index);
         }
         if clock::is_over(until) {
-            // Much may have happened between that look and this one at the clock.
+            // The thread may have been suspended between that poll and the look at the clock.
             break pendings.iter().position(PendingDispatch::is_ready);
         }
         if !armed {
-            // Subscribed once; a wake-up that comes before the sleep is remembered by the parker.
+            // Subscribed only once; the parker remembers a wake-up that comes before the sleep.
             let answers = pendings.iter().filter_map(PendingDispatch::task).map(|t| t.subscribe(&parker));
             for answer in answers {
                 polled |= answer == Subscribed::Poll;

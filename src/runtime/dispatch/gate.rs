@@ -1,11 +1,12 @@
-//! Operands that nobody owns.
+//! Operands without a unique owner.
 
 use crate::buffer::View;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 
-/// Between the look at what a submission must follow and the publication of its own completion another may be submitted.
-/// Where nobody owns what is written, writers keep all others out meanwhile.
+/// A submission first looks up what it must follow, and later publishes its own completion. In between, another
+/// submission may come. If a written operand has no unique owner, its writer keeps all other submissions out during
+/// that time.
 #[derive(Default)]
 pub(crate) struct Gate<'x> {
     reads: SmallVec<[RwLockReadGuard<'x, ()>; 1]>,
@@ -13,8 +14,8 @@ pub(crate) struct Gate<'x> {
 }
 
 impl<'x> Gate<'x> {
-    /// The views are different operands. Readers do not wait for writers that wait, so that two submissions which hold what
-    /// the other wants can both go on.
+    /// The views must be different operands. Readers do not wait for waiting writers, so that two submissions that each
+    /// hold what the other wants can both go on.
     pub(crate) fn enter(views: &[View<'x>], read_count: usize) -> Self {
         let (reads, writes) = views.split_at(read_count.min(views.len()));
         let mut all = Gate::default();

@@ -1,4 +1,4 @@
-//! The one way of a dispatch, for every op of every library, on every engine.
+//! The single path of a dispatch, for every op of every library, on every engine.
 //!
 //! ```text
 //!   1 admit     epoch alive? every operand of this device and this generation?        here
@@ -10,14 +10,15 @@
 //!   -> PendingDispatch                                                                pending.rs
 //! ```
 //!
-//! Reads are borrowed until this function returns, and completions are published before that: so whoever writes next,
-//! which takes ownership, follows them.
+//! Reads are borrowed until [`Device::dispatch`] returns, and their completions are published before that. A later
+//! write needs ownership of the buffer, so it always finds these completions and follows them.
 //!
-//! `bound.rs`: how much may be in flight; `trial.rs`: what a dispatch would refuse. `wait.rs`: how a thread waits for a
-//! pending, `pace.rs`: how often it looks, `wait_history.rs`: how long such waits took, `parker.rs`: one that sleeps,
-//! `collect.rs`: for several. `settle.rs`: from submitted to settled on the host engine; `raw.rs`: what a device leaves for the
-//! host. `submission.rs`: what goes to an engine, which is compiled once; `call.rs`: the few calls that are compiled for each
-//! op. `gate.rs`: operands that nobody owns; `names.rs`: what errors call them.
+//! `bound.rs`: how much may be in flight. `trial.rs`: checks a dispatch without submitting it. `wait.rs`: how a thread
+//! waits for a pending; `pace.rs`: how often it polls; `wait_history.rs`: how long such waits took; `parker.rs`: a
+//! sleeping thread; `collect.rs`: waits for several pendings. `settle.rs`: from submitted to settled on the host
+//! engine. `raw.rs`: what a device returns to the host. `submission.rs`: what is passed to an engine, compiled once;
+//! `call.rs`: the few functions that are compiled for each op. `gate.rs`: operands without a unique owner. `names.rs`:
+//! operand names in error messages.
 
 mod bound;
 mod call;
@@ -57,28 +58,28 @@ use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, g
 use crate::sync::Arc;
 use crate::{Device, Error, Result};
 
-/// What submitting gives: the work in flight, or the error with the buffers that were moved in.
+/// The result of submitting: the work in flight, or the error with the buffers that were moved in.
 pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
 
-/// What a dispatch becomes inside an engine.
+/// A dispatch as an engine holds it.
 pub(crate) type TaskOf<O> = Arc<dyn Task<HostOf<O>>>;
 
 impl Device {
     /// Submits one unit of device work. Every operation of the library goes through here.
     ///
-    /// `reads` are borrowed for the call, `writes` are moved in and come back from the pending. Returns as soon as the
-    /// work is enqueued; it follows every earlier operation on the same buffers, whatever thread submitted it, and
-    /// overlaps with work on others.
+    /// `reads` are borrowed for the call. `writes` are moved in and come back from the pending. Returns as soon as the
+    /// work is enqueued. The work follows every earlier operation on the same buffers, whatever thread submitted it,
+    /// and overlaps with work on other buffers.
     ///
     /// # Errors
-    /// A typed error before anything native was called, with the moved-in buffers back: a stale or foreign operand, an
-    /// argument that the op's own check refuses, a device that is poisoned, lost or busy.
+    /// A typed error before any native call, with the moved-in buffers: a stale or foreign operand; an argument that
+    /// the op's own check refuses; a device that is poisoned, lost or busy.
     pub fn dispatch<O: Op>(&self, op: O, reads: Ins<'_, O>, writes: Outs<O>) -> Submitted<O::Output> {
         let mut op = Contained::new(Some(op));
         self.dispatch_from(&mut op, &reads, writes)
     }
 
-    /// The same, of an op and operands that stay where they are until the engine takes them.
+    /// As [`dispatch`](Self::dispatch), but the op and its operands stay where they are until the engine takes them.
     pub(crate) fn dispatch_from<O: Op>(
         &self,
         op: &mut Option<O>,
@@ -110,7 +111,7 @@ impl Device {
         }
     }
 
-    /// The way of a dispatch, of whatever op it is.
+    /// The part of a dispatch that does not depend on the type of the op.
     fn hand_on<'x>(&self, call: &mut dyn Call, (views, read_count): (&mut [View<'x>], usize)) -> Result<()> {
         crate::host::refuse_inside("a dispatch")?;
         guarded(&mut || {
@@ -123,7 +124,8 @@ impl Device {
             }
         }
         let current;
-        // The device is that of what is written, if anything is; what comes through a recorder is recorded.
+        // The epoch is that of the first written operand; if nothing is written, that of the first operand. Calls
+        // through a recorder are recorded.
         let epoch = match (self.recording(), views.get(read_count).or(views.first())) {
             (Some(recording), _) => recording,
             (None, Some(view)) => &view.region.epoch,
@@ -145,7 +147,7 @@ impl Device {
         }
     }
 
-    /// The same in a worker process, where the operands have no handles.
+    /// Submits in a worker process, where the operands have no handles.
     #[cfg(target_os = "linux")]
     pub(crate) fn submit_here(&self, submission: Submission<'_, '_>) -> Result<()> {
         self.check(&submission)?;
@@ -167,7 +169,7 @@ impl Device {
         self.inner().in_flight.admit(s.epoch, s.options)
     }
 
-    /// Step 1: the life of every operand, and what it holds.
+    /// Step 1: checks the device and generation of every operand, and the state of its contents.
     fn admit(
         &self,
         epoch: &Arc<Epoch>,
@@ -182,7 +184,7 @@ impl Device {
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
-                // The memory of a worker is no other device's to read.
+                // No other device may read the memory of a worker.
                 let isolated = epoch.engine.is_isolated() || other.engine.is_isolated();
                 let peer = from_peer && i < read_count && !isolated;
                 if other.device != epoch.device && !peer {
@@ -205,7 +207,8 @@ impl Device {
             }
             match view.region.init_state() {
                 InitState::Valid | InitState::Late => {}
-                // Overwriting a window of a buffer without contents leaves the rest without; see `View::written`.
+                // An op may overwrite a window of a buffer without contents. The rest stays without; see
+                // `View::written`.
                 _ if view.overwritten => {}
                 InitState::Uninit => {
                     return Err(Error::invalid(
@@ -224,19 +227,19 @@ impl Device {
 
     #[cold]
     fn foreign(&self, epoch: &Epoch, operand: String) -> Error {
-        // A GPU that was opened twice is two devices.
+        // A GPU that was opened twice counts as two devices.
         let other = if *epoch.label == *self.name() { "another device of that name, " } else { "" };
         Error::invalid(operand, format!("a buffer of {other}{} was given to {}", epoch.label, self.name()))
     }
 }
 
-/// Whether its output can be put together from what has arrived. Of data that comes piece by piece alone: what else the device
-/// leaves is there when the work is done, whatever an operation's author makes of it.
+/// Whether the output can be taken before the device is done. True only for bulk data, which arrives piece by piece.
+/// Any other raw result is valid only when the work is done, whatever output the op's author makes from it.
 fn is_eager<O: Op>() -> bool {
     O::Output::EAGER.is_yes() && <O::Raw as Raw>::BULK
 }
 
-/// Enters on the views which of the writes need nothing of what was there.
+/// Marks the written views whose earlier contents the op does not need.
 pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: usize) {
     for (index, view) in views.iter_mut().skip(reads).enumerate() {
         view.overwritten = call.overwrites(index);
@@ -245,7 +248,7 @@ pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: u
 }
 
 impl View<'_> {
-    /// What a submitted write makes of the region's state.
+    /// Updates the region's state for a submitted write.
     pub(crate) fn written(&self) {
         if self.whole {
             self.region.init.set(if self.undefined { InitState::Uninit } else { InitState::Valid });
@@ -260,7 +263,7 @@ mod tests {
     use crate::op::{Slices, SlicesMut, Spans};
     use std::marker::PhantomData;
 
-    /// Gives a vector, of what `R` is.
+    /// An op that returns a vector; its raw result is `R`.
     struct Makes<R>(PhantomData<fn() -> R>);
 
     impl<R: Raw> Op for Makes<R> {

@@ -1,10 +1,10 @@
-//! What errors call an operand.
+//! The names of operands in error messages.
 
 use super::SpansOf;
 use crate::buffer::{Elems, Shape};
 use crate::op::{Op, WritesOf};
 
-/// The argument's name, with its place in a list: `x`, `a[3]`. Where the operation gives no names, `input 0`, `output 0`.
+/// The argument's name, with its index in a list: `x`, `a[3]`. If the operation gives no names: `input 0`, `output 0`.
 pub(crate) fn operand_name<O: Op>(op: &O, (reads, writes): &SpansOf<O>, index: usize, read_count: usize) -> String {
     if let Some(name) = op.operand_name(index, read_count) {
         return name;
@@ -23,14 +23,14 @@ pub(crate) fn operand_name<O: Op>(op: &O, (reads, writes): &SpansOf<O>, index: u
     }
 }
 
-/// `shape` tells how many operands stand at each place that is open: none or one of an `Option`, any number of a list.
+/// `shape` holds the number of operands at each open position: zero or one for an `Option`, any number for a list.
 fn name_in(open: &[bool], shape: &[u32], names: &[&str], index: usize) -> Option<String> {
     let (mut shape, mut first) = (shape.iter(), 0usize);
     for (open, name) in open.iter().zip(names) {
         let count = if *open { *shape.next()? as usize } else { 1 };
         match index.checked_sub(first) {
             Some(place) if place < count => {
-                // An `Option` has one at most, and a list of one is as well called by its name alone.
+                // An `Option` has at most one operand; a list of one needs no index either.
                 return Some(if count == 1 { (*name).into() } else { format!("{name}[{place}]") });
             }
             _ => first = first.saturating_add(count),

@@ -1,55 +1,57 @@
-//! How often a wait looks at work that nobody announces.
+//! How often a waiting thread polls work whose end is not announced.
 
 use super::wait_history;
 use crate::clock::{Clock, Stopwatch, Waits};
 use std::time::Duration;
 
-/// A pause between two looks is a 20th of the time already waited up to 40 us ([`Waits`]), and from 16 ms on a 400th of it, up
-/// to 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time.
+/// The pause between two polls is a 20th of the time already waited, up to 40 us ([`Waits`]). From 16 ms on it is a
+/// 400th of it, up to 1 ms. So an end is noticed at most about 50 us late, or 0.4 % of the time.
 ///
-/// Where it is known how long such waits last (`wait_history.rs`), it is a quarter of the time already waited, up to 1 ms,
-/// until shortly before. Waits of 10 ms take a seventh of the looks (the test below counts them): on the stand-in driver that
-/// is 11 % of a core instead of 35, on a machine where each sleep costs 28 us (`cargo bench --bench dispatch -- "wait of"`).
+/// If it is known how long such waits take (`wait_history.rs`), the pause is a quarter of the time already waited, up
+/// to 1 ms, until shortly before the expected end. A wait of 10 ms then takes a seventh of the polls (the test below
+/// counts them). With the stand-in driver that is 11 % of a core instead of 35 %, on a machine where each sleep costs
+/// 28 us (`cargo bench --bench dispatch -- "wait of"`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// By the system's clock, whatever that of the device is.
+    /// Measured by the system's clock, whatever the device's clock is.
     begin: Stopwatch,
-    /// The name of what is waited for.
+    /// The name of the awaited operation.
     name: Option<&'static str>,
-    /// The end is not expected before.
+    /// The end is not expected before this much time has passed.
     earliest: Duration,
 }
 
 impl Pace {
-    /// The part of the time already waited that the next pause may take: of a short wait, of a long one, and of one whose end
-    /// is not expected yet.
+    /// The pause is the time already waited divided by this: in a short wait, in a long one, and in one whose end is
+    /// not expected yet.
     const PARTS: (u32, u32, u32) = (20, 400, 4);
-    /// Of the shortest wait known, the part after which the end is looked for.
+    /// The fraction of the shortest known wait after which frequent polling begins.
     const MARGIN: f32 = 15.0 / 16.0;
 
     pub(crate) fn new() -> Self {
         Pace { begin: Clock::SYSTEM.start(), name: None, earliest: Duration::ZERO }
     }
 
-    /// Of a wait for work of that name, which is learned from. [`ended`](Self::ended) is to be called at its end.
+    /// The pace of a wait for the operation `name`, which learns from how long it takes. Call [`ended`](Self::ended)
+    /// when the work has ended.
     pub(crate) fn learning(name: &'static str) -> Self {
         Pace { name: Some(name), earliest: wait_history::shortest(name).mul_f32(Self::MARGIN), ..Pace::new() }
     }
 
-    /// Enough of such waits are known.
+    /// Whether enough such waits are known to predict the end.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_known(&self) -> bool {
         !self.earliest.is_zero()
     }
 
-    /// What was waited for has come.
+    /// Records that the awaited work has ended.
     pub(crate) fn ended(&self) {
         if let Some(name) = self.name {
             wait_history::learn(name, self.begin.elapsed());
         }
     }
 
-    /// Until the next look.
+    /// The pause before the next poll.
     pub(crate) fn pause(&self, waits: &Waits) -> Duration {
         self.after(self.begin.elapsed(), waits)
     }
@@ -71,7 +73,7 @@ mod tests {
         Duration::from_micros(n)
     }
 
-    /// How often is looked at work that ends after `end`, beyond the first millisecond, and how late its end is seen.
+    /// How often work that ends after `end` is polled after the first millisecond, and how late its end is noticed.
     fn looks(end: Duration, earliest: Duration) -> (usize, Duration) {
         let pace = Pace { earliest, ..Pace::new() };
         let (mut at, mut count) = (Duration::ZERO, 0);

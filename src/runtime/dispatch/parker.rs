@@ -3,7 +3,7 @@
 use crate::clock::Deadline;
 use crate::sync::{Condvar, Mutex};
 
-/// A wake-up that is remembered, so that it may come before the sleep.
+/// A wake-up that is remembered, so that it is not lost if it comes before the sleep.
 #[derive(Default)]
 pub(crate) struct Parker {
     woken: Mutex<bool>,
@@ -16,7 +16,7 @@ impl Parker {
         self.condvar.notify_all();
     }
 
-    /// Sleeps until woken, and uses the wake-up up. False when the time ran out first.
+    /// Sleeps until woken, and consumes the wake-up. Returns false if the deadline passed first.
     pub(crate) fn sleep(&self, until: Option<Deadline>) -> bool {
         let mut woken = self.woken.lock();
         while !*woken {

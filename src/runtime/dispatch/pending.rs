@@ -15,59 +15,60 @@ use crate::{Element, Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What an engine promises of a piece of work. `H` is the host's part of its answer.
+/// A dispatch as an engine implements it. `H` is the host part of its result.
 pub(crate) trait Task<H>: Ongoing {
-    /// The host's part, once, with the buffers that were made on the way where the engine did not keep them itself. Before
-    /// the work is settled only for an output that is [`Output::EAGER`].
+    /// Takes the host part; works once. `made`: the buffers that the op made while it ran, if the engine did not keep
+    /// them itself. May be called before the work is settled only for an output that is [`Output::EAGER`].
     ///
-    /// Calls the op's author's code, whose panic is the caller's to catch.
+    /// Calls code of the op's author; the caller must catch its panic.
     fn take(&self, made: &mut Made) -> Result<H>;
 }
 
-/// The same without the type of its answer.
+/// A [`Task`] without the type of its result.
 pub(crate) trait Ongoing: Send + Sync {
-    /// The answer is there, also when it is an error. Looks, never waits.
+    /// Whether the result is available, also if it is an error. Polls; never waits.
     fn is_settled(&self) -> bool;
-    /// Waits; false when the time ran out first.
+    /// Waits. Returns false if the deadline passed first.
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool;
-    /// The clock and the limits of its device.
+    /// The clock and the limits of the work's device.
     fn timing(&self) -> &'static Timing;
-    /// An error of taking it, with where that was.
+    /// Adds the operation and the device to an error that occurred while the result was taken.
     fn failed(&self, error: Error) -> Error {
         error
     }
-    /// What the device left, for another process, instead of [`take`](Task::take).
+    /// Takes the raw result for another process, instead of [`take`](Task::take).
     #[cfg(target_os = "linux")]
     fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult>;
-    /// The result will not be asked for.
+    /// The result will not be taken.
     fn abandon(&self);
-    /// Of which recording it is, and where its answer is in each replay.
+    /// For a recorded op: the number of its recording, and the index of its result in each replay.
     fn recorded(&self) -> Option<(u64, usize)> {
         None
     }
-    /// Time on the device, when it was asked for at submission. After it settled.
+    /// Time on the device, if it was requested at submission. Call after the work has settled.
     fn device_time(&self) -> Option<Duration>;
-    /// Asks for `parker` to be woken.
+    /// Registers `parker` to be woken when the work settles.
     fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed;
-    /// Takes that back.
+    /// Removes that registration.
     fn unsubscribe(&self, parker: &Arc<Parker>);
-    /// Has `then` called when it settles, on whatever thread that happens, or at once; gives it back where the engine
-    /// tells nobody, so that the caller must look.
+    /// Calls `then` when the work settles, on the thread that settles it, or at once if it has settled. Returns `then`
+    /// if the engine does not notify; the caller must poll.
     fn tell(&self, then: Then) -> Option<Then> {
         Some(then)
     }
-    /// Where it stands in an engine that works queue by queue: which queue, and the place in it. `None` while that is not
+    /// The position in an engine that works queue by queue: the queue, and the place in it. `None` while it is not
     /// known.
     #[cfg(target_os = "linux")]
     fn place(&self) -> Option<(usize, u64)> {
         Some((0, 0))
     }
-    /// How many of the first bytes of bulk data are where another process waits for them.
+    /// How many leading bytes of a bulk transfer have arrived in the other process.
     #[cfg(target_os = "linux")]
     fn arrived(&self) -> u64 {
         0
     }
-    /// What it follows in other queues is done: the device is at it once all before it in its own are.
+    /// Whether all work that it follows in other queues is done. The device then starts it as soon as all earlier work
+    /// in its own queue is done.
     #[cfg(target_os = "linux")]
     fn may_run(&self) -> bool {
         true
@@ -80,11 +81,11 @@ pub(crate) type Then = Box<dyn FnOnce() + Send>;
 /// Answer to [`Ongoing::subscribe`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subscribed {
-    /// Settled meanwhile: nobody will be woken.
+    /// Already settled: the parker will not be woken.
     Settled,
-    /// Will be woken.
+    /// The parker will be woken.
     Armed,
-    /// This engine wakes nobody: look again now and then.
+    /// The engine does not wake threads: the caller must poll.
     Poll,
 }
 
@@ -94,14 +95,14 @@ pub struct Timed<O> {
     /// The output.
     pub output: O,
     /// Time between the beginning and the end of the work on the device; `None` unless
-    /// [`Device::timed`](crate::Device::timed) asked for it at submission.
+    /// [`Device::timed`](crate::Device::timed) requested it at submission.
     pub device: Option<Duration>,
 }
 
-/// Work in flight: its completion, and the output that it will give.
+/// Work in flight: its completion, and the output that it will produce.
 ///
-/// Dropping one does nothing at all: the work goes on, and what it needs is kept alive until it is done. The buffers in
-/// the output are freed once the device is done with them.
+/// Dropping a pending does not stop the work: it goes on, and what it needs is kept alive until it is done. The buffers
+/// in the output are freed once the device is done with them.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -122,11 +123,11 @@ pub struct PendingDispatch<O: Output> {
     buffers: Bufs<O>,
 }
 
-/// The task with its wait policy; abandons the result when dropped unasked.
+/// The task with its wait policy. Abandons the result if it is dropped before the result is taken.
 struct Work<H> {
     task: Option<Arc<dyn Task<H>>>,
     how: Wait,
-    /// The host's part may be asked for before the work is done.
+    /// Whether the host part may be taken before the work is done.
     eager: bool,
 }
 
@@ -135,7 +136,7 @@ impl<H> Work<H> {
         self.task.as_ref().is_none_or(|t| t.is_settled())
     }
 
-    /// That of the device; where the result was taken, nothing is left to wait for.
+    /// The timing of the device. After the result was taken there is nothing left to wait for, and any timing will do.
     fn timing(&self) -> &'static Timing {
         self.task.as_ref().map_or_else(Timing::standard, |task| task.timing())
     }
@@ -148,12 +149,12 @@ impl<H> Work<H> {
         }
     }
 
-    /// Waits (unless the pieces can be waited for one by one) and takes the host's part.
+    /// Waits (unless the host part arrives piece by piece) and takes the host part.
     fn result(&mut self) -> Result<H> {
         if !self.is_ready() {
             crate::host::refuse_inside("a wait")?;
         }
-        // Piece by piece is a way of spinning; every other policy waits for the whole.
+        // Only the policies that spin take the data piece by piece; the others wait until all of it is there.
         if !self.eager || !matches!(self.how, Wait::Adaptive | Wait::Spin) {
             self.wait(None);
         }
@@ -178,24 +179,24 @@ impl<O: Output> PendingDispatch<O> {
         PendingDispatch { work: Work { task: Some(task), how, eager }, buffers }
     }
 
-    /// The answer is there, also when it is an error. Usually one atomic load.
+    /// Whether the result is available, also if it is an error. Usually one atomic load.
     pub fn is_ready(&self) -> bool {
         self.work.is_ready()
     }
 
-    /// Waits by this pending's policy instead of the device's.
+    /// Waits with the policy `how` instead of the device's.
     pub fn waiting(mut self, how: Wait) -> Self {
         self.work.how = how;
         self
     }
 
-    /// Waits and gives the output.
+    /// Waits and returns the output.
     ///
-    /// In process, nobody can stop an endless kernel: this waits as long as it runs.
+    /// A kernel that runs in this process cannot be stopped: the call waits as long as the kernel runs.
     ///
     /// # Errors
-    /// The failure of the work, of something it follows, of the device, or a numerical verdict; with the buffers, unless
-    /// their state cannot be proven.
+    /// The failure of the work, of something that it follows, or of the device; or a numerical verdict. The error
+    /// returns the buffers, unless their state cannot be proven.
     pub fn await_result(mut self) -> Result<O, Rejected<Bufs<O>>> {
         match self.work.result() {
             Ok(host) => contained(|| O::join(self.buffers, host)).map_err(Rejected::from),
@@ -203,7 +204,7 @@ impl<O: Output> PendingDispatch<O> {
         }
     }
 
-    /// Waits at most `limit`; gives the pending back when that was not enough.
+    /// Waits at most `limit`. Returns the pending if the work is still in flight after that.
     ///
     /// # Errors
     /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
@@ -211,12 +212,12 @@ impl<O: Output> PendingDispatch<O> {
         if self.wait_timeout(limit) { Ok(self.await_result()) } else { Err(self) }
     }
 
-    /// Waits at most `limit`. True when the answer is there.
+    /// Waits at most `limit`. True if the result is available.
     pub fn wait_timeout(&self, limit: Duration) -> bool {
         self.work.wait(self.work.timing().clock.after(limit))
     }
 
-    /// Waits and gives the output with the time that the device spent on it.
+    /// Waits and returns the output, with the time that the device spent on it.
     ///
     /// # Errors
     /// As [`await_result`](Self::await_result).
@@ -227,10 +228,10 @@ impl<O: Output> PendingDispatch<O> {
         Ok(Timed { output, device })
     }
 
-    /// The output at once, for the next operation to follow on the device.
+    /// Returns the output at once, so that the next operation can follow on the device.
     ///
-    /// Exists only where nothing is left to report. Should the work fail after all, what reads the output answers
-    /// [`Error::Upstream`].
+    /// Exists only for outputs that leave nothing to report. If the work fails after all, operations that read the
+    /// output fail with [`Error::Upstream`].
     pub fn into_output(self) -> O
     where
         O: Immediate,
@@ -238,12 +239,12 @@ impl<O: Output> PendingDispatch<O> {
         O::assemble(self.buffers)
     }
 
-    /// The buffers now, for the next operation to follow on the device; the verdict stays a pending.
+    /// Returns the buffers at once, so that the next operation can follow on the device. The verdict remains a pending.
     pub fn split(self) -> (Bufs<O>, PendingHost<O::Host>) {
         (self.buffers, PendingHost { work: self.work })
     }
 
-    /// The same work, its buffers in another shape.
+    /// The same work, with its buffers converted to those of another output.
     pub(crate) fn retype<P: Output<Host = O::Host>, E>(
         self,
         f: impl FnOnce(Bufs<O>) -> Result<Bufs<P>, E>,
@@ -258,7 +259,7 @@ impl<O: Output> PendingDispatch<O> {
         PendingDispatch { work: self.work, buffers: f(self.buffers) }
     }
 
-    /// Waits and gives the host's part alone.
+    /// Waits and returns the host part alone.
     #[cfg(feature = "ndarray")]
     pub(crate) fn await_host(mut self) -> Result<O::Host> {
         self.work.result()
@@ -274,10 +275,10 @@ impl<O: Output> PendingDispatch<O> {
 }
 
 impl<T: Element> PendingDispatch<Vec<T>> {
-    /// Waits and fills `target` instead of making a new vector. Nothing is written unless the lengths agree.
+    /// Waits and fills `target` instead of making a new vector. Writes nothing unless the lengths agree.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; else as [`await_result`](Self::await_result).
+    /// [`Error::InvalidArgument`] if the lengths differ; otherwise as [`await_result`](Self::await_result).
     pub fn await_result_into(mut self, target: &mut [T]) -> Result<()> {
         self.work.result()?.copy_into(target)
     }
@@ -289,7 +290,7 @@ impl<O: Output> std::fmt::Debug for PendingDispatch<O> {
     }
 }
 
-// Everything that a program holds goes from thread to thread, and may be looked at by several at once.
+// Every public handle can move between threads and be shared by them.
 const _: () = {
     const fn anywhere<T: Send + Sync>() {}
     anywhere::<crate::Device>();
@@ -308,7 +309,7 @@ mod tests {
     use super::*;
     use crate::sync::{AtomicBool, Ordering};
 
-    /// Work that is over once it was waited for.
+    /// Work that settles when it is waited for.
     #[derive(Default)]
     struct Slow(AtomicBool);
 
@@ -343,7 +344,7 @@ mod tests {
         fn unsubscribe(&self, _: &Arc<Parker>) {}
     }
 
-    /// A number that an operation turns into a vector is there when its work is done, and not before.
+    /// A number that an op turns into a vector is available only when the work is done.
     #[test]
     fn a_vector_is_waited_for_unless_it_comes_piece_by_piece() {
         let pending = |eager| PendingDispatch::<Vec<f32>>::new(Arc::new(Slow::default()), (), (Wait::Adaptive, eager));

@@ -1,4 +1,4 @@
-//! What the device leaves for the host.
+//! What the device returns to the host.
 
 use crate::buffer::{large_pages, recycle, recycled};
 use crate::copy::parallel;
@@ -9,36 +9,36 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What an op leaves for the host besides its buffers: nothing, a scalar, a few scalars, or [`Landed`] data.
+/// What an op returns to the host besides its buffers: nothing, a scalar, a few scalars, or [`Landed`] data.
 ///
-/// On CUDA it lands in a small pinned slot (or in pinned staging), written by the device in stream order. Sealed: every
-/// bit pattern must be a value.
+/// On CUDA it lands in a small pinned slot (or in pinned staging), written by the device in stream order. Sealed,
+/// because every bit pattern must be a valid value.
 pub trait Raw: Sized + Send + 'static + sealed::Sealed {
     /// Bytes of the pinned slot, at most 64.
     #[doc(hidden)]
     const BYTES: usize;
-    /// It comes in shared memory from a worker.
+    /// Whether it comes from a worker as bulk data, in shared memory.
     #[doc(hidden)]
     const BULK: bool = false;
     /// Reads it from where it landed.
     #[doc(hidden)]
     fn land(landing: Landing) -> Result<Self>;
-    /// Leaves it for another process.
+    /// Passes it to another process.
     #[doc(hidden)]
     fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult>;
 }
 
-/// Where another process waits for bulk data, if it said so.
+/// Where another process expects bulk data, if it has registered a target.
 #[doc(hidden)]
 pub struct RemoteTarget {
     #[cfg(target_os = "linux")]
     pub(crate) lent: Option<crate::worker::Lent>,
 }
 
-/// What goes to another process.
+/// What is sent to another process.
 #[doc(hidden)]
 pub enum RemoteResult {
-    /// The bytes of its slot; bulk data is where it was waited for.
+    /// The bytes of its slot. Bulk data is already in the registered target.
     Slot([u8; 64]),
     /// Bulk data for which no target was registered.
     Bulk(Vec<u8>),
@@ -55,7 +55,7 @@ pub enum Landing {
     /// Memory shared with a worker.
     #[cfg(target_os = "linux")]
     Shared(crate::worker::Block),
-    /// The same, while it comes.
+    /// The same, while the data still arrives.
     #[cfg(target_os = "linux")]
     Arriving(crate::sync::Arc<crate::worker::Arriving>),
     /// Bytes from another process.
@@ -67,7 +67,7 @@ fn misplaced() -> Error {
     Error::library("the op's CUDA half left its result in another place than its type says")
 }
 
-/// Why a block of shared memory was not read.
+/// The error if a block of shared memory could not be read.
 #[cfg(target_os = "linux")]
 fn unreadable(block: &crate::worker::Block) -> Error {
     if block.is_forked() { Error::forked() } else { misplaced() }
@@ -102,7 +102,7 @@ impl<T: Element> Raw for T {
     }
 }
 
-/// A place in a vector as BLAS leaves it: counted from 1, with 0 for none. As an `Option<usize>` it counts from 0.
+/// An index into a vector as BLAS returns it: counted from 1, with 0 for none. As an `Option<usize>` it counts from 0.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Index(i64);
@@ -128,7 +128,7 @@ impl From<Index> for Option<usize> {
     }
 }
 
-/// What the steps of a replay left, one slot of 64 bytes after the other.
+/// The raw results of the steps of a replay, one slot of 64 bytes after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Cells(pub(crate) smallvec::SmallVec<[u8; 64]>);
 
@@ -157,7 +157,7 @@ impl Raw for Cells {
     }
 }
 
-/// Host data that a download brought: owned by us, or still in the pinned memory where the device put it.
+/// The host data of a download: owned, or still in the pinned or shared memory where it landed.
 pub struct Landed<T>(pub(crate) HostCopy<T>);
 
 pub(crate) enum HostCopy<T> {
@@ -194,7 +194,7 @@ impl<T: Element> Raw for Landed<T> {
     fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
         #[cfg(target_os = "linux")]
         if let Some(lent) = to.lent {
-            // A half that wrote there itself has nothing left.
+            // If the op's half has written to the target itself, nothing is left to copy.
             if !self.is_empty() {
                 lent.fill(bytemuck::cast_slice(&self.into_vec()?));
             }
@@ -207,7 +207,7 @@ impl<T: Element> Raw for Landed<T> {
 }
 
 impl<T: Element> Landed<T> {
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         match &self.0 {
             HostCopy::Owned(data) => data.len(),
@@ -220,15 +220,15 @@ impl<T: Element> Landed<T> {
         }
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Copies it into `target`, piece by piece as it arrives.
+    /// Copies the data into `target`, piece by piece as it arrives.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ; the device's own error when it died meanwhile.
+    /// [`Error::InvalidArgument`] if the lengths differ; the device's own error if it died meanwhile.
     pub fn copy_into(self, target: &mut [T]) -> Result<()> {
         if self.len() != target.len() {
             return Err(Error::invalid("target", format!("{} elements for {} downloaded", target.len(), self.len())));
@@ -239,7 +239,7 @@ impl<T: Element> Landed<T> {
                 recycle(data);
             }
             #[cfg(feature = "cuda")]
-            // SAFETY: the slice is ours alone and as long as the download: compared above.
+            // SAFETY: the slice is borrowed exclusively and as long as the download: compared above.
             HostCopy::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
             #[cfg(target_os = "linux")]
             // SAFETY: as above.
@@ -254,21 +254,21 @@ impl<T: Element> Landed<T> {
         Ok(())
     }
 
-    /// As a new vector.
+    /// Returns the data as a new vector.
     ///
     /// # Errors
-    /// The device's own error when it died before all had arrived.
+    /// The device's own error if it died before all data had arrived.
     pub fn into_vec(self) -> Result<Vec<T>> {
         match self.0 {
             HostCopy::Owned(data) => Ok(data),
             #[cfg(target_os = "linux")]
             HostCopy::Shared(block) => {
                 let bytes = block.len();
-                // SAFETY: what is written there are the `bytes` bytes of it.
+                // SAFETY: if it succeeds, `copy_to` has written all `bytes` bytes of the block.
                 unsafe { filled(bytes, &|at| block.copy_to(at, bytes).then_some(()).ok_or_else(|| unreadable(&block))) }
             }
             #[cfg(feature = "cuda")]
-            // SAFETY: `copy_to` writes as many bytes as it says it has.
+            // SAFETY: `copy_to` writes `staged.bytes()` bytes if it succeeds.
             HostCopy::Staged(staged) => unsafe { filled(staged.bytes(), &|at| staged.copy_to(at)) },
             #[cfg(target_os = "linux")]
             // SAFETY: as above.
@@ -282,11 +282,11 @@ pub(crate) fn no_memory(bytes: usize) -> Error {
     Error::OutOfMemory { requested: bytes as u64, free: 0, total: 0, limit: 0, site: crate::error::Site::none() }
 }
 
-/// A vector whose first `bytes` bytes `fill` writes. Not filled first: the threads that copy are then also the ones that
-/// touch the pages first.
+/// A vector whose first `bytes` bytes are written by `fill`. The memory is not initialised before that, so the threads
+/// that copy also touch the pages first.
 ///
 /// # Safety
-/// `fill` writes all of them when it says `Ok`.
+/// `fill` has written all `bytes` bytes if it returns `Ok`.
 pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: &dyn Fn(*mut u8) -> Result<()>) -> Result<Vec<T>> {
     let len = bytes / size_of::<T>();
     let mut data: Vec<T> = recycled(len).unwrap_or_default();
@@ -297,7 +297,8 @@ pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: &dyn Fn(*mut u8) -> 
         large_pages(data.as_mut_ptr().cast::<u8>(), bytes);
     }
     fill(data.as_mut_ptr().cast())?;
-    // SAFETY: the capacity holds `len` elements, all of which the caller vouches for; every bit pattern is one.
+    // SAFETY: the capacity holds `len` elements, and by the caller's promise all are written; every bit pattern is
+    // valid.
     unsafe { data.set_len(len) };
     Ok(data)
 }

@@ -1,13 +1,14 @@
-//! How one piece of work of the host engine gets from submitted to settled, exactly once.
+//! How one dispatch of the host engine gets from submitted to settled, exactly once.
 //!
 //! ```text
 //!   deps: 1 (guard) ──subscribe to each dependency, +1 each──> guard dropped ──0──> ready ──run──> settled
 //!                                                                                └── waiters told, once
 //! ```
 //!
-//! Dependencies count from 1, so the work cannot start while it is still being linked. A dependency that is already
-//! settled answers `subscribe` with `false` under its lock, so no wake-up is lost and none comes twice. Generic over the
-//! error and the waiter so that the model checker runs this very file (`tests/loom/`).
+//! Dependencies count from 1, so the work cannot start while it is still being linked. If a dependency is already
+//! settled, its `subscribe` returns `false`. This is decided under the dependency's lock, so no wake-up is lost and
+//! none comes twice. Generic over the error and the waiter so that the model checker runs this very file
+//! (`tests/loom/`).
 
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, Mutex, Ordering};
 use smallvec::SmallVec;
@@ -16,11 +17,11 @@ const PENDING: u8 = 0;
 const DONE: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Somebody to tell.
+/// A waiter, notified when the work settles.
 pub(crate) trait Waiter<E> {
-    /// Called once, with no lock held, and with the error where it failed.
+    /// Called once, with no lock held. `failure`: the error, if the work failed.
     fn settled(self, failure: Option<&E>);
-    /// The same sleeping thread.
+    /// Whether both are the same sleeping thread.
     fn same(&self, other: &Self) -> bool;
 }
 
@@ -35,7 +36,7 @@ pub(crate) struct Settle<E, W> {
 struct Links<E, W> {
     waiters: SmallVec<[W; 2]>,
     error: Option<E>,
-    /// Of what this depends on for data, the first failure that it was told.
+    /// The first failure that a data dependency reported.
     cause: Option<E>,
 }
 
@@ -49,7 +50,7 @@ impl<E: Clone, W: Waiter<E>> Settle<E, W> {
         }
     }
 
-    /// Settles. True for the first caller, whose word counts; all who wait are told by it.
+    /// Settles the work. True for the first caller: its result counts, and it notifies all waiters.
     pub(crate) fn settle(&self, result: Result<(), E>) -> bool {
         let (waiters, failure) = {
             let mut links = self.links.lock();
@@ -81,7 +82,8 @@ impl<E: Clone, W: Waiter<E>> Settle<E, W> {
         self.links.lock().error.clone()
     }
 
-    /// Tells `waiter` when it settles. False when it already is: then the waiter is dropped untold.
+    /// Registers `waiter`, to be notified when the work settles. False if the work has settled: then the waiter is
+    /// dropped and not notified.
     pub(crate) fn subscribe(&self, waiter: W) -> bool {
         let mut links = self.links.lock();
         if self.state.load(Ordering::Relaxed) != PENDING {
@@ -91,22 +93,22 @@ impl<E: Clone, W: Waiter<E>> Settle<E, W> {
         true
     }
 
-    /// Takes a waiter back.
+    /// Removes a waiter.
     pub(crate) fn unsubscribe(&self, waiter: &W) {
         self.links.lock().waiters.retain(|w| !w.same(waiter));
     }
 
-    /// One more dependency. Only while the guard is up.
+    /// Adds a dependency. Call only while the guard is held.
     pub(crate) fn add_dep(&self) {
         self.deps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A dependency (or the guard) is done. True when it was the last: the caller starts the work.
+    /// A dependency (or the guard) is done. True if it was the last: the caller starts the work.
     pub(crate) fn dep_done(&self) -> bool {
         self.deps.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Something this depends on for data failed. Before the matching [`dep_done`](Self::dep_done), which orders it.
+    /// Records that a data dependency failed. Call before the matching [`dep_done`](Self::dep_done), which orders it.
     pub(crate) fn taint(&self, cause: Option<E>) {
         if let Some(cause) = cause {
             self.links.lock().cause.get_or_insert(cause);
@@ -114,12 +116,12 @@ impl<E: Clone, W: Waiter<E>> Settle<E, W> {
         self.upstream.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something this depends on for data failed. After the last `dep_done`.
+    /// Whether a data dependency failed. Call after the last `dep_done`.
     pub(crate) fn is_tainted(&self) -> bool {
         self.upstream.load(Ordering::Relaxed)
     }
 
-    /// What it was tainted with.
+    /// The failure recorded by [`taint`](Self::taint).
     pub(crate) fn cause(&self) -> Option<E> {
         self.links.lock().cause.clone()
     }

@@ -10,21 +10,21 @@ use crate::sync::Arc;
 use crate::trace::{OpInfo, next_number};
 use crate::worker::Relay;
 
-/// One admitted and checked piece of work, on its way into an engine. The op and its operands lie where they were made, on
-/// the stack of who submits, until the engine takes them to where they stay: they may be long, and every function on the
-/// way would copy them. Nor does any of these know their types, so that the way is compiled once for all ops.
+/// One piece of work, admitted and checked, on its way into an engine. The op and its operands stay on the stack of the
+/// submitting thread until the engine moves them to where they stay: they may be large, and every function on the way
+/// would copy them. None of these functions knows their types either, so the path is compiled once for all ops.
 pub(crate) struct Submission<'a, 'x> {
     pub(crate) call: &'a mut (dyn Call + 'a),
     pub(crate) facts: &'static Facts,
     pub(crate) epoch: &'a Arc<Epoch>,
     pub(crate) options: &'a Options,
-    /// In a worker, for its client.
+    /// In a worker process: returns the result to the client.
     pub(crate) relay: Option<Relay>,
-    /// For traces: see [`OpInfo::number`](crate::OpInfo). 0 where nobody listens.
+    /// For traces: see [`OpInfo::number`](crate::OpInfo). 0 if there is no trace.
     pub(crate) number: u64,
-    /// The time on the device is to be measured.
+    /// Whether to measure the time on the device.
     pub(crate) timed: bool,
-    /// It was let in when it was submitted: what closes the device to others does not stop it any more.
+    /// Already admitted when it was submitted: closing the device to new work does not stop it.
     pub(crate) was_admitted: bool,
     /// Reads first, then writes.
     pub(crate) views: &'a [View<'x>],
@@ -32,7 +32,7 @@ pub(crate) struct Submission<'a, 'x> {
     pub(crate) read_count: usize,
 }
 
-/// Where the operands lie: those that are read, those that are written.
+/// Where the operands lie: first those that are read, then those that are written.
 pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
 
 impl<'a, 'x> Submission<'a, 'x> {

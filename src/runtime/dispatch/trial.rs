@@ -1,4 +1,4 @@
-//! What a dispatch would refuse, without one.
+//! Checks a dispatch without submitting it.
 
 use super::{SpansOf, operand_name};
 use crate::buffer::{Elems, Views, Visit};
@@ -6,7 +6,7 @@ use crate::op::{Ins, Op, Outs, WritesOf};
 use crate::{Device, Result};
 
 impl Device {
-    /// Steps 1 and 2 of a dispatch of this op and these operands, which goes no further. Gives where the operands lie.
+    /// Runs steps 1 and 2 of a dispatch of this op and these operands, and no more. Returns where the operands lie.
     pub(crate) fn try_out<O: Op>(&self, op: &O, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<SpansOf<O>> {
         let mut views = Views::new();
         let reads = O::Reads::read(reads, &mut Visit(&mut views));

@@ -5,34 +5,36 @@ use crate::clock::{self, Deadline, Waits};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a thread waits for a dispatch: per device ([`DeviceBuilder::wait`](crate::DeviceBuilder::wait)), or per handle
-/// ([`Device::waiting`](crate::Device::waiting)).
+/// How a thread waits for a dispatch. Set per device ([`DeviceBuilder::wait`](crate::DeviceBuilder::wait)) or per
+/// handle ([`Device::waiting`](crate::Device::waiting)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Spin for about 20 us, then back off: the host engine sleeps until woken. CUDA spins up to 200 us, unless as many threads
-    /// do so as half of the processors are, then polls with pauses of a 20th of the time waited, of 40 us, or of a 400th of
-    /// the time waited (there is no timed wait in CUDA, and host callbacks are the slowest signal there is). Where the thread
-    /// has waited 20 times for the same operation, it polls seldom until shortly before the earliest of these ends.
+    /// Spin for about 20 us, then back off. The host engine then sleeps until it is woken. On CUDA the thread spins for
+    /// up to 200 us more, unless half as many threads as there are processors already do so, and then polls. The pause
+    /// between polls is a 20th of the time already waited, at most 40 us; from 16 ms on it is a 400th of it, at most
+    /// 1 ms. (CUDA has no wait with a timeout, and host callbacks are its slowest signal.) If the thread has waited 20
+    /// times for the same operation, it polls rarely until shortly before the shortest of those waits would end.
     #[default]
     Adaptive,
-    /// Spin until it is done. Lowest latency, one core for each waiter: on a machine with fewer cores than threads the
-    /// waiters take them from the work. After some milliseconds each look therefore offers the core to others.
+    /// Spin until the work is done. Lowest latency, but each waiting thread occupies a core. On a machine with fewer
+    /// cores than threads, the waiting threads take cores from the work; so after some milliseconds each poll also
+    /// yields the core.
     Spin,
-    /// Give the core away between looks.
+    /// Yield the core between polls.
     Yield,
-    /// Sleep at once. On CUDA a blocking event is recorded behind the work and the driver's interrupt wakes the thread;
-    /// timed waits poll.
+    /// Sleep at once. On CUDA a blocking event that follows the work is recorded, and the driver's interrupt wakes the
+    /// thread; waits with a timeout poll instead.
     Block,
-    /// Run other jobs of the *caller's* rayon pool while waiting, one level deep (a wait inside such a job parks).
-    /// A throughput option: nothing needs it to make progress. Hold no lock across such a wait.
+    /// Run other jobs of the *caller's* rayon pool while waiting, one level deep (a wait inside such a job runs no
+    /// further jobs). This increases throughput; no work needs it to make progress. Hold no lock across such a wait.
     Rayon,
 }
 
-/// Sleeps between looks at work that nobody announces, as long as its [`Pace`] says.
+/// Sleeps between polls of work whose end is not announced, for as long as its [`Pace`] says.
 ///
-/// The system adds its *timer slack* to a sleep, 50 us unless a thread asks for less: asked for at the first pause, and put
-/// back when the wait is over.
+/// The system adds its *timer slack* to a sleep: 50 us, unless a thread asks for less. The slack is reduced at the
+/// first pause, and restored when the wait is over.
 pub(crate) struct Backoff {
     pace: Pace,
     waits: &'static Waits,
@@ -50,12 +52,13 @@ impl Backoff {
         }
     }
 
-    /// Of a wait for work of that name, which is learned from. [`ended`](Self::ended) is to be called at its end.
+    /// A backoff for a wait for the operation `name`, which learns from how long it takes. Call [`ended`](Self::ended)
+    /// when the work has ended.
     pub(crate) fn learning(waits: &'static Waits, name: &'static str) -> Self {
         Backoff { pace: Pace::learning(name), ..Backoff::new(waits) }
     }
 
-    /// What was waited for has come.
+    /// Records that the awaited work has ended.
     pub(crate) fn ended(&self) {
         self.pace.ended();
     }
@@ -69,19 +72,19 @@ impl Backoff {
     }
 }
 
-/// One of the threads that spin for longer than a round trip. Half of the processors may be spun on: what a waiter takes from
-/// a machine that is full is worth more than its wait.
+/// A permit to spin for longer than a round trip. At most half of the processors may be spun on: on a fully loaded
+/// machine, the other work needs the core more than the waiting thread does.
 pub(crate) struct Spinner(());
 
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 impl Spinner {
-    /// `None` when there are as many as there may be.
+    /// `None` when the limit is reached.
     pub(crate) fn enter() -> Option<Self> {
         static MOST: LazyLock<usize> =
             LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)));
         let spinner = Spinner(());
-        (SPINNERS.fetch_add(1, Ordering::Relaxed) < *MOST).then_some(spinner) // the one that is not given is dropped
+        (SPINNERS.fetch_add(1, Ordering::Relaxed) < *MOST).then_some(spinner) // over the limit: its drop counts it out
     }
 }
 
@@ -91,11 +94,11 @@ impl Drop for Spinner {
     }
 }
 
-/// The calling thread's sleeps end in time, as long as this lives.
+/// While this lives, sleeps of the calling thread end on time: its timer slack is 1 us.
 #[cfg(target_os = "linux")]
 pub(crate) struct FineTimer {
     before: Option<std::num::NonZeroU64>,
-    /// The slack is the thread's own.
+    /// Not `Send`: the slack belongs to this thread.
     here: std::marker::PhantomData<*const ()>,
 }
 
@@ -105,7 +108,7 @@ impl FineTimer {
 
     pub(crate) fn begin() -> Self {
         let before = rustix::thread::current_timer_slack().ok().and_then(std::num::NonZeroU64::new);
-        // Where the system refuses, sleeps are as long as they were.
+        // If the system refuses, sleeps take as long as before.
         let _ = rustix::thread::set_current_timer_slack(Self::SLACK);
         FineTimer { before, here: std::marker::PhantomData }
     }
@@ -127,7 +130,7 @@ thread_local! {
 pub(crate) fn steal_one() -> bool {
     STEALING.with(|stealing| {
         if stealing.replace(true) {
-            return false; // nested: the outer wait put the flag up and takes it down
+            return false; // nested: the outer wait has set the flag and clears it
         }
         let ran = matches!(rayon::yield_now(), Some(rayon::Yield::Executed));
         stealing.set(false);
@@ -135,7 +138,7 @@ pub(crate) fn steal_one() -> bool {
     })
 }
 
-/// Whether the calling thread is inside a job that a [`Wait::Rayon`] of it runs.
+/// Whether the calling thread is inside a job that a [`Wait::Rayon`] on this thread runs.
 pub(crate) fn is_stealing() -> bool {
     STEALING.with(std::cell::Cell::get)
 }

@@ -1,27 +1,28 @@
-//! How long a thread has waited for what: where the waits for one kind of work last alike, the end of the next need not be
-//! looked for from its beginning on.
+//! How long a thread's earlier waits took, by kind of work. If waits for one kind of work take about the same time, the
+//! thread need not poll often from the beginning of the next one.
 //!
-//! A look costs a sleep and a question to the driver, some 8 us. Looks that are frequent enough to see any end in time took
-//! 18 % of a core during work of 10 ms. So each thread remembers, for each kind of work, the shortest of its last 20 to 39
-//! waits, and looks seldom until then. This needs no assumption about how the lengths are distributed: of 21 waits that come
-//! in any order, the last is the shortest once in 21 times. So fewer than one wait in twenty ends while looks are seldom.
+//! A poll costs a sleep and a driver query, some 8 us. Polling often enough to notice any end in time took 18 % of a
+//! core during work of 10 ms. So each thread remembers, for each kind of work, the shortest of its last 20 to 39 waits,
+//! and polls rarely until then. This needs no assumption about how the lengths are distributed: of 21 waits in random
+//! order, the last is the shortest once in 21 times. So fewer than one wait in twenty ends while the thread polls
+//! rarely.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-/// The waits of a generation: none is relied on before one is complete.
+/// Waits per generation. The history is used only after one generation is complete.
 const GENERATION: u8 = 20;
-/// The kinds of work that are remembered: those waited for last.
+/// How many kinds of work are remembered: the ones waited for most recently.
 const KINDS: usize = 8;
 
 /// The waits for one kind of work.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The address of its operation's name.
+    /// The address of the operation's name, which identifies the kind.
     kind: usize,
-    /// The shortest of the last complete generation.
+    /// The shortest wait of the last complete generation.
     complete: Option<Duration>,
-    /// The shortest of the present one, and how many it has.
+    /// The shortest wait of the current generation, and its number of waits.
     present: (Duration, u8),
 }
 
@@ -43,7 +44,7 @@ impl Entry {
     }
 }
 
-/// The waits of one thread; the kind waited for last stands first.
+/// The waits of one thread. The kind waited for most recently comes first.
 #[derive(Clone, Copy)]
 struct WaitHistory([Option<Entry>; KINDS]);
 
@@ -51,12 +52,12 @@ thread_local! {
     static HERE: Cell<WaitHistory> = const { Cell::new(WaitHistory([None; KINDS])) };
 }
 
-/// How long the calling thread's latest waits for work of that name took at least; zero where it knows too few.
+/// The shortest of the calling thread's recent waits for work of that name; zero if it knows too few.
 pub(super) fn shortest(name: &'static str) -> Duration {
     HERE.get().shortest(name.as_ptr().addr())
 }
 
-/// The calling thread has waited so long for work of that name, until its end.
+/// Records that the calling thread waited for work of that name, until its end, for this long.
 pub(super) fn learn(name: &'static str, waited: Duration) {
     let mut history = HERE.get();
     history.learn(name.as_ptr().addr(), waited);

@@ -1,4 +1,4 @@
-//! Where a dispatch ends.
+//! The end of a dispatch.
 
 use crate::host::Runnable;
 use crate::sync::Arc;
@@ -12,16 +12,16 @@ pub(crate) enum Completion {
     /// A ticket of a stream slot.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::Mark),
-    /// Of a dispatch that was not enqueued when it was submitted.
+    /// The end of a dispatch that was not enqueued when it was submitted.
     #[cfg(feature = "cuda")]
     Late(Arc<crate::cuda::Late>),
-    /// An order of a worker's lane: that it was carried out, not that its work is done.
+    /// An order in a worker's lane: the worker has carried the order out. The work itself may not be done.
     #[cfg(target_os = "linux")]
     Order(crate::worker::Turn),
 }
 
 impl Completion {
-    /// Known to be over, with no question to a driver.
+    /// Whether it is known to have completed, without a driver call.
     #[inline]
     pub(crate) fn is_past(&self) -> bool {
         match self {
@@ -35,7 +35,7 @@ impl Completion {
         }
     }
 
-    /// Over, asking the driver if need be.
+    /// Whether it has completed; asks the driver if necessary.
     #[cfg(feature = "cuda")]
     pub(crate) fn poll(&self) -> bool {
         match self {
@@ -45,7 +45,7 @@ impl Completion {
         }
     }
 
-    /// Known to be over and of no further interest: nobody needs to follow it.
+    /// Known to have completed; no longer needs to be followed. (A failed one still does, to pass its failure on.)
     pub(crate) fn is_spent(&self) -> bool {
         match self {
             Completion::Host(node) => node.core().is_settled() && !node.core().has_failed(),
@@ -58,13 +58,14 @@ impl Completion {
         }
     }
 
-    /// It is not enqueued yet: no stream can be made to wait for it.
+    /// Whether it is not enqueued yet, so that no stream can be made to wait for it.
     #[cfg(feature = "cuda")]
     pub(crate) fn is_coming(&self) -> bool {
         matches!(self, Completion::Late(late) if !late.is_bound())
     }
 
-    /// It failed where its buffers could not be told: after its submission. (A node of the host tells by itself.)
+    /// Whether it failed after its submission, when its buffers could no longer be marked as failed. (A host node
+    /// reports its failure itself.)
     pub(crate) fn has_failed_late(&self) -> bool {
         #[cfg(feature = "cuda")]
         return matches!(self, Completion::Late(late) if late.has_failed());
@@ -72,7 +73,7 @@ impl Completion {
         false
     }
 
-    /// What it failed with.
+    /// The error of such a failure.
     pub(crate) fn late_error(&self) -> Option<crate::Error> {
         match self {
             #[cfg(feature = "cuda")]
@@ -91,8 +92,9 @@ impl Completion {
         }
     }
 
-    /// Becomes `later` when both end on one in-order queue, where the later one is enough; else stays and answers false.
-    /// Costs no share of the queue, which is two locked instructions on every operand.
+    /// Becomes `later` if both end on one in-order queue, where the later one implies the earlier; otherwise stays as
+    /// it is and returns false. Does not clone the queue's `Arc`, which would be two locked instructions for every
+    /// operand.
     #[inline]
     pub(crate) fn renew(&mut self, later: &Completion) -> bool {
         match (self, later) {
@@ -104,7 +106,8 @@ impl Completion {
         }
     }
 
-    /// Becomes the later of the two when they are one, or end on one in-order queue; else stays and answers false.
+    /// Becomes the later of the two if they are the same or end on one in-order queue; otherwise stays as it is and
+    /// returns false.
     pub(crate) fn unite(&mut self, other: &Completion) -> bool {
         match (self, other) {
             (Completion::Host(node), Completion::Host(other)) => {

@@ -1,4 +1,4 @@
-//! What executes: an enum, one layer of dispatch.
+//! The engine that executes work: an enum, one layer of dispatch.
 
 use super::flow::Mark;
 use super::{Cause, Epoch};
@@ -10,30 +10,30 @@ use crate::trace::Stats;
 
 /// The engine of an epoch.
 pub(crate) enum Engine {
-    /// The CPU, on a pool of its own.
+    /// The CPU, with a thread pool of its own.
     #[cfg(feature = "host")]
     Host(Arc<crate::host::HostEngine>),
     /// A GPU, in this process.
     #[cfg(feature = "cuda")]
     Cuda(crate::cuda::CudaEngine),
-    /// Either of them in a child process.
+    /// Either of them, in a child process.
     #[cfg(target_os = "linux")]
     Worker(crate::worker::WorkerEngine),
-    /// Nothing: what is submitted is recorded.
+    /// None: submitted work is recorded.
     Tape(Arc<crate::program::Tape>),
 }
 
-/// What was submitted to an epoch up to some moment.
+/// All work that was submitted to an epoch before some moment.
 pub(crate) enum Earlier {
     /// Counted by the epoch itself.
     Counted(Mark),
-    /// The slots' last tickets.
+    /// The last tickets of the slots.
     #[cfg(feature = "cuda")]
     Tickets(crate::cuda::Issued),
 }
 
 impl Engine {
-    /// Nobody is woken when its work ends: who waits looks.
+    /// Waiters are not woken when work ends; they must poll.
     pub(crate) fn is_polled(&self) -> bool {
         match self {
             #[cfg(feature = "cuda")]
@@ -52,13 +52,13 @@ impl Engine {
         }
     }
 
-    /// It records what is submitted.
+    /// Whether it records what is submitted.
     #[inline]
     pub(crate) fn is_tape(&self) -> bool {
         matches!(self, Engine::Tape(_))
     }
 
-    /// Its memory is this process's.
+    /// Whether its memory is ordinary memory of this process.
     pub(crate) fn is_host(&self) -> bool {
         match self {
             #[cfg(feature = "host")]
@@ -76,7 +76,8 @@ impl Engine {
         }
     }
 
-    /// When memory is short, it does all that can be done itself.
+    /// Whether the device need not retry an allocation that found no memory: the engine does so itself, or it only
+    /// records.
     pub(crate) fn makes_room(&self) -> bool {
         #[cfg(feature = "cuda")]
         return self.as_cuda().is_some() || self.is_tape();
@@ -84,7 +85,7 @@ impl Engine {
         self.is_tape()
     }
 
-    /// The fault plan says that the next allocation fails.
+    /// Whether the fault plan makes the next allocation fail.
     pub(crate) fn allocation_is_to_fail(&self) -> bool {
         match self {
             #[cfg(feature = "host")]
@@ -95,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Its memory is another process's.
+    /// Whether its memory is in another process.
     pub(crate) fn is_isolated(&self) -> bool {
         #[cfg(target_os = "linux")]
         return self.as_worker().is_some();
@@ -103,23 +104,23 @@ impl Engine {
         false
     }
 
-    /// Whether a fault of this cause can be mended in this process.
+    /// Whether this process can recover from a fault of this cause.
     pub(crate) fn recovers_from(&self, cause: &Cause) -> bool {
         match self {
             #[cfg(feature = "host")]
             Engine::Host(_) => true,
-            // Somebody else destroyed the context: no device fault, so a new one can be made. Everything else that ends
-            // a context ends CUDA for the process.
+            // Other code destroyed the context. This is no device fault, so a new context can be made. Everything else
+            // that ends a context ends CUDA for the process.
             #[cfg(feature = "cuda")]
             Engine::Cuda(_) => cause.code.as_ref().is_some_and(|c| c.0 == crate::cuda::CONTEXT_IS_DESTROYED),
-            // Whatever it was: it ended a child process, and another can be started.
+            // Whatever the cause was, it ended a child process, and another one can be started.
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => true,
             Engine::Tape(_) => false,
         }
     }
 
-    /// What helps when the device is lost.
+    /// What the user can do when the device is lost.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             #[cfg(feature = "host")]
@@ -139,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// Dispatches not known to be complete.
+    /// How many dispatches are not known to be complete.
     pub(crate) fn in_flight(&self, epoch: &Epoch) -> u64 {
         match self {
             #[cfg(feature = "host")]
@@ -155,7 +156,8 @@ impl Engine {
         }
     }
 
-    /// Nothing is in flight, and nobody who was admitted is about to bring something: for who has closed admission.
+    /// Whether nothing is in flight, and no admitted thread may still submit work or call the driver. Call only after
+    /// admission was closed.
     pub(crate) fn is_drained(&self, epoch: &Epoch) -> bool {
         match self {
             #[cfg(feature = "cuda")]
@@ -164,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Nothing is in flight, and nobody is about to let go of what was, as far as that is known.
+    /// Whether nothing is in flight, and no thread is about to release what settled work held, as far as is known.
     pub(crate) fn is_idle(&self, epoch: &Epoch) -> bool {
         match self {
             #[cfg(target_os = "linux")]
@@ -173,8 +175,8 @@ impl Engine {
         }
     }
 
-    /// Dispatches that the device has not finished, as far as that is known: less than those in flight where somebody is
-    /// about to settle one. That may be who asks, in a trace's hook.
+    /// How many dispatches the device has not finished, as far as is known. Less than the number in flight while a
+    /// thread is about to settle one. That thread may be the caller, in a trace's hook.
     pub(crate) fn unfinished(&self, epoch: &Epoch) -> u64 {
         match self {
             #[cfg(target_os = "linux")]
@@ -183,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// All that was submitted before this.
+    /// All work submitted so far.
     pub(crate) fn earlier(&self, epoch: &Epoch) -> Earlier {
         match self {
             #[cfg(feature = "cuda")]
@@ -192,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// It is complete, after a look at the device.
+    /// Whether that work is complete; polls the device.
     pub(crate) fn is_over(&self, earlier: &Earlier) -> bool {
         match (self, earlier) {
             #[cfg(feature = "cuda")]
@@ -203,13 +205,13 @@ impl Engine {
                 mark.is_past()
             }
             (_, Earlier::Counted(mark)) => mark.is_past(),
-            // Of another engine.
+            // Tickets of another engine.
             #[cfg(feature = "cuda")]
             (_, Earlier::Tickets(_)) => true,
         }
     }
 
-    /// The names of the last operations, where the engine keeps them itself.
+    /// The names of the last operations, if the engine keeps them itself.
     pub(crate) fn last_ops(&self) -> Option<Vec<Text>> {
         match self {
             #[cfg(feature = "host")]
@@ -222,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// Takes note of what is complete, where nobody else does.
+    /// Settles what is complete, for an engine that does not do so by itself.
     pub(crate) fn look(&self) {
         #[cfg(target_os = "linux")]
         if let Engine::Worker(engine) = self {
@@ -230,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Fills in what this engine counts.
+    /// Fills in the counts that the engine keeps.
     pub(crate) fn fill(&self, stats: &mut Stats) {
         match self {
             #[cfg(feature = "host")]
@@ -246,7 +248,7 @@ impl Engine {
         }
     }
 
-    /// Free and total bytes and the pool's, where the engine asks a device.
+    /// Free and total bytes and the state of the pool, if the engine asks a device for them.
     pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64, PoolInfo)>> {
         match self {
             #[cfg(feature = "host")]
@@ -262,7 +264,7 @@ impl Engine {
         }
     }
 
-    /// Binds the engine to the epoch that was made around it.
+    /// Connects the engine to the epoch that was made around it.
     pub(crate) fn installed(&self, epoch: &Arc<Epoch>) {
         match self {
             #[cfg(feature = "host")]
@@ -277,11 +279,11 @@ impl Engine {
         }
     }
 
-    /// The epoch was drained and closed for a rebuild: ends its natives now.
+    /// Destroys the native objects now. The epoch was drained and closed for a rebuild.
     pub(crate) fn retire(&self) {
         match self {
             #[cfg(feature = "host")]
-            Engine::Host(_) => {} // its pool lives through every rebuild
+            Engine::Host(_) => {} // its pool survives every rebuild
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.retire(),
             #[cfg(target_os = "linux")]
@@ -290,7 +292,7 @@ impl Engine {
         }
     }
 
-    /// Waits until nothing of it is left that the next life could want, where that is another process's to say.
+    /// Waits until the engine holds nothing that the next generation could need, if another process holds it.
     pub(crate) fn await_gone(&self, limit: std::time::Duration) {
         match self {
             #[cfg(feature = "host")]
@@ -306,7 +308,7 @@ impl Engine {
         let _ = limit;
     }
 
-    /// Nobody will use the epoch any more. Makes no driver call here.
+    /// The epoch will not be used any more. Makes no driver call here.
     pub(crate) fn close(&self) {
         match self {
             #[cfg(feature = "host")]

@@ -1,4 +1,4 @@
-//! One life of a context.
+//! One generation of a device's context.
 
 use super::Engine;
 use super::flow::Flow;
@@ -14,32 +14,32 @@ use crate::trace::Counters;
 use crate::{Error, Result};
 use std::sync::Weak;
 
-/// What ended a life.
+/// Why an epoch ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cause {
     pub(crate) message: String,
     pub(crate) code: Option<(i32, Text)>,
     pub(crate) last_ops: Vec<Text>,
-    /// What would help, where it is not what helps in general.
+    /// What would help, if it differs from the general remedy of the engine.
     pub(crate) remedy: Option<&'static str>,
 }
 
-/// One life of a context. Buffers hold it, so admission needs no look at the device.
+/// One generation of a device's context. Buffers hold their epoch, so admission need not ask the device.
 pub(crate) struct Epoch {
     /// The device's number in this process; never reused.
     pub(crate) device: u64,
     /// `host:0`, `cuda:1`.
     pub(crate) label: Arc<str>,
-    /// Counts the lives of a device from 0.
+    /// The number of this generation, counted from 0 for each device.
     pub(crate) generation: u64,
     pub(crate) life: Arc<Life>,
     pub(crate) engine: Engine,
     pub(crate) meter: Arc<Meter>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) timing: &'static Timing,
-    /// Its operations, but for those that a CUDA engine's slots count.
+    /// Counts its operations, except those that a CUDA engine's slots count.
     pub(crate) flow: Arc<Flow>,
-    /// The generation the device is in now.
+    /// The current generation of the device.
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) owner: Weak<Inner>,
     fork_generation: u32,
@@ -55,7 +55,7 @@ struct Recent {
     next: usize,
 }
 
-/// What an epoch is made of; the rest starts empty.
+/// What an epoch is made from; the rest starts empty.
 pub(crate) struct Parts {
     pub(crate) device: u64,
     pub(crate) label: Arc<str>,
@@ -90,39 +90,40 @@ impl Epoch {
         })
     }
 
-    /// May be used: two loads.
+    /// Whether it may be used. Two loads.
     pub(crate) fn alive(&self) -> bool {
         self.life.alive() && self.fork_generation == process::fork_generation()
     }
 
-    /// This is a forked child, or the process exits: what other threads were about to do may never be done.
+    /// Whether this is a forked child, or the process is exiting. What other threads were about to do may then never be
+    /// done.
     pub(crate) fn is_left_alone(&self) -> bool {
         self.fork_generation != process::fork_generation()
     }
 
-    /// This is a child that was forked from the process that it was made in.
+    /// Whether this process is a child, forked from the one in which the epoch was made.
     pub(crate) fn is_forked(&self) -> bool {
         process::forked_since(self.fork_generation)
     }
 
-    /// It is not the device's yet: nobody uses it but who makes it.
+    /// Not installed in the device yet; only the thread that builds it uses it.
     pub(crate) fn is_coming(&self) -> bool {
         self.generation > self.now.load(Ordering::SeqCst)
     }
 
-    /// What is in flight will not end by itself any more.
+    /// Whether work in flight will no longer end by itself; it settles with the cause instead.
     pub(crate) fn dead(&self) -> bool {
         self.life.dead() || self.fork_generation != process::fork_generation()
     }
 
-    /// Refuses with the reason when this life is over. A buffer's user asks this, so a generation that was followed by
-    /// another answers [`Error::GpuRefStale`].
+    /// Fails with the reason if this epoch is over. It is asked about the epoch of a buffer, so a generation that was
+    /// replaced by another one answers [`Error::GpuRefStale`].
     #[inline]
     pub(crate) fn admit(&self) -> Result<()> {
         if self.alive() { Ok(()) } else { Err(self.refusal()) }
     }
 
-    /// The same for work that was submitted while it was open: a drain lets that go on.
+    /// As [`admit`](Self::admit), for work that was submitted while the epoch was open: a drain does not stop it.
     #[inline]
     pub(crate) fn go_on(&self) -> Result<()> {
         if self.dead() { Err(self.refusal()) } else { Ok(()) }
@@ -136,7 +137,7 @@ impl Epoch {
         } else {
             match self.life.stand() {
                 Stand::Gone => stale(Stale::DeviceGone),
-                // Torn down after its handles were gone, or followed by another generation.
+                // Torn down after all handles were dropped, or replaced by another generation.
                 Stand::Stale if self.owner.strong_count() == 0 => stale(Stale::DeviceGone),
                 Stand::Stale => {
                     stale(Stale::Generation { made: self.generation, now: self.now.load(Ordering::Relaxed) })
@@ -152,7 +153,7 @@ impl Epoch {
         })
     }
 
-    /// How work in flight ends when this life does.
+    /// The error of work in flight when this epoch ends.
     #[cold]
     pub(crate) fn verdict(&self) -> Error {
         let cause = self.cause.lock().clone().unwrap_or_default();
@@ -173,7 +174,8 @@ impl Epoch {
         })
     }
 
-    /// Ends this life: the flag, then everybody who sleeps on it. True for the caller whose word counted.
+    /// Ends this epoch: sets the flag, then wakes every waiter that sleeps on it. True for the caller that changed the
+    /// flag.
     pub(crate) fn end(&self, to: Stand, cause: impl FnOnce() -> Cause) -> bool {
         if to >= Stand::Poisoned {
             let mut known = self.cause.lock();
@@ -188,14 +190,14 @@ impl Epoch {
         first
     }
 
-    /// A fault was seen: ends this life and sets the supervisor to work.
+    /// A fault was seen: ends this epoch and starts the supervisor.
     pub(crate) fn fault(self: &Arc<Self>, message: impl Into<String>, code: Option<(i32, Text)>) {
         let cause = || Cause { message: message.into(), code, last_ops: self.last_ops(), remedy: None };
         if self.end(Stand::Poisoned, cause) {
             self.counters.faulted(self.cause().map(|cause| cause.message).unwrap_or_default());
             match self.owner.upgrade() {
                 Some(owner) => owner.on_fault(self),
-                // Only buffers and pendings are left; a device fault is the process's business all the same.
+                // Only buffers and pendings are left, but a device fault still concerns the whole process.
                 #[cfg(feature = "cuda")]
                 None if self.engine.as_cuda().is_some() => crate::cuda::latch_all(self.cause()),
                 None => {}
@@ -203,7 +205,8 @@ impl Epoch {
         }
     }
 
-    /// Ends it for good, and says why it came to that: what was known before is the beginning of the story.
+    /// Ends the epoch for good. `reason` and `remedy` replace those known so far; the code and the last operations
+    /// stay.
     pub(crate) fn end_for_good(&self, reason: &str, remedy: Option<&'static str>) {
         {
             let mut known = self.cause.lock();
@@ -218,12 +221,12 @@ impl Epoch {
         self.cause.lock().clone()
     }
 
-    /// A waiter goes to sleep; it must look at the flag once more after this.
+    /// Registers a waiter that is about to sleep. The waiter must look at the flag once more after this.
     pub(crate) fn sleep_on(&self, parker: &Arc<Parker>) {
         self.sleepers.lock().push(parker.clone());
     }
 
-    /// A waiter is done sleeping.
+    /// Removes a waiter that no longer sleeps.
     pub(crate) fn forget(&self, parker: &Arc<Parker>) {
         self.sleepers.lock().retain(|p| !Arc::ptr_eq(p, parker));
     }

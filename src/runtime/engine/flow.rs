@@ -1,36 +1,38 @@
-//! What went into a life of a device, and what has come out of it.
+//! Counts the operations that enter an epoch, and those that leave it.
 //!
-//! Operations come out in any order, so two counts do not tell whether all that went in before some moment is out. Who
-//! wants to know that leaves a *mark*: how many had gone in by then. What went in after a mark tells it when it comes
-//! out, so that the mark knows how much of what came out was not its own.
+//! Operations leave in any order, so two counts do not tell whether all that entered before some moment have left. A
+//! thread that needs to know this makes a *mark*: the number of operations that had entered by then. An operation that
+//! entered after a mark reports to it when it leaves, so that the mark knows how many of those that left were not its
+//! own.
 //!
-//! **Race "gone in before"**: what went in after a mark must find it, and with no mark nobody shall pay for that. Who
-//! leaves one says first that there is one, and takes its number by *writing* the count of what went in. Whoever goes in
-//! later writes that count after it, and acquires it: so he sees the word when he comes out. He tells the marks first and is
-//! counted then: so whatever is counted was told.
+//! **Race "gone in before"**: an operation that enters after a mark must find it, but without a mark no operation
+//! should pay for that. A thread that makes a mark first announces it (`marked`), and takes the mark's number by
+//! *writing* the count of those that entered. An operation that enters later writes that count after it, with acquire
+//! ordering, so it sees the announcement when it leaves. It reports to the marks first and is counted then, so every
+//! operation that is counted has reported.
 //!
 //! The model checker runs this very file (`tests/loom/`).
 
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 
-/// The operations of one life. On CUDA the tickets of the slots are counted instead.
+/// The operations of one epoch. On CUDA the tickets of the slots are counted instead.
 pub(crate) struct Flow {
     entered: AtomicU64,
     left: AtomicU64,
-    /// Marks that there are.
+    /// How many marks exist.
     marked: AtomicU64,
     marks: Mutex<Vec<Arc<Tally>>>,
 }
 
-/// What a mark knows.
+/// The counts of a mark.
 struct Tally {
-    /// So many had gone in.
+    /// How many operations had entered.
     before: u64,
-    /// So many of those that went in later are out.
+    /// How many of those that entered later have left.
     later: AtomicU64,
 }
 
-/// All that had gone in at some moment.
+/// All operations that had entered at some moment.
 pub(crate) struct Mark {
     flow: Arc<Flow>,
     tally: Arc<Tally>,
@@ -42,13 +44,13 @@ impl Flow {
         Flow { entered: zero(), left: zero(), marked: zero(), marks: Mutex::new(Vec::new()) }
     }
 
-    /// One goes in, and gets its number.
+    /// An operation enters, and gets its number.
     #[inline]
     pub(crate) fn enter(&self) -> u64 {
         self.entered.fetch_add(1, Ordering::Acquire)
     }
 
-    /// It comes out.
+    /// The operation leaves.
     #[inline]
     pub(crate) fn leave(&self, number: u64) {
         if self.marked.load(Ordering::Relaxed) > 0 {
@@ -64,12 +66,12 @@ impl Flow {
         }
     }
 
-    /// That went in.
+    /// How many have entered.
     pub(crate) fn entered(&self) -> u64 {
         self.entered.load(Ordering::Relaxed)
     }
 
-    /// That went in and are not out.
+    /// How many have entered and not left.
     pub(crate) fn in_flight(&self) -> u64 {
         let left = self.left.load(Ordering::Acquire);
         self.entered().saturating_sub(left)
@@ -77,7 +79,7 @@ impl Flow {
 }
 
 impl Mark {
-    /// All that has gone in by now.
+    /// A mark for all that have entered by now.
     pub(crate) fn of(flow: &Arc<Flow>) -> Self {
         let mut marks = flow.marks.lock();
         flow.marked.fetch_add(1, Ordering::Relaxed);
@@ -88,10 +90,10 @@ impl Mark {
         Mark { flow: flow.clone(), tally }
     }
 
-    /// It is out, all of it. Never said too soon; while others come out at this very moment it may be said late, or be false once
-    /// more.
+    /// Whether all of them have left. Never true too soon. While other operations are leaving, it may become true late,
+    /// or be false once more.
     pub(crate) fn is_past(&self) -> bool {
-        // In this order: of those that are counted, all that are not ours have been told.
+        // In this order: each operation counted here that entered after the mark has already reported.
         let left = self.flow.left.load(Ordering::Acquire);
         let later = self.tally.later.load(Ordering::Relaxed);
         left.saturating_sub(later) >= self.tally.before

@@ -1,36 +1,37 @@
-//! Compilations beside the exit of the process.
+//! Compilations that run while the process exits.
 //!
 //! An exit runs its handlers last in, first out, and the destructors of a library's static objects are such handlers. A
-//! handler of ours that is registered after the library was loaded runs before those that it registered by then: it
-//! tells compilations to stop, and waits until the last one is out. But a compiler makes more static objects on the way of
-//! its first compilation of each kind (NVRTC 13.0: five, and eighteen more for `sm_100`), and registers their destructors
-//! then, so that those would run *before* ours, under its feet. So ours is registered again and again while it works
-//! ([`goes_on`]): what is left is an exit in the moment between the two, of the first compilation of a kind.
+//! handler of ours that is registered after the library was loaded runs before those that the library had registered by
+//! then. It tells compilations to stop, and waits until the last one has ended. But during its first compilation of
+//! each kind a compiler makes more static objects (NVRTC 13.0: five, and eighteen more for `sm_100`), and registers
+//! their destructors then. Those would run *before* our handler, while the compiler still uses the objects. So our
+//! handler is registered again and again while the compiler works ([`goes_on`]). What remains is an exit in the moment
+//! between the two registrations, during the first compilation of a kind.
 
 use super::process;
 use crate::clock::{self, Clock, Timing};
 use crate::{Error, Result, error::Site};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Inside a compiler or linker.
+/// How many threads are inside a compiler or linker.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 
-/// Waits for what compiles. It has been told: by then the process is [exiting](process::exiting).
+/// Waits for running compilations. They have been told to stop: the process is already [exiting](process::exiting).
 pub(super) fn leave() {
-    // Of the process, not of a device: a manual clock of one would hold up all.
+    // A limit of the process, not of a device: a device's manual clock would block the exit.
     let (start, exit) = (Clock::SYSTEM.start(), &Timing::standard().exit);
     while INSIDE.load(Ordering::SeqCst) > 0 && start.elapsed() < exit.compilers {
         clock::pause(exit.look);
     }
 }
 
-/// After a compiler or linker was loaded, and before it is asked to work.
+/// Registers the exit handler. Call after a compiler or linker was loaded, and before it is asked to work.
 pub(crate) fn watch() {
     process::watch_exit();
 }
 
-/// Asked by a compiler now and then while it works: whether to go on. The C library keeps every handler for good, so there
-/// is an end to registering them; the objects come early.
+/// A compiler calls this from time to time while it works: whether to continue. The C library keeps every handler for
+/// good, so the number of registrations is bounded; the static objects are made early.
 pub(crate) fn goes_on() -> bool {
     const MOST: u32 = 256;
     static HANDLERS: AtomicU32 = AtomicU32::new(0);
@@ -40,18 +41,18 @@ pub(crate) fn goes_on() -> bool {
     !process::exiting()
 }
 
-/// This process was forked while a thread was inside, and has its locks as they were then, with nobody to open them:
-/// NVRTC 13.0 waits for ever.
+/// This process was forked while a thread was inside a compiler. It has the compiler's locks as they were then, and no
+/// thread that could release them: NVRTC 13.0 waits for ever.
 static CUT_OFF: AtomicBool = AtomicBool::new(false);
 
-/// In a forked child nobody is inside.
+/// Called in a forked child, in which no thread is inside.
 pub(super) fn in_child() {
     if INSIDE.swap(0, Ordering::SeqCst) > 0 {
         CUT_OFF.store(true, Ordering::SeqCst);
     }
 }
 
-/// Refuses to go inside where nobody comes out.
+/// Refuses a compilation that would never end.
 pub(crate) fn admit() -> Result<()> {
     if !CUT_OFF.load(Ordering::SeqCst) {
         return Ok(());
@@ -64,9 +65,9 @@ pub(crate) fn admit() -> Result<()> {
     })
 }
 
-/// Runs `f` unless the process is leaving; an exit waits for it.
+/// Runs `f` unless the process is exiting; an exit waits for it.
 pub(crate) fn unless_leaving<R>(f: impl FnOnce() -> R) -> Option<R> {
-    /// Also out after a panic.
+    /// Counts the thread out, also after a panic.
     struct Inside;
     impl Drop for Inside {
         fn drop(&mut self) {
@@ -75,7 +76,7 @@ pub(crate) fn unless_leaving<R>(f: impl FnOnce() -> R) -> Option<R> {
     }
     INSIDE.fetch_add(1, Ordering::SeqCst);
     let _inside = Inside;
-    // After it is counted, as an exit looks at the count after it is told.
+    // Checked after the thread is counted: an exit sets its flag first and reads the count after that.
     (!process::exiting()).then(f)
 }
 
@@ -87,7 +88,7 @@ mod tests {
     fn a_panic_leaves_nobody_inside() {
         let caught = std::panic::catch_unwind(|| unless_leaving(|| -> () { panic!("a wall") }));
         assert!(caught.is_err());
-        // Others of this process may be inside for a while.
+        // Other tests of this process may be inside for a while.
         let start = Clock::SYSTEM.start();
         while INSIDE.load(Ordering::SeqCst) > 0 {
             assert!(start.elapsed().as_secs() < 60, "somebody stays inside");

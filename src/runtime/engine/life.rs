@@ -1,4 +1,4 @@
-//! Whether an epoch may still be used: one flag that every entry looks at, and who ended it.
+//! Whether an epoch may still be used: one flag, checked on every entry. It also decides which caller ended the epoch.
 //!
 //! ```text
 //!   Alive <──> Draining ──> Gone      admits nothing new, what is in flight goes on: a rebuild was asked for, or every
@@ -8,25 +8,25 @@
 //!             Poisoned ──> Stale | Lost        dead: what is in flight settles with the cause
 //! ```
 //!
-//! But for a drain that is called off, states only move forward. The flag is set *before* the supervisor takes the
-//! slots, and looked at *after* a slot is leased (see `engine/mod.rs`), so a holder of a lease that saw `Alive` is
+//! Except for a drain that is called off, states only move forward. The flag is set *before* the supervisor takes the
+//! slots, and checked *after* a slot is leased (see `engine/mod.rs`). So a thread that holds a lease and saw `Alive` is
 //! inside the driver strictly before the supervisor's exclusive section.
 
 use crate::sync::{AtomicU8, Ordering};
 
-/// How an epoch stands.
+/// The state of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
 pub(crate) enum Stand {
     /// In use.
     Alive = 0,
-    /// Closed to new work; what is in flight goes on.
+    /// Closed to new work; work in flight goes on.
     Draining = 1,
-    /// Every handle of the device was dropped; what is in flight goes on.
+    /// Every handle of the device was dropped; work in flight goes on.
     Gone = 2,
-    /// A fault was seen; the supervisor has not decided yet.
+    /// A fault was seen; the supervisor has not decided yet what to do.
     Poisoned = 3,
-    /// Over, in order: followed by another generation, or torn down.
+    /// Ended in an orderly way: replaced by another generation, or torn down.
     Stale = 4,
     /// Ended for good; no generation follows.
     Lost = 5,
@@ -41,12 +41,12 @@ impl Life {
         Life(AtomicU8::new(Stand::Alive as u8))
     }
 
-    /// New work may begin. One load; the hot path's only question.
+    /// Whether new work may begin. One load; the only check on the hot path.
     pub(crate) fn alive(&self) -> bool {
         self.0.load(Ordering::Acquire) == Stand::Alive as u8
     }
 
-    /// What is in flight will not end by itself any more.
+    /// Whether work in flight will no longer end by itself.
     pub(crate) fn dead(&self) -> bool {
         self.0.load(Ordering::Acquire) >= Stand::Poisoned as u8
     }
@@ -56,7 +56,7 @@ impl Life {
         self.0.compare_exchange(Stand::Alive as u8, Stand::Draining as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Calls a drain off.
+    /// Cancels a drain.
     pub(crate) fn reopen(&self) {
         let _ = self.0.compare_exchange(Stand::Draining as u8, Stand::Alive as u8, Ordering::SeqCst, Ordering::SeqCst);
     }
@@ -72,7 +72,8 @@ impl Life {
         }
     }
 
-    /// Moves forward to `to`. True for the one caller that ended the life or changed how it ended.
+    /// Moves forward to `to`. True for the one caller that moved it: the one that ended the epoch, or changed how it
+    /// ended.
     pub(crate) fn end(&self, to: Stand) -> bool {
         self.0.fetch_max(to as u8, Ordering::SeqCst) < to as u8
     }

@@ -1,16 +1,18 @@
-//! One life of a device, and what executes in it.
+//! One generation of a device, and the engine that executes its work.
 //!
-//! An [`Epoch`] is one life of a context: a generation, a flag that ends it, and an [`Engine`]. Everything native hangs
-//! on an epoch; a device swaps one pointer to install the next. The rules (`life.rs` has the flag):
+//! An [`Epoch`] is one generation of a device's context: its number, a flag that ends it, and an [`Engine`]. Every
+//! native object belongs to an epoch; a device swaps one pointer to install the next epoch. The rules (`life.rs` has
+//! the flag):
 //!
-//! - whoever is about to call the driver holds a lease of a slot (or its polling right) and has looked at the flag
-//!   *after* taking it;
-//! - whoever ends an epoch sets the flag first and then takes every slot, so no call of ours is inside the driver
-//!   while natives are torn down;
-//! - waiters see the flag and settle; those asleep are woken. No registry of pendings is needed.
+//! - a thread that is about to call the driver holds a lease of a slot (or its polling right), and has looked at the
+//!   flag *after* taking it;
+//! - a thread that ends an epoch sets the flag first and then takes every slot, so no call of ours is inside the driver
+//!   while native objects are destroyed;
+//! - waiters see the flag and settle their dispatches; sleeping waiters are woken. No registry of pendings is needed.
 //!
-//! `epoch.rs`: the life; `engine.rs`: what executes in it; `completion.rs`: where a dispatch ends. `process.rs`: what this
-//! process may do; `leaving.rs`: compilations beside its exit.
+//! `epoch.rs`: the epoch; `life.rs`: its flag; `flow.rs`: its counts; `engine.rs`: what executes in it;
+//! `completion.rs`: the end of a dispatch. `process.rs`: what this process may do; `leaving.rs`: compilations during
+//! its exit.
 
 mod completion;
 #[expect(clippy::module_inception, reason = "the engine of the engines' folder")]

@@ -1,8 +1,9 @@
-//! What this process is allowed to do: nothing after it began to exit, nothing in a forked child.
+//! What this process may do: nothing after it began to exit, nothing in a forked child.
 //!
-//! The fork generation is a number that only an exit or a fork changes. An epoch remembers the one it was made in and compares one
-//! relaxed load; no system call, no lock, so both handlers are safe where they run (a fork handler may only touch
-//! atomics). After `exit` begins libcuda is going away, and a forked child shares handles that it must not use.
+//! The fork generation is a number that changes only at an exit or a fork. An epoch remembers the value at its creation
+//! and compares it with one relaxed load. This takes no system call and no lock, so both handlers are safe where they
+//! run (a fork handler may only touch atomics). After `exit` begins, libcuda is being torn down; and a forked child
+//! shares handles that it must not use.
 
 #[cfg(feature = "cuda")]
 use crate::clock::{self, Clock, Timing};
@@ -15,26 +16,26 @@ const EXITING: u32 = 1 << 31;
 
 static FORK_GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The fork generation now.
+/// The current fork generation.
 pub(crate) fn fork_generation() -> u32 {
     FORK_GENERATION.load(Ordering::Relaxed)
 }
 
-/// This process was forked from the one in which the fork generation was `before`.
+/// Whether this process was forked from the one in which the fork generation was `before`.
 pub(crate) fn forked_since(before: u32) -> bool {
     (before ^ fork_generation()) & !EXITING != 0
 }
 
-/// The process has begun to exit.
+/// Whether the process has begun to exit.
 pub(crate) fn exiting() -> bool {
     fork_generation() & EXITING != 0
 }
 
-/// Closes every epoch, and lets our own threads leave the driver before its exit handler runs: one that is inside then
-/// ends in a segmentation fault.
+/// Closes every epoch, and lets our own threads leave the driver before the driver's own exit handler runs: a thread
+/// that is inside the driver then ends in a segmentation fault.
 #[cfg(feature = "cuda")]
 extern "C" fn on_exit() {
-    /// It was waited once, by the first handler to run: whoever is still inside then is not coming out.
+    /// The first handler to run has waited: a thread that is still inside after that will not come out.
     static WAITED: AtomicBool = AtomicBool::new(false);
     FORK_GENERATION.fetch_or(EXITING, Ordering::SeqCst);
     if WAITED.swap(true, Ordering::SeqCst) {
@@ -47,7 +48,7 @@ extern "C" fn on_exit() {
     }
 }
 
-/// Housekeeping threads that may be inside the driver.
+/// How many housekeeping threads may be inside the driver.
 #[cfg(feature = "cuda")]
 static CALLERS: AtomicU32 = AtomicU32::new(0);
 
@@ -58,7 +59,7 @@ pub(crate) fn unless_exiting<R>(f: impl FnOnce() -> R) -> Option<R> {
     (!exiting()).then(f)
 }
 
-/// One of [`CALLERS`], also when it leaves by a panic: else every exit would wait for it.
+/// Counts a thread in [`CALLERS`], and out again also after a panic; otherwise every exit would wait for it.
 #[cfg(feature = "cuda")]
 struct Caller;
 
@@ -79,14 +80,14 @@ impl Drop for Caller {
 
 extern "C" fn in_child() {
     FORK_GENERATION.fetch_add(1, Ordering::SeqCst);
-    // The threads that were counted are the parent's.
+    // The threads that were counted belong to the parent.
     #[cfg(feature = "cuda")]
     CALLERS.store(0, Ordering::SeqCst);
     #[cfg(feature = "cuda")]
     super::leaving::in_child();
 }
 
-/// Watches for forks.
+/// Registers the fork handler.
 pub(crate) fn watch_fork() {
     static WATCH: Once = Once::new();
     #[cfg(unix)]
@@ -98,10 +99,10 @@ pub(crate) fn watch_fork() {
     });
 }
 
-/// Watches for the exit. Handlers run last in, first out, and libraries register theirs when they are loaded or first
-/// used; so this is called after `cuInit`, after a handle of a library was made, and when a device is closed, whose
-/// housekeeping thread then goes to work: then ours runs before theirs, and waits for the thread. (Without that,
-/// `cublasDestroy` beside the exit of the process ended in a segmentation fault.)
+/// Registers the exit handler. Handlers run last in, first out, and libraries register theirs when they are loaded or
+/// first used. So this is called after `cuInit`, after a handle of a library was made, and when a device is closed,
+/// whose housekeeping thread then tears it down. Our handler then runs before theirs, and waits for the thread.
+/// (Without that, `cublasDestroy` during the exit of the process ended in a segmentation fault.)
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit() {
     // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.
@@ -110,8 +111,8 @@ pub(crate) fn watch_exit() {
     }
 }
 
-/// As [`watch_exit`], for callers that repeat it. The C library never removes a handler, so their number is bounded: a process
-/// that has made so many handles and closed so many devices has used each library for the first time long ago.
+/// As [`watch_exit`], for callers that repeat it. The C library never removes a handler, so their number is bounded: a
+/// process that has made so many handles and closed so many devices has used each library for the first time long ago.
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit_again() {
     const MOST: u32 = 1024;
@@ -121,7 +122,7 @@ pub(crate) fn watch_exit_again() {
     }
 }
 
-/// The same, for handles of a library, of which `first` is used for the first.
+/// The same, after a handle of a library was made. `first`: the first use of that library, which always registers.
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit_after(first: &Once) {
     first.call_once(watch_exit);
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn a_panic_is_no_longer_waited_for() {
         let _ = std::panic::catch_unwind(|| unless_exiting(|| panic!("inside")));
-        // Those of other tests come and go.
+        // Threads of other tests come and go.
         let start = Clock::SYSTEM.start();
         while CALLERS.load(Ordering::SeqCst) != 0 {
             assert!(start.elapsed().as_secs() < 60, "an exit would wait for nobody");

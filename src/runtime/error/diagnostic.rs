@@ -1,4 +1,4 @@
-//! A compiler's message and the lines of source it speaks of.
+//! A compiler's message and the source lines that it refers to.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,19 +11,19 @@ pub struct Diagnostic {
     pub file: String,
     /// The line, counted from 1.
     pub line: u32,
-    /// It is an error, not a warning.
+    /// Whether it is an error, not a warning.
     pub is_error: bool,
     /// What is wrong, in the compiler's words.
     pub message: String,
-    /// That line with its neighbours, each with its number. Empty where the text is not known.
+    /// That line with its neighbours, each with its number. Empty if the source text is not known.
     pub source: Vec<(u32, String)>,
 }
 
-/// Lines shown before and after the one that is spoken of.
+/// Lines shown before and after the line of the message.
 const AROUND: u32 = 2;
 
 impl Diagnostic {
-    /// Reads the messages of a log. `text_of` gives the text of a file by the name that the log has for it.
+    /// Reads the messages of a log. `text_of` returns the text of a file by the name that the log uses for it.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no compiler, no log"))]
     pub(crate) fn read(log: &str, text_of: impl Fn(&str) -> Option<String>) -> Vec<Self> {
         let mut all: Vec<Diagnostic> = log.lines().filter_map(one).collect();
@@ -43,13 +43,15 @@ fn around(text: &str, line: u32) -> Vec<(u32, String)> {
     numbered.skip_while(|(number, _)| *number < first).take_while(|(number, _)| *number <= last).collect()
 }
 
-/// `dir/a.cu(3): error: text` of the compiler, `ptxas application ptx input, line 21; error   : text` of the assembler.
+/// Reads one line. The compiler writes `dir/a.cu(3): error: text`, the assembler writes
+/// `ptxas application ptx input, line 21; error   : text`.
 fn one(line: &str) -> Option<Diagnostic> {
     compilers(line).or_else(|| assemblers(line))
 }
 
 fn compilers(line: &str) -> Option<Diagnostic> {
-    // The name may hold anything, `(2): ` too: the first place that reads as a whole is right.
+    // The file name may contain anything, even `(2): `: the first position where the whole line can be read is the
+    // right one.
     line.match_indices("): ").find_map(|(at, _)| {
         let (place, rest) = (line.get(..at)?, line.get(at + 3..)?);
         let (file, number) = place.rsplit_once('(')?;
@@ -69,7 +71,7 @@ fn compilers(line: &str) -> Option<Diagnostic> {
     })
 }
 
-/// The file's name for the PTX that the compiler made.
+/// The file name for the PTX that the compiler generated.
 pub(crate) const PTX_INPUT: &str = "ptx input";
 
 fn assemblers(line: &str) -> Option<Diagnostic> {
@@ -98,10 +100,10 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What [`Error::Compile`](crate::Error::Compile) shows beneath the log: the first errors with their lines.
+/// What [`Error::Compile`](crate::Error::Compile) shows below the log: the first errors with their lines.
 pub(super) struct Lines<'a>(pub(super) &'a [Diagnostic]);
 
-/// An error in a template may be told hundreds of times.
+/// The most errors shown: an error in a template may be reported hundreds of times.
 const MOST: usize = 8;
 
 impl fmt::Display for Lines<'_> {

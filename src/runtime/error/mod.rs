@@ -1,8 +1,9 @@
 //! One error type for the whole library.
 //!
-//! Decisions are made by variant and numeric code, never by text. Every variant carries a [`Site`]: where it happened
-//! (operation, library, code, device, generation, the last operations before a fault). An [`Error`] can be cloned and
-//! serialized, because one failure may answer many pendings and may come from another process.
+//! Decisions are made by variant and numeric code, never by text. Every variant but `LibraryMissing` and `Compile`
+//! carries a [`Site`]: where it happened (operation, library, code, device, generation, the last operations before a
+//! fault). An [`Error`] can be cloned and serialized, because one failure may end many pendings and may come from
+//! another process.
 
 mod diagnostic;
 mod rejected;
@@ -18,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Text that is usually a literal, and owned after it came from another process.
+/// Text that is usually a literal, and owned if it came from another process.
 pub type Text = Cow<'static, str>;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a buffer or kernel of an earlier life of its device is refused.
+/// Why a buffer or kernel can no longer be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Stale {
@@ -53,68 +54,70 @@ impl std::fmt::Display for Stale {
     }
 }
 
-/// Everything that can go wrong.
+/// Any failure of a call or of its work.
 #[derive(Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument cannot be used as given. Nothing was done; what was moved in comes back.
+    /// An argument cannot be used as given. Nothing was done; what was moved in is returned.
     #[error("argument `{argument}`: {reason}{site}")]
     InvalidArgument {
         /// The argument's name.
         argument: Text,
         /// What is wrong, with both values.
         reason: String,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// A buffer or kernel belongs to an earlier life of its device.
+    /// A buffer or kernel belongs to an earlier generation of its device, or the device is gone.
     #[error("stale reference: {reason}{site}")]
     GpuRefStale {
-        /// Which of the reasons.
+        /// The reason.
         reason: Stale,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// No memory, after everything that could be given back was.
+    /// Not enough memory, after everything that could be freed was freed.
     #[error("out of memory: {requested} bytes requested, {free} free of {}{site}", within(*total, *limit))]
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
         /// Bytes free when it failed.
         free: u64,
-        /// Bytes there are.
+        /// The size of the memory in bytes.
         total: u64,
         /// The device's memory limit in bytes.
         limit: u64,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// The device's context failed while or before this was done; the supervisor is at work on it.
+    /// The device's context failed before or during this operation, or the device is being rebuilt. The supervisor is
+    /// at work on it.
     #[error("the device's context is poisoned: {cause}{site}")]
     ContextPoisoned {
         /// What happened.
         cause: String,
-        /// Where, with the last operations before the fault.
+        /// Where it happened, with the last operations before the fault.
         site: Site,
     },
-    /// The device will not come back in this process.
+    /// The device cannot be recovered in this process.
     #[error("device lost: {cause}; {remedy}{site}")]
     DeviceLost {
         /// What happened.
         cause: String,
         /// What would help.
         remedy: Text,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// An operation that this one's input depends on failed: not this one, and perhaps not the last before it.
+    /// An earlier operation that this one's input depends on, directly or indirectly, failed. This one itself did not
+    /// fail.
     #[error("an earlier operation on {} failed{site}{}", Named(operand), First(cause))]
     Upstream {
-        /// The operand whose contents are missing; empty where only the device knows which one it is.
+        /// The operand whose contents are missing; empty if only the device knows which one it is.
         operand: String,
-        /// The first failure, with its own place and code; `None` where it is not known any more.
+        /// The first failure, with its own site and code; `None` if it is no longer known.
         cause: Option<Box<Error>>,
-        /// Where this one is.
+        /// Where this error happened.
         site: Site,
     },
     /// A shared library could not be found or used.
@@ -122,51 +125,51 @@ pub enum Error {
     LibraryMissing {
         /// The library.
         library: Text,
-        /// Every attempt with its reason.
+        /// Every attempt, with the reason why it failed.
         tried: Vec<String>,
         /// What would help.
         help: String,
     },
-    /// A library or the driver answered an error code.
+    /// A library or the driver returned an error code, or an operation's own code failed.
     #[error("{message}{site}")]
     LibraryError {
-        /// The call that failed and what it means.
+        /// The call that failed, and what the failure means.
         message: String,
-        /// Where, with the code.
+        /// Where it happened, with the code.
         site: Site,
     },
-    /// This engine cannot do that.
+    /// The engine does not support this.
     #[error("unsupported: {reason}{site}")]
     Unsupported {
         /// Why.
         reason: String,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// The time given ran out; nothing was lost.
+    /// The time limit has passed; nothing was lost.
     #[error("timed out after {waited:?}{site}")]
     Timeout {
         /// How long it waited.
         waited: Duration,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// As much work is in flight as the device's policy allows.
+    /// The bound on work in flight ([`InFlight`](crate::InFlight)) is reached.
     #[error("busy: {in_flight} dispatches in flight, the bound is {limit}{site}")]
     Busy {
         /// Dispatches in flight.
         in_flight: u64,
         /// The bound.
         limit: u64,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// Source code was refused by the compiler.
+    /// The compiler rejected the source code.
     #[error("compilation failed:\n{log}{}", diagnostic::Lines(diagnostics))]
     Compile {
-        /// The compiler's log, whole.
+        /// The compiler's complete log.
         log: String,
-        /// Its messages, each with the lines of source it speaks of.
+        /// Its messages, each with the source lines that it refers to.
         diagnostics: Vec<Diagnostic>,
     },
     /// A matrix is singular: a pivot is exactly zero.
@@ -174,7 +177,7 @@ pub enum Error {
     Singular {
         /// The pivot's position, counted from 1 as LAPACK counts.
         position: u64,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
     /// A matrix is not positive definite.
@@ -182,7 +185,7 @@ pub enum Error {
     NotPositiveDefinite {
         /// The order of that minor.
         order: u64,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
     /// An iteration did not converge.
@@ -190,20 +193,21 @@ pub enum Error {
     NotConverged {
         /// How many elements did not converge.
         count: u64,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
-    /// An operation's own code panicked. The panic was caught; its outputs are as unproven as after any failure.
+    /// An operation's own code panicked. The panic was caught. The contents of its outputs are not valid, as after any
+    /// failure.
     #[error("the operation panicked: {message}{site}")]
     Panicked {
         /// The panic's message.
         message: String,
-        /// Where.
+        /// Where it happened.
         site: Site,
     },
 }
 
-/// The first failure, behind what follows from it.
+/// Shows the first failure after the error that follows from it.
 struct First<'a>(&'a Option<Box<Error>>);
 
 impl std::fmt::Display for First<'_> {
@@ -227,12 +231,13 @@ impl std::fmt::Debug for Error {
     }
 }
 
-/// What the free bytes of an [`Error::OutOfMemory`] are a part of.
+/// Names the amount that the free bytes of an [`Error::OutOfMemory`] are a part of: the limit or the total.
 fn within(total: u64, limit: u64) -> String {
     if limit < total || total == 0 { format!("the device's limit of {limit}") } else { format!("{total}") }
 }
 
-/// The place in an error, for the variants that have one: shared or not, as the error is.
+/// The [`Site`] in an error, for the variants that have one: a shared or exclusive reference, as the one to the error
+/// is.
 macro_rules! site_of {
     ($error:expr) => {
         match $error {
@@ -256,17 +261,17 @@ macro_rules! site_of {
 }
 
 impl Error {
-    /// An argument that cannot be used: its name, and what is wrong with both values in it.
+    /// Makes an [`Error::InvalidArgument`]: the argument's name, and what is wrong, with the values that conflict.
     pub fn invalid(argument: impl Into<Text>, reason: impl Into<String>) -> Self {
         Error::InvalidArgument { argument: argument.into(), reason: reason.into(), site: Site::none() }
     }
 
-    /// Something an engine cannot do, with the reason.
+    /// Makes an [`Error::Unsupported`]: something that an engine cannot do, with the reason.
     pub fn unsupported(reason: impl Into<String>) -> Self {
         Error::Unsupported { reason: reason.into(), site: Site::none() }
     }
 
-    /// An operation's own code panicked with this.
+    /// Makes an [`Error::Panicked`] from the payload of a panic.
     pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
         let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
             (Some(text), _) => (*text).to_string(),
@@ -276,12 +281,13 @@ impl Error {
         Error::Panicked { message, site: Site::none() }
     }
 
-    /// A failure of a library or of an operation's own code.
+    /// Makes an [`Error::LibraryError`]: a failure of a library or of an operation's own code.
     pub fn library(message: impl Into<String>) -> Self {
         Error::LibraryError { message: message.into(), site: Site::none() }
     }
 
-    /// Something that this depends on failed, perhaps because something before it had.
+    /// Makes an [`Error::Upstream`]. If `failure` is an `Upstream` itself, its cause is taken, so that the cause is the
+    /// first failure.
     pub(crate) fn upstream(operand: impl Into<String>, failure: Option<Error>) -> Self {
         let cause = failure.and_then(|failure| match failure {
             Error::Upstream { cause, .. } => cause,
@@ -290,7 +296,8 @@ impl Error {
         Error::Upstream { operand: operand.into(), cause, site: Site::none() }
     }
 
-    /// Of an [`Upstream`](Error::Upstream), the failure that everything since follows from.
+    /// For an [`Upstream`](Error::Upstream): the first failure, which caused the others, if it is known. Otherwise
+    /// `None`.
     pub fn first_failure(&self) -> Option<&Error> {
         match self {
             Error::Upstream { cause, .. } => cause.as_deref(),
@@ -298,7 +305,7 @@ impl Error {
         }
     }
 
-    /// A device, or something of one, in a forked child.
+    /// The error for using a device, or something of one, in a forked child.
     pub(crate) fn forked() -> Self {
         Error::DeviceLost {
             cause: "this process was forked from the one that opened the device".into(),
@@ -307,7 +314,7 @@ impl Error {
         }
     }
 
-    /// The same call may succeed when made again: after a rebuild, a completion, or more time.
+    /// Whether the same call may succeed later: after a rebuild, a completion, or more time.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -315,22 +322,22 @@ impl Error {
         )
     }
 
-    /// What was on the device is gone, or was never made: the work is to be done again from what the caller has saved.
-    /// [`Device::retrying`](crate::Device::retrying) does that.
+    /// Whether data on the device is gone or was never made: the work must be done again, from what the caller has
+    /// saved. [`Device::retrying`](crate::Device::retrying) does that.
     ///
-    /// One fault of a device may answer as a poisoned context, as a stale buffer, or as a failure upstream, by where it
-    /// finds the work. An [`Upstream`](Error::Upstream) also comes without any fault, from an operation that failed by
-    /// itself: then the same work fails again.
+    /// One device fault may appear as [`ContextPoisoned`](Error::ContextPoisoned), [`GpuRefStale`](Error::GpuRefStale)
+    /// or [`Upstream`](Error::Upstream), depending on how far the work was. An `Upstream` also occurs without a device
+    /// fault, after an operation that failed by itself: then the same work fails again.
     pub fn is_data_lost(&self) -> bool {
         matches!(self, Error::ContextPoisoned { .. } | Error::GpuRefStale { .. } | Error::Upstream { .. })
     }
 
-    /// The device's context is unusable after this.
+    /// Whether the device's context is unusable after this.
     pub fn is_poisoning(&self) -> bool {
         matches!(self, Error::ContextPoisoned { .. } | Error::DeviceLost { .. })
     }
 
-    /// Where it happened, for the variants that know.
+    /// Where it happened, for the variants that have a [`Site`].
     pub fn site(&self) -> Option<&Site> {
         site_of!(self)
     }
@@ -339,7 +346,7 @@ impl Error {
         site_of!(self)
     }
 
-    /// Adds what is not yet known of the place: the first word wins, since it was nearest.
+    /// Adds to the site what is not yet known. What is set first stays, because it was set nearest to the failure.
     pub(crate) fn locate(mut self, fill: impl FnOnce(&mut Site)) -> Self {
         if let Some(site) = self.site_mut() {
             fill(site);
@@ -347,7 +354,7 @@ impl Error {
         self
     }
 
-    /// Names the operation (and its library), unless a nearer place already did.
+    /// Names the operation (and its library), unless the site names one already.
     pub(crate) fn in_op(self, op: &'static str, library: &'static str) -> Self {
         self.locate(|site| site.name_op(op, library))
     }

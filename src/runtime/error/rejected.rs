@@ -1,11 +1,11 @@
-//! An error together with what was moved in.
+//! An error together with the buffers that were moved in.
 
 use crate::Error;
 
 /// A dispatch that failed, at submission or at the wait, with the buffers that were moved into it.
 ///
-/// A bad argument or a singular matrix must not cost a 10 GB buffer. `back` is `None` only where the state of the
-/// buffers cannot be proven. Converts into [`Error`], so `?` works where the buffers are not wanted.
+/// A bad argument or a singular matrix must not cost a 10 GB buffer. `back` is `None` only if the state of the buffers
+/// is not known. Converts into [`Error`], so `?` works if the buffers are not needed.
 #[must_use]
 pub struct Rejected<B> {
     /// What went wrong.

@@ -3,9 +3,9 @@
 use super::Text;
 use serde::{Deserialize, Serialize};
 
-/// The place of an error: operation, library, numeric code, device, generation, and the last operations before a fault.
+/// The site of an error: operation, library, numeric code, device, generation, and the last operations before a fault.
 ///
-/// Boxed inside, so that an [`Error`](crate::Error) stays small; an empty place costs nothing.
+/// Boxed inside, so that an [`Error`](crate::Error) stays small; an empty site costs nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site(Option<Box<Details>>);
 
@@ -19,7 +19,7 @@ struct Details {
 }
 
 impl Site {
-    /// Nothing known yet.
+    /// An empty site.
     pub const fn none() -> Self {
         Site(None)
     }
@@ -81,7 +81,7 @@ impl Site {
         self
     }
 
-    /// What another process said of its device is said of ours.
+    /// Replaces the device that another process named by a device of this process.
     #[cfg(target_os = "linux")]
     pub(crate) fn move_to(&mut self, device: impl Into<Text>, generation: u64) {
         self.place().device = Some((device.into(), generation));

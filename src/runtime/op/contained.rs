@@ -1,4 +1,5 @@
-//! Code of an operation's author, which may panic: on whatever thread it runs, the panic stays the operation's.
+//! Runs code of an op's author, which may panic. A panic is caught, on whatever thread it happens, and fails only that
+//! op.
 
 use super::{Cost, Op};
 use crate::{Error, Result};
@@ -11,12 +12,12 @@ pub(crate) fn contained<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)))
 }
 
-/// The same without an answer, compiled once.
+/// As [`contained`], without a return value; compiled once.
 pub(crate) fn guarded(f: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     contained(f)
 }
 
-/// How much work an op says it is; nothing where it panics.
+/// The op's own [`Cost`]; the default if [`Op::cost`] panics.
 pub(crate) fn cost_of<O: Op>(op: &O) -> Cost {
     let mut cost = Cost::default();
     let _ = guarded(&mut || {
@@ -26,7 +27,8 @@ pub(crate) fn cost_of<O: Op>(op: &O) -> Cost {
     cost
 }
 
-/// A value of a user's type. A panic of its drop ends there: the thread is a device's own, or one that submits something else.
+/// A value of a user's type. A panic of its `Drop` is caught here, because the thread that drops it may be a device's
+/// own, or may be submitting other work.
 pub(crate) struct Contained<T>(ManuallyDrop<T>);
 
 impl<T> Contained<T> {
@@ -58,9 +60,9 @@ impl<T> Drop for Contained<T> {
     }
 }
 
-/// Runs a drop, whose panic ends here.
+/// Runs a drop and catches its panic.
 fn quietly(drop: &mut dyn FnMut()) {
-    // What the panic carries may be anything as well.
+    // Dropping the panic's payload may panic too.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
         let _ = catch_unwind(AssertUnwindSafe(|| std::mem::drop(panic)));
     }

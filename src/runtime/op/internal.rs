@@ -1,7 +1,7 @@
-//! What only the library's own ops and outputs may say of themselves.
+//! Flags that only the library's own ops and outputs may set.
 
-/// A switch that memory safety rests on. Its type stands in a module that nobody else can name, so that no
-/// implementation outside of this crate can give the constants of this type:
+/// A flag that memory safety relies on. Its type is in a module that other crates cannot name, so no implementation
+/// outside of this crate can define the constants of this type:
 ///
 /// ```compile_fail,E0326
 /// use windlass::{Output, Result};

@@ -1,4 +1,4 @@
-//! Buffers that an op makes on its way, because only the device knows how large they must be.
+//! Buffers that an op makes while it runs, because only the device knows how large they must be.
 
 use crate::buffer::{AccessHistory, Allocation, InitState, Region, View};
 use crate::engine::{Engine, Epoch};
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 /// What comes after a phase of an op that is [`Kind::Phased`](crate::Kind::Phased).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another phase, after which [`Op::next`](crate::Op::next) is asked again.
+    /// Another phase, after which [`Op::next`](crate::Op::next) is called again.
     Phase,
-    /// The last phase: what it leaves is the result.
+    /// The last phase: its result is the result of the op.
     Last,
 }
 
@@ -26,7 +26,7 @@ pub struct Make<'m> {
 pub struct Made {
     outputs: VecDeque<Piece>,
     scratch: Vec<Piece>,
-    /// What a replay left of the step that is asked for its answer.
+    /// For a replay: the raw result of the step whose result is taken.
     pub(crate) answer: Option<[u8; 64]>,
 }
 
@@ -42,7 +42,7 @@ impl<'m> Make<'m> {
         Make { epoch, made }
     }
 
-    /// A buffer of `len` elements that becomes part of the op's answer. On a GPU, the next phase finds it by
+    /// Makes a buffer of `len` elements that becomes part of the op's result. On a GPU, the next phase finds it by
     /// [`Enqueue::made`](crate::Enqueue::made), counted from 0, and writes all of it.
     ///
     /// # Errors
@@ -53,8 +53,8 @@ impl<'m> Make<'m> {
         Ok(())
     }
 
-    /// Memory of `bytes` bytes that lasts through all phases and goes with the last one. On a GPU, the next phases find
-    /// it by [`Enqueue::made_scratch`](crate::Enqueue::made_scratch), counted from 0.
+    /// Allocates `bytes` bytes of scratch memory, which lasts through all phases and is freed with the last one. On a
+    /// GPU, the next phases find it by [`Enqueue::made_scratch`](crate::Enqueue::made_scratch), counted from 0.
     ///
     /// # Errors
     /// As [`buffer`](Self::buffer).
@@ -64,7 +64,7 @@ impl<'m> Make<'m> {
         Ok(())
     }
 
-    /// A buffer that holds `data`, in a host half.
+    /// Makes a buffer that holds `data`, in a host half.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::Unsupported`] on a GPU.
@@ -74,7 +74,7 @@ impl<'m> Make<'m> {
         }
         let piece = self.piece::<T>(data.len())?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
-        // SAFETY: fresh memory of this process, of so many bytes, that nobody else knows of.
+        // SAFETY: newly allocated memory of this process, `bytes.len()` bytes long, that nothing else refers to.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.region.allocation.address as *mut u8, bytes.len())
         };
@@ -113,15 +113,15 @@ impl std::fmt::Debug for Make<'_> {
 }
 
 impl Made {
-    /// Of a replay's step.
+    /// The raw result of one step of a replay.
     pub(crate) fn answering(answer: [u8; 64]) -> Self {
         Made { answer: Some(answer), ..Made::default() }
     }
 
-    /// The next buffer, in the order in which they were made.
+    /// Takes the next buffer, in the order in which they were made.
     ///
     /// # Errors
-    /// [`Error::LibraryError`] when there is none left, or it is of another type.
+    /// [`Error::LibraryError`] if none is left, or if it has another element type.
     pub fn take<T: Element>(&mut self) -> Result<DeviceBuffer<T>> {
         match self.outputs.pop_front() {
             Some(Piece { region, len, dtype }) if dtype == T::DTYPE => Ok(DeviceBuffer::new(region, 0, len)),
@@ -139,25 +139,25 @@ impl Made {
         self.outputs.len()
     }
 
-    /// None is left.
+    /// Whether no buffer is left.
     pub fn is_empty(&self) -> bool {
         self.outputs.is_empty()
     }
 
-    /// Where an output lies.
+    /// The span of an output; `None` if there is none at `index`, or if it has another element type.
     #[cfg(feature = "cuda")]
     pub(crate) fn span<T: Element>(&self, index: usize) -> Option<Span<T>> {
         let piece = self.outputs.get(index).filter(|piece| piece.dtype == T::DTYPE)?;
         Some(Span::of(&piece.region, 0, piece.len))
     }
 
-    /// Where memory between phases begins.
+    /// The address of scratch memory.
     #[cfg(feature = "cuda")]
     pub(crate) fn scratch(&self, index: usize) -> Option<u64> {
         Some(self.scratch.get(index)?.region.allocation.address)
     }
 
-    /// All of it, as operands that a phase writes.
+    /// All outputs and scratch memory, as operands that a phase writes.
     #[cfg(feature = "cuda")]
     pub(crate) fn views(&self) -> impl Iterator<Item = View<'_>> {
         let all = self.outputs.iter().chain(&self.scratch);
@@ -171,7 +171,7 @@ impl Made {
         })
     }
 
-    /// The memory between phases goes, behind the last of them.
+    /// Frees the scratch memory, ordered after the last phase.
     #[cfg(feature = "cuda")]
     pub(crate) fn let_scratch_go(&mut self) {
         self.scratch.clear();

@@ -1,36 +1,36 @@
-//! What an op gives.
+//! The result of an op.
 
 use super::{Bufs, internal};
 use crate::buffer::{DeviceBuffer, Elems};
 use crate::{Element, Result};
 
-/// How device buffers and host values make an answer.
+/// How device buffers and host values are combined into a result.
 ///
 /// Implemented for one or several [`DeviceBuffer`]s, for a scalar, for `Vec<T>` and `()`. Implement it for a type of
-/// your own when an op gives a typed result (factors with their pivots).
+/// your own if an op returns a typed result (factors with their pivots).
 pub trait Output: Sized {
     /// The element types of the buffers in it.
     type Writes: Elems;
-    /// What only the wait can bring: a scalar, host data; `()` where nothing is left to report.
+    /// What only the wait can provide: a scalar or host data; `()` if nothing is left to report.
     type Host: Send;
 
-    /// Puts it together, on the waiter's thread.
+    /// Combines the buffers and the host part, on the waiting thread.
     ///
     /// # Errors
-    /// Only where data still has to arrive on the host.
+    /// Only if data still has to arrive on the host.
     fn join(buffers: Bufs<Self>, host: Self::Host) -> Result<Self>;
 
-    /// The host's part can begin before the device is done: it waits for its own pieces in `join`.
+    /// Whether the host part can be taken before the device is done. `join` then waits for its pieces.
     #[doc(hidden)]
     const EAGER: internal::Internal = internal::Internal::NO;
 }
 
-/// An output that is complete when it is submitted: nothing is left to report, so the next op may simply follow.
+/// An output that is complete when it is submitted: nothing is left to report, so the next op can use it at once.
 ///
-/// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these. Do not implement it
-/// for an output whose op can give a numerical verdict.
+/// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these outputs. Do not
+/// implement this trait for an output whose op can give a numerical verdict.
 pub trait Immediate: Output<Host = ()> {
-    /// Puts it together at submission.
+    /// Makes the output from its buffers, at submission.
     fn assemble(buffers: Bufs<Self>) -> Self;
 }
 
@@ -63,7 +63,7 @@ impl<T: Element> Output for T {
     }
 }
 
-/// A place, where there is one.
+/// An index, or `None` if there is none.
 impl Output for Option<usize> {
     type Writes = ();
     type Host = Self;

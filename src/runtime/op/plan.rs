@@ -1,9 +1,9 @@
-//! What is built once for many ops: plans that take from a millisecond to seconds to make.
+//! Plans: objects that take from a millisecond to seconds to build, and are built once for many ops.
 //!
-//! A plan is named by its key, which is plain data and says everything the plan depends on. The device builds it when the
-//! first op asks for it, on a helper thread and outside any lease; whoever asks meanwhile waits for the same build, in a
-//! queue and not in a thread. Plans are kept by epoch, bounded by count and bytes; the least recently used go first, and
-//! go when their last user is done.
+//! A plan is identified by its key, which is plain data and contains everything that the plan depends on. The device
+//! builds the plan when the first op asks for it, on a helper thread and without a lease. Ops that ask meanwhile wait
+//! for the same build, in a queue that occupies no thread. Plans are kept per epoch, bounded by count and bytes. The
+//! least recently used plan is evicted first; it is dropped when its last user is done.
 
 use super::Contained;
 use crate::cuda_enqueue::PlanBuilder;
@@ -13,20 +13,21 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
-/// Names a plan, and builds it.
+/// Identifies a plan, and builds it.
 ///
 /// An op says which plans it needs in [`Op::prepare`](crate::Op::prepare), and its CUDA half gets them from
 /// [`Enqueue::plan`](crate::Enqueue::plan). Only GPUs build plans; a host half makes what it needs itself.
 pub trait PlanKey: Clone + Debug + Eq + Hash + Send + Sync + 'static {
-    /// The plan. Ops on several streams may use it at once, so what only one may use at a time is behind a lock of its
-    /// own. It is dropped when the last work that uses it is over, by whatever thread sees that, and so calls no library
-    /// in its `Drop`: a library's native objects in it belong to the epoch, which destroys them.
+    /// The plan. Ops on several streams may use it at once, so anything in it that only one op may use at a time is
+    /// behind a lock of its own. The plan is dropped when the last work that uses it is complete, by whichever thread
+    /// notices that. So its `Drop` must call no library: native library objects in the plan belong to the epoch, which
+    /// destroys them.
     type Plan: Send + Sync + 'static;
 
-    /// Builds it. Runs on a helper thread with the device's context current and no stream leased; it may block.
+    /// Builds the plan. Runs on a helper thread with the device's context current and no stream leased; it may block.
     ///
     /// # Errors
-    /// They become the error of every op that waits for this build, and nothing is remembered: the next op tries again.
+    /// The error becomes the error of every op that waits for this build. It is not cached: the next op tries again.
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Self::Plan>>;
 }
 
@@ -35,20 +36,20 @@ pub trait PlanKey: Clone + Debug + Eq + Hash + Send + Sync + 'static {
 pub struct Built<P> {
     /// The plan.
     pub plan: P,
-    /// Device memory that it holds outside the device's own pool, in bytes.
+    /// Device memory that the plan holds outside the device's own pool, in bytes.
     pub bytes: u64,
 }
 
-/// Takes the keys of the plans that an op needs.
+/// Collects the keys of the plans that an op needs.
 pub struct Prepare<'p>(pub(crate) &'p mut dyn Ask);
 
-/// Who takes keys.
+/// A collector of plan keys.
 pub(crate) trait Ask {
     fn ask(&mut self, key: &Key);
 }
 
 impl Prepare<'_> {
-    /// The op needs this plan. [`Enqueue::plan`](crate::Enqueue::plan) counts them from 0 in the order of these calls.
+    /// Requests a plan. [`Enqueue::plan`](crate::Enqueue::plan) numbers the plans from 0 in the order of these calls.
     pub fn plan<K: PlanKey>(&mut self, key: &K) {
         self.0.ask(key);
     }
@@ -60,13 +61,13 @@ impl Debug for Prepare<'_> {
     }
 }
 
-/// A plan without its type, shared by the list and the work that uses it: a [`Contained`] one.
+/// A plan without its type (in a [`Contained`]), shared by the cache and the work that uses it.
 pub(crate) type AnyPlan = Arc<dyn Any + Send + Sync>;
 
-/// A key without its type, for good.
+/// A key without its type; it borrows nothing.
 pub(crate) type Key = dyn AnyKey;
 
-/// A key without its type.
+/// A [`PlanKey`] without its type.
 pub(crate) trait AnyKey: Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn is(&self, other: &dyn AnyKey) -> bool;
@@ -106,7 +107,7 @@ impl Hash for dyn AnyKey {
     }
 }
 
-/// The op's half asked for a plan that it did not prepare, or by another type.
+/// The error if an op's CUDA half asks for a plan that it did not prepare, or by another type.
 #[cold]
 pub(crate) fn unprepared(index: usize) -> Error {
     Error::library(format!("the op prepared no plan {index} of that type"))

@@ -1,6 +1,6 @@
-//! What of an op outlives its pending.
+//! The part of an op that outlives its pending.
 
-/// What of an op the device needs until its work is over. Opaque.
+/// The part of an op that the device needs until the op's work is complete. Opaque.
 #[doc(hidden)]
 pub struct Retention(Kept);
 
@@ -15,13 +15,13 @@ impl Retention {
     pub(crate) const NOTHING: Self = Retention(Kept::Nothing);
     pub(crate) const ALL: Self = Retention(Kept::All);
 
-    /// This alone.
+    /// Only this object.
     #[cfg(feature = "cuda")]
     pub(crate) fn this(cargo: crate::sync::Arc<dyn crate::cuda::KeepAlive>) -> Self {
         Retention(Kept::This(cargo))
     }
 
-    /// What the ring gets to hold, of a task that has the op.
+    /// The object that the slot's ring keeps alive. `task` owns the op.
     #[cfg(feature = "cuda")]
     pub(crate) fn cargo<T: crate::cuda::KeepAlive + 'static>(
         self,

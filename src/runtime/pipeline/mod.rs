@@ -1,12 +1,12 @@
-//! Items through a device with a bounded window of work in flight.
+//! Runs items through a device with a bounded window of work in flight.
 //!
-//! A caller who waits for each item before it submits the next leaves the device idle in between. One who submits all of
-//! them holds all of their memory. A pipeline does neither: it keeps up to `window` items in flight, and takes the oldest
-//! (or whichever is ready) when the window is full.
+//! A caller that waits for each item before it submits the next leaves the device idle in between. A caller that
+//! submits all items at once holds the memory of all of them. A pipeline does neither: it keeps up to `window` items in
+//! flight. When the window is full, it takes the output of the oldest item, or of any that is ready.
 //!
-//! `sequential.rs`: over an iterator, on the caller's thread. `parallel.rs`: over a rayon iterator, a window for each piece
-//! that rayon gives to a worker. `progress.rs`: what a progress hook receives. Nothing here knows an engine: a pipeline is
-//! made of [`PendingDispatch`](crate::PendingDispatch) alone.
+//! `sequential.rs`: over an iterator, on the caller's thread. `parallel.rs`: over a rayon iterator, with a window for
+//! each piece that rayon gives to a thread. `progress.rs`: what a progress hook receives. Nothing here depends on an
+//! engine: a pipeline uses only [`PendingDispatch`](crate::PendingDispatch).
 
 mod parallel;
 mod progress;
@@ -21,15 +21,15 @@ use crate::{Device, PendingDispatch, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 impl Device {
-    /// Submits `items` one after the other by `submit`, with at most `window` of them in flight, and gives their outputs in
-    /// order. A window of 0 counts as 1.
+    /// Submits `items` one after another through `submit`, with at most `window` of them in flight, and returns their
+    /// outputs in order. A window of 0 counts as 1.
     ///
-    /// `submit` may dispatch several operations that follow each other; the pending of the last one is the item's.
-    /// [`Pipeline::as_completed`] gives outputs as they come instead, with their index.
+    /// `submit` may dispatch several operations that follow each other, and returns the pending of the last one.
+    /// [`Pipeline::as_completed`] returns outputs as they complete instead, with their index.
     ///
     /// # Errors
-    /// Each output is a [`Result`]. After the first error no further item is submitted: the iterator waits for what is in
-    /// flight, gives the error, and ends.
+    /// Each output is a [`Result`]. After the first error no further item is submitted: the iterator waits for the
+    /// items in flight, returns the error, and ends.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -52,14 +52,14 @@ impl Device {
         Pipeline::new(self.clone(), items.into_iter(), window, submit)
     }
 
-    /// As [`pipeline`](Self::pipeline), over a rayon iterator: each piece that rayon gives to a worker has a window of its
-    /// own, so at most `window` times the number of workers are in flight. Windows fill and drain once a piece: give
-    /// rayon a least length of some windows (`with_min_len`).
+    /// As [`pipeline`](Self::pipeline), over a rayon iterator. Each piece that rayon gives to a thread has its own
+    /// window, so at most `window` times the number of threads are in flight. Each window fills and drains once for
+    /// each piece, so give rayon a minimum piece length of several windows (`with_min_len`).
     ///
-    /// The result is a parallel iterator of `Result`s, in the order of the items where it is collected.
+    /// The result is a parallel iterator of `Result`s; collecting it keeps the order of the items.
     ///
     /// # Errors
-    /// After the first error no further item is submitted; what is in flight is waited for.
+    /// After the first error no further item is submitted; the items in flight are waited for.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

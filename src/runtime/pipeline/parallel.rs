@@ -1,7 +1,8 @@
 //! A pipeline over a rayon iterator.
 //!
-//! It is an adaptor in rayon's own way: a consumer that makes folders, one for each piece of the items. A folder holds the
-//! window of its piece, hands outputs on in the order of the items, and drains the window when its piece ends.
+//! It is implemented with rayon's plumbing: a consumer that makes folders, one for each piece of the items. A folder
+//! holds the window of its piece, passes outputs on in the order of the items, and drains the window when its piece
+//! ends.
 
 use super::Progress;
 use crate::op::Output;
@@ -14,14 +15,14 @@ use std::marker::PhantomData;
 
 type Hook = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Items on their way through a device, from several threads; made by [`Device::par_pipeline`].
+/// Items that run through a device, submitted by several threads; made by [`Device::par_pipeline`].
 #[must_use = "a pipeline submits nothing until it is driven"]
 pub struct ParPipeline<I, S> {
     items: I,
     shared: Shared<S>,
 }
 
-/// What all pieces have in common.
+/// The state that all pieces share.
 struct Shared<S> {
     device: Device,
     window: usize,
@@ -30,7 +31,7 @@ struct Shared<S> {
     done: AtomicUsize,
     total: Option<usize>,
     hook: Option<Hook>,
-    /// Some item failed: nobody submits any more.
+    /// An item failed: no thread submits any more.
     failed: AtomicBool,
 }
 
@@ -58,8 +59,8 @@ impl<I: ParallelIterator, S> ParPipeline<I, S> {
         ParPipeline { items, shared }
     }
 
-    /// Called whenever an item was submitted or its answer came, on whatever thread that happens: several may call it at
-    /// once.
+    /// Sets a hook that is called whenever an item was submitted or its output arrived, on the thread where that
+    /// happens. Several threads may call it at once.
     pub fn on_progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.shared.hook = Some(Arc::new(hook));
         self
@@ -127,7 +128,7 @@ where
     }
 }
 
-/// The work in flight of one piece, oldest first.
+/// The work in flight for one piece, oldest first.
 struct Window<'s, F, S, O: Output> {
     base: F,
     shared: &'s Shared<S>,
@@ -135,7 +136,7 @@ struct Window<'s, F, S, O: Output> {
 }
 
 impl<F: Folder<Result<O>>, S, O: Output> Window<'_, F, S, O> {
-    /// Hands on the oldest answer.
+    /// Waits for the oldest pending and passes its output on.
     fn take_oldest(mut self) -> Self {
         let Some(oldest) = self.pending.pop_front() else { return self };
         let answer = oldest.await_result();
@@ -173,7 +174,7 @@ where
         }
     }
 
-    /// Drains the window, also after an error: what is in flight is settled, and an answer that came is not lost.
+    /// Drains the window, also after an error: everything in flight settles, and no output is lost.
     fn complete(mut self) -> Self::Result {
         while !self.pending.is_empty() {
             self = self.take_oldest();

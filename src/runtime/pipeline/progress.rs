@@ -1,13 +1,13 @@
 //! What a progress hook receives.
 
-/// How far a pipeline has come, for a progress bar.
+/// The progress of a pipeline, for a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
     /// Items submitted so far.
     pub submitted: usize,
-    /// Items whose answers are there: given out, or about to be.
+    /// Items whose output has arrived: already returned, or about to be.
     pub done: usize,
-    /// Items in all, where the iterator knows.
+    /// The number of all items, if the iterator knows it.
     pub total: Option<usize>,
 }

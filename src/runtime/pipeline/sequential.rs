@@ -7,22 +7,22 @@ use std::collections::VecDeque;
 
 type Hook = Box<dyn FnMut(Progress) + Send>;
 
-/// Items on their way through a device; made by [`Device::pipeline`].
+/// Items that run through a device; made by [`Device::pipeline`].
 ///
-/// An iterator of outputs, in the order of the items. Dropping it drops the pendings of what is in flight: the work goes on,
-/// and its outputs are freed behind it.
+/// An iterator over the outputs, in the order of the items. Dropping it drops the pendings in flight: their work
+/// continues, and the outputs are freed after it.
 #[must_use = "a pipeline submits nothing until it is iterated"]
 pub struct Pipeline<I, S, O: Output> {
     source: Source<I, S>,
     pending: VecDeque<PendingDispatch<O>>,
 }
 
-/// The same, but outputs come as they are ready; made by [`Pipeline::as_completed`].
+/// The same, but returns outputs as they complete; made by [`Pipeline::as_completed`].
 #[must_use = "a pipeline submits nothing until it is iterated"]
 pub struct Completed<I, S, O: Output> {
     source: Source<I, S>,
     pending: Vec<PendingDispatch<O>>,
-    /// The item that stands at each place of `pending`.
+    /// For each place of `pending`, the index of its item.
     index: Vec<usize>,
 }
 
@@ -34,14 +34,14 @@ struct Source<I, S> {
     window: usize,
     progress: Progress,
     hook: Option<Hook>,
-    /// No more is submitted: the items are used up, or one failed.
+    /// Nothing more is submitted: there are no items left, or one failed.
     is_over: bool,
-    /// Given once what was in flight is done.
+    /// Returned once everything in flight is done.
     error: Option<Error>,
 }
 
 impl<I: Iterator, S> Source<I, S> {
-    /// Submits the next item. `None` where there is none, or it was refused.
+    /// Submits the next item. `None` if there is none, or if its submission failed.
     fn next<O: Output>(&mut self) -> Option<PendingDispatch<O>>
     where
         S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O>>,
@@ -101,13 +101,13 @@ where
         }
     }
 
-    /// Called on the caller's thread whenever an item was submitted or its answer came.
+    /// Sets a hook that is called on the caller's thread whenever an item was submitted or its output arrived.
     pub fn on_progress(mut self, hook: impl FnMut(Progress) + Send + 'static) -> Self {
         self.source.hook = Some(Box::new(hook));
         self
     }
 
-    /// Outputs as they are ready, each with the index of its item, instead of in order.
+    /// Returns outputs as they complete, each with the index of its item, instead of in order.
     pub fn as_completed(self) -> Completed<I, S, O> {
         let done = self.source.progress.done;
         let index = (done..done + self.pending.len()).collect();
@@ -132,7 +132,8 @@ where
             self.source.done();
             match answer {
                 Ok(output) => return Some(Ok(output)),
-                // What was submitted after it is waited for: nothing of this pipeline is in flight when the error is out.
+                // Items submitted later are waited for: when the error is returned, nothing of this pipeline is in
+                // flight.
                 Err(rejected) => self.source.fail(rejected.into()),
             }
         }
@@ -155,7 +156,7 @@ where
             self.index.push(index);
         }
         while let Some((place, answer)) = await_any(&mut self.pending) {
-            let index = self.index.swap_remove(place); // as `await_any` did with the pendings
+            let index = self.index.swap_remove(place); // `await_any` removed the pending in the same way
             self.source.done();
             match answer {
                 Ok(output) => return Some(Ok((index, output))),

@@ -8,11 +8,11 @@ use crate::Error;
 use crate::buffer::{AnyBuffers, AnyIns};
 use crate::dispatch::raw::Cells;
 
-/// The step of a program that failed, and how: what [`Program::bisect`] answers.
+/// The step of a program that failed, and its error: returned by [`Program::bisect`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StepFailure {
-    /// Its number; that of steps there are when it was none of them.
+    /// The step's number; the number of steps if the failure belongs to none of them.
     pub step: usize,
     /// The operation's name.
     pub op: &'static str,
@@ -41,13 +41,13 @@ impl std::error::Error for StepFailure {
 }
 
 impl Program {
-    /// Replays one step after the other and waits for each, so that a failure, a device fault for one, is told of the step
-    /// that it came from. Takes as long as that takes: for finding a fault.
+    /// Replays one step after another and waits for each, so that a failure, such as a device fault, is attributed to
+    /// the step that caused it. This is slow and is meant for finding a fault.
     ///
-    /// A fault of a GPU in this process is found, and ends CUDA for the process all the same.
+    /// A fault of a GPU in this process is found too, but it still ends CUDA for the process.
     ///
     /// # Errors
-    /// The first step that fails. The buffers are gone then.
+    /// The first step that fails. The buffers are then lost.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -97,7 +97,7 @@ impl Program {
         Ok((buffers, answers))
     }
 
-    /// A failure of this step; of none of them, where there is none of that number.
+    /// A failure of this step; if there is no step of that number, of the replay as a whole.
     pub(super) fn failure(&self, step: usize, error: Error) -> Box<StepFailure> {
         let info = self.plan.nodes.get(step).map(|node| &node.info);
         let (op, library) = info.map_or(("replay", "program"), |info| (info.op, info.library));

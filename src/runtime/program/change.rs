@@ -13,13 +13,13 @@ impl Program {
         self.plan.nodes.iter().position(|node| node.info.label == Some(label))
     }
 
-    /// Puts another operation in the place of a step: the same routine on the same operands, with other scalars. `body`
-    /// records it, on buffers that it kept of the recording, and gives whatever it likes, those buffers for one. Replays
-    /// that were submitted before are as they were.
+    /// Replaces a step by another operation: the same routine on the same operands, with other scalars. `body` records
+    /// it on buffers that it kept from the recording; its return value, for example those buffers, is passed on.
+    /// Replays that were submitted before are not affected.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a step that is not there, and when `body` records another routine, other operands, or
-    /// more or less than one operation; whatever `body` answers. The program is as it was then.
+    /// [`Error::InvalidArgument`] for a step that does not exist, and when `body` records another routine, other
+    /// operands, or more or less than one operation; any error that `body` returns. The program is then unchanged.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -81,12 +81,13 @@ impl Program {
         Ok(())
     }
 
-    /// Has the program read another buffer instead of one that it was given while it was recorded. These are counted from
-    /// 0 in the order in which they were first read: [`to_dot`](Self::to_dot) names them.
+    /// Makes the program read `buffer` instead of a buffer of the device that it captured while it was recorded.
+    /// Captured buffers are counted from 0 in the order in which they were first read: [`to_dot`](Self::to_dot) names
+    /// them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is none of that number, or for a buffer of another length in bytes or with elements of another size. Whether it is
-    /// of this device is looked at by each replay.
+    /// [`Error::InvalidArgument`] when there is no captured buffer of that number, or when `buffer` has another length
+    /// in bytes or elements of another size. Each replay checks whether it belongs to this device.
     pub fn bind<'a>(&mut self, captured: usize, buffer: impl Into<AnyIn<'a>>) -> Result<()> {
         let count = self.captured.len();
         let Some(place) = self.captured.get_mut(captured) else {

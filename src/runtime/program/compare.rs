@@ -1,8 +1,8 @@
-//! A program on two devices, step by step.
+//! Compares a program on two devices, step by step.
 //!
-//! The steps come to the other device as from a file: as plain data. Each device computes with what it has computed
-//! itself, so a difference that one step makes is seen in those that follow it too: the first that is too large is the one to
-//! look at.
+//! The steps are transferred to the other device as plain data, as from a file. Each device continues with its own
+//! results, so a difference in one step also shows in the steps that depend on it: look at the first one that is too
+//! large.
 
 use super::Program;
 use super::bisect::StepFailure;
@@ -11,11 +11,11 @@ use super::plan::Place;
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::{Complex, DType, Device, Element, Error, F8E4M3, F8E5M2, Result, bf16, f16};
 
-/// How far two devices are apart after one step: of [`Program::compare`].
+/// How far the results of two devices differ after one step: see [`Program::compare`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StepDifference {
-    /// Its number.
+    /// The step's number.
     pub step: usize,
     /// The operation's name.
     pub op: &'static str,
@@ -23,13 +23,13 @@ pub struct StepDifference {
     pub library: &'static str,
     /// The label that it was recorded under.
     pub label: Option<&'static str>,
-    /// Which of the operands that it writes, counted from 0.
+    /// Which of the operands that the step writes, counted from 0.
     pub output: usize,
-    /// The largest difference of two numbers; infinite where one is no number and the other is.
+    /// The largest difference of two numbers; infinite where exactly one of them is NaN.
     pub largest: f64,
-    /// The same over the largest number there.
+    /// `largest` divided by the largest finite magnitude in the operand on either device.
     pub relative: f64,
-    /// Where it is, in elements of the operand; of a complex number either part.
+    /// The position of the largest difference, in elements of the operand; a complex number counts as one element.
     pub at: usize,
 }
 
@@ -43,11 +43,11 @@ impl std::fmt::Display for StepDifference {
     }
 }
 
-/// What [`Program::compare`] has found: a difference for each output of each step, in their order.
+/// The result of [`Program::compare`]: a difference for each output of each step, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// All of them.
+    /// The differences, in the order of the steps and of their outputs.
     pub differences: Vec<StepDifference>,
 }
 
@@ -70,16 +70,17 @@ impl std::fmt::Display for Comparison {
 }
 
 impl Program {
-    /// Replays one step after the other here and on another device, from the same data, and tells after each how far what it
-    /// wrote is apart: which operation a wrong result comes from, or how much an engine's arithmetic differs.
+    /// Replays one step after another on this device and on another one, from the same data, and returns, for each
+    /// step, how far its outputs on the two devices differ. This shows which operation a wrong result comes from, or
+    /// how much the arithmetic of two engines differs.
     ///
-    /// The program is left as it was, and so is what it captured, which is copied to the other device. `writes` are changed as
-    /// by a replay, and gone. Takes as long as all of that takes: for finding an error.
+    /// The program and the buffers that it captured are unchanged; the captured buffers are copied to the other device.
+    /// `writes` are changed as by a replay, and are not returned. This is slow and is meant for finding an error.
     ///
     /// Kernels, and operations without [`Op::wire`](crate::Op::wire), cannot be compared.
     ///
     /// # Errors
-    /// A step that cannot cross, with its reason; the first that fails on either device.
+    /// A step that cannot be sent to another device, with the reason; the first step that fails on either device.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -140,7 +141,7 @@ impl Program {
         Self::of_saved(other, &self.saved()?, true, &captured.iter().map(AnyBuffer::as_in).collect())
     }
 
-    /// What lies there after a step.
+    /// Downloads the bytes of an operand after a step.
     fn fetch(&self, place: &Place, bytes: u64, writes: &AnyBuffers) -> Result<Vec<u8>> {
         let first = self.plan.inputs.len() + self.plan.captured;
         let home = self.home()?;
@@ -152,7 +153,7 @@ impl Program {
     }
 }
 
-/// The bytes of a buffer.
+/// Downloads the bytes of a buffer.
 fn down(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
     fn of<T: Element>(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
         let data = match read.reinterpreted::<T>() {
@@ -170,7 +171,7 @@ fn down(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
     }
 }
 
-/// The same data on another device; or as much memory, where what it holds does not matter.
+/// The same data on another device; if `fresh`, an uninitialized buffer of the same length.
 fn carried(read: &AnyIn<'_>, (from, to): (&Device, &Device), fresh: bool) -> Result<AnyBuffer> {
     fn up<T: Element>(to: &Device, bytes: Option<Vec<u8>>, len: usize) -> Result<AnyBuffer> {
         Ok(match bytes {
@@ -189,7 +190,7 @@ fn carried(read: &AnyIn<'_>, (from, to): (&Device, &Device), fresh: bool) -> Res
     Ok(buffer?.named(read.dtype()))
 }
 
-/// Their numbers; complex ones as two each. Without a type: bytes.
+/// The numbers in `bytes`; a complex number counts as two. Without a type, the bytes themselves.
 fn numbers(dtype: Option<DType>, bytes: &[u8]) -> Vec<f64> {
     fn of<T: bytemuck::AnyBitPattern>(bytes: &[u8], number: impl Fn(T) -> f64) -> Vec<f64> {
         bytes.chunks_exact(size_of::<T>()).map(|one| number(bytemuck::pod_read_unaligned(one))).collect()
@@ -212,7 +213,7 @@ fn numbers(dtype: Option<DType>, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// The largest difference, the largest number, and where the difference is.
+/// The largest difference, the largest magnitude, and the position of the largest difference.
 fn apart(dtype: Option<DType>, ours: &[u8], theirs: &[u8]) -> (f64, f64, usize) {
     let parts = if matches!(dtype, Some(DType::C32 | DType::C64)) { 2 } else { 1 };
     let pairs = numbers(dtype, ours).into_iter().zip(numbers(dtype, theirs));

@@ -1,24 +1,25 @@
-//! Which bytes of a recording's memory hold something.
+//! Which bytes of a recording's memory have been written.
 
 use super::plan::{Source, Use};
 use super::tape::{Part, Written};
 
-/// What of a piece was written, from where to where: disjoint.
+/// The parts of a piece that were written, as disjoint ranges of bytes.
 type Parts = Vec<(u64, u64)>;
 
-/// Each piece of memory.
+/// What was written of each piece of memory.
 pub(super) struct Covered(Vec<Piece>);
 
 struct Piece {
     bytes: u64,
-    /// It is given to be read.
+    /// An input: replays may only read it.
     is_input: bool,
-    /// `None`: all of it, before anything ran.
+    /// `None`: all of it holds data before anything runs.
     written: Option<Parts>,
 }
 
 impl Covered {
-    /// Before anything runs: what each replay is given holds something, but for what a program is to write.
+    /// The state before anything runs: inputs and operands of a replay hold data, except those that the program
+    /// overwrites completely.
     pub(super) fn of(written: &Written) -> Self {
         let pieces = written.pieces.iter().map(|piece| {
             let holds = match piece.part {
@@ -32,7 +33,8 @@ impl Covered {
         Covered(pieces.collect())
     }
 
-    /// Whether it lies inside the piece, which may be written where it is to be, and holds what is looked at.
+    /// Whether the operand lies inside the piece, is not written if the piece is an input, and holds data wherever it
+    /// is read.
     pub(super) fn admits(&self, piece: usize, one: &Use) -> bool {
         let Some(Piece { bytes, is_input, written }) = self.0.get(piece) else { return false };
         let inside = one.offset.checked_add(one.bytes).is_some_and(|end| end <= *bytes);
@@ -41,7 +43,7 @@ impl Covered {
         inside && good && !(one.writes && *is_input)
     }
 
-    /// It was written.
+    /// Notes that the operand was written.
     pub(super) fn note(&mut self, one: &Use) {
         let Source::Piece(piece) = one.source else { return };
         let Some(Piece { written: Some(written), .. }) = self.0.get_mut(piece) else { return };

@@ -1,7 +1,8 @@
-//! A program on its way to a worker process, and there.
+//! How a program is sent to a worker process, and what it is there.
 //!
-//! It crosses once in each life of the device: for each step which operation it is, its own bytes, and where its operands lie
-//! among those of a replay. A replay is then one small order that names it.
+//! It is sent once in each generation of the device. It holds, for each step, the code of the operation, the
+//! operation's own bytes, and where its operands lie among those of a replay. A replay is then one small order that
+//! names the program.
 
 use super::plan::{Node, Place, Plan, Shape, is_heavy};
 use super::replay::Replay;
@@ -18,12 +19,12 @@ use crate::{DType, Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// A program as it crosses.
+/// A program in the form that is sent to a worker.
 #[derive(Serialize, Deserialize)]
 struct Crossed {
     id: u64,
     steps: Vec<CrossedStep>,
-    /// Type, length, and whether it need not hold anything.
+    /// For each input or operand: the code of its type, its length, and whether its previous contents are not needed.
     inputs: Vec<(u32, u64, bool)>,
     operands: Vec<(u32, u64, bool)>,
     captured: u32,
@@ -31,26 +32,28 @@ struct Crossed {
     arena: u64,
 }
 
-/// A step.
+/// A step in the form that is sent to a worker.
 #[derive(Serialize, Deserialize)]
 struct CrossedStep {
     code: u64,
     op: Vec<u8>,
     shape: Vec<u32>,
-    /// Of each operand: which address of a replay, how far behind it, and how long.
+    /// For each operand: the index of its base address in a replay, its offset from there, and its length, both in
+    /// bytes.
     places: Vec<(u32, u64, u64)>,
     after: Vec<u32>,
     answer: Option<u32>,
 }
 
-/// A program in a worker.
+/// A program in a worker process.
 pub(crate) struct Arrived {
     pub(super) plan: Arc<Plan>,
     #[cfg(feature = "cuda")]
     pub(super) graphs: Arc<crate::cuda::Graphs>,
 }
 
-/// A replay as it crosses: which program, by its number there, which of its steps, and whether graphs are asked for.
+/// A replay in the form that is sent to a worker: the program's number there, which of its steps run, and whether
+/// graphs are asked for.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Ordered {
     pub(super) program: u64,
@@ -58,22 +61,22 @@ pub(super) struct Ordered {
     pub(super) graphs: bool,
 }
 
-/// An op that was read again from its bytes and is a step.
+/// An op that was decoded from its bytes and is now a step.
 pub(super) struct ArrivedStep {
     pub(super) step: Arc<dyn Step>,
     pub(super) facts: &'static Facts,
     pub(super) info: OpInfo,
-    /// Of each operand whether it is written, and whether nothing of what was there matters.
+    /// For each operand: whether it is written, and whether the op overwrites it without needing its previous contents.
     pub(super) writes: SmallVec<[(bool, bool); 4]>,
-    /// Of each operand the bytes of an element.
+    /// For each operand: the size of an element in bytes.
     pub(super) sizes: SmallVec<[usize; 4]>,
 }
 
-/// What it is read from.
+/// The bytes that a step is decoded from.
 pub(super) struct Packed<'a> {
     pub(super) op: &'a [u8],
     pub(super) shape: &'a [u32],
-    /// Of each operand how far it begins behind what is aligned for anything, and its bytes.
+    /// For each operand: its offset from an address that is aligned for every type, and its length, both in bytes.
     pub(super) operands: &'a mut dyn ExactSizeIterator<Item = (u64, u64)>,
 }
 
@@ -87,7 +90,7 @@ fn cut() -> Error {
 }
 
 impl Plan {
-    /// As bytes.
+    /// Serializes the program for a worker.
     pub(super) fn crossing(&self, by: OpCode) -> Result<Vec<u8>> {
         let given = |all: &[Operand]| all.iter().map(|one| (one.dtype as u32, one.len as u64, one.fresh)).collect();
         let mut steps = Vec::with_capacity(self.steps.len());
@@ -122,7 +125,7 @@ impl Plan {
 }
 
 impl Arrived {
-    /// From the bytes; `find` makes the steps. For a GPU or not.
+    /// Decodes a program; `find` finds the operation of each step by its code. `gpu`: whether the device is a GPU.
     pub(crate) fn of(
         bytes: &[u8],
         gpu: bool,
@@ -183,7 +186,7 @@ impl Arrived {
 }
 
 impl ArrivedStep {
-    /// Its operands lie nowhere until a replay places them.
+    /// Decodes a step. Its operands have no real addresses until a replay places them.
     pub(super) fn of(
         call: &mut dyn Call,
         packed: Packed<'_>,
@@ -217,7 +220,7 @@ impl ArrivedStep {
             Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true, sizes: SmallVec::new() };
         let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;
         let sizes = std::mem::take(&mut receive.sizes);
-        // It was checked when it was recorded; but bytes may come from anywhere.
+        // It was checked when it was recorded, but these bytes may come from anywhere.
         call.check()?;
         let written = |index: usize| index.checked_sub(read_count).map(|write| (true, call.overwrites(write)));
         let writes = (0..regions.len()).map(|index| written(index).unwrap_or_default()).collect();
@@ -227,7 +230,7 @@ impl ArrivedStep {
 }
 
 impl Replay {
-    /// What it is in a worker.
+    /// The order that this replay sends to a worker.
     pub(super) fn ordered(&self) -> Result<Ordered> {
         let program = self.crossed.as_ref().ok_or_else(|| Error::library("a program that did not cross"))?.address;
         #[cfg(feature = "cuda")]
@@ -237,7 +240,7 @@ impl Replay {
         Ok(Ordered { program, part: (small(self.part.start), small(self.part.end)), graphs })
     }
 
-    /// There.
+    /// The replay that an order names, in the worker.
     pub(super) fn arrived(order: &Ordered, incoming: &Incoming<'_>) -> Result<Self> {
         let arrived = incoming.modules.program(order.program)?;
         #[cfg(feature = "cuda")]

@@ -1,4 +1,4 @@
-//! A program as a graph in the language of Graphviz.
+//! A program as a graph in Graphviz's DOT language.
 
 use super::Program;
 use super::plan::{Node, Plan, Source, Use};
@@ -6,7 +6,7 @@ use super::tape::Part;
 use std::fmt::Write;
 
 impl Plan {
-    /// `input 0 [0..64]`, `arena 256 [0..64]`: what an operand is, and which of its bytes.
+    /// `input 0 [0..64]`, `arena 256 [0..64]`: which memory an operand is in, and its range of bytes.
     fn named(&self, one: &Use) -> String {
         let whole = match one.source {
             Source::Captured(index) => format!("captured {index}"),
@@ -40,15 +40,15 @@ impl Plan {
     }
 }
 
-/// Text between quotes.
+/// Escapes text for a string in double quotes.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 impl Program {
-    /// The program as a graph, for `dot -Tsvg`: a node for each operation with its library, its label, the bytes that it
-    /// moves at least, and what it reads and writes, in bytes of the inputs, the operands and the arena; an edge to each that
-    /// directly follows it.
+    /// The program as a graph in the DOT language, for `dot -Tsvg`. It has a node for each operation, with its library,
+    /// its label, the least number of bytes that it must move, and what it reads and writes as byte ranges of the
+    /// inputs, the operands and the arena. It has an edge from each operation to each that directly follows it.
     pub fn to_dot(&self) -> String {
         let mut text = String::from("digraph program {\n  node [shape=box, fontname=monospace];\n");
         for (index, node) in self.plan.nodes.iter().enumerate() {

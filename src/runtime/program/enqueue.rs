@@ -9,7 +9,7 @@ use crate::sync::Arc;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Counts.
+/// Counts the plans that an op asks for.
 struct Count(usize);
 
 impl Ask for Count {
@@ -25,7 +25,7 @@ pub(super) fn plans_of(step: &dyn Step) -> usize {
     count.0
 }
 
-/// Gives each step its place among the plans of all.
+/// Assigns to each step its range among the plans of all steps.
 pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<dyn Step>]) {
     let mut next = 0;
     for (node, step) in nodes.iter_mut().zip(steps).filter(|(node, _)| node.facts.prepared) {
@@ -35,7 +35,7 @@ pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<dyn Step>]) {
 }
 
 impl Plan {
-    /// What all steps need.
+    /// Asks for the plans of all steps.
     pub(super) fn prepare(&self, plans: &mut Prepare<'_>) {
         for (_, step) in self.nodes.iter().zip(&self.steps).filter(|(node, _)| node.facts.prepared) {
             step.prepare(plans);

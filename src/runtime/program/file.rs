@@ -1,7 +1,7 @@
 //! Programs in files.
 //!
-//! A file names operations as a worker process is told of them: by where they lie in the executable, which is known by the
-//! hash of its file, or by their types' names, to a program that was built with all of them.
+//! A file names operations as the orders to a worker process do: by their position in the executable, which is
+//! identified by the hash of its file; or by the names of their types, for a program that was built with all of them.
 
 use super::Program;
 use super::cross::{ArrivedStep, Packed};
@@ -22,18 +22,18 @@ use std::collections::HashSet;
 use std::path::Path;
 
 impl Program {
-    /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars, sizes and
-    /// labels, and the lengths and types of the buffers that each replay is given. The data of [captured](Self::bind) buffers is
-    /// not written, only their lengths. On Linux.
+    /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars,
+    /// sizes and labels, and the lengths and types of the buffers that each replay is given. The data of
+    /// [captured](Self::bind) buffers is not written, only their lengths. On Linux.
     ///
-    /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if both have
-    /// the cargo feature `worker-program`, which compiles all operations of this library (and no others) into the program, and if
-    /// the compiler gave their types the same names.
+    /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if
+    /// both have the cargo feature `worker-program`, which compiles all operations of this library (and no others) into
+    /// the program, and if the compiler gave their types the same names.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a program with launches of kernels, or with an operation that cannot be serialized because it
-    /// does not implement [`Op::wire`](crate::Op::wire). [`Error::InvalidArgument`] when the file cannot be written; an earlier
-    /// file at that path is left as it was.
+    /// [`Error::Unsupported`] for a program with launches of kernels, or with an operation that cannot be serialized
+    /// because it does not implement [`Op::wire`](crate::Op::wire). [`Error::InvalidArgument`] when the file cannot be
+    /// written; an earlier file at that path is left as it was.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,17 +59,18 @@ impl Program {
         write(path.as_ref(), &saved.to_bytes()?)
     }
 
-    /// Reads a program that [`save`](Self::save) has written, for this device, which may be on another engine than the one it
-    /// was recorded on. `captured` are the buffers that it reads besides those of each replay, in their order: see
-    /// [`bind`](Self::bind).
+    /// Reads a program that [`save`](Self::save) has written, for this device, which may use another engine than the
+    /// one it was recorded on. `captured` are the buffers that it reads besides those of each replay, in the order of
+    /// their numbers: see [`bind`](Self::bind).
     ///
-    /// What no recording could have made is refused. But the checksum finds damage, not malice: as a library that is loaded, a
-    /// file names code of the executable by its place, so load what you would run.
+    /// A program that no recording could have made is refused. But the checksum detects damage, not an attack: like a
+    /// shared library, a file refers to code of the executable by its position. Load only files whose code you would
+    /// run.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a file that cannot be read, is damaged, or is of another version, and for too few or
-    /// too many captured buffers, or one of another length. [`Error::Unsupported`] for an operation that this executable does not
-    /// know, or that its device cannot record.
+    /// [`Error::InvalidArgument`] for a file that cannot be read, is damaged, or is of another version, and for too few
+    /// or too many captured buffers, or one of another length. [`Error::Unsupported`] for an operation that this
+    /// executable does not know, or that its device cannot record.
     pub fn load<'a>(device: &Device, path: impl AsRef<Path>, captured: impl ReplayReads<'a>) -> Result<Program> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| unusable(path, &error))?;
@@ -77,12 +78,13 @@ impl Program {
         Self::of_saved(device, &saved, executable()? == saved.executable, &captured.into_reads())
     }
 
-    /// What a step leaves for the host, once for each replay: what [`Recorder::later`](crate::Recorder::later) gives while
-    /// recording, for a program that was loaded. `H` is what the operation's pending gives besides buffers: the number of a
-    /// `nrm2`, `()` for a verdict.
+    /// The value that a step leaves for the host in each replay, for a program that was loaded; while recording,
+    /// [`Recorder::later`](crate::Recorder::later) returns the same. `H` is what the operation's pending returns
+    /// besides buffers: the number of a `nrm2`, `()` for a verdict.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a step that is not there, that leaves nothing, or that leaves something of another type.
+    /// [`Error::InvalidArgument`] for a step that does not exist, that leaves nothing, or that leaves a value of
+    /// another type.
     pub fn later<H: 'static>(&self, step: usize) -> Result<Later<H>> {
         let plan = &*self.plan;
         let (Some(node), Some(of)) = (plan.nodes.get(step), plan.steps.get(step)) else {
@@ -99,7 +101,7 @@ impl Program {
         Ok(Later { recording: plan.id, answer, task })
     }
 
-    /// What a file is to hold of it, but for the executable.
+    /// The contents of a file for this program, without the hash of the executable.
     pub(super) fn saved(&self) -> Result<Saved> {
         let plan = &*self.plan;
         let piece = |piece: &Piece| {
@@ -142,10 +144,10 @@ impl Program {
         })
     }
 
-    /// The program of a file that this executable has written, or another.
+    /// Makes the program that a file holds. `same`: this executable wrote the file.
     pub(super) fn of_saved(device: &Device, saved: &Saved, same: bool, captured: &AnyIns<'_>) -> Result<Program> {
         let (recorder, tape, id) = device.recorder()?;
-        tape.close(); // what is recorded is there already
+        tape.close(); // nothing is recorded: the steps come from the file
         let (given, lengths) = (captured.len(), &saved.captured);
         if given != lengths.len() {
             return Err(Error::invalid("captured", format!("{given} buffers, but {} were recorded", lengths.len())));
@@ -177,7 +179,7 @@ impl Program {
 }
 
 impl Written {
-    /// Names the memory again.
+    /// Names the recording's memory again, as the recording did.
     fn pieces_of(&mut self, saved: &[SavedPiece]) -> Result<()> {
         let mut base = 0u64;
         for piece in saved {
@@ -207,7 +209,8 @@ impl Written {
     }
 }
 
-/// The operation, with operands that lie nowhere yet, and the bytes of an element of each.
+/// Decodes the operation. Returns the entry, whose operands have no real addresses yet, and the element size in bytes
+/// of each operand.
 fn entry(
     saved: &SavedStep,
     same: bool,
@@ -222,7 +225,7 @@ fn entry(
         arrived = Some(ArrivedStep::of(call, packed, (epoch, &modules))?);
         Ok(())
     };
-    // What reads and checks an operation is its author's code.
+    // Decoding and checking an operation runs its author's code.
     contained(|| match same {
         true => with_handler(saved.distance, &mut read),
         false => with_named(saved.name, &mut read),
@@ -242,7 +245,7 @@ fn entry(
     Ok((Entry { step, info, facts, uses, answer }, sizes))
 }
 
-/// The same, if each operand lies inside what holds it, and was written before it is read.
+/// Returns the entry if each operand lies inside the memory that holds it, and was written before it is read.
 fn placed(
     saved: &SavedStep,
     (entry, sizes): (Entry, SmallVec<[usize; 4]>),
@@ -285,7 +288,7 @@ fn unusable(path: &Path, error: &std::io::Error) -> Error {
     Error::invalid("path", format!("{}: {error}", path.display()))
 }
 
-/// Under another name first, so that a file is there whole or not at all.
+/// Writes to a temporary file first and renames it, so that the file exists either completely or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut new = path.as_os_str().to_os_string();
     new.push(format!(".new-{}", std::process::id()));
@@ -296,7 +299,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Labels live as long as the process, each once.
+/// Returns the label as a static string. Each distinct label is kept once, for the life of the process.
 fn interned(label: &str) -> &'static str {
     static LABELS: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut labels = LABELS.lock();

@@ -1,4 +1,4 @@
-//! Files that say what no recording could have made.
+//! Files with contents that no recording could have made.
 
 use super::*;
 use crate::{DeviceBuffer, Op, Slices, SlicesMut, Spans, Wire};
@@ -32,7 +32,7 @@ impl Op for Mix {
     }
 }
 
-/// Operands of every kind, and a temporary in two parts.
+/// A program with operands of every kind, and a temporary that is written in two parts.
 fn program(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
     let (program, ()) = device
         .record(|r| {
@@ -75,7 +75,7 @@ fn what_no_recording_could_have_made_is_refused() {
     }
 }
 
-/// A file with other contents and a checksum that is right: it is refused, or it is a program whose replays end.
+/// A file with other contents and a correct checksum: either it is refused, or it is a program whose replays end.
 #[test]
 fn whatever_a_file_says_is_refused_or_harmless() {
     let device = Device::builder().host().host_pool(crate::HostPool::Inline).open().unwrap();
@@ -101,11 +101,11 @@ fn whatever_a_file_says_is_refused_or_harmless() {
         }
         let captured = [crate::AnyIn::from(&captured)];
         let Ok(mut saved) = postcard::from_bytes::<Saved>(&bytes) else { continue };
-        // Which operations there are is believed.
+        // The position of an operation in the executable is trusted, so this test uses only existing ones.
         for step in saved.steps.iter_mut().filter(|step| !known.contains(&step.distance)) {
             step.distance = known[next(known.len())];
         }
-        // Some of them name sizes that no machine has memory for.
+        // Some of these files name sizes that no machine has memory for.
         if saved.pieces.iter().any(|piece| piece.bytes > 1 << 20) {
             continue;
         }

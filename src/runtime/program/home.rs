@@ -1,7 +1,8 @@
-//! Where replays run: the program's memory in one life of its device, and what a worker has of it.
+//! Where replays run: the program's memory in one generation of its device, and the copy of the program in a worker.
 //!
-//! In this process a program is of one life: its steps are placed in memory by whoever replays it, and those of another life
-//! may still be at it. A worker has steps of its own, so there each life has its home.
+//! In this process a program belongs to one generation: a replay places the steps' operands in memory, and replays of
+//! another generation may still use the same steps. A worker has its own steps, so on an isolated device each
+//! generation has its own `Home`.
 
 use super::Program;
 #[cfg(target_os = "linux")]
@@ -10,19 +11,20 @@ use crate::engine::Epoch;
 use crate::sync::Arc;
 use crate::{DeviceBuffer, Error, Result};
 
-/// In one life of the device.
+/// A program's memory in one generation of the device.
 pub(super) struct Home {
-    /// Temporaries, and what the operations leave for the host.
+    /// Temporaries, and the answers that the operations leave for the host.
     pub(super) arena: DeviceBuffer<u8>,
-    /// The version that crossed.
+    /// The version of the plan that was sent to the worker.
     version: u64,
-    /// Its number in the worker, which forgets the program when this goes.
+    /// The program's number in the worker. The worker drops the program when this allocation is dropped.
     #[cfg(target_os = "linux")]
     pub(super) crossed: Option<Arc<Allocation>>,
 }
 
 impl Program {
-    /// Its first home. A worker that is lost meanwhile is no reason to record again: the next one gets it when it is replayed.
+    /// Makes the first home. Losing a worker meanwhile is no reason to record again: the next worker receives the
+    /// program when it is replayed there.
     pub(super) fn settle(&self) -> Result<()> {
         let real = self.tape.real();
         match self.make_home(real) {
@@ -33,7 +35,7 @@ impl Program {
         Ok(())
     }
 
-    /// Where it runs now.
+    /// The home for the current generation.
     pub(super) fn home(&self) -> Result<Arc<Home>> {
         let home = self.home.lock().clone();
         if !self.device.is_isolated() {
@@ -45,7 +47,7 @@ impl Program {
         if let Some(home) = home.filter(is_good) {
             return Ok(home);
         }
-        let made = Arc::new(self.make_home(&now)?); // with no lock held: it waits for the worker to read it
+        let made = Arc::new(self.make_home(&now)?); // without the lock: this waits for the worker to read it
         let mut home = self.home.lock();
         match &*home {
             Some(other) if is_good(other) => Ok(other.clone()),
@@ -58,7 +60,7 @@ impl Program {
         let arena = self.device.uninit::<u8>(bytes.map_err(|_| Error::invalid("arena", "it overflows"))?)?;
         let arena = arena.gated().ok_or_else(|| Error::library("a new buffer that somebody else has"))?;
         if !Arc::ptr_eq(&arena.region.epoch, epoch) {
-            epoch.admit()?; // rebuilt meanwhile
+            epoch.admit()?; // the device was rebuilt meanwhile
             return Err(Error::library("memory of another life of the device"));
         }
         #[cfg(target_os = "linux")]

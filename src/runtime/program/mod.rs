@@ -6,13 +6,14 @@
 //!                                                           CUDA: the steps' halves on one stream, if asked as a graph
 //! ```
 //!
-//! `tape.rs`: the engine that writes down; `recorder.rs`: its user's side; `step.rs`: a recorded op, the only part that
-//! is compiled for each; `plan.rs`: edges and arena; `replay.rs`: the operation, `run.rs` its host half, `enqueue.rs` its
-//! CUDA half; `home.rs`: its memory in one life of the device; `cross.rs`: how it comes to a worker. `operands.rs`, `outcome.rs`:
-//! what goes in and what comes out. `stats.rs`, `dot.rs`: how it looks;
-//! `change.rs`: other scalars and other buffers without recording again; `bisect.rs`: which step fails; `compare.rs`:
-//! how far two devices are apart. `file.rs`: a program in a file, `saved.rs` what the file holds; `covered.rs`: what of its
-//! memory was written, for what is read of a file.
+//! `tape.rs`: the engine that records; `recorder.rs`: the API that the recording closure uses; `step.rs`: a recorded
+//! op, the only part that is compiled for each op type; `plan.rs`: edges and arena; `replay.rs`: the operation,
+//! `run.rs` its host half, `enqueue.rs` its CUDA half; `home.rs`: the program's memory in one generation of the device;
+//! `cross.rs`: how a program is sent to a worker. `operands.rs`, `outcome.rs`: what a replay takes and what it returns.
+//! `stats.rs`, `dot.rs`: numbers and a graph that describe a program; `change.rs`: other scalars and other buffers
+//! without recording again; `bisect.rs`: which step fails; `compare.rs`: how far the results of two devices differ.
+//! `file.rs`: a program in a file, `saved.rs`: what the file holds; `covered.rs`: which memory was written before it is
+//! read, for programs that are loaded from files.
 
 mod bisect;
 mod change;
@@ -67,16 +68,16 @@ use replay::{Ran, Replay};
 
 /// Operations of one device that were recorded once and are replayed as one dispatch.
 ///
-/// Made by [`Device::record`]. A replay is given what the recording named: buffers to read, and buffers that it writes,
-/// which are moved in and come back from the wait like those of any operation. Its temporaries lie in one arena that
-/// belongs to the program, so nothing is allocated for them in a replay; and for the same reason replays of one program
-/// follow each other, from however many threads they are submitted. What does not depend on each other *inside* a program
-/// may run side by side.
+/// Made by [`Device::record`]. A replay takes the operands that the recording named: buffers to read, and buffers to
+/// write, which are moved in and returned by the wait as for any operation. Temporaries lie in one arena that belongs
+/// to the program, so a replay allocates no memory for them. Because they share this arena, replays of one program run
+/// one after another, whichever threads submit them. *Inside* a program, steps that do not depend on each other may run
+/// in parallel.
 ///
-/// A program is of one generation of its device: after a rebuild its replays answer
-/// [`Error::GpuRefStale`](crate::Error::GpuRefStale), and it is recorded again. On an isolated device it lives on: it crosses to
-/// each worker by itself when it is first replayed there, and wants new buffers only, also for those that it
-/// [captured](Self::bind).
+/// A program belongs to one generation of its device: after a rebuild its replays fail with
+/// [`Error::GpuRefStale`](crate::Error::GpuRefStale), and the program must be recorded again. On an isolated device the
+/// program stays usable: it is sent to each new worker automatically when it is first replayed there, and needs only
+/// new buffers, also for those that it [captured](Self::bind).
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -105,11 +106,11 @@ use replay::{Ran, Replay};
 /// ```
 pub struct Program {
     device: Device,
-    /// For what is recorded in the place of a step.
+    /// Records the replacement of a step.
     recorder: Recorder,
     tape: Arc<Tape>,
     plan: Arc<Plan>,
-    /// Buffers of the device that its operations read.
+    /// Buffers of the device that its steps read.
     captured: Vec<AnyBuffer>,
     home: Mutex<Option<Arc<Home>>>,
     replays: AtomicU64,
@@ -117,7 +118,7 @@ pub struct Program {
     graphs: Arc<crate::cuda::Graphs>,
 }
 
-/// Makes what this folder dispatches known to a worker program.
+/// Registers the operations of this folder in the registry of a worker program.
 #[cfg(feature = "worker-program")]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     registry.add::<Replay>();
@@ -131,17 +132,18 @@ impl std::fmt::Debug for Program {
 }
 
 impl Device {
-    /// Records what `body` submits, and gives the program with whatever `body` gives.
+    /// Records what `body` submits, and returns the program together with the value that `body` returns.
     ///
-    /// `body` works with a [`Recorder`], which has every method of a device. Each operation is checked as ever and kept as
-    /// data; nothing runs. What is recorded is what was passed: scalars, sizes, and the place in the sequence of random
-    /// numbers are the same in every replay. (Scalars that BLAS reads from device memory are not.)
+    /// `body` works with a [`Recorder`], which has every method of a device. Each operation is checked as usual and
+    /// kept as data; nothing runs. The recorded values are fixed: scalars, sizes, and the position in the sequence of
+    /// random numbers are the same in every replay. (Scalars that BLAS reads from device memory are not.)
     ///
     /// # Errors
-    /// Whatever `body` answers: an operation that refuses its arguments, or one that cannot be recorded, which is
-    /// [`Error::Unsupported`] with its name and the reason: it waits for the GPU in the middle (cuSOLVER's calls), sizes
-    /// its output when it runs (products of sparse matrices), or moves data between host and device.
-    /// [`Error::OutOfMemory`] for the arena.
+    /// Any error that `body` returns: an operation that refuses its arguments, or one that cannot be recorded, which is
+    /// [`Error::Unsupported`] with its name and the reason. Operations cannot be recorded if they wait for the GPU in
+    /// the middle (cuSOLVER's calls), if the size of their output is known only when they run (products of sparse
+    /// matrices), or if they move data between host and device. [`Error::OutOfMemory`] if there is no memory for the
+    /// arena.
     pub fn record<T>(&self, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<(Program, T)> {
         let (recorder, tape, id) = self.recorder()?;
         let kept = body(&recorder)?;
@@ -181,7 +183,7 @@ impl Device {
 }
 
 impl Program {
-    /// With memory of its own, on this device.
+    /// Makes a program with its own memory on `device`.
     fn on(
         device: &Device,
         (recorder, tape): (Recorder, Arc<Tape>),
@@ -206,28 +208,29 @@ impl Program {
         Ok(program)
     }
 
-    /// From the second replay on the same buffers on, a GPU is given a CUDA graph of the steps instead of the steps one by one;
-    /// elsewhere this changes nothing. What no graph can have is enqueued as ever.
+    /// Asks for CUDA graphs. From the second replay on the same buffers on, a GPU then runs one CUDA graph of all steps
+    /// instead of the steps one by one. On other engines this has no effect. A program that cannot be captured as a
+    /// graph is enqueued step by step as usual.
     ///
-    /// While a stream is captured CUDA refuses to the whole process what may synchronise, the first uses of its libraries among
-    /// that; so for that long, some microseconds for each operation, every other dispatch, allocation and question of this library
-    /// in the process waits. Code beside this library that uses CUDA itself is not kept waiting: a call of its own that
-    /// synchronises a context may fail then, and so may the capture, after which the replay is enqueued as ever. In a process with
-    /// such code this is better not asked for.
+    /// While a stream is captured, CUDA refuses, in the whole process, calls that may synchronise, such as the first
+    /// use of one of its libraries. So during a capture, which takes some microseconds for each operation, every other
+    /// dispatch, allocation and query of this library in the process waits. Other code in the process that uses CUDA
+    /// directly does not wait: its calls that synchronise a context may fail during the capture. The capture may then
+    /// fail too, and the replay is enqueued as usual. Do not ask for graphs in a process with such code.
     pub fn capture_graphs(&self) {
         #[cfg(feature = "cuda")]
         self.graphs.wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Runs all of it, as one dispatch: it follows every earlier operation on its buffers, and later ones follow it.
+    /// Runs all steps as one dispatch: it follows every earlier operation on its buffers, and later ones follow it.
     ///
     /// `reads` and `writes` are in the order in which the recording named them: [`Recorder::input`], and
     /// [`Recorder::operand`] with [`Recorder::output`].
     ///
     /// # Errors
-    /// Before anything runs, with the buffers back: [`Error::InvalidArgument`] for too few or too many buffers, or one of
-    /// another type or length; [`Error::GpuRefStale`] when the device was rebuilt since; as any dispatch. From the wait: the
-    /// failure of a step, which names its operation.
+    /// Before anything runs, with the buffers returned: [`Error::InvalidArgument`] for too few or too many buffers, or
+    /// one of another type or length; [`Error::GpuRefStale`] when the device was rebuilt since the recording; and the
+    /// errors of any dispatch. From the wait: the failure of a step, which names its operation.
     pub fn replay<'a, W: Moved>(&'a self, reads: impl ReplayReads<'a>, writes: W) -> Submitted<Replayed<W>> {
         self.submit::<W>(reads.into_reads(), writes.into_any())
     }
@@ -241,7 +244,7 @@ impl Program {
         })?)
     }
 
-    /// Some of the steps. The buffers that come from it have the arena behind them.
+    /// Submits some of the steps. The buffers that the dispatch returns are followed by the arena.
     fn submit_part<'s>(
         &'s self,
         part: std::ops::Range<usize>,
@@ -254,8 +257,8 @@ impl Program {
             Err(error) => return Err(Rejected::new(error, writes)),
         };
         reads.extend(self.captured.iter().map(AnyBuffer::as_in));
-        // SAFETY: the arena is used by replays of this program alone, always whole. Its region is gated, so of those that
-        // several threads submit at once each follows another.
+        // SAFETY: only replays of this program use the arena, and each uses all of it. Its region is gated, so replays
+        // that several threads submit at once follow one another.
         writes.push(unsafe { home.arena.alias() }.into());
         let pending = self.device.dispatch_from(&mut Contained::new(Some(op)), &reads, writes);
         pending.map_err(|rejected| {

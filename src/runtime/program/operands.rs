@@ -1,13 +1,13 @@
-//! What a replay is given: buffers to read, and buffers to write.
+//! What a replay takes: buffers to read, and buffers to write.
 
 use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::op::Bufs;
 use crate::{DeviceBuffer, Element, Result, TypedOutput};
 
-/// Buffers for a replay to read: a tuple of up to eight of what becomes an [`AnyIn`], an array or a slice of those, or
-/// `()`. In the order of [`Recorder::input`](crate::Recorder::input).
+/// Buffers for a replay to read: a tuple of up to eight values that convert into [`AnyIn`], an array or a slice of
+/// [`AnyIn`]s, or `()`. In the order of [`Recorder::input`](crate::Recorder::input).
 pub trait ReplayReads<'a> {
-    /// As a list.
+    /// The buffers as a list.
     fn into_reads(self) -> AnyIns<'a>;
 }
 

@@ -1,4 +1,4 @@
-//! What a replay gives.
+//! What a replay returns.
 
 use super::operands::Moved;
 use super::replay::Answers;
@@ -9,7 +9,7 @@ use crate::op::{Made, Output};
 use crate::sync::Arc;
 use crate::{Error, PendingDispatch, Result};
 
-/// What a recorded operation leaves for the host, once for each replay: made by
+/// A value that a recorded operation leaves for the host in each replay: made by
 /// [`Recorder::later`](crate::Recorder::later), read by [`Replayed::get`].
 pub struct Later<H> {
     pub(super) recording: u64,
@@ -29,19 +29,19 @@ impl<H> std::fmt::Debug for Later<H> {
     }
 }
 
-/// One replay that is done: the buffers that were moved in, and the answers of its operations.
+/// A completed replay: the buffers that were moved in, and the answers of its operations.
 #[derive(Debug)]
 pub struct Replayed<W> {
-    /// What was moved in, in the same order.
+    /// The buffers that were moved in, in the same order.
     pub buffers: W,
     answers: Answers,
 }
 
 impl<W> Replayed<W> {
-    /// What this operation left in this replay.
+    /// The value that this operation left in this replay.
     ///
     /// # Errors
-    /// Its numerical verdict; [`Error::InvalidArgument`] when it is of another program.
+    /// The operation's numerical verdict; [`Error::InvalidArgument`] when the operation is of another program.
     pub fn get<H>(&self, later: &Later<H>) -> Result<H> {
         let Later { recording, answer, task } = later;
         if *recording != self.answers.recording {
@@ -55,11 +55,11 @@ impl<W> Replayed<W> {
 }
 
 impl<W: Moved> PendingDispatch<Replayed<W>> {
-    /// The buffers at once, for the next operation to follow on the device. What the steps leave for the host is not asked
-    /// for; should one fail, what reads the buffers answers [`Error::Upstream`].
+    /// Returns the buffers at once, for a next operation that follows on the device. The answers of the steps are
+    /// discarded. If a step fails, operations that read the buffers fail with [`Error::Upstream`].
     ///
     /// # Errors
-    /// None that is known: the buffers are those that were moved in.
+    /// No failure is known: the buffers are those that were moved in.
     pub fn into_buffers(self) -> Result<W> {
         Ok(W::of_any(self.split().0)?)
     }

@@ -1,8 +1,8 @@
-//! What a recording becomes: steps, what each follows, and where their temporaries lie.
+//! What a recording becomes: steps, their dependencies, and the places of their temporaries in the arena.
 //!
-//! A step follows every earlier one that wrote what it reads, or used what it writes: the order that dispatches keep.
-//! Temporaries share one arena. One takes the place of another only where each of its steps follows all steps of the
-//! other anyway: so sharing orders nothing that was not ordered, and branches stay parallel.
+//! A step follows every earlier one that wrote what it reads, or that used what it writes: the same order that
+//! dispatches keep. Temporaries share one arena. A temporary reuses the memory of another only where each of its steps
+//! already follows all steps of the other. So reuse adds no dependencies, and branches stay parallel.
 
 use super::step::Step;
 use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::ops::Deref;
 
-/// Past so many steps each follows the one before it: what follows what takes memory that grows with their square.
+/// With more steps than this, each step follows the one before it, because the dependency matrix takes memory that
+/// grows with the square of their number.
 const MOST: usize = 8192;
-/// Work of fewer operations and bytes than this is not worth another thread.
+/// Work with fewer operations plus bytes than this is not worth another thread.
 const LIGHT: u64 = 64 << 10;
 
 /// What holds an operand.
@@ -36,7 +37,7 @@ pub(super) struct Use {
     pub(super) offset: u64,
     pub(super) bytes: u64,
     pub(super) writes: bool,
-    /// Nothing of what was there matters.
+    /// The previous contents do not matter.
     pub(super) overwrites: bool,
 }
 
@@ -62,7 +63,7 @@ impl Use {
     }
 }
 
-/// Where an operand lies in a replay: so many bytes into one of its addresses.
+/// Where an operand lies in a replay: the index of a base address of the replay, and an offset from it in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) base: usize,
@@ -75,24 +76,24 @@ pub(super) struct Node {
     pub(super) facts: &'static Facts,
     pub(super) uses: SmallVec<[Use; 4]>,
     pub(super) places: SmallVec<[Place; 4]>,
-    /// What it follows.
+    /// The steps that it follows directly.
     pub(super) after: SmallVec<[usize; 2]>,
-    /// What follows it.
+    /// The steps that follow it directly.
     pub(super) before: SmallVec<[usize; 2]>,
     pub(super) answer: Option<usize>,
-    /// Its place among the plans that all steps need, on a GPU.
+    /// Its range among the plans that all steps need, on a GPU.
     pub(super) plans: std::ops::Range<usize>,
-    /// It may be worth a thread of its own.
+    /// Whether it may be worth a thread of its own.
     pub(super) heavy: bool,
 }
 
-/// What replays share.
+/// A recording after planning; all replays share it.
 pub(crate) struct Plan {
     pub(super) shape: Arc<Shape>,
     pub(super) steps: Vec<Arc<dyn Step>>,
     /// How often a step was replaced.
     pub(super) version: u64,
-    /// What the steps were placed by.
+    /// The base addresses of the replay that the steps' operands were last placed for.
     placed: Mutex<Vec<u64>>,
 }
 
@@ -103,7 +104,7 @@ impl Deref for Plan {
     }
 }
 
-/// All of a plan but its operations.
+/// All of a plan except its operations.
 pub(crate) struct Shape {
     pub(super) id: u64,
     pub(super) nodes: Vec<Node>,
@@ -111,17 +112,17 @@ pub(crate) struct Shape {
     pub(super) operands: Vec<Operand>,
     pub(super) captured: usize,
     pub(super) answers: usize,
-    /// Temporaries, then the answers on a GPU.
+    /// Bytes of the temporaries. On a GPU the answers follow them in the arena.
     pub(super) arena: u64,
-    /// Of the pieces: where temporaries lie in the arena.
+    /// For each piece: the offset in the arena, if it is a temporary.
     pub(super) slots: Vec<Option<u64>>,
     pub(super) pieces: Vec<Piece>,
-    /// Some steps are worth running beside each other.
+    /// Whether some steps are worth running in parallel.
     pub(super) parallel: bool,
 }
 
 impl Plan {
-    /// Of what was recorded, with so many buffers of the device; for a GPU or not.
+    /// Plans a recording, which reads `captured` buffers of the device; `gpu`: whether the device is a GPU.
     pub(super) fn of(id: u64, written: Written, captured: usize, gpu: bool) -> Result<Self> {
         let Written { pieces, entries, inputs, operands, answers, .. } = written;
         check_outputs(&pieces, &entries, &operands)?;
@@ -152,7 +153,7 @@ impl Plan {
         Ok(Plan::complete(shape, steps, gpu))
     }
 
-    /// With what follows from the rest.
+    /// Completes a plan with what can be derived from its nodes and steps.
     pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<dyn Step>>, gpu: bool) -> Self {
         let nodes = &mut shape.nodes;
         for index in 0..nodes.len() {
@@ -182,7 +183,7 @@ impl Plan {
         }
     }
 
-    /// The same with another operation in the place of a step, on the same operands.
+    /// The same plan with one step replaced by another operation on the same operands.
     pub(super) fn with_step(&self, index: usize, step: Arc<dyn Step>) -> Self {
         let mut steps = self.steps.clone();
         if let Some(place) = steps.get_mut(index) {
@@ -191,7 +192,7 @@ impl Plan {
         Plan { shape: self.shape.clone(), steps, version: self.version + 1, placed: Mutex::default() }
     }
 
-    /// How many addresses a replay has: inputs, what was captured, operands, the arena.
+    /// How many base addresses a replay has: one for each input, captured buffer and operand, and one for the arena.
     pub(super) fn bases(&self) -> usize {
         self.inputs.len() + self.captured + self.operands.len() + 1
     }
@@ -201,7 +202,7 @@ impl Plan {
         self.arena + (self.answers * size_of::<super::step::Cell>()) as u64
     }
 
-    /// Puts the operands of the steps where this replay has them. Replays come one after the other.
+    /// Sets the addresses of the steps' operands for this replay. Replays run one after another.
     pub(super) fn place(&self, bases: &[u64]) -> Result<()> {
         if bases.len() != self.bases() {
             return Err(Error::library("a replay with other operands than the recording has"));
@@ -230,18 +231,18 @@ impl Plan {
     }
 }
 
-/// It may be worth a thread of its own.
+/// Whether a step may be worth a thread of its own; a step of unknown work (0) may be.
 pub(super) fn is_heavy(info: &OpInfo) -> bool {
     let work = info.flops.saturating_add(info.bytes);
     work == 0 || work >= LIGHT
 }
 
-/// Each step follows the one before it.
+/// Dependencies where each step follows the one before it.
 fn chain(len: usize) -> Vec<SmallVec<[usize; 2]>> {
     (0..len).map(|i| i.checked_sub(1).into_iter().collect()).collect()
 }
 
-/// What each step follows directly.
+/// The steps that each step follows directly.
 fn follows(entries: &[Entry]) -> Vec<SmallVec<[usize; 2]>> {
     let mut open: std::collections::HashMap<Source, Vec<(usize, Use)>> = std::collections::HashMap::new();
     let mut all = Vec::with_capacity(entries.len());
@@ -252,7 +253,7 @@ fn follows(entries: &[Entry]) -> Vec<SmallVec<[usize; 2]>> {
             let conflicts = earlier.iter().filter(|(_, other)| (one.writes || other.writes) && one.meets(other));
             after.extend(conflicts.map(|(step, _)| *step).filter(|step| *step != index));
             if one.writes {
-                // Who meets one of these later meets this as well, which follows them.
+                // A later step that conflicts with one of these conflicts with this one too, which follows them.
                 earlier.retain(|(step, other)| *step == index || !one.covers(other));
             }
             earlier.push((index, *one));
@@ -264,7 +265,7 @@ fn follows(entries: &[Entry]) -> Vec<SmallVec<[usize; 2]>> {
     all
 }
 
-/// Of each step all that it follows, directly or not. `None`: all earlier ones.
+/// For each step, all steps that it follows, directly or not. `None`: all earlier ones.
 struct Ancestors(Option<Vec<Vec<u64>>>);
 
 fn ancestors(after: &[SmallVec<[usize; 2]>]) -> Ancestors {
@@ -287,7 +288,7 @@ fn ancestors(after: &[SmallVec<[usize; 2]>]) -> Ancestors {
 }
 
 impl Ancestors {
-    /// `later` follows `earlier`.
+    /// Whether `later` follows `earlier`.
     fn has(&self, later: usize, earlier: usize) -> bool {
         match &self.0 {
             None => earlier < later,
@@ -299,14 +300,14 @@ impl Ancestors {
     }
 }
 
-/// Memory of the arena, and who has it last.
+/// A block of the arena, and the steps that use its latest temporary.
 struct Block {
     offset: u64,
     bytes: u64,
     users: Vec<usize>,
 }
 
-/// Where the temporaries lie, and how much memory that takes.
+/// The offsets of the temporaries in the arena, and the size of the arena in bytes.
 fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> (Vec<Option<u64>>, u64) {
     let mut users: Vec<Vec<usize>> = pieces.iter().map(|_| Vec::new()).collect();
     let mut order = Vec::new();
@@ -348,14 +349,14 @@ fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> (Vec<Opti
     (slots, end)
 }
 
-/// Two steps that are worth a thread follow neither each other.
+/// Whether there are two heavy steps of which neither follows the other.
 fn is_parallel(nodes: &[Node], before: &Ancestors) -> bool {
     let heavy: Vec<usize> = nodes.iter().enumerate().filter(|(_, node)| node.heavy).map(|(index, _)| index).collect();
-    // In a chain each follows the one before it.
+    // If the heavy steps form a chain, each follows the one before it.
     heavy.iter().zip(heavy.iter().skip(1)).any(|(&earlier, &later)| !before.has(later, earlier))
 }
 
-/// What is to hold something only after a replay is written whole.
+/// Fails if the recording does not overwrite all of an output ([`Recorder::output`](super::Recorder::output)).
 fn check_outputs(pieces: &[Piece], entries: &[Entry], operands: &[Operand]) -> Result<()> {
     for (index, piece) in pieces.iter().enumerate() {
         let Part::Operand(operand) = piece.part else { continue };

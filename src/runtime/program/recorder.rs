@@ -1,4 +1,4 @@
-//! What the closure of a recording works with.
+//! The API that the closure of a recording uses.
 
 use super::outcome::Later;
 use super::tape::Tape;
@@ -10,14 +10,14 @@ use std::ops::Deref;
 
 /// A device whose operations are recorded instead of submitted: it has all its methods and fronts.
 ///
-/// Buffers that it makes are the recording's: [`uninit`](Device::uninit) and [`zeros`](Device::zeros) name temporaries,
-/// which have no memory of their own until the program is made, and [`input`](Self::input), [`operand`](Self::operand) and
-/// [`output`](Self::output) what each replay is given. A buffer of the device itself may be read: the program keeps it and
-/// reads what it holds at each replay.
+/// Buffers that it makes belong to the recording: [`uninit`](Device::uninit) and [`zeros`](Device::zeros) name
+/// temporaries, which have no memory of their own until the program is made. [`input`](Self::input),
+/// [`operand`](Self::operand) and [`output`](Self::output) name buffers that each replay is given. Operations may also
+/// read a buffer of the device itself: the program keeps it, and each replay reads its current contents.
 ///
 /// Pendings are ready at once. [`into_output`](crate::PendingDispatch::into_output) and
-/// [`await_result`](crate::PendingDispatch::await_result) give the buffers on; what only the device can tell, such as the
-/// number of a `nrm2`, comes with each replay: see [`later`](Self::later).
+/// [`await_result`](crate::PendingDispatch::await_result) return the buffers. A result that only the device can
+/// compute, such as the number of a `nrm2`, comes with each replay: see [`later`](Self::later).
 #[derive(Debug)]
 pub struct Recorder {
     device: Device,
@@ -41,7 +41,7 @@ impl Recorder {
         self.device.epoch()
     }
 
-    /// Names a buffer of `len` elements that each replay is given to read.
+    /// Names a buffer of `len` elements that each replay is given and only reads.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the size overflows.
@@ -50,7 +50,8 @@ impl Recorder {
         Ok(DeviceBuffer::new(region, 0, len).share())
     }
 
-    /// Names a buffer of `len` elements that each replay is given, which may be read and written, and comes back from it.
+    /// Names a buffer of `len` elements that each replay is given. It may be read and written, and the replay returns
+    /// it.
     ///
     /// # Errors
     /// As [`input`](Self::input).
@@ -59,10 +60,11 @@ impl Recorder {
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
-    /// Names a buffer of `len` elements that each replay is given and writes whole; it may be one that was never written.
+    /// Names a buffer of `len` elements that each replay is given and overwrites completely; it may be one that was
+    /// never written.
     ///
     /// # Errors
-    /// As [`input`](Self::input). The recording fails where its operations do not overwrite all of it.
+    /// As [`input`](Self::input). The recording fails if its operations do not overwrite all of it.
     pub fn output<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let region = self.tape.operand::<T>(&self.epoch(), len, (false, true))?;
         Ok(DeviceBuffer::new(region, 0, len))
@@ -73,12 +75,12 @@ impl Recorder {
         self.tape.len()
     }
 
-    /// Names what a recorded operation leaves for the host: its number, or its verdict. Each replay has it, see
-    /// [`Replayed::get`](crate::Replayed::get). Of a pending with buffers, [`split`](crate::PendingDispatch::split) gives
-    /// those and what is to be passed here.
+    /// Names what a recorded operation leaves for the host: its number, or its verdict. Each replay returns it, see
+    /// [`Replayed::get`](crate::Replayed::get). For a pending with buffers, [`split`](crate::PendingDispatch::split)
+    /// returns the buffers and the part to pass here.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a pending of something else, or of an operation that leaves nothing.
+    /// [`Error::InvalidArgument`] for a pending that was not recorded here, or of an operation that leaves nothing.
     pub fn later<H>(&self, pending: impl Into<PendingHost<H>>) -> Result<Later<H>> {
         let task = pending.into().into_task();
         match task.map(|task| (task.recorded(), task)) {

@@ -1,6 +1,6 @@
-//! A replay, as an operation like any other.
+//! A replay as an operation.
 //!
-//! Its operands are those of the program in the order of the [`Plan`]'s bases: it reads the inputs and what was captured,
+//! Its operands are in the order of the base addresses of the [`Plan`]: it reads the inputs and the captured buffers,
 //! and writes the operands and, last, the arena.
 
 use super::plan::Plan;
@@ -23,15 +23,16 @@ pub(super) struct Replay {
     /// Pinned memory for the answers, on a GPU.
     #[cfg(feature = "cuda")]
     pub(super) reserved: Mutex<Option<crate::cuda::Reserved>>,
-    /// What a worker has of the program, where it runs in one.
+    /// Holds the program in the worker, by its number there. `None` if the device is not isolated, and in the worker
+    /// itself.
     #[cfg(target_os = "linux")]
     pub(super) crossed: Option<Arc<crate::buffer::Allocation>>,
 }
 
-/// What a replay gives: its operands, the arena behind them, and the answers.
+/// The output of a replay: its operands, followed by the arena, and the answers.
 pub(super) struct Ran;
 
-/// What the steps left, and of which recording they are. Opaque.
+/// The answers that the steps left, and the number of their recording. Opaque.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Answers {
@@ -54,7 +55,7 @@ impl Replay {
     }
 }
 
-/// Compares an operand with what was recorded.
+/// Fails if an operand does not match what was recorded.
 fn compare(what: &str, index: usize, given: &AnySpan, recorded: &Operand) -> Result<()> {
     if (given.dtype(), given.len()) == (recorded.dtype, recorded.len) {
         return Ok(());
@@ -98,7 +99,7 @@ impl Op for Replay {
     }
 
     fn overwrites_each(&self, _: &Spans<Dyn>, index: usize) -> bool {
-        // Behind the operands comes the arena.
+        // The arena follows the operands; it is always overwritten.
         self.plan.operands.get(index).is_none_or(|operand| operand.fresh)
     }
 
@@ -122,13 +123,14 @@ impl Op for Replay {
 
     #[cfg(feature = "host")]
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Cells> {
-        // The steps make slices of their own of this memory, so these go first.
+        // The steps make their own slices of this memory, so these slices must be dropped first.
         let mut bases: Vec<u64> = reads.iter().map(|slice| slice.address()).collect();
         drop(reads);
         bases.extend(writes.into_iter().map(|mut slice| slice.address()));
         self.plan.place(&bases)?;
-        // SAFETY: the operands of this dispatch, of the lengths that were recorded (checked), and the arena, which has room
-        // for all temporaries. Nobody else writes them meanwhile, or reads those that are written.
+        // SAFETY: these are the operands of this dispatch, with the lengths that were recorded (checked), and the
+        // arena, which is large enough for all temporaries. Meanwhile no other code writes them, or reads those that
+        // are written.
         unsafe { self.plan.run(&self.part) }.map(Cells::from)
     }
 
@@ -156,7 +158,7 @@ impl Op for Replay {
             steps(queue)?;
         }
         match self.reserved.lock().take() {
-            // SAFETY: inside the arena, which has a slot for each answer; so many bytes were reserved.
+            // SAFETY: this lies inside the arena, which has a slot for each answer; that many bytes were reserved.
             Some(reserved) => unsafe { queue.copy_to_staging(answers, reserved) },
             None => Ok(()),
         }

@@ -1,8 +1,8 @@
 //! A replay on the CPU.
 //!
-//! Steps run in the order in which they were recorded, on one thread of the device's pool. Where steps that follow neither
-//! each other are long enough to be worth it, each starts when the last one that it follows is done, on whatever thread of
-//! the pool is free; what is short stays with the thread that made it ready.
+//! Steps run in the order in which they were recorded, on one thread of the device's pool. If at least two steps that
+//! do not depend on each other are heavy enough, steps run in parallel: each starts when the last step that it follows
+//! is done, on any free thread of the pool. A step that is not heavy runs on the thread that made it ready.
 
 use super::plan::{Node, Plan};
 use super::step::Cell;
@@ -12,23 +12,24 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// One replay on its way.
+/// One replay in progress.
 struct Run<'r> {
     plan: &'r Plan,
-    /// Of each step, how many that it follows are not done.
+    /// For each step, the number of steps that it follows and that are not done yet. Empty if steps run one after
+    /// another.
     left: Vec<AtomicUsize>,
     failed: AtomicBool,
-    /// The failure of the earliest step.
+    /// The failure of the earliest failed step, with that step's number.
     failure: Mutex<Option<(usize, Error)>>,
     cells: Mutex<Vec<u8>>,
 }
 
 impl Plan {
-    /// Runs the steps of `part`. Gives what all of them left.
+    /// Runs the steps of `part`. Returns the answers that all of them left.
     ///
     /// # Safety
-    /// The steps are placed in live memory of this process, as long as recorded; nobody else writes it, and nobody else
-    /// reads what they write.
+    /// The operands of the steps lie in live memory of this process, at least as long as recorded. Meanwhile no other
+    /// code writes this memory, and no other code reads what the steps write.
     pub(super) unsafe fn run(&self, part: &Range<usize>) -> Result<Vec<u8>> {
         let whole = part.len() == self.nodes.len();
         let beside = whole && self.parallel && rayon::current_num_threads() > 1;
@@ -60,11 +61,11 @@ impl Plan {
     }
 }
 
-/// Steps that are ready.
+/// Steps that are ready to run.
 type Ready = SmallVec<[usize; 8]>;
 
 impl<'r> Run<'r> {
-    /// Starts what follows nothing.
+    /// Starts the steps that follow no other step.
     fn begin<'s>(&'s self, scope: &rayon::Scope<'s>) {
         let mut ready = Ready::new();
         for (index, node) in self.plan.nodes.iter().enumerate().filter(|(_, node)| node.after.is_empty()) {
@@ -81,7 +82,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Runs what is ready, and what becomes ready by it.
+    /// Runs steps that are ready, and those that become ready through them.
     fn go<'s>(&'s self, scope: &rayon::Scope<'s>, mut ready: Ready) {
         while let Some(index) = ready.pop() {
             if self.failed.load(Ordering::Relaxed) {
@@ -89,7 +90,7 @@ impl<'r> Run<'r> {
             }
             self.step(index);
             for &next in self.plan.nodes.get(index).map(|node| &node.before[..]).unwrap_or_default() {
-                // The last one sees what all before it did.
+                // The thread that makes the last decrement sees the writes of all steps before it.
                 let last = self.left.get(next).is_some_and(|left| left.fetch_sub(1, Ordering::AcqRel) == 1);
                 if let Some(node) = self.plan.nodes.get(next).filter(|_| last) {
                     self.add(scope, &mut ready, next, node);
@@ -102,8 +103,8 @@ impl<'r> Run<'r> {
         let (Some(node), Some(step)) = (self.plan.nodes.get(index), self.plan.steps.get(index)) else { return };
         let mut cell = None;
         let outcome = guarded(&mut || {
-            // SAFETY: the caller of `run` vouches for the memory; of this replay no step runs beside one that it follows or
-            // that follows it, so none writes what this one uses, or uses what it writes.
+            // SAFETY: the caller of `run` vouches for the memory. Within this replay no step runs in parallel with one
+            // that it follows or that follows it, so no other step writes what this one uses, or uses what it writes.
             cell = Some(unsafe { step.host() }?);
             Ok(())
         });

@@ -1,5 +1,5 @@
-//! A program as a file holds it: what was recorded, not what was planned of it, so that a file is planned anew by whoever
-//! loads it, and nothing in it is believed that a recording would have refused.
+//! The contents of a program file. It holds what was recorded, not the plan made from it: the program is planned again
+//! when it is loaded, and everything that a recording would have refused is refused then.
 //!
 //! ```text
 //!   "windlass program" │ version, u32 │ length, u64 │ BLAKE3 of what follows │ postcard: Saved
@@ -12,26 +12,26 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 const MAGIC: &[u8; 16] = b"windlass program";
-/// Of the format; counts up when older files cannot be read any more.
+/// The version of the format; it increases when older files can no longer be read.
 const VERSION: u32 = 1;
 /// Magic, version, length, checksum.
 const HEAD: usize = 16 + 4 + 8 + 32;
 
-/// All of it.
+/// The whole contents.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Saved {
-    /// What the distances of its operations are measured in: see [`SavedStep::distance`].
+    /// The hash of the executable that [`SavedStep::distance`] refers to.
     pub(super) executable: [u8; 32],
-    /// [`Program::capture_graphs`](super::Program::capture_graphs) was asked for.
+    /// Whether [`Program::capture_graphs`](super::Program::capture_graphs) was called.
     pub(super) graphs: bool,
-    /// Memory, in the order in which it was named.
+    /// The recording's memory, in the order in which it was named.
     pub(super) pieces: Vec<SavedPiece>,
-    /// The buffers of the device that it reads.
+    /// The buffers of the device that the program reads.
     pub(super) captured: Vec<Elements>,
     pub(super) steps: Vec<SavedStep>,
 }
 
-/// How long a buffer is, and an element of it, in bytes: all that is known of one that was captured.
+/// The length of a buffer and the size of its elements, both in bytes: all that is known of a captured buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Elements {
     pub(super) bytes: u64,
@@ -55,7 +55,8 @@ impl std::fmt::Display for Elements {
 pub(super) struct SavedPiece {
     pub(super) part: Part,
     pub(super) bytes: u64,
-    /// Of what each replay is given: the code of its type, and whether all of it is written.
+    /// For a buffer that each replay is given: the code of its type; and in `fresh`, whether the program overwrites all
+    /// of it.
     pub(super) dtype: u32,
     pub(super) fresh: bool,
 }
@@ -63,9 +64,10 @@ pub(super) struct SavedPiece {
 /// A recorded operation.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedStep {
-    /// For whoever cannot load it.
+    /// The operation's name, for error messages if it cannot be loaded.
     pub(super) op: String,
-    /// What finds it in the executable that has saved it, and in a program that knows all operations by their names.
+    /// The code that finds the operation in the executable that saved it; `name` is the code that finds it in a program
+    /// that knows all operations by their names.
     pub(super) distance: u64,
     pub(super) name: u64,
     pub(super) packed: Vec<u8>,
@@ -74,7 +76,7 @@ pub(super) struct SavedStep {
     pub(super) operands: Vec<SavedUse>,
 }
 
-/// An operand: what holds it, how far behind its beginning, and how long, in bytes.
+/// An operand: the memory that holds it, its offset there, and its length, both in bytes.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedUse {
     pub(super) source: Source,
@@ -88,7 +90,7 @@ pub(super) fn unreadable(reason: impl std::fmt::Display) -> Error {
 }
 
 impl Saved {
-    /// The whole file.
+    /// The bytes of the whole file.
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
         let body = postcard::to_stdvec(self).map_err(crate::worker::garbled)?;
         let mut all = Vec::with_capacity(HEAD + body.len());
@@ -100,7 +102,7 @@ impl Saved {
         Ok(all)
     }
 
-    /// From the whole file.
+    /// Decodes the bytes of a whole file.
     pub(super) fn of_bytes(bytes: &[u8]) -> Result<Self> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
             return Err(unreadable("it does not begin as one that `Program::save` has written"));

@@ -1,35 +1,37 @@
-//! What a program is, in numbers.
+//! Numbers that describe a program.
 
 use super::Program;
 use super::plan::Plan;
 use super::tape::Part;
 use crate::sync::Ordering;
 
-/// What a program is, and how often it ran: [`Program::stats`].
+/// Size and use of a program, from [`Program::stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramStats {
     /// Operations.
     pub steps: usize,
-    /// Pairs of which one directly follows the other.
+    /// Pairs of operations of which one directly follows the other.
     pub edges: usize,
-    /// Operations on the longest way from one to the next: with enough threads or streams it takes no less.
+    /// Operations on the longest chain of dependencies: the least time of a replay, in steps, whatever the number of
+    /// threads or streams.
     pub longest_path: usize,
     /// Bytes of all temporaries, as if each had memory of its own.
     pub temporary_bytes: u64,
-    /// Bytes that the program holds for them and for what its operations leave for the host.
+    /// Bytes of the program's arena: for the temporaries and for what the operations leave for the host.
     pub arena_bytes: u64,
     /// Replays that were submitted.
     pub replays: u64,
-    /// Of those, how many a GPU ran as one CUDA graph ([`Program::capture_graphs`](crate::Program::capture_graphs)). The others
-    /// were enqueued operation by operation: the first with new buffers, and all of a program that cannot be captured.
+    /// Of those, how many a GPU ran as one CUDA graph ([`Program::capture_graphs`](crate::Program::capture_graphs)).
+    /// The others were enqueued operation by operation: the first replay with new buffers, and all replays of a program
+    /// that cannot be captured.
     pub graph_launches: u64,
     /// Graphs that were instantiated.
     pub instantiations: u64,
-    /// Graphs that were given other buffers without that.
+    /// Graphs that were updated to other buffers without a new instantiation.
     pub updates: u64,
-    /// Captures that were put off to a later replay, because another thread was inside the driver for longer than a
-    /// millisecond: a capture has the driver for itself.
+    /// Captures that were put off to a later replay because another thread was inside the driver for longer than a
+    /// millisecond. A capture needs the driver for itself.
     pub put_off: u64,
 }
 
@@ -45,7 +47,7 @@ impl Plan {
 }
 
 impl Program {
-    /// What it is, in numbers.
+    /// Size and use of the program.
     pub fn stats(&self) -> ProgramStats {
         let plan = &*self.plan;
         let temporary = plan.pieces.iter().filter(|piece| piece.part == Part::Temporary);

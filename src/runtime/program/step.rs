@@ -1,6 +1,6 @@
-//! One recorded op: what of it depends on its type, and the pending that its recording gives.
+//! One recorded op: the part that depends on its type, and the pending that its recording returns.
 //!
-//! Everything of `Step` is compiled for each op in every program, and so is kept small.
+//! All of `Step` is compiled again for each op type in every program, so it is kept small.
 
 use crate::buffer::{Elems, Places};
 use crate::clock::{Deadline, Timing};
@@ -21,25 +21,26 @@ use crate::{
 use std::any::Any;
 use std::time::Duration;
 
-/// What a step leaves for the host.
+/// The raw answer that a step leaves for the host.
 pub(crate) type Cell = [u8; 64];
-/// How its op makes of that what its caller gets.
+/// Converts a step's raw answer into the value that its caller gets.
 pub(crate) type Conclude<H> = fn(&dyn Step, Cell) -> Result<H>;
 
-/// A recorded op. Its operands are where [`place`](Step::place) has put them; it runs once at a time.
+/// A recorded op. Its operands are where [`place`](Step::place) has put them. At most one replay runs it at a time.
 pub(crate) trait Step: Any + Send + Sync {
-    /// Shows where its operands lie, in their order, to be looked at or moved.
+    /// Calls `visit` with the address of each operand in their order, to read or to change it.
     fn place(&self, visit: &mut Places<'_>);
     /// Runs its host half.
     ///
     /// # Safety
-    /// Its operands lie in live memory of this process; nobody writes what it reads, and nobody touches what it writes.
+    /// Its operands lie in live memory of this process; no other code writes what it reads, and no other code accesses
+    /// what it writes.
     #[cfg(feature = "host")]
     unsafe fn host(&self) -> Result<Cell>;
-    /// What a worker process makes it of again.
+    /// The form from which a worker process makes this step again.
     #[cfg(target_os = "linux")]
     fn crossing(&self, by: OpCode) -> Result<Crossing>;
-    /// A [`Conclude`] of what its op leaves for the host.
+    /// The [`Conclude`] function of its op.
     #[cfg(target_os = "linux")]
     fn conclusion(&self) -> &'static dyn Any;
     /// See [`Op::prepare`].
@@ -50,7 +51,8 @@ pub(crate) trait Step: Any + Send + Sync {
     fn half(&self, queue: Queue<'_>) -> Result<()>;
 }
 
-/// An op on its way to a worker process: which it is, its own bytes, and what the types of its operands leave open.
+/// An op in the form that is sent to a worker process: its code, its own bytes, and what the types of its operands
+/// leave open.
 #[cfg(target_os = "linux")]
 pub(crate) struct Crossing {
     pub(crate) code: u64,
@@ -58,7 +60,7 @@ pub(crate) struct Crossing {
     pub(crate) shape: Vec<u32>,
 }
 
-/// The op, and where its operands lie.
+/// The op, and the places of its operands.
 pub(crate) struct Recorded<O: Op> {
     op: Contained<O>,
     spans: Mutex<SpansOf<O>>,
@@ -80,7 +82,7 @@ impl<O: Op> Step for Recorded<O> {
     #[cfg(feature = "host")]
     unsafe fn host(&self) -> Result<Cell> {
         let (reads, writes) = &*self.spans.lock();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees what `host_half` requires.
         let raw = unsafe { crate::host::host_half(&*self.op, reads, writes, None) }?;
         let leaving = RemoteTarget {
             #[cfg(target_os = "linux")]
@@ -132,7 +134,7 @@ impl<O: Op> Step for Recorded<O> {
     }
 }
 
-/// What a step's op makes of what was left.
+/// Lets the step's op convert its raw answer.
 pub(crate) fn conclude<O: Op>(step: &dyn Step, cell: Cell) -> Result<HostOf<O>> {
     match (step as &dyn Any).downcast_ref::<Recorded<O>>() {
         Some(recorded) => {
@@ -144,11 +146,11 @@ pub(crate) fn conclude<O: Op>(step: &dyn Step, cell: Cell) -> Result<HostOf<O>> 
     }
 }
 
-/// The pending of a recorded op: it is over at once. What its device would leave comes with each replay.
+/// The pending of a recorded op: it is settled at once. The answer that a device would give comes with each replay.
 pub(crate) struct Answering<H> {
     step: Arc<dyn Step>,
     recording: u64,
-    /// Where its answer is in each replay; `None` for an op that leaves nothing, whose host part is known already.
+    /// The index of its answer in each replay; `None` for an op that leaves nothing, whose host value is already known.
     answer: Option<usize>,
     conclude: Conclude<H>,
 }

@@ -1,7 +1,7 @@
-//! The engine of a recording: what is submitted to it is written down.
+//! The engine of a recording: it records the operations that are submitted to it.
 //!
-//! Memory of a recording has addresses that mean nothing outside of it: each piece begins at the next multiple of
-//! [`ALIGN`], so that an operand tells which piece it lies in, and where.
+//! Memory of a recording has addresses that are meaningless outside of it: each piece begins at the next multiple of
+//! [`ALIGN`], so that an operand's address tells which piece it lies in, and at which offset.
 
 use super::plan::Use;
 use super::step::Step;
@@ -15,21 +15,21 @@ use crate::{DType, Element, Error, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Of every piece, in a recording and in its arena.
+/// The alignment of every piece, in a recording and in its arena, in bytes.
 pub(super) const ALIGN: u64 = 256;
-/// Where the addresses of a recording begin: no memory of a machine lies there.
+/// Where the addresses of a recording begin: no real memory lies there.
 const FIRST: u64 = 1 << 62;
 
-/// Operands of an op with lists of them, whose addresses a GPU gets without the host's help.
+/// The most operands of an op with lists of operands: more addresses do not fit into the parameters of a kernel.
 const MOST_LISTED: usize = 480;
 
-/// Records.
+/// Records the operations of one recording.
 pub(crate) struct Tape {
     id: u64,
-    /// The life of the device that it is recorded for.
+    /// The generation of the device that it records for.
     real: Arc<Epoch>,
     meter: Arc<Meter>,
-    /// Places for answers.
+    /// The number of answers so far.
     answers: AtomicUsize,
     state: Mutex<State>,
 }
@@ -37,25 +37,25 @@ pub(crate) struct Tape {
 #[derive(Default)]
 struct State {
     closed: bool,
-    /// What is recorded takes the place of something: no memory is named.
+    /// A step is being replaced ([`Program::set`](super::Program::set)): no new memory may be named.
     replacing: bool,
     bytes: u64,
     written: Written,
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) pieces: Vec<Piece>,
     pub(super) entries: Vec<Entry>,
-    /// Buffers of the device that were given to be read.
+    /// Buffers of the device that its operations read.
     pub(super) captured: Vec<AnyBuffer>,
     pub(super) inputs: Vec<Operand>,
     pub(super) operands: Vec<Operand>,
     pub(super) answers: usize,
 }
 
-/// Memory of a recording.
+/// Memory that a recording has named.
 #[derive(Clone)]
 pub(super) struct Piece {
     pub(super) base: u64,
@@ -71,12 +71,12 @@ pub(super) enum Part {
     Operand(usize),
 }
 
-/// What each replay is given.
+/// A buffer that each replay is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operand {
     pub(super) dtype: DType,
     pub(super) len: usize,
-    /// It need not hold anything: the program writes all of it.
+    /// Its previous contents are not needed: the program overwrites all of it.
     pub(super) fresh: bool,
 }
 
@@ -86,11 +86,11 @@ pub(super) struct Entry {
     pub(super) info: OpInfo,
     pub(super) facts: &'static Facts,
     pub(super) uses: SmallVec<[Use; 4]>,
-    /// Where its answer is.
+    /// The index of its answer.
     pub(super) answer: Option<usize>,
 }
 
-/// What an operation answers that cannot be recorded.
+/// The error for an operation that cannot be recorded.
 #[cold]
 pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
     Error::unsupported(format!("`{op}` cannot be recorded: {reason}"))
@@ -101,7 +101,7 @@ fn closed() -> Error {
     Error::invalid("recording", "it has ended: its buffers mean nothing any more")
 }
 
-/// Whether an op of this kind can be.
+/// Fails if an op with these facts cannot be recorded.
 pub(super) fn recordable(facts: &Facts) -> Result<()> {
     let reason = match facts.kind {
         Kind::Blocking => "a call in its CUDA half waits for the GPU",
@@ -120,26 +120,26 @@ impl Tape {
         Tape { id, real, meter, answers: AtomicUsize::new(0), state: Mutex::default() }
     }
 
-    /// Its recording is over. Gives what was recorded.
+    /// Ends the recording and returns what it recorded.
     pub(super) fn close(&self) -> Written {
         let mut state = self.state.lock();
         state.closed = true;
         Written { answers: self.answers.load(Ordering::Relaxed), ..std::mem::take(&mut state.written) }
     }
 
-    /// Records again, on memory and buffers of the device that it has named before.
+    /// Records again, on memory and buffers of the device that were named before.
     pub(super) fn reopen(&self, pieces: Vec<Piece>, captured: Vec<AnyBuffer>) {
         let mut state = self.state.lock();
         (state.closed, state.replacing) = (false, true);
         state.written = Written { pieces, captured, ..Written::default() };
     }
 
-    /// How many operations it has recorded.
+    /// How many operations were recorded.
     pub(super) fn len(&self) -> usize {
         self.state.lock().written.entries.len()
     }
 
-    /// Memory for a temporary.
+    /// Names memory for a temporary.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Arc<Allocation>> {
         self.piece(&mut self.state.lock(), bytes as u64, Part::Temporary)
     }
@@ -162,7 +162,7 @@ impl Tape {
         Ok(Arc::new(Allocation::new(base, bytes, Home::Empty, self.meter.clone())))
     }
 
-    /// What each replay is given: to be read, or to be written.
+    /// Names a buffer that each replay is given, to read or to write.
     pub(super) fn operand<T: Element>(
         &self,
         epoch: &Arc<Epoch>,
@@ -183,7 +183,7 @@ impl Tape {
         Ok(Region::new(allocation, epoch.clone(), content, AccessHistory::default(), 0..len))
     }
 
-    /// An op is recorded.
+    /// Records an op.
     pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
         recordable(s.facts)?;
         if s.facts.listed && s.views.len() > MOST_LISTED {
@@ -230,7 +230,8 @@ impl Tape {
     }
 }
 
-/// The place of a buffer of the device among those that the program reads. What is known of its elements is how long they are.
+/// The index of a buffer of the device among those that the program reads; adds it if it is new. Of its elements only
+/// the size is known.
 fn capture(captured: &mut Vec<AnyBuffer>, view: &View<'_>, bytes: usize) -> usize {
     let (window, dtype) = ((view.offset, view.len), DType::of_size(bytes.checked_div(view.len).unwrap_or(1)));
     let same = |other: &AnyBuffer| {

@@ -1,29 +1,29 @@
-//! How a device stands.
+//! The health of a device.
 
-/// Where a device is in its life.
+/// The phase of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
     /// In use.
     Healthy,
-    /// A fault was seen.
+    /// A fault was seen; recovery has not begun yet.
     Poisoned,
     /// A new generation is being made.
     Rebuilding,
-    /// It will not come back in this process.
+    /// Ended for good; no new generation follows.
     Lost,
 }
 
-/// How a device stands, from [`Device::health`](crate::Device::health).
+/// The health of a device, from [`Device::health`](crate::Device::health).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// Where it is in its life.
+    /// The phase of the device.
     pub phase: Phase,
-    /// The generation in use.
+    /// The generation that is in use.
     pub generation: u64,
-    /// What ended the generation before, or the device.
+    /// What ended the previous generation, or the device.
     pub reason: Option<String>,
-    /// Restarts that the policy allows now.
+    /// How many restarts the policy still allows now.
     pub restarts_left: u32,
 }

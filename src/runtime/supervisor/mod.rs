@@ -6,14 +6,15 @@
 //!       └── rebuild() asked for: drain, then the same way
 //! ```
 //!
-//! The order of a rebuild: the flag is set (dispatches are refused, waiters see it and settle, sleepers are woken); the
-//! old life is shut away; a new one is made; it is tested; the pre-admission hooks put data back into it; the epoch
-//! pointer is swapped, which installs, bumps the generation and admits in one step; the post-admission hooks run.
+//! The steps of a rebuild: the flag is set (dispatches are refused, waiters see it and settle, sleeping waiters are
+//! woken); the old epoch is shut down; a new one is made; it is tested; mirrored data is put back and the pre-admission
+//! hooks run, which restore the rest; the epoch pointer is swapped, which installs the new epoch, bumps the generation
+//! and admits work in one step; the post-admission hooks run.
 //!
-//! **A device fault on a GPU ends CUDA for the whole process** (measured: no call brings it back, on any GPU), so such
-//! a device goes to `Lost` at once, together with every other CUDA device of the process. The host engine, and a CUDA
-//! device whose rebuild is asked for, are rebuilt in place. An isolated device gets a new worker process, whatever it was
-//! that ended the old one.
+//! **A device fault on a GPU ends CUDA for the whole process** (measured: no call brings it back, on any GPU). So such
+//! a device becomes `Lost` at once, together with every other CUDA device of the process. The host engine is rebuilt in
+//! place, and so is a CUDA device if a rebuild is requested. An isolated device gets a new worker process, whatever
+//! ended the old one.
 
 mod health;
 mod policy;
@@ -38,10 +39,10 @@ use crate::{Error, Result};
 use policy::History;
 use std::time::Duration;
 
-/// What a reason says where the recovery waits for a thread.
+/// Added to the reason while a recovery waits for a thread.
 const NO_THREAD: &str = "; no thread for the supervisor yet: ";
 
-/// Called after a rebuild.
+/// A user's function that is called during or after a rebuild.
 pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;
 
 /// The state machine of one device.
@@ -51,7 +52,7 @@ pub(crate) struct Supervisor {
     policy: RestartPolicy,
     state: Mutex<State>,
     changed: Condvar,
-    /// How often somebody began to wait for its health.
+    /// How many waits for health have begun.
     #[cfg(test)]
     pub(crate) waiters: crate::sync::AtomicUsize,
 }
@@ -60,13 +61,15 @@ struct State {
     phase: Phase,
     history: History,
     reason: Option<String>,
-    /// The newest generation whose fault is being seen to: two that notice the same fault start one recovery.
+    /// The newest generation whose end is being handled, so that two threads that notice the same fault start one
+    /// recovery.
     seen: Option<u64>,
-    /// A recovery that had no thread: whoever asks for the device's health, or waits for it, starts it again.
+    /// A recovery for which no thread could be started. The next call that asks for the device's health, or waits for
+    /// it, tries again.
     waiting: Option<Waiting>,
 }
 
-/// A recovery to begin: of which life, and why the attempt before failed.
+/// A recovery to begin: the epoch that ended, and why the previous attempt failed.
 type Waiting = (Arc<Epoch>, Option<Error>);
 
 impl Supervisor {
@@ -94,24 +97,26 @@ impl Supervisor {
         self.changed.notify_all();
     }
 
-    /// How the device stands.
+    /// The device's health. Also begins a recovery that had no thread.
     pub(crate) fn health(&self, inner: &Arc<Inner>) -> Health {
         self.begin_waiting(inner);
         self.look(inner)
     }
 
     fn look(&self, inner: &Inner) -> Health {
-        // A forked child has no supervisor, and none of the threads that might hold its lock.
+        // A forked child has no supervisor, and none of the threads that might hold the supervisor's lock.
         let epoch = inner.epoch();
         if epoch.is_forked() {
             let reason = Some(Error::forked().to_string());
             return Health { phase: Phase::Lost, generation: epoch.generation, reason, restarts_left: 0 };
         }
         let mut state = self.state.lock();
-        // Looked at after: a generation is installed before it is said to be healthy, so this is not one before that.
+        // Read only now: a generation is installed before it is said to be healthy, so this epoch is not older than the
+        // phase.
         let epoch = inner.epoch();
         let restarts_left = state.history.left(&self.policy, epoch.timing.clock.now());
-        // Whoever sees a fault sets the epoch's flag first, which others are refused by, and comes here a moment later.
+        // The thread that sees a fault sets the epoch's flag first, which refuses other work, and changes the phase a
+        // moment later.
         let phase = match (state.phase, epoch.life.stand()) {
             (_, Stand::Lost) => Phase::Lost,
             (Phase::Healthy, Stand::Poisoned) => Phase::Poisoned,
@@ -122,7 +127,7 @@ impl Supervisor {
         Health { phase, generation: epoch.generation, reason, restarts_left }
     }
 
-    /// Waits until it is healthy.
+    /// Waits until the device is healthy.
     pub(crate) fn wait_healthy(&self, inner: &Arc<Inner>, limit: Duration) -> Result<Health> {
         rebuild::not_in_its_hook(inner)?;
         #[cfg(test)]
@@ -130,7 +135,7 @@ impl Supervisor {
         let timing = inner.config.timing;
         let until = timing.clock.after(limit);
         loop {
-            // Before the look: much may happen between that and this.
+            // Before the health is read: the thread may be suspended between the two.
             let late = clock::is_over(until);
             let health = self.health(inner);
             match health.phase {
@@ -146,7 +151,8 @@ impl Supervisor {
         }
     }
 
-    /// An epoch ended by a fault. Decides, and sets a thread of its own to work where something can be done.
+    /// Handles an epoch that a fault has ended: decides what to do, and starts a thread for the recovery if there can
+    /// be one.
     pub(crate) fn on_fault(&self, inner: &Arc<Inner>, epoch: &Arc<Epoch>) {
         let cause = epoch.cause().unwrap_or_default();
         let current = Arc::ptr_eq(&inner.epoch(), epoch);
@@ -156,7 +162,7 @@ impl Supervisor {
             return;
         }
         if !current {
-            return; // a life that is still being made: its rebuild sees the fault itself
+            return; // not installed yet: its own rebuild sees the fault
         }
         {
             let mut state = self.state.lock();
@@ -169,19 +175,19 @@ impl Supervisor {
         self.begin_recovery(inner, epoch, None);
     }
 
-    /// The end of that generation has somebody who makes the next.
+    /// Whether a recovery or a rebuild already handles the end of that generation.
     fn sees_to(&self, generation: u64) -> bool {
         self.state.lock().seen >= Some(generation)
     }
 
-    /// Sets a thread of its own to work, after an attempt that `failed` if there was one.
+    /// Starts a thread for a recovery. `failed`: why the previous attempt failed, if there was one.
     fn begin_recovery(&self, inner: &Arc<Inner>, old: &Arc<Epoch>, failed: Option<Error>) {
         let (device, old, again) = (Arc::downgrade(inner), old.clone(), (old.clone(), failed.clone()));
         let spawned = std::thread::Builder::new()
             .name(format!("windlass supervisor {}", inner.label))
             .spawn(move || rebuild::recover(&device, &old, failed));
         if let Err(e) = spawned {
-            // The system may have one in a moment.
+            // The system may be able to start one a moment later.
             let mut state = self.state.lock();
             state.waiting = Some(again);
             let had = state.reason.take().unwrap_or_default();
@@ -190,7 +196,7 @@ impl Supervisor {
         }
     }
 
-    /// Begins a recovery that had no thread.
+    /// Begins a recovery that had no thread before.
     fn begin_waiting(&self, inner: &Arc<Inner>) {
         if inner.epoch().is_forked() {
             return;
@@ -201,7 +207,7 @@ impl Supervisor {
         }
     }
 
-    /// A generation was installed. A fault of it may have been seen before this: then that counts.
+    /// A generation was installed: the device is healthy, unless a fault of that generation has already been seen.
     fn admitted(&self, generation: u64) {
         {
             let mut state = self.state.lock();
@@ -215,7 +221,7 @@ impl Supervisor {
         self.changed.notify_all();
     }
 
-    /// The device was ended for good.
+    /// Records that the device was ended for good.
     #[cfg(feature = "cuda")]
     pub(crate) fn lost(&self, reason: String) {
         self.enter(Phase::Lost, Some(reason));
@@ -226,7 +232,8 @@ impl Supervisor {
         {
             let mut state = self.state.lock();
             inner.epoch().end_for_good(&reason, remedy);
-            // Whoever finds it lost finds this reason, not what ended the life first.
+            // Set under the same lock, so that a thread that sees the device lost sees this reason, not the first
+            // cause.
             (state.phase, state.reason) = (Phase::Lost, Some(reason.clone()));
         }
         self.enter(Phase::Lost, Some(reason));
@@ -251,7 +258,8 @@ mod tests {
         assert_eq!(phase(), Phase::Poisoned);
     }
 
-    /// A recovery looks at the life that it has installed once more: by then a rebuild of that one may have been asked for.
+    /// A recovery looks once more at the epoch that it has installed. By then a rebuild of that epoch may have been
+    /// requested.
     #[test]
     #[cfg(feature = "host")]
     fn the_end_of_a_life_for_a_rebuild_is_no_fault_of_it() {
@@ -260,11 +268,11 @@ mod tests {
         assert!(!inner.supervisor.sees_to(0) && old.life.drain());
         assert!(inner.supervisor.claim(&old) && inner.supervisor.sees_to(0));
         inner.on_fault(&old);
-        // A fault would be entered by now, and its recovery begun.
+        // A fault would have changed the phase by now, and its recovery would have begun.
         assert_eq!((device.generation(), device.health().phase), (0, Phase::Rebuilding));
     }
 
-    /// `rebuild` that is held up after its drain, while a fault of the same life is seen and mended.
+    /// A `rebuild` that is delayed after its drain, while a fault of the same epoch is seen and the device recovers.
     #[test]
     #[cfg(feature = "host")]
     fn a_rebuild_that_a_fault_has_overtaken_says_nothing_of_the_phase() {

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// At most `restarts` in any `window`, with a pause before each that doubles from the second one on. Past that the
-/// device is lost.
+/// How often a device may be restarted: at most `restarts` times in any `window`. When these are used up, the device is
+/// lost. The first restart has no pause. The pause before the second is `backoff`, and it doubles with each further
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// Restarts allowed in a window; 3 unless set. `u32::MAX`: any number.
+    /// Restarts allowed in a window; 3 unless set. `u32::MAX` means any number.
     pub restarts: u32,
     /// The window; 60 s unless set.
     pub window: Duration,
@@ -34,13 +35,13 @@ impl RestartPolicy {
         RestartPolicy { restarts: u32::MAX, backoff: Duration::ZERO, ..Self::default() }
     }
 
-    /// The first fault is the last.
+    /// No restart: the first fault ends the device.
     pub fn never() -> Self {
         RestartPolicy { restarts: 0, ..Self::default() }
     }
 }
 
-/// Restarts that are remembered where their number has no limit: they only make pauses longer, up to the longest.
+/// How many restarts are remembered if their number has no limit. They only lengthen the pauses, up to the longest.
 const REMEMBERED: usize = 32;
 
 /// The restarts in the window.
@@ -54,7 +55,7 @@ impl History {
         }
     }
 
-    /// Restarts that are allowed now.
+    /// How many restarts are allowed now.
     pub(crate) fn left(&mut self, policy: &RestartPolicy, now: Instant) -> u32 {
         self.forget_old(policy, now);
         match policy.restarts {
@@ -63,7 +64,7 @@ impl History {
         }
     }
 
-    /// Takes one restart and says how long to pause before it; `None` when there is none left.
+    /// Takes one restart and returns the pause before it; `None` if there is none left.
     pub(crate) fn take(&mut self, policy: &RestartPolicy, now: Instant) -> Option<Duration> {
         if self.left(policy, now) == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Making a new life.
+//! Makes a new generation.
 
 use super::{Phase, RestartPolicy, Supervisor, self_test};
 use crate::clock::Timing;
@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// The shortest pause after the n-th attempt in a row that failed, whatever the policy says: a worker program that cannot
-/// start fails at once, and would be started over and over.
+/// The shortest pause after the n-th consecutive attempt that failed, whatever the policy says. A worker program that
+/// cannot start fails at once, and would be started in a tight loop.
 fn breather(timing: &Timing, failed: u32) -> Duration {
     match failed {
         0 => Duration::ZERO,
@@ -23,8 +23,8 @@ fn breather(timing: &Timing, failed: u32) -> Duration {
     }
 }
 
-/// After a life ended: attempts as the policy allows, until one succeeds or none is left. The device is held for an attempt
-/// only: once every handle of it was dropped there is nobody to make another life for.
+/// Recovers after an epoch ended: makes attempts as the policy allows, until one succeeds or none is left. Holds the
+/// device only during an attempt: once every handle of it was dropped, no new generation is needed.
 pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option<Error>) {
     if failed.is_none() {
         tell_loss(old);
@@ -33,7 +33,7 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
         let pause = {
             let Some(inner) = device.upgrade() else { return };
             if inner.epoch().life.stand() == Stand::Lost {
-                return; // a device fault has ended all GPUs of the process
+                return; // a device fault has ended CUDA for the process
             }
             let supervisor = &inner.supervisor;
             supervisor.enter(Phase::Rebuilding, failed.as_ref().map(|e| format!("a rebuild failed: {e}")));
@@ -56,7 +56,7 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
     }
 }
 
-/// What would have helped an attempt that failed with this, where more of them would not.
+/// The remedy after an attempt that failed with this error, if more attempts would not help.
 fn remedy_of(error: &Error) -> Option<&'static str> {
     match error {
         Error::OutOfMemory { .. } => Some("free memory of the device, or ask it for less, and open the device again"),
@@ -69,7 +69,7 @@ fn remedy_of(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// Tells the trace of a life that a fault has ended.
+/// Reports to the trace that a fault has ended an epoch.
 fn tell_loss(old: &Epoch) {
     let counters = &old.counters;
     let Some(trace) = counters.trace() else { return };
@@ -84,7 +84,7 @@ fn tell_loss(old: &Epoch) {
 }
 
 impl Supervisor {
-    /// Asked for by the user: drains first.
+    /// A rebuild that the user requested: drains first.
     pub(crate) fn rebuild(&self, inner: &Arc<Inner>, deadline: Duration) -> Result<()> {
         not_in_its_hook(inner)?;
         let old = inner.epoch();
@@ -97,7 +97,7 @@ impl Supervisor {
                     cause: "another rebuild of this device is under way".into(),
                     site: Site::none(),
                 }),
-                // A fault was there first: its own recovery is what the caller waits for.
+                // A fault came first: the caller waits for its recovery.
                 _ => self.wait_healthy(inner, deadline).map(drop),
             };
         }
@@ -116,26 +116,28 @@ impl Supervisor {
         old.engine.await_gone(old.timing.recovery.parting);
         match self.attempt(inner, old.generation + 1) {
             Ok(()) => Ok(()),
-            // As after a fault: what it needs may be taken for now, by the worker before or by others on the same GPU.
+            // Recover as after a fault: what the attempt needs may be taken for now, by the previous worker or by other
+            // programs on the same GPU.
             Err(error) => {
                 self.begin_recovery(inner, &old, Some(error.clone()));
                 self.wait_healthy(inner, deadline).map(drop).map_err(|end| match end {
-                    Error::DeviceLost { .. } => error, // why it came to that
+                    Error::DeviceLost { .. } => error, // why the device was lost
                     end => end,
                 })
             }
         }
     }
 
-    /// Ends a life that was drained, for a rebuild. False where a fault was there first: then the phase is its recovery's
-    /// to say. Until it is said here, the life's own flag tells that it is over.
+    /// Ends a drained epoch for a rebuild. False if a fault came first: then its recovery sets the phase. Until the
+    /// phase is set here, the epoch's own flag tells that it is over.
     pub(super) fn claim(&self, old: &Epoch) -> bool {
         let why = || "a rebuild was asked for".to_string();
         let first = {
             let mut state = self.state.lock();
             let first = old.end(Stand::Poisoned, || Cause { message: why(), ..Cause::default() });
             if first {
-                // Whoever finds it dead, as the recovery does that has only just installed it, finds it seen to.
+                // A thread that finds the epoch dead (such as a recovery that has just installed it) also finds its end
+                // handled.
                 state.seen = state.seen.max(Some(old.generation));
             }
             first
@@ -146,7 +148,7 @@ impl Supervisor {
         first
     }
 
-    /// Makes, tests, fills, installs.
+    /// Makes a new epoch, tests it, restores its data and installs it.
     fn attempt(&self, inner: &Arc<Inner>, generation: u64) -> Result<()> {
         let epoch = inner.next_epoch(generation)?;
         let device = Device::bound_to(inner.clone(), epoch.clone());
@@ -156,7 +158,7 @@ impl Supervisor {
                 let _making = Making::begin(inner.id);
                 inner.config.before.iter().try_for_each(|hook| guarded(hook, &device))
             })
-            // A fault during a hook, of which the hook itself said nothing.
+            // A fault during a hook that the hook itself did not report.
             .and_then(|()| if epoch.dead() { Err(epoch.verdict()) } else { Ok(()) });
         if let Err(error) = ready {
             epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
@@ -164,15 +166,15 @@ impl Supervisor {
             return Err(error);
         }
         drop(device);
-        inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed); // who sees the generation finds it counted
+        inner.counters.rebuilds.fetch_add(1, Ordering::Relaxed); // before any thread can see the new generation
         inner.install(epoch.clone());
         let recovery = inner.counters.recovered();
         self.admitted(generation);
         if let (Some(time), Some(trace)) = (recovery, inner.counters.trace()) {
             trace.recovered(&Recovery { device: &inner.label, generation, time });
         }
-        // A fault between the last look and the installation was nobody's: the epoch was not current yet. Before the hooks,
-        // which may wait for what comes of it.
+        // A fault between the last check and the installation has not been handled, because the epoch was not current
+        // yet. Done before the hooks, which may wait for the recovery.
         if epoch.dead() && !self.sees_to(generation) {
             self.on_fault(inner, &epoch);
         }
@@ -187,11 +189,11 @@ impl Supervisor {
 }
 
 thread_local! {
-    /// The device for whose new life this thread runs hooks.
+    /// The device for whose new generation this thread runs hooks.
     static MAKING: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// While the hooks run that a new life waits for. One may rebuild another device.
+/// Lives while the pre-admission hooks of a new generation run. A hook may rebuild another device, so these can nest.
 struct Making(Option<u64>);
 
 impl Making {
@@ -206,7 +208,8 @@ impl Drop for Making {
     }
 }
 
-/// Whoever waits here for the new life of `device` would wait for himself.
+/// Refuses to wait for a new generation of `device` inside its own pre-admission hook: the thread would wait for
+/// itself.
 pub(super) fn not_in_its_hook(device: &Inner) -> Result<()> {
     if MAKING.get() == Some(device.id) {
         return Err(Error::unsupported(format!(
@@ -217,7 +220,7 @@ pub(super) fn not_in_its_hook(device: &Inner) -> Result<()> {
     Ok(())
 }
 
-/// A hook's panic is an error of the rebuild, not the end of the supervisor.
+/// A panic of a hook is an error of the rebuild; it does not end the supervisor.
 fn guarded(hook: &super::Hook, device: &Device) -> Result<()> {
     catch_unwind(AssertUnwindSafe(|| hook(device)))
         .unwrap_or_else(|_| Err(Error::Panicked { message: "a rebuild hook panicked".into(), site: Site::none() }))

@@ -1,5 +1,5 @@
-//! Whether a new life works: memory, a copy in, work, a copy out, with a known answer. The work is a kernel of our own, so
-//! that a device comes back also where a library is missing.
+//! Tests a new generation: memory, a copy in, work with a known result, a copy out. The work is a kernel of our own, so
+//! that a device recovers even if a library is missing.
 
 use crate::error::Site;
 use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
@@ -44,8 +44,8 @@ impl Op for SelfTest {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let ((x,), (y,)) = (*queue.reads(), *queue.writes());
         let dims = crate::launch::LaunchDims::for_elements(x.len())?;
-        // SAFETY: the arguments are the kernel's parameters in order and type; it reads and writes so many elements of two
-        // operands of that length (checked).
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads and writes `x.len()` elements
+        // of two operands of that length (checked).
         unsafe { queue.launch(&KERNEL, c"self_test", dims, &[y.into(), x.into(), x.len().into()]) }
     }
 
@@ -58,13 +58,14 @@ impl Op for SelfTest {
     }
 }
 
-/// Tests a device. In this process a new life has the code of the one before, so a kernel is run only in another.
+/// Tests a device. A new generation in this process has the same code as the previous one, so the kernel runs only if
+/// the device is in another process.
 pub(crate) fn self_test(device: &Device) -> Result<()> {
     copies(device)?;
     if device.is_isolated() { work(device) } else { Ok(()) }
 }
 
-/// Tests that a device that was made from nothing works.
+/// Runs the kernel, to test a device that was opened from scratch.
 pub(crate) fn work(device: &Device) -> Result<()> {
     let x = device.upload(vec![1u32, 2, 3, u32::MAX])?.into_output();
     let y = device.dispatch(SelfTest, (x.as_in(),), (device.uninit(4)?,))?.into_output();

@@ -1,4 +1,4 @@
-//! Calls whose execution was not seen to be over.
+//! Calls that are not yet known to be both enqueued and complete.
 
 use super::event::PidTid;
 use std::collections::BTreeMap;
@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 /// A call.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
-    /// The thread that made it.
+    /// The thread that made the call.
     pub(super) place: PidTid,
     pub(super) at: u64,
-    /// When it was enqueued, and whether by that thread. `None`: not yet.
+    /// When the operation was enqueued, and whether by the thread that made the call. `None`: not yet known.
     pub(super) enqueued: Option<(u64, bool)>,
-    /// When its slot was leased, which is known once it is over.
+    /// When its slot was leased. Known only once the operation is complete.
     pub(super) over: Option<u64>,
 }
 
-/// Those that are not over yet, or not known to be enqueued, by their numbers.
+/// Calls that are not yet known to be both enqueued and complete, by their numbers.
 ///
-/// What came to nothing stays until [`MOST`] newer ones came.
+/// A call that never completes, such as one whose enqueue failed, is kept until [`MOST`] newer calls came.
 #[derive(Default)]
 pub(super) struct Calls(BTreeMap<u64, Call>);
 
-/// Calls that are remembered.
+/// The most calls that are remembered.
 const MOST: usize = 1 << 16;
 
 impl Calls {
@@ -32,7 +32,7 @@ impl Calls {
         self.0.insert(number, Call { place, at, enqueued: None, over: None });
     }
 
-    /// It is enqueued. Gives it back where it was over before that was told, and is done with.
+    /// The operation was enqueued. Returns the call; removes it if the operation is already known to be complete.
     pub(super) fn enqueued(&mut self, number: u64, at: u64, place: PidTid) -> Option<Call> {
         let call = self.0.get_mut(&number)?;
         call.enqueued = Some((at, call.place == place));
@@ -43,7 +43,8 @@ impl Calls {
         Some(known)
     }
 
-    /// It is over, and its slot was leased at `leased`. Gives what is known of it.
+    /// The operation is complete, and its slot was leased at `leased`. Returns the call; removes it if it is known to
+    /// be enqueued.
     pub(super) fn over(&mut self, number: u64, leased: u64) -> Option<Call> {
         let call = self.0.get_mut(&number)?;
         call.over = Some(leased);

@@ -1,13 +1,13 @@
 //! Chrome's trace format.
 //!
-//! `X` is a slice, `s` and `f` the ends of an arrow, `i` a moment, `C` a number, `M` a name. Times are microseconds with
-//! three digits behind the point.
+//! `X` is a slice, `s` and `f` are the ends of an arrow, `i` is a moment, `C` a value, `M` a name. Times are
+//! microseconds with three decimals.
 
 use super::event::{Event, PidTid};
 use crate::trace::OpInfo;
 use std::fmt::Write;
 
-/// Text as it stands between quotes.
+/// Appends text as a JSON string.
 fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -21,7 +21,7 @@ fn quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Microseconds.
+/// Appends a time as microseconds.
 fn time(out: &mut String, key: &str, nanos: u64) {
     let _ = write!(out, ",\"{key}\":{}.{:03}", nanos / 1000, nanos % 1000);
 }
@@ -43,7 +43,7 @@ fn described(out: &mut String, info: &OpInfo) {
     let _ = write!(out, ",\"flops\":{},\"bytes\":{}}}", info.flops, info.bytes);
 }
 
-/// One event, without what separates it from the next.
+/// Appends one event, without a separator.
 pub(super) fn event(out: &mut String, event: &Event) {
     match event {
         Event::Slice { place, name, at, took, info } => {
@@ -86,7 +86,7 @@ pub(super) fn event(out: &mut String, event: &Event) {
     out.push('}');
 }
 
-/// The name of a process.
+/// Appends the name of a process.
 pub(super) fn process_name(out: &mut String, process: u32, name: &str) {
     begin(out, "M", (process, 0), "process_name");
     out.push_str(",\"args\":{\"name\":");
@@ -95,7 +95,7 @@ pub(super) fn process_name(out: &mut String, process: u32, name: &str) {
     let _ = write!(out, ",\"args\":{{\"sort_index\":{process}}}}}");
 }
 
-/// The name of a thread.
+/// Appends the name of a thread.
 pub(super) fn thread_name(out: &mut String, place: PidTid, name: &str) {
     begin(out, "M", place, "thread_name");
     out.push_str(",\"args\":{\"name\":");

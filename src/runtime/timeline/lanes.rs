@@ -1,7 +1,7 @@
-//! Where executions lie, so that no two of a thread of the file overlap.
+//! The thread of the file that shows each execution, so that no two slices of a thread overlap.
 //!
-//! A slot does one thing at a time, so what its times say otherwise is the uncertainty of the clocks, and gives way. What has
-//! no slot lies in the first lane that is free.
+//! A slot does one thing at a time. If its times overlap, the clocks are inexact, and the slice is shortened. An
+//! operation without a slot is shown in the first lane that is free.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ struct Newest {
     end: u64,
 }
 
-/// Those of one device.
+/// The threads of one device.
 #[derive(Default)]
 pub(super) struct Lanes(HashMap<u32, Newest>);
 
-/// The first thread for lanes; below are slots.
+/// The first thread that is a lane; those below are slots.
 const FIRST: u32 = 10_000;
 
 /// The thread of a slot.
@@ -24,7 +24,7 @@ pub(super) fn of_slot(slot: usize) -> u32 {
     1 + u32::try_from(slot).unwrap_or(FIRST).min(FIRST - 2)
 }
 
-/// What the file calls it.
+/// The name of a thread in the file.
 pub(super) fn name(thread: u32) -> String {
     match thread.checked_sub(FIRST) {
         Some(lane) => format!("lane {lane}"),
@@ -33,23 +33,23 @@ pub(super) fn name(thread: u32) -> String {
 }
 
 impl Lanes {
-    /// From when on a slot may have been at what was submitted at `submitted`.
+    /// The earliest time at which a slot may have begun an operation that was submitted at `submitted`.
     pub(super) fn free_from(&self, thread: u32, submitted: u64) -> u64 {
         self.0.get(&thread).map_or(0, |newest| newest.end).max(submitted)
     }
 
-    /// On this slot: what of the slice is left.
+    /// Adds a slice of a slot. Returns the part that does not overlap earlier slices.
     pub(super) fn on_slot(&mut self, thread: u32, (begin, end): (u64, u64)) -> (u64, u64) {
         let newest = self.0.entry(thread).or_default();
         if begin < newest.begin {
-            return (begin, end.min(newest.begin)); // an earlier one that was seen later
+            return (begin, end.min(newest.begin)); // an earlier execution that was observed later
         }
         let begin = begin.max(newest.end);
         *newest = Newest { begin, end: end.max(begin) };
         (begin, newest.end)
     }
 
-    /// In a lane that is free.
+    /// Adds a slice to the first lane that is free, and returns that lane.
     pub(super) fn in_lane(&mut self, (begin, end): (u64, u64)) -> u32 {
         let is_free = |lane: &u32| self.0.get(lane).is_none_or(|newest| newest.end <= begin);
         let lane = (FIRST..).find(is_free).unwrap_or(FIRST);

@@ -1,19 +1,21 @@
-//! Where the time goes: what a program's threads and its devices did, for Perfetto to show.
+//! Where the time goes: what a program's threads and its devices did, in a form that Perfetto shows.
 //!
-//! A [`Recorder`] is given to devices by [`DeviceBuilder::timeline`](crate::DeviceBuilder::timeline), and writes Chrome's trace
-//! format, which <https://ui.perfetto.dev> and `chrome://tracing` open:
+//! Pass a [`Recorder`] to devices with [`DeviceBuilder::timeline`](crate::DeviceBuilder::timeline). It writes Chrome's
+//! trace format, which <https://ui.perfetto.dev> and `chrome://tracing` open. The file shows these processes:
 //!
-//! | process | thread | what lies there |
-//! |---|---|---|
-//! | the program | each thread that submitted | every call, from its beginning to its return, and in it the part under the lease of a slot; when its completion was seen |
-//! | each device, or the worker it lives in | each slot; lanes where a device has none | every operation while the device was at it; losses and rebuilds; bytes in use, dispatches in flight, plans that had to be made |
+//! - The program, with a thread for each thread that submitted. It shows every call, from its beginning to its return;
+//!   in it, the part that held the lease of a slot; and when the completion was observed.
+//! - Each device, or the worker process that it lives in, with a thread for each slot, or lanes if the device has no
+//!   slots. It shows when the device executed each operation; losses and rebuilds; bytes in use, dispatches in flight,
+//!   and plan misses.
 //!
-//! An arrow leads from each call to its execution. A device without a recorder does nothing for one.
+//! An arrow leads from each call to its execution. A device without a recorder has no overhead.
 //!
-//! On a GPU the times are the device's own: two events around each dispatch, and one in each second whose time on the host is
-//! known. So a recorder costs some microseconds for each dispatch, and where it lies between others is right to some
-//! microseconds; how long it took is right to one. A worker tells how long its device was at an operation, and not when: that is
-//! put as early as it can have been. A replay of a [`Program`](crate::Program) is one operation.
+//! On a GPU the device measures the times: two events around each dispatch, and one event each second whose time on the
+//! host is known. So a recorder costs some microseconds for each dispatch. The position of a dispatch relative to
+//! others is accurate to some microseconds, its duration to one. A worker reports how long its device took for an
+//! operation, but not when it began: the operation is shown as early as possible. A replay of a
+//! [`Program`](crate::Program) is one operation.
 //!
 //! ```
 //! # #[cfg(feature = "host")] fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,10 +32,12 @@
 //! # #[cfg(not(feature = "host"))] fn main() {}
 //! ```
 //!
-//! It keeps the last [`KEPT`] events, unless it is made by [`Recorder::to_file`], which writes them as they come.
+//! A recorder keeps the last [`KEPT`] events, unless it is made by [`Recorder::to_file`], which writes events as they
+//! occur.
 //!
-//! `event.rs`: what is kept; `json.rs`: how it is written; `track.rs`: a device's hooks, `calls.rs`: which call is which
-//! execution; `lanes.rs`: where that lies; `recorder.rs`: what is kept of it; `stream.rs`: files.
+//! `event.rs`: the events that are kept; `json.rs`: their format; `track.rs`: the trace hooks of a device; `calls.rs`:
+//! matches calls with executions; `lanes.rs`: the thread of the file that shows an execution; `recorder.rs`: keeps the
+//! events; `stream.rs`: writes files.
 
 mod calls;
 mod event;

@@ -1,4 +1,4 @@
-//! The recorder: what was recorded, and where it goes.
+//! The recorder: keeps events, or writes them to a file.
 
 use super::event::{Event, PROGRAM, PidTid};
 use super::json;
@@ -11,23 +11,24 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Events that a recorder keeps by default: those of some ten thousand operations.
+/// Events that a recorder keeps by default: those of about ten thousand operations.
 pub const KEPT: usize = 1 << 16;
 
-/// The size of a file after which the next is begun: viewers have trouble with more than a quarter of a gigabyte.
+/// The size of a file after which the next one is begun: viewers have trouble with files larger than 256 MiB.
 const FILE_BYTES: u64 = 200 << 20;
-/// Files that are kept.
+/// The number of files that are kept.
 const FILES: usize = 8;
 
-/// Records what the devices do that it is given to, and writes it for Perfetto: see [`timeline`](crate::timeline).
+/// Records the activity of the devices that it is passed to, and writes it for Perfetto: see
+/// [`timeline`](crate::timeline).
 ///
-/// Clones are the same recorder.
+/// Clones share one recording.
 #[derive(Clone)]
 pub struct Recorder {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What clones and tracks share.
+/// The state that clones and tracks share.
 pub(super) struct Shared {
     begin: Stopwatch,
     state: Mutex<State>,
@@ -38,7 +39,7 @@ struct State {
     out: Out,
 }
 
-/// What the file calls processes and threads.
+/// The names of processes and threads in the file.
 #[derive(Default)]
 pub(super) struct Names {
     processes: BTreeMap<u32, String>,
@@ -46,7 +47,7 @@ pub(super) struct Names {
 }
 
 enum Out {
-    /// The last so many.
+    /// Keeps the newest `most` events.
     Kept {
         events: VecDeque<Event>,
         most: usize,
@@ -56,7 +57,7 @@ enum Out {
 }
 
 impl Names {
-    /// All of them, each with what separates it from the next.
+    /// Appends all names, each followed by a separator.
     pub(super) fn all(&self, out: &mut String) {
         for (process, name) in &self.processes {
             json::process_name(out, *process, name);
@@ -76,25 +77,25 @@ impl Recorder {
         Self::keeping(KEPT)
     }
 
-    /// Keeps the last so many events: an operation has about eight.
+    /// Keeps the last `events` events; an operation has about eight.
     pub fn keeping(events: usize) -> Self {
         Self::with(Out::Kept { events: VecDeque::new(), most: events, dropped: 0 })
     }
 
-    /// Writes events to a file as they come, for a program that runs for long. After 200 MiB the file is closed and called
-    /// `trace.1.json`, what was called that `trace.2.json`, and so on up to `trace.7.json`, when it is called `trace.json`. Each
-    /// can be opened by itself, the newest at any time too.
+    /// Writes events to a file as they occur, for a program that runs for a long time. If the file is `trace.json`:
+    /// after 200 MiB it is closed and renamed to `trace.1.json`, the previous `trace.1.json` to `trace.2.json`, and so
+    /// on up to `trace.7.json`. Each file can be opened by itself, the newest one at any time.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn to_file(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::to_files(path, FILE_BYTES, FILES)
     }
 
-    /// The same with files of about `bytes` bytes, of which the newest `files` stay, one at least.
+    /// The same with files of about `bytes` bytes, of which the newest `files` are kept, at least one.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn to_files(path: impl AsRef<Path>, bytes: u64, files: usize) -> io::Result<Self> {
         Ok(Self::with(Out::File(Stream::open(path.as_ref(), bytes, files)?)))
     }
@@ -105,16 +106,16 @@ impl Recorder {
         Recorder { shared: Arc::new(shared) }
     }
 
-    /// A moment of the calling thread, of the caller's choice.
+    /// Marks this moment on the calling thread, under a name that the caller chooses.
     pub fn mark(&self, name: &'static str) {
         let (at, place) = (self.shared.now(), self.shared.here());
         self.shared.add([Event::Moment { place, name, at, number: None }]);
     }
 
-    /// Writes all that is kept. A recorder that writes to a file keeps nothing: then this writes names alone.
+    /// Writes all events that are kept. A recorder that writes to a file keeps none: then this writes only names.
     ///
     /// # Errors
-    /// As `out`.
+    /// The errors of `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let (mut text, events) = {
             let state = self.shared.state.lock();
@@ -133,25 +134,25 @@ impl Recorder {
                 text.clear();
             }
         }
-        // Behind the last of them no comma: one more name.
+        // The last event must not be followed by a comma, so one more name ends the list.
         json::process_name(&mut text, PROGRAM, &format!("the program (process {})", std::process::id()));
         text.push_str("\n]}\n");
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
-    /// The same to a file, which is made anew.
+    /// The same to a file, which is replaced.
     ///
     /// # Errors
-    /// The file cannot be made, or written.
+    /// The file cannot be created or written.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.write(BufWriter::new(File::create(path)?))
     }
 
-    /// Has what was recorded written to the file, where it goes to one.
+    /// Writes everything recorded so far to the file, if this recorder writes to one.
     ///
     /// # Errors
-    /// The first failure to write since the last call, after which nothing was written any more.
+    /// The first failed write since the last call. Nothing is written after a failure.
     pub fn flush(&self) -> io::Result<()> {
         match &mut self.shared.state.lock().out {
             Out::Kept { .. } => Ok(()),
@@ -159,7 +160,7 @@ impl Recorder {
         }
     }
 
-    /// Events that others took the place of.
+    /// Events that were dropped because newer ones took their place.
     pub fn dropped(&self) -> u64 {
         match &self.shared.state.lock().out {
             Out::Kept { dropped, .. } => *dropped,
@@ -167,7 +168,7 @@ impl Recorder {
         }
     }
 
-    /// For another device.
+    /// A track for another device.
     pub(crate) fn track(&self) -> Arc<Track> {
         let mut state = self.shared.state.lock();
         let process = state.names.processes.keys().next_back().map_or(PROGRAM, |last| last + 1);
@@ -187,12 +188,12 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Shared {
-    /// Nanoseconds since it was made.
+    /// Nanoseconds since the recorder was made.
     pub(super) fn now(&self) -> u64 {
         u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The calling thread's place.
+    /// The calling thread's place in the file.
     pub(super) fn here(&self) -> PidTid {
         use crate::sync::{AtomicU32, Ordering};
         thread_local! {

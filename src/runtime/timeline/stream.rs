@@ -1,22 +1,22 @@
-//! Events that go to a file at once, and from one file to the next.
+//! Writes events to a file as they occur, and switches from one file to the next.
 //!
-//! A file is an array of events without its end, which the format allows, and ends with a whole event at all times: so what is
-//! there can be opened whatever becomes of the program. Names are written when they are given, and again at the beginning of
-//! each file.
+//! A file is a JSON array of events whose closing bracket may be missing, which the format allows. It always ends with
+//! a whole event, so it can be opened even if the program crashes. Names are written when they are given, and again at
+//! the beginning of each file.
 
 use super::recorder::Names;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are worth a write.
+/// Bytes to collect before a write.
 const ENOUGH: usize = 64 << 10;
 
-/// The file that is written now.
+/// The file that is written at present.
 pub(super) struct Stream {
     path: PathBuf,
     file: File,
-    /// Not in the file yet.
+    /// Text that is not in the file yet.
     waiting: String,
     written: u64,
     most: u64,
@@ -56,7 +56,7 @@ impl Stream {
         self.file.write_all(waiting.as_bytes())
     }
 
-    /// One event, or name. `names`: all that were given before.
+    /// Adds one event or name. `names`: all names that were given before.
     pub(super) fn add(&mut self, text: &str, names: &Names) {
         if self.broken {
             return;
@@ -75,7 +75,7 @@ impl Stream {
         }
     }
 
-    /// The next file.
+    /// Switches to the next file.
     fn turn(&mut self, names: &Names) -> io::Result<()> {
         self.put("\n]\n");
         self.write()?;
@@ -90,12 +90,12 @@ impl Stream {
         self.begin();
         let mut text = String::from("\n");
         names.all(&mut text);
-        // What follows brings its own comma.
+        // The next event adds its own comma.
         self.put(text.strip_suffix(",\n").unwrap_or_default());
         Ok(())
     }
 
-    /// `trace.1.json`.
+    /// The path of an older file, such as `trace.1.json`.
     fn numbered(&self, number: usize) -> PathBuf {
         let kind = self.path.extension().map(|kind| kind.to_string_lossy().into_owned());
         self.path.with_extension(kind.map_or_else(|| number.to_string(), |kind| format!("{number}.{kind}")))

@@ -1,4 +1,4 @@
-//! What one device tells.
+//! The events of one device.
 
 use super::calls::{Call, Calls};
 use super::event::{Event, STATE};
@@ -23,10 +23,10 @@ pub(crate) struct Track {
 struct State {
     calls: Calls,
     lanes: Lanes,
-    /// Below zero for a moment where a call is over before it is known to be enqueued.
+    /// Below zero for a moment if the completion of a call is reported before its enqueue.
     in_flight: i64,
     bytes: u64,
-    /// Plans that had to be made so far, and when that was last asked.
+    /// Plans that had to be made so far; and in `asked`, when they were last counted.
     misses: u64,
     asked: u64,
 }
@@ -37,7 +37,7 @@ impl State {
     }
 }
 
-/// How long the count of plans is not asked again, which takes a look at every slot.
+/// The least time between two counts of the plans, in nanoseconds: counting looks at every slot.
 const ASKED: u64 = 10_000_000;
 
 type Events = SmallVec<[Event; 8]>;
@@ -51,14 +51,14 @@ impl Track {
         Track { shared, process, state: Mutex::default(), device: OnceLock::new() }
     }
 
-    /// It is open.
+    /// The device was opened.
     pub(crate) fn attach(&self, device: &Arc<Inner>) {
         let what = if device.config.isolated { ", in a worker process" } else { "" };
         self.shared.name_process(self.process, format!("{}{what}: {}", device.label, device.info.name));
         let _ = self.device.set(Arc::downgrade(device));
     }
 
-    /// The part of a call under its lease, as far as the calling thread was at it.
+    /// The part of a call that held the lease of a slot, as far as the calling thread did it.
     fn leased(call: &Call, leased: u64, enqueued: u64) -> Event {
         let at = leased.min(enqueued).max(call.at);
         Event::Slice { place: call.place, name: "leased", at, took: enqueued.saturating_sub(at), info: None }
@@ -68,7 +68,7 @@ impl Track {
         events.push(Event::Level { process: self.process, name, at, value });
     }
 
-    /// What only the device knows, if it changed.
+    /// The values that only the device knows, if they changed.
     fn levels(&self, events: &mut Events, at: u64) {
         let Some(device) = self.device.get().and_then(Weak::upgrade) else { return };
         let bytes = device.epoch().meter.used();
@@ -95,12 +95,12 @@ impl Track {
         }
     }
 
-    /// Where the device was at it, and from when on.
+    /// The execution of an operation: the thread of the file that shows it, and its time.
     fn executed(&self, state: &mut State, info: &OpInfo, (submitted, over): (u64, u64)) -> Event {
         let took = info.ran.map(|ran| nanos(ran.took));
         let began = info.ran.and_then(|ran| ran.began).map(|after| submitted + nanos(after));
         let thread = info.stream.map(lanes::of_slot);
-        // As early as it can have been, where it is not known.
+        // As early as possible if the beginning is not known.
         let begin = began.unwrap_or_else(|| match thread {
             Some(thread) => state.lanes.free_from(thread, submitted),
             None => submitted,
@@ -132,7 +132,8 @@ impl Trace for Track {
         let in_flight = {
             let mut state = self.state.lock();
             let Some(call) = state.calls.enqueued(op.number, at, place) else { return };
-            // Enqueued by another thread: when the call returned is not known, and it may have made others since.
+            // If another thread enqueued it, the return of the call is not known: the calling thread may have made
+            // other calls since.
             let own = call.place == place;
             let took = if own { at.saturating_sub(call.at) } else { 0 };
             let name = op.kernel.unwrap_or(op.op);

@@ -1,4 +1,4 @@
-//! What a device counts.
+//! The counters of a device.
 
 use super::{CompileStats, FlightPlan, FlightRecorder, Sink, Trace};
 use crate::Error;
@@ -8,12 +8,12 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Counters of one device, through all its lives. Dispatches are counted by each life for itself, and on CUDA per slot, so
-/// that threads with a slot each share no cache line.
+/// Counters of one device, over all its generations. Each generation counts its own dispatches, on CUDA for each slot,
+/// so that threads on different slots share no cache line.
 pub(crate) struct Counters {
-    /// Dispatches of lives that nobody holds any more.
+    /// Dispatches of generations that are no longer referenced.
     dispatches: AtomicU64,
-    /// The others: what is left of a life may take long after its end.
+    /// The other generations: a generation may be referenced long after its end.
     lives: Mutex<Vec<Arc<Flow>>>,
     pub(crate) bytes_up: AtomicU64,
     pub(crate) bytes_down: AtomicU64,
@@ -21,17 +21,17 @@ pub(crate) struct Counters {
     pub(crate) rebuilds: AtomicU64,
     pub(crate) leaked: AtomicU64,
     pub(crate) forced_waits: AtomicU64,
-    /// Orders and bytes that crossed to a worker, and bytes that came back.
+    /// Orders sent to a worker; and in `bytes_crossed`, the bytes sent to it and received from it.
     pub(crate) orders: AtomicU64,
     pub(crate) bytes_crossed: AtomicU64,
     fault: Mutex<Option<LastFault>>,
     errors: Mutex<BTreeMap<&'static str, u64>>,
     sink: Option<Sink>,
-    /// The device's clock and limits: all that belongs to it has them from here.
+    /// The device's clock and limits; everything that belongs to the device takes them from here.
     pub(crate) timing: &'static Timing,
 }
 
-/// The newest fault, and how long it took to be over.
+/// The newest fault, and the time until recovery.
 struct LastFault {
     cause: String,
     seen: Stopwatch,
@@ -43,7 +43,7 @@ impl Counters {
         Self::with_flight(traces, None, timing)
     }
 
-    /// The same, with a memory of the newest operations.
+    /// The same, with a flight recorder of the newest operations.
     pub(crate) fn with_flight(
         traces: impl IntoIterator<Item = Arc<dyn Trace>>,
         flight: Option<FlightPlan>,
@@ -67,12 +67,12 @@ impl Counters {
         }
     }
 
-    /// Who listens, if anybody.
+    /// The listeners, if there are any.
     pub(crate) fn trace(&self) -> Option<&Sink> {
         self.sink.as_ref().filter(|sink| sink.is_heard())
     }
 
-    /// Another life begins.
+    /// Another generation begins.
     pub(crate) fn begin(&self) -> Arc<Flow> {
         let (flow, mut lives) = (Arc::new(Flow::new()), self.lives.lock());
         lives.retain(|life| {
@@ -86,12 +86,12 @@ impl Counters {
         flow
     }
 
-    /// Takes over what a life, or the slots of one, counted.
+    /// Adds the dispatches that a generation, or the slots of one, counted.
     pub(crate) fn carry(&self, dispatches: u64) {
         self.dispatches.fetch_add(dispatches, Ordering::Relaxed);
     }
 
-    /// Dispatched and not yet complete, in all lives.
+    /// Operations dispatched and not yet complete, in all generations.
     pub(crate) fn in_flight(&self) -> u64 {
         self.lives.lock().iter().map(|life| life.in_flight()).sum()
     }
@@ -111,7 +111,7 @@ impl Counters {
         *self.fault.lock() = Some(LastFault { cause, seen: self.timing.clock.start(), over: None });
     }
 
-    /// The next generation was admitted. Gives the time since the fault that it follows, if it follows one.
+    /// The next generation was admitted. Returns the time since the fault before it, if there was one.
     #[cold]
     pub(crate) fn recovered(&self) -> Option<Duration> {
         let mut fault = self.fault.lock();
@@ -140,9 +140,10 @@ impl Counters {
 
 /// What a device has done and holds, from [`Device::stats`](crate::Device::stats).
 ///
-/// Reading them calls no driver and does not wait. For an isolated GPU the fields marked (CUDA) are the worker's: their last
-/// report, at most a quarter of a second old unless the worker hangs, and counted from zero in each generation. What the driver
-/// reports of a GPU's memory pool is in [`MemoryInfo::pool`](crate::MemoryInfo::pool).
+/// Reading them makes no driver call and does not wait. For an isolated GPU the fields marked (CUDA) come from the
+/// worker's last report, which is at most a quarter of a second old unless the worker hangs; they are counted from zero
+/// in each generation. The driver's numbers for a GPU's memory pool are in
+/// [`MemoryInfo::pool`](crate::MemoryInfo::pool).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -154,8 +155,8 @@ pub struct Stats {
     pub slots_busy: usize,
     /// Stream slots (CUDA); pool threads (host).
     pub slots: usize,
-    /// Bytes that live buffers hold. On the host, buffers of earlier generations count as well; elsewhere their memory was freed
-    /// with their generation.
+    /// Bytes of live buffers. On the host, buffers of earlier generations count too; on other engines their memory was
+    /// freed with their generation.
     pub bytes_used: u64,
     /// The most bytes that buffers ever held.
     pub bytes_peak: u64,
@@ -163,35 +164,35 @@ pub struct Stats {
     pub bytes_limit: u64,
     /// Live allocations.
     pub allocations: u64,
-    /// Device memory of pointer tables, in bytes, cached for batches of the same matrices. It counts against the limit, and is
-    /// freed when a buffer needs the memory (CUDA).
+    /// Device memory of pointer tables, in bytes, cached for batches of the same matrices. It counts against the limit,
+    /// and is freed when a buffer needs the memory (CUDA).
     pub table_bytes: u64,
-    /// Buffers that reused the memory of a dropped one, of the same size and on the same stream, without a driver call; in this
-    /// generation (CUDA).
+    /// Buffers that reused the memory of a dropped one, of the same size and on the same stream, without a driver call;
+    /// in this generation (CUDA).
     pub pool_hits: u64,
-    /// Buffers allocated from the driver's memory pool, in this generation (CUDA). The driver may have reused memory of an
-    /// earlier buffer: it does not report how often, only the size of the pool, in
+    /// Buffers allocated from the driver's memory pool, in this generation (CUDA). The driver may have reused memory of
+    /// an earlier buffer: it does not report how often, only the size of the pool, in
     /// [`MemoryInfo::pool`](crate::MemoryInfo::pool).
     pub pool_misses: u64,
     /// Bytes copied from host to device.
     pub bytes_up: u64,
     /// Bytes copied from device to host.
     pub bytes_down: u64,
-    /// Allocations whose memory is freed when work in flight is complete (CUDA).
+    /// Allocations whose memory is freed when the work in flight is complete (CUDA).
     pub parked: u64,
-    /// Allocations and native objects leaked after a fault, because nothing could prove them idle.
+    /// Allocations and native objects leaked after a fault, because they could not be proved idle.
     pub leaked: u64,
-    /// Waits across slots that were put on the device (CUDA); waits that put a thread to sleep (host).
+    /// Waits between slots that were enqueued on the device (CUDA); waits that blocked a thread (host).
     pub forced_waits: u64,
     /// Pinned host memory held for staging, in bytes (CUDA).
     pub pinned_bytes: u64,
     /// Staging requests served from that pool without a driver call (CUDA).
     pub staging_hits: u64,
-    /// Events made and kept for reuse (CUDA).
+    /// Events created and kept for reuse (CUDA).
     pub events: u64,
-    /// Streams made (CUDA).
+    /// Streams created (CUDA).
     pub streams: u64,
-    /// Library handles made (CUDA).
+    /// Library handles created (CUDA).
     pub library_handles: u64,
     /// Native objects of libraries that outlive an operation, such as plans (CUDA).
     pub library_objects: u64,
@@ -207,24 +208,24 @@ pub struct Stats {
     pub plans_pinned: u64,
     /// Device faults seen; for an isolated device, workers lost.
     pub faults: u64,
-    /// The cause of the last one.
+    /// The cause of the newest fault.
     pub last_fault: Option<String>,
-    /// The time from when it was seen until the next generation was admitted.
+    /// The time from when the newest fault was seen until the next generation was admitted.
     pub recovery: Option<Duration>,
-    /// The process of an isolated device's standby, when it is ready to take over.
+    /// The process id of an isolated device's standby, when it is ready to take over.
     pub standby: Option<u32>,
-    /// Why the last attempt to start a standby failed: a GPU in exclusive mode, no memory for a second context. Starting is tried
-    /// again after a loss and after pauses that double up to two minutes; until it succeeds, a lost worker is replaced by a cold
-    /// start.
+    /// Why the last attempt to start a standby failed, such as a GPU in exclusive mode or no memory for a second
+    /// context. The start is tried again after a loss, and after pauses that double up to two minutes. Until it
+    /// succeeds, a lost worker is replaced by a cold start.
     pub standby_failed: Option<String>,
-    /// The driver of an isolated device's GPU is kept loaded between workers, through NVML.
+    /// Whether the driver of an isolated device's GPU is kept loaded between workers, through NVML.
     pub driver_held: bool,
-    /// The driver of an isolated device's GPU refused to register the memory shared with the worker, so bulk data is copied
-    /// one more time.
+    /// Whether the driver of an isolated device's GPU refused to register the memory shared with the worker; bulk data
+    /// is then copied one more time.
     pub bulk_staged: bool,
-    /// Orders sent to the worker of an isolated device.
+    /// Orders (messages) sent to the worker of an isolated device.
     pub orders: u64,
-    /// Bytes of orders and of data that crossed to it and back.
+    /// Bytes of orders and of data sent to the worker and received from it.
     pub bytes_crossed: u64,
     /// Rebuilds that succeeded.
     pub rebuilds: u64,
@@ -232,7 +233,7 @@ pub struct Stats {
     pub generation: u64,
     /// Errors returned, by kind.
     pub errors: BTreeMap<&'static str, u64>,
-    /// Counters of the device's compiler, which all devices of the process share unless one was opened with
-    /// [its own](crate::DeviceBuilder::compiler).
+    /// Counters of the device's compiler. All devices of the process share it, unless a device was opened with [its
+    /// own](crate::DeviceBuilder::compiler).
     pub compiler: CompileStats,
 }

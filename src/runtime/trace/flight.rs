@@ -1,8 +1,8 @@
 //! The last operations of a device, written to a file when it fails.
 //!
-//! What was in flight when a device is lost is the first that one asks, and the last that a fault tells: its address names no
-//! operation. So a device can be asked to remember the newest operations that it was given, with the lengths of their operands
-//! and their labels but none of their data, and to write them down when it fails, before anything is mended.
+//! After a device is lost, the first question is what was in flight. A fault does not answer it: its address names no
+//! operation. So a device can be asked to remember its newest operations, with the lengths of their operands and their
+//! labels but none of their data, and to write them to a file when it fails, before recovery begins.
 
 use super::OpInfo;
 use crate::DType;
@@ -13,14 +13,14 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// What a device is asked to remember.
+/// What a device is asked to remember: the newest `most` operations, and the file to write them to.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightPlan {
     pub(crate) most: usize,
     pub(crate) path: PathBuf,
 }
 
-/// One device's.
+/// The flight recorder of one device.
 pub(crate) struct FlightRecorder {
     plan: FlightPlan,
     noted: Mutex<Noted>,
@@ -28,14 +28,14 @@ pub(crate) struct FlightRecorder {
 
 #[derive(Default)]
 struct Noted {
-    /// Of all that were submitted.
+    /// The number of all operations that were submitted.
     count: u64,
     newest: VecDeque<Note>,
 }
 
 struct Note {
     info: OpInfo,
-    /// Elements of each operand, those that are read first.
+    /// The number of elements of each operand; operands that are read come first.
     lens: SmallVec<[usize; 4]>,
     reads: usize,
     over: bool,
@@ -46,7 +46,7 @@ impl FlightRecorder {
         FlightRecorder { plan, noted: Mutex::default() }
     }
 
-    /// It is about to be enqueued.
+    /// An operation is about to be enqueued.
     pub(super) fn begun(&self, info: &OpInfo, (views, reads): (&[View<'_>], usize)) {
         let note = Note { info: *info, lens: views.iter().map(|view| view.len).collect(), reads, over: false };
         let mut noted = self.noted.lock();
@@ -57,7 +57,7 @@ impl FlightRecorder {
         noted.newest.push_back(note);
     }
 
-    /// It is over.
+    /// An operation is complete.
     pub(super) fn over(&self, number: u64) {
         let mut noted = self.noted.lock();
         if let Some(note) = noted.newest.iter_mut().find(|note| note.info.number == number) {
@@ -65,7 +65,7 @@ impl FlightRecorder {
         }
     }
 
-    /// The device has failed. What cannot be written is lost: nobody is there to be told.
+    /// The device has failed. A failed write is ignored: there is no caller to report it to.
     pub(super) fn write(&self, cause: &str) {
         let text = self.text(cause);
         let draft = self.plan.path.with_extension(format!("draft-{}", std::process::id()));

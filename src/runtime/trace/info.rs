@@ -6,11 +6,12 @@ use crate::sync::{AtomicU64, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// One operation, as traces see it.
+/// One operation, as trace hooks receive it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OpInfo {
-    /// The number of the dispatch among all traced dispatches of the process, from 1: the same in all hooks of one dispatch.
+    /// The number of the dispatch among all traced dispatches of the process, from 1. It is the same in all hooks of
+    /// one dispatch.
     pub number: u64,
     /// Its name: `gemm`.
     pub op: &'static str,
@@ -28,21 +29,21 @@ pub struct OpInfo {
     pub label: Option<&'static str>,
     /// Arithmetic operations.
     pub flops: u64,
-    /// Bytes that must move at least.
+    /// The least number of bytes that must be moved.
     pub bytes: u64,
-    /// When the device was at it, in [`after_complete`](crate::Trace::after_complete) of a trace that
-    /// [wants to know](crate::Trace::wants_device_times).
+    /// When the device executed it. Set in [`after_complete`](crate::Trace::after_complete), if a trace [asks for
+    /// it](crate::Trace::wants_device_times).
     pub ran: Option<DeviceTime>,
 }
 
-/// When a device was at an operation.
+/// When a device executed an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceTime {
-    /// From its submission, which is when `latency` begins, to the beginning of its work on the device. `None`: that is not
-    /// known, as of a worker.
+    /// The time from submission, when `latency` begins, to the start of the work on the device. `None`: not known, for
+    /// example for a worker.
     pub began: Option<Duration>,
-    /// How long it took there.
+    /// How long the work took on the device.
     pub took: Duration,
 }
 
@@ -52,22 +53,23 @@ impl DeviceTime {
     }
 }
 
-/// A number for a dispatch.
+/// A new number for a dispatch.
 pub(crate) fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An op in flight, to code that is compiled once for all ops.
+/// An op in flight, as seen by code that is compiled once for all ops.
 pub(crate) trait OpMetadata {
-    /// Of the op and its library, for errors.
+    /// The names of the op and of its library, for errors.
     fn names(&self) -> (&'static str, &'static str);
-    /// For traces. Asks the op, which is the user's code and may panic.
+    /// For traces. Calls the op, which is the user's code and may panic.
     fn info(&self) -> OpInfo;
 }
 
 impl dyn OpMetadata + '_ {
-    /// As [`info`](OpMetadata::info). An op that panics now, where somebody is about to be woken, is told by its names alone.
+    /// As [`info`](OpMetadata::info). A panic of the op must not escape here, because waiters are about to be woken:
+    /// then only the names are given.
     pub(crate) fn info_at_end(&self) -> OpInfo {
         catch_unwind(AssertUnwindSafe(|| self.info())).unwrap_or_else(|_| {
             let (op, library) = self.names();

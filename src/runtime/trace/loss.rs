@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A device has failed: for an isolated one, its worker was lost.
+/// A device has failed; for an isolated device, its worker was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss<'a> {
@@ -10,22 +10,22 @@ pub struct Loss<'a> {
     pub device: &'a str,
     /// The generation that ended.
     pub generation: u64,
-    /// Why.
+    /// The cause.
     pub cause: &'a str,
-    /// Orders that had been sent to the workers of an isolated device by then.
+    /// Orders sent to the workers of an isolated device until then.
     pub orders: u64,
-    /// Bytes of orders and of data that had crossed to them and back.
+    /// Bytes of orders and of data sent to them and received from them until then.
     pub bytes_crossed: u64,
 }
 
-/// The generation after a failure was admitted.
+/// The next generation was admitted after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery<'a> {
     /// Its [name](crate::Device::name).
     pub device: &'a str,
-    /// The generation in use from now on.
+    /// The generation that is now in use.
     pub generation: u64,
-    /// The time from when the failure was seen.
+    /// The time since the failure was seen.
     pub time: Duration,
 }

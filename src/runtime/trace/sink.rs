@@ -1,4 +1,4 @@
-//! Where events go: the user's hooks, and `tracing` where the feature is on.
+//! Where events go: the user's hooks, and `tracing` if that feature is on.
 
 use super::{FlightRecorder, Loss, OpInfo, Recovery, Trace};
 use crate::buffer::View;
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What is reported.
+/// The events that hooks are called for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     BeforeEnqueue,
@@ -16,16 +16,16 @@ pub(crate) enum Event {
     AfterComplete(Duration),
 }
 
-/// Everybody who listens.
+/// All listeners of a device's events.
 pub(crate) struct Sink {
     users: SmallVec<[Arc<dyn Trace>; 2]>,
-    /// One of them wants to know when the device was at an operation.
+    /// Whether a hook asks when the device executed an operation.
     timed: bool,
     flight: Option<FlightRecorder>,
 }
 
 impl Sink {
-    /// `None` when nobody listens: then the hot path has one branch.
+    /// `None` if there are no listeners: then the hot path has only one branch.
     pub(crate) fn new(users: SmallVec<[Arc<dyn Trace>; 2]>, flight: Option<FlightRecorder>) -> Option<Self> {
         let wants =
             |user: &Arc<dyn Trace>| catch_unwind(AssertUnwindSafe(|| user.wants_device_times())).unwrap_or(false);
@@ -34,7 +34,7 @@ impl Sink {
         heard.then_some(Sink { users, timed, flight })
     }
 
-    /// An operation is about to be enqueued, on these operands, those that are read first.
+    /// An operation is about to be enqueued on these operands. The first ones are read; the number says how many.
     pub(crate) fn begin(&self, info: &OpInfo, operands: (&[View<'_>], usize)) {
         if let Some(flight) = &self.flight {
             flight.begun(info, operands);
@@ -49,12 +49,13 @@ impl Sink {
         }
     }
 
-    /// Device times are to be measured.
+    /// Whether device times must be measured.
     pub(crate) fn is_timed(&self) -> bool {
         self.timed
     }
 
-    /// Whether anybody would be told of an operation: a subscriber may come and go, and without one nothing is computed.
+    /// Whether there is a listener for operations. A `tracing` subscriber may come and go; without one, nothing is
+    /// computed.
     pub(crate) fn is_heard(&self) -> bool {
         #[cfg(feature = "tracing")]
         let subscribed = tracing::level_filters::LevelFilter::current() >= tracing::Level::TRACE;
@@ -63,8 +64,8 @@ impl Sink {
         !self.users.is_empty() || self.flight.is_some() || subscribed
     }
 
-    /// Tells everybody. With no lock held; a panic in a hook or a subscriber is caught, because on a pool thread it would
-    /// end the process, and between the steps of a completion leave it without an end.
+    /// Calls all listeners. No lock is held. A panic in a hook or a subscriber is caught: on a pool thread it would end
+    /// the process, and in the middle of a completion the dispatch would never settle.
     pub(crate) fn emit(&self, event: Event, info: &OpInfo) {
         #[cfg(feature = "tracing")]
         let _ = catch_unwind(AssertUnwindSafe(|| match event {
@@ -91,12 +92,12 @@ impl Sink {
 }
 
 impl Sink {
-    /// Tells the user's hooks of a failure; the feature `tracing` tells of it by phases.
+    /// Calls the user's hooks for a failure; the feature `tracing` reports failures as phases.
     pub(crate) fn lost(&self, loss: &Loss<'_>) {
         self.tell(|user| user.lost(loss));
     }
 
-    /// The same of what came after.
+    /// The same for a recovery.
     pub(crate) fn recovered(&self, recovery: &Recovery<'_>) {
         self.tell(|user| user.recovered(recovery));
     }
@@ -108,7 +109,7 @@ impl Sink {
     }
 }
 
-/// Tells what becomes of a device.
+/// Reports a phase of a device to `tracing`.
 #[cfg(feature = "tracing")]
 pub(crate) fn tell_phase(device: &str, phase: crate::Phase, reason: Option<&str>) {
     use crate::Phase;

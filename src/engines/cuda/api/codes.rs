@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A status code of a CUDA library: 0 is success, what else it means is the library's affair.
+/// A status code of a CUDA library. 0 is success; what other values mean depends on the library.
 #[must_use = "a status code tells whether the call did anything"]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Code(pub(crate) i32);
@@ -14,7 +14,7 @@ impl Code {
     pub(crate) const INVALID_VALUE: Code = Code(1);
     /// `CUDA_ERROR_INVALID_CONTEXT`: none is current, or another than the call needs.
     pub(crate) const INVALID_CONTEXT: Code = Code(201);
-    /// `CUDA_ERROR_NOT_READY`: an answer of the queries, not a failure.
+    /// `CUDA_ERROR_NOT_READY`: returned by queries; not a failure.
     pub(crate) const NOT_READY: Code = Code(600);
 
     /// The code as an error, unless it is 0.
@@ -22,7 +22,7 @@ impl Code {
         if self.is_success() { Ok(()) } else { Err(self) }
     }
 
-    /// The code with the name of the call that it came from, unless it is 0.
+    /// As [`ok`](Self::ok), but the error also has the name of the call that returned the code.
     pub(crate) fn by(self, call: &'static str) -> Result<(), (&'static str, Code)> {
         self.ok().map_err(|code| (call, code))
     }
@@ -44,7 +44,7 @@ pub(crate) fn driver_name(code: i32) -> Option<&'static str> {
     name(DRIVER, code)
 }
 
-/// Whether a driver code means that the context, and with it the process's use of the device, is lost: every later call
+/// Whether a driver code means that the context is lost, and with it the device for this process: every later call
 /// fails until the process ends.
 pub(crate) fn is_sticky(code: i32) -> bool {
     matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 999)
@@ -55,7 +55,7 @@ fn name(table: &[(i32, &'static str)], code: i32) -> Option<&'static str> {
     table.get(at).map(|&(_, name)| name)
 }
 
-/// `CUresult` of CUDA 11.4 to 13.4, in order.
+/// The values of `CUresult` in CUDA 11.4 to 13.4, in ascending order.
 const DRIVER: &[(i32, &str)] = &[
     (0, "CUDA_SUCCESS"),
     (1, "CUDA_ERROR_INVALID_VALUE"),
@@ -169,7 +169,7 @@ const DRIVER: &[(i32, &str)] = &[
 mod tests {
     use super::*;
 
-    /// The search is by halves.
+    /// The table is searched by bisection, so it must be sorted.
     #[test]
     fn the_table_is_in_order_without_repeats() {
         assert!(DRIVER.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -1,6 +1,6 @@
-//! The driver's functions (`libcuda`), by the names that the library exports.
+//! The driver's functions (`libcuda`), looked up by the names that the library exports.
 //!
-//! Methods are named without the `cu` and without the version suffix: `stream_destroy` is `cuStreamDestroy_v2`.
+//! Method names omit the prefix `cu` and the version suffix: `stream_destroy` is `cuStreamDestroy_v2`.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
@@ -13,34 +13,34 @@ use super::Code;
 use crate::library::function_table;
 
 function_table! {
-    /// The functions of `libcuda`. All may be called from any thread; which context they work on is the calling
-    /// thread's current one.
+    /// The functions of `libcuda`. All may be called from any thread. They work on the calling thread's current
+    /// context.
     Driver = Driver
     required {
-        /// Starts the driver; see [`Driver::init`].
+        /// Initializes the driver; see [`Driver::init`].
         fn init_with(flags: c_uint) = c"cuInit";
-        /// The newest CUDA that the driver supports: 13000 is 13.0. Works before `init`.
+        /// The newest CUDA version that the driver supports: 13000 is 13.0. Works before `init`.
         fn driver_get_version(version: *mut c_int) = c"cuDriverGetVersion";
 
         /// The number of devices.
         fn device_get_count(count: *mut c_int) = c"cuDeviceGetCount";
-        /// The device of an ordinal.
+        /// The device with the given ordinal.
         fn device_get(device: *mut CUdevice, ordinal: c_int) = c"cuDeviceGet";
-        /// The device's name, of at most `len` bytes with the terminator.
+        /// The device's name: at most `len` bytes, including the terminator.
         fn device_get_name(name: *mut c_char, len: c_int, device: CUdevice) = c"cuDeviceGetName";
-        /// The device's UUID; of a MIG slice, the slice's own.
+        /// The device's UUID; for a MIG slice, the UUID of the slice.
         fn device_get_uuid(uuid: *mut CUuuid, device: CUdevice) = c"cuDeviceGetUuid_v2", c"cuDeviceGetUuid";
         /// An attribute, by its number in `CUdevice_attribute`.
         fn device_get_attribute(value: *mut c_int, attribute: u32, device: CUdevice) = c"cuDeviceGetAttribute";
         /// The device's memory in bytes.
         fn device_total_mem(bytes: *mut usize, device: CUdevice) = c"cuDeviceTotalMem_v2";
-        /// The PCI address, of at most `len` bytes with the terminator.
+        /// The PCI address: at most `len` bytes, including the terminator.
         fn device_get_pci_bus_id(text: *mut c_char, len: c_int, device: CUdevice) = c"cuDeviceGetPCIBusId";
-        /// Whether `device` can reach the memory of `peer`.
+        /// Whether `device` can access the memory of `peer`.
         fn device_can_access_peer(can: *mut c_int, device: CUdevice, peer: CUdevice) = c"cuDeviceCanAccessPeer";
-        /// Takes a share in the device's primary context.
+        /// Retains the device's primary context.
         fn device_primary_ctx_retain(context: *mut CUcontext, device: CUdevice) = c"cuDevicePrimaryCtxRetain";
-        /// Gives the share back.
+        /// Releases one retain of the primary context.
         fn device_primary_ctx_release(device: CUdevice) = c"cuDevicePrimaryCtxRelease_v2";
         /// The primary context's flags, and whether it is active.
         fn device_primary_ctx_get_state(device: CUdevice, flags: *mut c_uint, active: *mut c_int)
@@ -53,7 +53,7 @@ function_table! {
 
         /// Makes a stream.
         fn stream_create(stream: *mut CUstream, flags: c_uint) = c"cuStreamCreate";
-        /// Destroys a stream; its work goes on.
+        /// Destroys a stream. Work that is already enqueued still completes.
         fn stream_destroy(stream: CUstream) = c"cuStreamDestroy_v2";
         /// 0 when the stream's work is done, 600 while it is not.
         fn stream_query(stream: CUstream) = c"cuStreamQuery";
@@ -66,7 +66,7 @@ function_table! {
         fn event_create(event: *mut CUevent, flags: c_uint) = c"cuEventCreate";
         /// Destroys an event.
         fn event_destroy(event: CUevent) = c"cuEventDestroy_v2";
-        /// Records the stream's work so far.
+        /// Records the event: it completes when the stream's work so far has completed.
         fn event_record(event: CUevent, stream: CUstream) = c"cuEventRecord";
         /// 0 when the recorded work is done, 600 while it is not.
         fn event_query(event: CUevent) = c"cuEventQuery";
@@ -84,14 +84,14 @@ function_table! {
         fn mem_pool_set_attribute(pool: CUmemoryPool, attribute: u32, value: *mut c_void) = c"cuMemPoolSetAttribute";
         /// Reads an attribute, by its number in `CUmemPool_attribute`.
         fn mem_pool_get_attribute(pool: CUmemoryPool, attribute: u32, value: *mut c_void) = c"cuMemPoolGetAttribute";
-        /// Gives memory back to the system, down to so many bytes kept.
+        /// Returns unused memory to the system; keeps up to `bytes_to_keep` bytes.
         fn mem_pool_trim_to(pool: CUmemoryPool, bytes_to_keep: usize) = c"cuMemPoolTrimTo";
-        /// Lets devices reach the pool's memory.
+        /// Sets which devices may access the pool's memory.
         fn mem_pool_set_access(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) = c"cuMemPoolSetAccess";
-        /// Allocates from a pool, in the order of the stream.
+        /// Allocates from a pool, in stream order.
         fn mem_alloc_from_pool_async(pointer: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream)
             = c"cuMemAllocFromPoolAsync";
-        /// Frees memory of a pool, in the order of the stream.
+        /// Frees memory of a pool, in stream order.
         fn mem_free_async(pointer: CUdeviceptr, stream: CUstream) = c"cuMemFreeAsync";
         /// Frees device memory; synchronizes.
         fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";
@@ -99,9 +99,9 @@ function_table! {
         fn mem_get_info(free: *mut usize, total: *mut usize) = c"cuMemGetInfo_v2";
         /// Allocates pinned memory.
         fn mem_host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostAlloc";
-        /// Pins memory of the process for the driver's copies.
+        /// Pins existing memory of the process, for the driver's copies.
         fn mem_host_register(pointer: *mut c_void, bytes: usize, flags: c_uint) = c"cuMemHostRegister_v2";
-        /// What pinned memory was allocated with; refused for an address that is none.
+        /// The flags that pinned memory was allocated with. Fails if the address is not in pinned memory.
         fn mem_host_get_flags(flags: *mut c_uint, pointer: *mut c_void) = c"cuMemHostGetFlags";
         /// Frees pinned memory.
         fn mem_free_host(pointer: *mut c_void) = c"cuMemFreeHost";
@@ -130,11 +130,11 @@ function_table! {
         /// Fills words of 32 bits.
         fn memset_d32_async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream) = c"cuMemsetD32Async";
 
-        /// The most and the least urgent priority of streams and launches; smaller is more urgent.
+        /// The least and the most urgent priority of streams and launches. A smaller number is more urgent.
         fn ctx_get_stream_priority_range(least: *mut c_int, greatest: *mut c_int) = c"cuCtxGetStreamPriorityRange";
 
-        /// Loads a module from PTX, CUBIN or a fat binary in memory. Options by their number in `CUjit_option`; a value
-        /// stands where its pointer would, and a size is written back there.
+        /// Loads a module from PTX, CUBIN or a fat binary in memory. Options are numbers of `CUjit_option`. The value
+        /// of an option is passed in place of a pointer; a size is written back to the same place.
         fn module_load_data_ex(
             module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut u32, values: *mut *mut c_void,
         ) = c"cuModuleLoadDataEx";
@@ -150,11 +150,11 @@ function_table! {
         fn func_get_attribute(value: *mut c_int, attribute: u32, function: CUfunction) = c"cuFuncGetAttribute";
         /// Sets an attribute of a kernel.
         fn func_set_attribute(function: CUfunction, attribute: u32, value: c_int) = c"cuFuncSetAttribute";
-        /// Blocks of this size that one multiprocessor holds at a time.
+        /// How many blocks of this size can be resident on one multiprocessor.
         fn occupancy_max_active_blocks(
             blocks: *mut c_int, function: CUfunction, block_size: c_int, dynamic_shared: usize,
         ) = c"cuOccupancyMaxActiveBlocksPerMultiprocessor";
-        /// The block size that fills the device best, and the least grid that does.
+        /// The block size with the best occupancy, and the smallest grid that reaches it.
         fn occupancy_max_potential_block_size(
             min_grid: *mut c_int, block_size: *mut c_int, function: CUfunction, shared_of_size: *const c_void,
             dynamic_shared: usize, size_limit: c_int,
@@ -167,25 +167,26 @@ function_table! {
         ) = c"cuLaunchKernel";
     }
     optional {
-        /// What is enqueued on the stream from now on is captured. Modes: 0 global, 1 of the thread, 2 relaxed.
+        /// Begins a capture of what is enqueued on the stream. Modes: 0 global, 1 thread-local, 2 relaxed.
         fn stream_begin_capture(stream: CUstream, mode: u32) = c"cuStreamBeginCapture_v2";
-        /// Ends that, and gives a graph.
+        /// Ends the capture and returns its graph.
         fn stream_end_capture(stream: CUstream, graph: *mut CUgraph) = c"cuStreamEndCapture";
-        /// Makes an instance of a graph.
+        /// Instantiates a graph.
         fn graph_instantiate(instance: *mut CUgraphExec, graph: CUgraph, flags: u64)
             = c"cuGraphInstantiateWithFlags";
-        /// Gives an instance the parameters of a graph with the same nodes. `outcome` is a `CUgraphExecUpdateResultInfo`.
+        /// Updates an instance with the parameters of a graph that has the same nodes. `outcome` is a
+        /// `CUgraphExecUpdateResultInfo`.
         fn graph_exec_update(instance: CUgraphExec, graph: CUgraph, outcome: *mut c_void) = c"cuGraphExecUpdate_v2";
         /// Launches an instance.
         fn graph_launch(instance: CUgraphExec, stream: CUstream) = c"cuGraphLaunch";
-        /// Destroys an instance; a launch in flight goes on.
+        /// Destroys an instance. A launch in flight still completes.
         fn graph_exec_destroy(instance: CUgraphExec) = c"cuGraphExecDestroy";
         /// Destroys a graph.
         fn graph_destroy(graph: CUgraph) = c"cuGraphDestroy";
-        /// Where a kernel's parameter lies, and its size: for checking a launch. From CUDA 12.4 on.
+        /// The offset and the size of a kernel's parameter, to check a launch. Since CUDA 12.4.
         fn func_get_param_info(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize)
             = c"cuFuncGetParamInfo";
-        /// Launches a kernel with attributes. From CUDA 11.8 on.
+        /// Launches a kernel with attributes. Since CUDA 11.8.
         fn launch_kernel_ex(
             config: *const crate::cuda::launch::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
             extra: *mut *mut c_void,
@@ -194,8 +195,8 @@ function_table! {
 }
 
 impl Driver {
-    /// Starts the driver in this process; harmless when repeated. What a failure means (100: no device, 802, 803, 999)
-    /// is for the caller to say.
+    /// Initializes the driver in this process; may be repeated. The caller interprets a failure (100: no device, 802,
+    /// 803, 999).
     pub(crate) fn init(&self) -> Code {
         // SAFETY: cuInit may be called from any thread, any number of times; 0 is the only value of its flags.
         unsafe { self.init_with(0) }

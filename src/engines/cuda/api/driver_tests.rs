@@ -3,7 +3,8 @@ use crate::cuda::api::LoadError;
 use crate::loader::testing::Tree;
 use crate::loader::{Library, Loader};
 
-/// A driver whose functions answer 0, but for those in `special`, and which lacks those in `without`.
+/// The C source of a fake driver. Its functions return 0, except those defined in `special`. Those in `without` are
+/// missing.
 fn fake(special: &str, without: &[&str]) -> String {
     let mut source = String::from(special);
     for names in Driver::REQUIRED {
@@ -30,7 +31,7 @@ fn a_table_calls_the_library_and_passes_codes_that_no_enum_knows() {
     let driver = table(&tree).unwrap();
     assert_eq!(driver.init(), Code(4711));
     let mut count = 0;
-    // SAFETY: the function above.
+    // SAFETY: this calls the C function above, which writes one `int`.
     assert_eq!(unsafe { driver.device_get_count(&raw mut count) }, Code::SUCCESS);
     assert_eq!(count, 3);
     assert!(driver.library().path.ends_with(PLACE));
@@ -56,7 +57,7 @@ fn the_older_name_serves_where_the_newer_is_missing() {
     tree.library(PLACE, &fake(older, &["cuEventElapsedTime_v2", "cuDeviceGetUuid_v2"]), &[]);
     let driver = table(&tree).unwrap();
     let mut time = 0.0;
-    // SAFETY: the function above, which reads no event.
+    // SAFETY: this calls the C function above, which does not use the events.
     let code = unsafe { driver.event_elapsed_time(&raw mut time, std::ptr::null_mut(), std::ptr::null_mut()) };
     assert_eq!((code, time), (Code(0), 1.5));
 }
@@ -66,7 +67,7 @@ fn an_absent_optional_function_answers_none_and_a_present_one_is_called() {
     let tree = Tree::new();
     tree.library(PLACE, &fake("", &[]), &[]);
     let driver = table(&tree).unwrap();
-    // SAFETY: there is no function to call, and then one that takes nothing.
+    // SAFETY: the first driver has no such function to call; that of the second one takes no arguments.
     let ask = |driver: &Driver| unsafe {
         driver.func_get_param_info(std::ptr::null_mut(), 0, std::ptr::null_mut(), std::ptr::null_mut())
     };

@@ -1,4 +1,4 @@
-//! NVML, device management. Makes no context.
+//! NVML, the library for device management. It creates no CUDA context.
 
 use std::ffi::{c_char, c_void};
 
@@ -8,11 +8,11 @@ function_table! {
     /// The functions of `libnvidia-ml`.
     Nvml = Nvml
     required {
-        /// Opens the library; counted by it.
+        /// Initializes the library, which counts these calls.
         fn init() = c"nvmlInit_v2", c"nvmlInit";
-        /// Gives one `init` back.
+        /// Undoes one `init`.
         fn shutdown() = c"nvmlShutdown";
-        /// The device at a PCI address, a terminated text. Opens it.
+        /// Opens the device at a PCI address, which is a zero-terminated string.
         fn device_by_pci(
             address: *const c_char, device: *mut *mut c_void,
         ) = c"nvmlDeviceGetHandleByPciBusId_v2", c"nvmlDeviceGetHandleByPciBusId";

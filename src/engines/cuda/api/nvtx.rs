@@ -19,7 +19,7 @@ impl Nvtx {
     }
 }
 
-/// Asked for once: a profiler is attached when the process starts or not at all.
+/// Looked up once: a profiler is attached when the process starts or never.
 fn nvtx() -> Option<&'static Nvtx> {
     static NVTX: OnceLock<Option<Nvtx>> = OnceLock::new();
     if !cfg!(feature = "nvtx") {
@@ -28,11 +28,11 @@ fn nvtx() -> Option<&'static Nvtx> {
     NVTX.get_or_init(|| Nvtx::of(loader::open(Library::Nvtx).ok()?)).as_ref()
 }
 
-/// Opens a range on the calling thread; it ends when the answer is dropped. Ranges of a thread are nested. A name ends at
-/// a zero byte in it.
+/// Opens a range on the calling thread; it ends when the returned guard is dropped. The ranges of a thread are nested.
+/// A zero byte in `name` ends it.
 pub(crate) fn range(name: &str) -> Range {
     let Some(nvtx) = nvtx() else { return range_of(None, c"") };
-    // On the stack: this is on the way of every dispatch.
+    // On the stack, because every dispatch calls this.
     let mut text = SmallVec::<[u8; 64]>::from_slice(name.as_bytes());
     text.push(0);
     range_of(Some(nvtx), CStr::from_bytes_until_nul(&text).unwrap_or_default())
@@ -46,7 +46,7 @@ fn range_of(nvtx: Option<&'static Nvtx>, name: &CStr) -> Range {
     Range { nvtx, of_this_thread: PhantomData }
 }
 
-/// An open range. It stays on its thread, because the library counts per thread.
+/// An open range. It cannot move to another thread, because the library counts ranges per thread.
 #[must_use = "the range ends when this is dropped"]
 pub(crate) struct Range {
     nvtx: Option<&'static Nvtx>,
@@ -83,7 +83,7 @@ mod tests {
             &[],
         );
         let loaded = Loader::new(tree.env()).open(Library::Nvtx).unwrap();
-        // SAFETY: the function above.
+        // SAFETY: the type is that of the C function above.
         let depth = unsafe { loaded.symbol::<unsafe extern "C" fn() -> c_int>(c"depth_now") }.unwrap();
         let nvtx: &'static Nvtx = Box::leak(Box::new(Nvtx::of(loaded).unwrap()));
         let outer = range_of(Some(nvtx), c"outer");

@@ -53,7 +53,7 @@ impl<T: BlasElement> Reduction for Asum<T> {
 
 impl Blas {
     /// The sum of `|re| + |im|` over the elements (`cublas<t>asum`). Zero for a vector that runs backwards, which BLAS
-    /// takes as empty.
+    /// treats as empty.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale or foreign buffer.

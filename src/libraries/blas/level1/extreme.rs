@@ -1,10 +1,10 @@
-//! Where the largest and the smallest magnitude are: iamax and iamin.
+//! The index of the largest or smallest magnitude: iamax and iamin.
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
 use crate::op::Index;
 
-/// The place of the largest magnitude, or of the smallest.
+/// The index of the largest magnitude, or of the smallest.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Find<T, const LARGEST: bool> {
@@ -22,7 +22,7 @@ impl<T: BlasElement, const LARGEST: bool> Reduction for Find<T, LARGEST> {
     const NAME: &'static str = if LARGEST { "iamax" } else { "iamin" };
     const READS: &'static [&'static str] = &["x"];
     type Reads = (T,);
-    /// From 1; 0 where there is none.
+    /// Counted from 1; 0 if there is none.
     type Number = i64;
     type Raw = Index;
     type Answer = Option<usize>;
@@ -66,10 +66,10 @@ impl<T: BlasElement, const LARGEST: bool> Reduction for Find<T, LARGEST> {
 }
 
 impl Blas {
-    /// The first place, counted from 0, of the largest `|re| + |im|` (`cublasI<t>amax`); `None` for an empty vector, and
-    /// for one that runs backwards, which BLAS takes as empty.
+    /// The index, counted from 0, of the first element with the largest `|re| + |im|` (`cublasI<t>amax`); `None` for an
+    /// empty vector, and for one that runs backwards, which BLAS treats as empty.
     ///
-    /// The host engine passes over elements that are NaN, and answers 0 where all are; cuBLAS does not say what it does
+    /// The host engine skips elements that are NaN, and returns 0 if all are; cuBLAS does not document what it does
     /// with them.
     ///
     /// # Errors
@@ -97,8 +97,8 @@ impl Blas {
         Ok(self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())?)
     }
 
-    /// As [`iamax`](Self::iamax), with the library's own number left in the first element of `result`: the place counted
-    /// **from 1**, and 0 for an empty vector.
+    /// As [`iamax`](Self::iamax), with the library's own number left in the first element of `result`: the index
+    /// counted **from 1**, and 0 for an empty vector.
     ///
     /// # Errors
     /// As [`iamax`](Self::iamax), and when `result` is empty; it comes back.

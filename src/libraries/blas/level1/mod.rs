@@ -3,9 +3,9 @@
 //! | file | routines |
 //! |---|---|
 //! | `axpy`, `scal`, `copy` | updates, scaling, copies and swaps |
-//! | `dot`, `nrm2`, `asum`, `extreme` | one number: sums, norms, the place of the largest or smallest magnitude |
-//! | `reduction` | what those share: the number comes through the pending, or stays on the device |
-//! | `rot`, `modified` | plane rotations and their modified form, with what makes their parameters |
+//! | `dot`, `nrm2`, `asum`, `extreme` | one number: sums, norms, the index of the largest or smallest magnitude |
+//! | `reduction` | what those share: the dispatch returns the number, or it stays on the device |
+//! | `rot`, `modified` | plane rotations and their modified form, and the routines that compute their parameters |
 
 mod asum;
 mod axpy;

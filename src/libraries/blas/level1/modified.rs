@@ -1,8 +1,8 @@
-//! Modified rotations, which need no root to apply: rotm and rotmg. Real types only.
+//! Modified rotations, which need no square root: rotm and rotmg. Real types only.
 
 use super::super::prelude::*;
 
-/// Elements of a modified rotation: a flag and the four of the matrix, column after column.
+/// The number of elements of a modified rotation: a flag and the four elements of the matrix, column after column.
 const PARAM: usize = 5;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -151,12 +151,12 @@ impl Blas {
         self.submit(rotm, (Some(param.into()),), (x.data, y.data))
     }
 
-    /// Makes the modified rotation that takes `(sqrt(d1) * x1, sqrt(d2) * y1)` to a vector whose second component is zero
-    /// (`cublas<t>rotmg`). All numbers are in device memory, each the first element of its buffer. As for
+    /// Computes the modified rotation that takes `(sqrt(d1) * x1, sqrt(d2) * y1)` to a vector whose second component is
+    /// zero (`cublas<t>rotmg`). All numbers are in device memory, each the first element of its buffer. As for
     /// [`rotg`](Self::rotg), there is no form that takes and returns numbers on the host.
     ///
-    /// `d1`, `d2` and `x1` become those of the result; `param` becomes the five numbers of [`rotm`](Self::rotm), of which
-    /// those that the flag implies are left as they were. The algorithm is that of the reference BLAS (Lawson, Hanson,
+    /// `d1`, `d2` and `x1` become those of the result; `param` becomes the five numbers of [`rotm`](Self::rotm), except
+    /// those that the flag implies, which are not written. The algorithm is that of the reference BLAS (Lawson, Hanson,
     /// Kincaid, Krogh 1979), with its scaling by 4096.
     ///
     /// # Errors

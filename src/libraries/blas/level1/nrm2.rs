@@ -66,7 +66,7 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
 
 impl Blas {
     /// The Euclidean norm (`cublasNrm2Ex`), without avoidable overflow; halves accumulate in f32 and round once. Zero
-    /// for a vector that runs backwards, which BLAS takes as empty.
+    /// for a vector that runs backwards, which BLAS treats as empty.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale

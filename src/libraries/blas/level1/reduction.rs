@@ -1,4 +1,4 @@
-//! What the routines that give one number have in common: it comes through the pending, or stays on the device.
+//! What the routines that compute one number have in common: the dispatch returns it, or it stays on the device.
 
 #[cfg(feature = "blas")]
 use super::super::routine::Queue;
@@ -9,19 +9,19 @@ use crate::{DeviceBuffer, Element, Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A routine that gives one number.
+/// A routine that computes one number.
 pub(super) trait Reduction: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
     /// The routine's name.
     const NAME: &'static str;
-    /// The names of what it reads.
+    /// The names of the operands that it reads.
     const READS: &'static [&'static str];
     /// The element types it reads.
     type Reads: Elems;
-    /// What the device leaves.
+    /// The number as the device computes it.
     type Number: Element;
-    /// What lands on the host.
+    /// The number as it is read back to the host.
     type Raw: Raw + From<Self::Number> + Into<Self::Answer>;
-    /// What the caller gets.
+    /// The number as the caller gets it.
     type Answer: Output<Writes = (), Host = Self::Answer> + Send;
 
     /// As [`Routine::check`].
@@ -30,14 +30,15 @@ pub(super) trait Reduction: Serialize + DeserializeOwned + Sized + Send + Sync +
     /// As [`Routine::cost`].
     fn cost(&self) -> Cost;
 
-    /// No elements: the number is zero.
+    /// Whether there are no elements; the number is then zero.
     fn is_empty(&self) -> bool;
 
     /// The number, on the host engine.
     #[cfg(feature = "host")]
     fn host(&self, reads: <Self::Reads as Elems>::Slices<'_>) -> Self::Number;
 
-    /// Enqueues the library's routine, which is to write the number to `result` in device memory. There are elements.
+    /// Enqueues the library's routine, which writes the number to `result` in device memory. Called only if there are
+    /// elements.
     #[cfg(feature = "blas")]
     fn cuda<R: Routine<Reads = Self::Reads>>(
         &self,
@@ -46,7 +47,7 @@ pub(super) trait Reduction: Serialize + DeserializeOwned + Sized + Send + Sync +
     ) -> Result<()>;
 }
 
-/// The number comes through the pending.
+/// The dispatch returns the number.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "R: Reduction")]
 pub(super) struct Returned<R>(pub(super) R);

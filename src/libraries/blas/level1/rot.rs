@@ -61,7 +61,7 @@ macro_rules! rotation {
 rotation!(Rot, "rot", rot, T, T);
 rotation!(RotReal, "rot_real", rot_real, T, T::Real);
 
-/// Makes the rotation that takes `(a, b)` to `(r, 0)`.
+/// Computes the rotation that takes `(a, b)` to `(r, 0)`.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Rotg<T>(PhantomData<T>);
@@ -81,7 +81,7 @@ impl<T: BlasElement> Routine for Rotg<T> {
         }
     }
 
-    /// `c` and `s` are made anew.
+    /// `c` and `s` are only written.
     fn overwrites_each(&self, (.., c, s): &Spans<(T, T, T::Real, T)>, index: usize) -> bool {
         match index {
             2 => c.len() == 1,
@@ -190,14 +190,15 @@ impl Blas {
         self.submit(rot, (Some(c.into()), Some(s.into())), (x.data, y.data))
     }
 
-    /// Makes the rotation that takes `(a, b)` to `(r, 0)` (`cublas<t>rotg`), all in device memory, each the first element
-    /// of its buffer: `c * a + s * b = r` and `c * b - conj(s) * a = 0`, with `c` real and `c^2 + |s|^2 = 1`. What `c`
-    /// and `s` held is not used. There is no form that takes and gives numbers on the host: this is for numbers that are
-    /// on the device already, such as the elements that a rotation is to make zero.
+    /// Computes the rotation that takes `(a, b)` to `(r, 0)` (`cublas<t>rotg`), all in device memory, each the first
+    /// element of its buffer: `c * a + s * b = r` and `c * b - conj(s) * a = 0`, with `c` real and `c^2 + |s|^2 = 1`.
+    /// The previous contents of `c` and `s` are not used. There is no form that takes and returns numbers on the host:
+    /// this is for numbers that are already on the device, such as the elements that a rotation must make zero.
     ///
-    /// `a` becomes `r`. Of real types `r` has the sign of the larger of the two, and `b` becomes the number `z`
-    /// from which the rotation can be recovered: `s` where `|a| > |b|`, else `1 / c`, or 1 where `c` is 0. Of complex types
-    /// `r` has the direction of `a`, `c` is not negative, and `b` stays; `a == 0` gives `c = 0`, `s = 1`, `r = b`.
+    /// `a` becomes `r`. For real types, `r` has the sign of the larger of the two, and `b` becomes the number `z` from
+    /// which the rotation can be recovered: `s` if `|a| > |b|`, else `1 / c`, or 1 if `c` is 0. For complex types, `r`
+    /// has the direction of `a`, `c` is not negative, and `b` does not change; `a == 0` gives `c = 0`, `s = 1`,
+    /// `r = b`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for an empty buffer; a stale or foreign buffer. All four come back.

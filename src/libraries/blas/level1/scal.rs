@@ -59,8 +59,8 @@ impl<T: VectorElement> Routine for Scal<T> {
 }
 
 impl Blas {
-    /// `x = alpha * x` (`cublasScalEx`). A NaN stays one, also for `alpha == 0`. A vector that runs backwards is taken
-    /// as empty, as BLAS does.
+    /// `x = alpha * x` (`cublasScalEx`). A NaN stays a NaN, also for `alpha == 0`. A vector that runs backwards is
+    /// treated as empty, as in BLAS.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale
@@ -92,9 +92,9 @@ impl Blas {
         self.submit(Scal::<T> { alpha: T::Scalar::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
     }
 
-    /// `x = alpha * x` for a real `alpha` (`cublas<t>scal`, `csscal`, `zdscal`): of complex numbers both parts are
-    /// multiplied by it, so that no infinity meets a zero. (cuBLAS 13.1 multiplies as if `alpha` were complex: an infinity
-    /// may make a NaN of the other part there.)
+    /// `x = alpha * x` for a real `alpha` (`cublas<t>scal`, `csscal`, `zdscal`): it multiplies both parts of a complex
+    /// number, so that no infinity is multiplied by a zero. (cuBLAS 13.1 multiplies as if `alpha` were complex: an
+    /// infinity may turn the other part into a NaN there.)
     ///
     /// # Errors
     /// As [`scal`](Self::scal).

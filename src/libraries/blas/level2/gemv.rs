@@ -4,8 +4,8 @@ use super::super::prelude::*;
 
 /// `y = alpha * op(A) * x + beta * y` with a general matrix or one stored by bands.
 ///
-/// Unless set: A is column-major, nothing is transposed, `lda` leaves no gaps, `alpha` is 1 and `beta` 0. Without rows or without columns
-/// nothing happens, as BLAS has it: y is not scaled then.
+/// Unless set: A is column-major, nothing is transposed, `lda` leaves no gaps, `alpha` is 1 and `beta` 0. If A has no
+/// rows or no columns, nothing happens, as in BLAS: y is not scaled either.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -28,24 +28,24 @@ impl<T: BlasElement> Gemv<T> {
         Gemv { m, n, band: None, trans: Transpose::No, row_major: false, lda: None, alpha, beta }
     }
 
-    /// An `m x n` matrix of which the main diagonal, `kl` below and `ku` above are stored, as rows: element `(i, j)` is
-    /// at `ku + i - j + j * lda`, and columns have `kl + ku + 1` places each.
+    /// An `m x n` matrix of which the main diagonal, `kl` diagonals below it and `ku` above it are stored, as rows:
+    /// element `(i, j)` is at `ku + i - j + j * lda`, and each column has `kl + ku + 1` places.
     pub fn banded(m: usize, n: usize, kl: usize, ku: usize) -> Self {
         Gemv { band: Some((kl, ku)), ..Gemv::new(m, n) }
     }
 
-    /// A is row-major: element `(i, j)` is at `i * lda + j`; of a banded one, at `kl + j - i + i * lda`, and rows have
-    /// `kl + ku + 1` places each. Nothing is copied. Errors tell the sizes of the transposed matrix.
+    /// A is row-major: element `(i, j)` is at `i * lda + j`; if banded, at `kl + j - i + i * lda`, and each row has
+    /// `kl + ku + 1` places. Nothing is copied. Errors state the sizes of the transposed matrix.
     ///
-    /// Not with [`Transpose::Conjugate`] of complex types, which is [`Error::Unsupported`]: BLAS has no product with a
+    /// With [`Transpose::Conjugate`] of complex types it fails with [`Error::Unsupported`]: BLAS has no product with a
     /// conjugate that is not transposed too.
     pub fn row_major(mut self) -> Self {
         self.row_major = true;
         self
     }
 
-    /// The product with a column-major matrix that gives the same numbers. Row-major still where there is none, which the
-    /// check refuses.
+    /// The equivalent product with a column-major matrix. If there is none, it stays row-major, and the check refuses
+    /// it.
     pub(super) fn column_major(self) -> Self {
         match self.trans.of_transpose::<T>() {
             Some(trans) if self.row_major => {
@@ -99,7 +99,7 @@ impl<T: BlasElement> Gemv<T> {
 }
 
 setters!(Gemv<T: BlasElement> {
-    /// What is done to A before.
+    /// What is done to A before the product.
     trans: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;

@@ -6,7 +6,7 @@ use super::gemv::Gemv;
 
 /// A batch of products of one shape at fixed distances in one buffer each; made by [`Gemv::batch`].
 ///
-/// Unless set: increments are 1, and each matrix and vector begins where the one before ends.
+/// Unless set: increments are 1, and each matrix and vector begins where the previous one ends.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -72,7 +72,7 @@ impl<T: BlasElement> super::super::Spec for GemvBatch<T> {
     type Beta = T;
 }
 
-/// What is left of `len` elements for the last of a batch. What is empty lies nowhere, however far apart it is said to be.
+/// How many of `len` elements remain for the last item of a batch. Empty items need no elements, whatever the distance.
 fn last_of(name: &'static str, count: usize, stride: usize, len: usize, empty: bool) -> Result<usize> {
     check_size(name, stride)?;
     if empty {
@@ -167,7 +167,7 @@ impl<T: BlasElement> Routine for StridedBatch<T> {
         queue.typed(alpha.mode(), |blas, handle| unsafe {
             let (t, h, alpha_at, beta) = (T::LETTER, handle, alpha.pointer(), beta.pointer());
             if alpha.is_zero() {
-                // Products without columns, of which nothing is read: y as rows.
+                // Products with `k = 0`, which read no factors. Each y is a matrix of one row.
                 let (rows, ldc) = (at_y.len64(), incy.abs());
                 return blas.gemm_strided_batched(
                     t, h, 0, 0, 1, rows, 0, alpha_at, y, 1, 0, y, 1, 0, beta, y, ldc, stride_y, count,
@@ -276,7 +276,7 @@ impl<T: BlasElement> Routine for Batch<T> {
         queue.typed(alpha.mode(), |blas, handle| unsafe {
             let (t, h, alpha_at, beta) = (T::LETTER, handle, alpha.pointer(), beta.pointer());
             if alpha.is_zero() {
-                // Products without columns, of which nothing is read: y as rows.
+                // Products with `k = 0`, which read no factors. Each y is a matrix of one row.
                 let (rows, ldc) = (at_y.len64(), incy.abs());
                 return blas.gemm_batched(t, h, 0, 0, 1, rows, 0, alpha_at, y, 1, y, 1, beta, y, ldc, count);
             }
@@ -321,7 +321,7 @@ impl Blas {
     /// have one shape and leading dimension, all x one increment, all y one increment.
     ///
     /// # Errors
-    /// As [`gemv`](Self::gemv), and when the batch has not as many matrices and vectors as outputs, or increments differ;
+    /// As [`gemv`](Self::gemv), and when the numbers of matrices, vectors and outputs differ, or increments differ;
     /// [`Error::Unsupported`] for band matrices. All outputs come back.
     ///
     /// ```

@@ -24,14 +24,14 @@ impl<T: BlasElement> Ger<T> {
 
     /// A is row-major: element `(i, j)` is at `i * lda + j`. Nothing is copied.
     ///
-    /// Not for [`Blas::gerc`] of complex types, which is [`Error::Unsupported`] then: of the transposed matrix the other
+    /// [`Blas::gerc`] of complex types then fails with [`Error::Unsupported`]: for the transposed matrix the other
     /// vector would be conjugated, and BLAS has no routine for that.
     pub fn row_major(mut self) -> Self {
         self.row_major = true;
         self
     }
 
-    /// Elements of a column, or in row-major order of a row, and how many of them there are.
+    /// The elements of a column (in row-major order, of a row), and the number of columns (rows).
     fn lines(&self) -> (usize, usize) {
         if self.row_major { (self.n, self.m) } else { (self.m, self.n) }
     }
@@ -56,7 +56,8 @@ pub(super) struct Update<T: BlasElement, const CONJUGATE: bool> {
 }
 
 impl<T: BlasElement, const CONJUGATE: bool> Update<T, CONJUGATE> {
-    /// Both vectors in the order of the column-major update: that of the transposed matrix has them the other way around.
+    /// Both vectors in the order of the column-major update: for a row-major matrix, whose transpose is updated, they
+    /// are swapped.
     fn factors<X>(&self, [x, y]: [X; 2]) -> [X; 2] {
         if self.spec.row_major { [y, x] } else { [x, y] }
     }

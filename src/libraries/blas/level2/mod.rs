@@ -1,14 +1,14 @@
 //! Matrices and vectors: level 2.
 //!
-//! A routine's banded and packed forms are the same operation on another storage, so the specification says which:
+//! The banded and packed forms of a routine are the same operation on another storage, which the specification selects:
 //! `Symv::banded` for what BLAS calls `sbmv`, `Symv::packed` for `spmv`.
 //!
 //! | file | routines |
 //! |---|---|
 //! | `gemv`, `gemv_batched` | general and band matrices times a vector; batches |
-//! | `symv`, `trmv` | symmetric, Hermitian and triangular matrices; solutions of triangular systems |
+//! | `symv`, `trmv` | products with symmetric, Hermitian and triangular matrices; solutions of triangular systems |
 //! | `ger`, `syr`, `syr2` | updates by the products of one vector or of two |
-//! | `triangle` | where a triangle lies: in a full matrix, by bands, packed |
+//! | `triangle` | how a triangle is stored: in a full matrix, by bands, packed |
 
 mod gemv;
 mod gemv_batched;

@@ -19,8 +19,8 @@ pub struct Symv<T: BlasElement> {
 triangle_spec!(Symv<T: BlasElement>, alpha: T::ONE, beta: T::default(); banded);
 row_major_triangle!(Symv<T: BlasElement>,
     ///
-    /// Not for [`Blas::hemv`], which is [`Error::Unsupported`] then: the transpose of a Hermitian matrix is its conjugate,
-    /// and BLAS has no routine for that.
+    /// [`Blas::hemv`] then fails with [`Error::Unsupported`]: the transpose of a Hermitian matrix is its conjugate, and
+    /// BLAS has no routine for that.
 );
 scalars!(Symv<T: BlasElement>, alpha: T, beta: T);
 

@@ -34,7 +34,7 @@ pub struct Her<T: ComplexElement> {
 triangle_spec!(Her<T: ComplexElement>, alpha: <T::Real as GemmElement>::ONE);
 scalars!(Her<T: ComplexElement>, alpha: T::Real);
 
-/// The two routines, by the type of `alpha`.
+/// Defines the two routines, which differ in the type of `alpha`.
 macro_rules! update {
     ($Update:ident, $name:literal, $t:ident: $bound:ident, $alpha:ty, $full:ident, $packed:ident,
     $hermitian:literal, $element:expr) => {

@@ -19,8 +19,8 @@ pub struct Syr2<T: BlasElement> {
 triangle_spec!(Syr2<T: BlasElement>, alpha: T::ONE);
 row_major_triangle!(Syr2<T: BlasElement>,
     ///
-    /// Not for [`Blas::her2`], which is [`Error::Unsupported`] then: the transpose of a Hermitian matrix is its conjugate,
-    /// and BLAS has no routine for that.
+    /// [`Blas::her2`] then fails with [`Error::Unsupported`]: the transpose of a Hermitian matrix is its conjugate, and
+    /// BLAS has no routine for that.
 );
 scalars!(Syr2<T: BlasElement>, alpha: T);
 

@@ -1,4 +1,4 @@
-//! Triangles: how one lies in memory.
+//! How a triangle lies in memory.
 
 use super::super::prelude::*;
 
@@ -7,7 +7,7 @@ use super::super::prelude::*;
 pub(super) enum Store {
     /// In a full matrix, whose other triangle is not read.
     Full,
-    /// The diagonal and this many beside it, as rows.
+    /// The diagonal and this many diagonals beside it, as rows.
     Band(usize),
     /// Its columns one after the other.
     Packed,
@@ -28,7 +28,7 @@ impl Triangle {
         Triangle { n, uplo, store, lda: None, row_major: false }
     }
 
-    /// The transposed triangle, which is what the same elements are in column-major order.
+    /// The column-major triangle with the same elements: if this one is row-major, the transposed one.
     pub(super) fn column_major(self) -> Self {
         let uplo = if self.row_major { self.uplo.transposed() } else { self.uplo };
         Triangle { uplo, row_major: false, ..self }
@@ -105,7 +105,7 @@ impl Strided {
     }
 }
 
-/// The order of a specification whose field `a` is a triangle.
+/// Defines `row_major` for a specification whose field `a` is a triangle.
 macro_rules! row_major_triangle {
     ($Spec:ident<$t:ident: $bound:ident> $(, $(#[$doc:meta])+)?) => {
         impl<$t: $bound> $Spec<$t> {
@@ -122,7 +122,7 @@ macro_rules! row_major_triangle {
 }
 pub(super) use row_major_triangle;
 
-/// The constructors of a specification whose field `a` is a triangle.
+/// Defines the constructors of a specification whose field `a` is a triangle.
 macro_rules! triangle_spec {
     ($Spec:ident<$t:ident: $bound:ident>, $($field:ident: $value:expr),*; banded) => {
         $crate::blas::level2::triangle::triangle_spec!($Spec<$t: $bound>, $($field: $value),*);

@@ -20,13 +20,13 @@ triangle_spec!(Trmv<T: BlasElement>, trans: Transpose::No, diag: Diag::NonUnit, 
 
 row_major_triangle!(Trmv<T: BlasElement>,
     ///
-    /// Not with [`Transpose::Conjugate`] of complex types, which is [`Error::Unsupported`]: BLAS has no product with a
+    /// With [`Transpose::Conjugate`] of complex types it fails with [`Error::Unsupported`]: BLAS has no product with a
     /// conjugate that is not transposed too.
 );
 
 impl<T: BlasElement> Trmv<T> {
-    /// The problem of a column-major matrix that gives the same numbers. Row-major still where there is none, which the
-    /// check refuses.
+    /// The equivalent problem with a column-major matrix. If there is none, it stays row-major, and the check refuses
+    /// it.
     fn column_major(self) -> Self {
         match self.trans.of_transpose::<T>() {
             Some(trans) if self.a.row_major => Trmv { a: self.a.column_major(), trans, ..self },
@@ -36,9 +36,9 @@ impl<T: BlasElement> Trmv<T> {
 }
 
 setters!(Trmv<T: BlasElement> {
-    /// What is done to A before.
+    /// What is done to A before it is used.
     trans: Transpose;
-    /// What the diagonal is.
+    /// The kind of diagonal.
     diag: Diag;
 });
 

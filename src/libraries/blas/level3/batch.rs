@@ -1,4 +1,4 @@
-//! What the batches share: counts, distances, arrays of addresses.
+//! What the batched routines share: counts, distances, arrays of addresses.
 
 use super::super::matrix::span;
 use super::super::prelude::*;
@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 /// A batch of problems of one shape, whose matrices lie at fixed distances in one buffer for each operand; made by
 /// [`Gemm::batch`] and [`Triangular::batch`](super::Triangular::batch).
 ///
-/// Unless set, each matrix begins where the one before it ends: `ld` times its columns further. Matrices that are only
-/// read may lie at a distance of 0, one for all; those that are written must not overlap.
+/// Unless set, each matrix begins where the previous one ends: `ld` times its columns further. Matrices that are only
+/// read may have a distance of 0, one for all; those that are written must not overlap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Batched<S> {
@@ -28,7 +28,7 @@ impl<S> Batched<S> {
     }
 }
 
-/// Gives a batch the distances of the operands that its problem has.
+/// Defines the setters of a batch for the distances of its operands.
 macro_rules! strides {
     ($Spec:ident<$t:ident: $bound:ident> { $($(#[$doc:meta])* $name:ident;)* }) => {
         impl<$t: $bound> Batched<$Spec<$t>> {
@@ -63,7 +63,7 @@ impl<S: Spec> Spec for Batched<S> {
     type Beta = S::Beta;
 }
 
-/// How many problems, and how far apart their matrices lie.
+/// The number of problems, and the distances between their matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Batch {
     pub(super) count: usize,
@@ -77,7 +77,7 @@ impl Batch {
         Batch { count, stride_a: None, stride_b: None, stride_c: None }
     }
 
-    /// The distances of A, B and C, where they have so many elements in a leading dimension and so many columns.
+    /// The distances of A, B and C. `extents` gives the leading dimension and the number of columns of each.
     pub(super) fn strides(&self, extents: [(usize, usize); 3]) -> [usize; 3] {
         let [a, b, c] = extents.map(|(ld, cols)| ld.saturating_mul(cols));
         [self.stride_a.unwrap_or(a), self.stride_b.unwrap_or(b), self.stride_c.unwrap_or(c)]
@@ -95,7 +95,7 @@ pub(super) struct Operand {
 }
 
 impl Operand {
-    /// Checks that `count` matrices lie inside a buffer of `len` elements, and if they are written apart.
+    /// Checks that `count` matrices lie inside a buffer of `len` elements and, if they are written, do not overlap.
     pub(super) fn check(&self, count: usize, len: usize, written: bool) -> Result<()> {
         let Operand { name, rows, cols, ld, stride } = *self;
         check_size("count", count)?;
@@ -104,7 +104,7 @@ impl Operand {
             return check_matrix(name, rows, 0, ld, len);
         }
         let one = span(rows, cols, ld);
-        check_matrix(name, rows, cols, ld, one.unwrap_or(0))?; // the shape alone
+        check_matrix(name, rows, cols, ld, one.unwrap_or(0))?; // checks only the shape
         let one = one.unwrap_or(usize::MAX);
         if written && count > 1 && stride < one {
             return Err(Error::invalid(
@@ -139,17 +139,18 @@ impl Operand {
         gapless && one.and_then(|one| one.checked_mul(count)) == Some(len)
     }
 
-    /// Where `count` matrices of `T` begin, from `at` on. Not for matrices without elements, of which there may be more
-    /// than memory holds addresses for.
+    /// The addresses of `count` matrices of `T`, from `at` on. Not for matrices without elements, of which there may be
+    /// more than memory holds addresses for.
     #[cfg(feature = "blas")]
     pub(super) fn places<T>(&self, count: usize, at: u64) -> Places {
-        // Inside a buffer, so only a distance overflows that is not used: of one matrix, or of some without elements.
+        // The matrices lie inside a buffer, so only an unused distance can overflow: of one matrix, or of matrices
+        // without elements.
         let step = (self.stride as u64).wrapping_mul(size_of::<T>() as u64);
         Places::Even(Series { first: at, step }, count)
     }
 }
 
-/// Where matrices begin.
+/// The addresses at which matrices begin.
 #[cfg(feature = "blas")]
 pub(super) enum Places {
     /// At even distances, in one buffer.
@@ -177,7 +178,7 @@ impl Places {
     }
 }
 
-/// A number that the library has as a 32-bit integer.
+/// Checks a number that the library takes as a 32-bit integer.
 pub(super) fn check_int(name: &'static str, value: usize) -> Result<()> {
     if i32::try_from(value).is_err() {
         return Err(Error::invalid(name, format!("{value} does not fit the library's 32-bit integers")));
@@ -187,7 +188,8 @@ pub(super) fn check_int(name: &'static str, value: usize) -> Result<()> {
 
 #[cfg(feature = "blas")]
 impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> {
-    /// Arrays of the addresses of as many matrices each, in device memory, for this dispatch: one table for all.
+    /// Arrays with the addresses of matrices, equally many in each, in device memory for this dispatch: one table for
+    /// all arrays.
     pub(super) fn arrays<const N: usize>(&mut self, arrays: [&Places; N]) -> Result<[*const std::ffi::c_void; N]> {
         let mut series = SmallVec::<[Series; 3]>::new();
         let (mut count, mut gathered) = (0, false);
@@ -210,8 +212,9 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
         }))
     }
 
-    /// A copy of `count` matrices in scratch, to be written there, and how they lie in it: matrices that lie apart
-    /// in `whole` all at once; others, which share elements or have a buffer each, one after the other.
+    /// Copies matrices to scratch, to be written there. Returns the address of the copy, and the layout of the matrices
+    /// in it. Matrices that do not overlap in `whole` are copied all at once; others, which share elements or have a
+    /// buffer each, one after the other.
     pub(super) fn copies<T: crate::Element>(
         &mut self,
         of: &Operand,

@@ -25,7 +25,7 @@ impl Dgmm {
         Dgmm { side, m, n, row_major: false, lda: None, ldc: None }
     }
 
-    /// The product of column-major matrices that gives the same numbers.
+    /// The equivalent product of column-major matrices.
     fn column_major(self) -> Self {
         if !self.row_major {
             return self;
@@ -111,9 +111,8 @@ impl Blas {
     /// The product with a diagonal matrix (`cublas<t>dgmm`); see [`Dgmm`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small, x has not as many
-    /// elements as the side it stands on, or something does not lie inside its buffer; a stale or foreign buffer. `c`
-    /// comes back.
+    /// [`Error::InvalidArgument`] when a leading dimension is too small, the length of x does not match that side of A,
+    /// or something does not lie inside its buffer; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

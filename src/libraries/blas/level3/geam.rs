@@ -1,4 +1,4 @@
-//! Sums of scaled, perhaps transposed matrices: geam.
+//! Sums of scaled, optionally transposed matrices: geam.
 
 use super::super::prelude::*;
 use super::cost;
@@ -7,8 +7,8 @@ use crate::numerics::level3::GeamSpec;
 
 /// `C = alpha * op(A) + beta * op(B)`, all `m x n`. With `beta` zero it copies, scales or transposes A.
 ///
-/// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0. A matrix whose factor
-/// is zero (by value) is not read.
+/// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and
+/// `beta` 0. A matrix whose factor is zero (by value) is not read.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -33,7 +33,7 @@ impl<T: BlasElement> Geam<T> {
         Geam { m, n, row_major: false, trans_a, trans_b, lda: None, ldb: None, ldc: None, alpha, beta }
     }
 
-    /// The sum of column-major matrices that gives the same numbers.
+    /// The equivalent sum of column-major matrices.
     fn column_major(self) -> Self {
         if !self.row_major {
             return self;
@@ -50,9 +50,9 @@ impl<T: BlasElement> Geam<T> {
 }
 
 setters!(Geam<T: BlasElement> {
-    /// What is done to A before.
+    /// What is done to A before the sum.
     trans_a: Transpose;
-    /// What is done to B before.
+    /// What is done to B before the sum.
     trans_b: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
@@ -110,7 +110,7 @@ impl<T: BlasElement> Routine for Geam<T> {
         }
         let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
         let (trans_a, trans_b) = (self.trans_a.code::<T>(), self.trans_b.code::<T>());
-        // What is multiplied by zero is not to be read: the other matrix stands in its place.
+        // A matrix that is multiplied by zero must not be read: the other matrix is passed instead.
         let (of_a, of_b) = ((trans_a, a.address(), lda), (trans_b, b.address(), ldb));
         let [(trans_a, a, lda), (trans_b, b, ldb)] = match (alpha.is_zero(), beta.is_zero()) {
             (true, true) => return queue.scale_matrix::<T>((self.m, self.n), &beta, c.address(), ldc),

@@ -1,5 +1,5 @@
-//! Many products of matrices in buffers of their own: gemm, batched and grouped. The calls of the library are in
-//! `gemm_groups.rs`.
+//! Batches and groups of products of matrices in buffers of their own: gemm, batched and grouped. The calls of the
+//! library are in `gemm_groups.rs`.
 
 use super::super::gemm::{Kind, Same, Single};
 use super::super::prelude::*;
@@ -14,11 +14,11 @@ use crate::{Elems, Span};
 pub(super) struct Group<T: GemmElement> {
     pub(super) spec: Gemm<T>,
     pub(super) count: usize,
-    /// In device memory: the next of the operands.
+    /// Whether the scalars are in device memory: the next ones of the operands.
     pub(super) scalars_at: bool,
 }
 
-/// Groups of products; one group, where the caller asked for a batch.
+/// Groups of products; a batch is one group.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Grouped<T: GemmElement, K, const GROUPS: bool> {
@@ -26,10 +26,10 @@ pub(super) struct Grouped<T: GemmElement, K, const GROUPS: bool> {
     _kind: PhantomData<K>,
 }
 
-/// What it reads: matrices, and the scalars of those groups that have them in device memory.
+/// What it reads: matrices, and the scalars of the groups whose scalars are in device memory.
 type Reads<T> = (List<T>, List<T>, List<<T as GemmElement>::Scalar>, List<<T as GemmElement>::Scalar>);
 
-/// A group, and where its scalars are.
+/// A group, and its scalars if they are in device memory.
 type Placed<'x, T, S> = (&'x Group<T>, Option<&'x S>, Option<&'x S>);
 
 impl<T: GemmElement, K, const GROUPS: bool> Grouped<T, K, GROUPS> {
@@ -38,7 +38,7 @@ impl<T: GemmElement, K, const GROUPS: bool> Grouped<T, K, GROUPS> {
         self.groups.iter().flat_map(|group| std::iter::repeat_n(&group.spec, group.count))
     }
 
-    /// Groups with their scalars in device memory, in order.
+    /// The groups in order, each with its scalars if they are in device memory.
     pub(super) fn placed<'x, S>(&'x self, alphas: &'x [S], betas: &'x [S]) -> impl Iterator<Item = Placed<'x, T, S>> {
         let (mut alphas, mut betas) = (alphas.iter(), betas.iter());
         self.groups.iter().map(move |group| match group.scalars_at {
@@ -137,8 +137,8 @@ impl Blas {
     /// [`Gemm`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lists are not of one length, a leading dimension is too small or a matrix does
-    /// not lie inside its buffer; a stale or foreign buffer. All of `c` comes back.
+    /// [`Error::InvalidArgument`] when the lengths of the lists differ, a leading dimension is too small or a matrix
+    /// does not lie inside its buffer; a stale or foreign buffer. All of `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -175,14 +175,15 @@ impl Blas {
         self.groups_of::<T, Single, false>([(spec.into(), c.len())].into_iter(), a, b, c)
     }
 
-    /// Groups of products, each with its specification and how many there are: the first group takes the first matrices
-    /// of the lists, and so on. Each group has its own scalars, by value or in device memory.
+    /// Groups of products, each with its specification and its number of products: the first group takes the first
+    /// matrices of the lists, and so on. Each group has its own scalars, by value or in device memory.
     ///
-    /// On a GPU it is one call (`cublasGemmGroupedBatchedEx`) for real types with scalars by value, where the library has
+    /// On a GPU it is one call (`cublasGemmGroupedBatchedEx`) for real types with scalars by value, if the library has
     /// it; else a batch for each group.
     ///
     /// # Errors
-    /// As [`gemm_batched`](Self::gemm_batched), and when the lists have not as many matrices as the groups have products.
+    /// As [`gemm_batched`](Self::gemm_batched), and when the number of matrices in a list is not the number of
+    /// products.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -208,8 +209,8 @@ impl Blas {
         self.groups_of::<T, Same, true>(groups.iter().map(|(spec, count)| ((*spec).into(), *count)), a, b, c)
     }
 
-    /// As [`gemm_grouped`](Self::gemm_grouped) for halves, with the results in f32: on a GPU a batch for each group, for
-    /// the library has no one call that does it.
+    /// As [`gemm_grouped`](Self::gemm_grouped) for halves, with the results in f32: on a GPU a batch for each group,
+    /// because the library has no single call for this.
     ///
     /// # Errors
     /// As [`gemm_grouped`](Self::gemm_grouped).

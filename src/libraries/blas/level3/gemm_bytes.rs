@@ -1,21 +1,21 @@
 //! Batches of products of 8-bit integers on a GPU.
 //!
-//! The library's batches of them want everything aligned, and it does not see all of it: addresses lie in device memory.
-//! So it is given only what begins at multiples of [`VECTOR`] bytes throughout. The rest is done by our own kernel, all
-//! at once; but large products one after the other by the library, which multiplies them so much faster that a call for
-//! each costs less.
+//! The library's batches of these need everything aligned, and it cannot check that: the addresses are in device
+//! memory. So it gets only batches in which everything is aligned to [`VECTOR`] bytes. Other batches are computed by
+//! our own kernel, all at once. Large products are instead computed by the library one after the other: it is so much
+//! faster that a call for each costs less.
 
 use super::super::gemm::{Kind, enqueue};
 use super::super::gemm_i8::{Products, Where};
 use super::super::prelude::*;
 use super::batch::Places;
 
-/// What the library's kernels load at a time.
+/// Bytes that the library's kernels load at a time.
 const VECTOR: u64 = 16;
-/// Multiply-adds of a large product.
+/// From this many multiply-adds, a product is large.
 const LARGE: usize = 1 << 21;
 
-/// Whether all matrices A, B and C, and their columns, begin at multiples of [`VECTOR`].
+/// Whether all matrices A, B and C, and their columns, are aligned to [`VECTOR`] bytes.
 pub(super) fn is_aligned<T, O>(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -> bool {
     let aligned = |bytes: u64| bytes.is_multiple_of(VECTOR);
     let of = |ld: usize, size: usize| ld.wrapping_mul(size);
@@ -27,7 +27,7 @@ pub(super) fn is_aligned<T, O>(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -
         })
 }
 
-/// Products that the library does not take as a batch.
+/// Computes products that the library does not support as a batch.
 pub(super) fn apart<T: GemmElement, K: Kind<T>, R: Routine>(
     queue: &mut Queue<'_, '_, R>,
     spec: &Gemm<T>,

@@ -7,7 +7,7 @@ use super::gemm_batched::Grouped;
 use super::gemm_bytes::{apart, is_aligned};
 use smallvec::SmallVec;
 
-/// A group as the library has it: column-major, its leading dimensions, how many products, and its scalars.
+/// A group in the library's form: column-major, with its leading dimensions, its number of products, and its scalars.
 struct Group<T: GemmElement> {
     spec: Gemm<T>,
     leading: [usize; 3],
@@ -20,7 +20,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     pub(super) fn enqueue(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alphas, betas), (c,)) = (queue.reads(), queue.writes());
         let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
-        // What there is to do, in column-major order; empty products are left out, for the library refuses some.
+        // The groups in column-major order. Empty products are left out, because the library refuses some of them.
         let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
         let [mut at_a, mut at_b, mut at_c] = [(); 3].map(|()| SmallVec::with_capacity(c.len()));
         let mut next = 0;
@@ -69,8 +69,9 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         if groups.is_empty() {
             return Ok(());
         }
-        // Of halves, and where f32 is rounded to TF32, the library's kernels load 16 bytes at a time from wherever the matrices
-        // begin, which they cannot see beforehand: what does not begin there is a fault, and the end of CUDA in the process.
+        // For halves, and if f32 is rounded to TF32, the library's kernels load 16 bytes at a time from where the
+        // matrices begin. The library cannot check these addresses. One that is not aligned is a fault, and the end of
+        // CUDA in the process.
         let compute = T::CODES.compute_in(queue.math());
         let wants = size_of::<T>() == 2 || compute != T::CODES.compute_in(crate::blas::Math::Default);
         let mut first = 0;
@@ -101,7 +102,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         }
         for (group, aligned) in groups.iter().zip(aligned) {
             if !aligned || !self.one_group(queue, group, at.map(|at| at.wrapping_byte_add(8 * done)))? {
-                // Some shapes it takes one by one only (halves, in cuBLAS 13.1).
+                // The library supports some shapes only one by one (halves, in cuBLAS 13.1).
                 one_by_one(queue, group, done)?;
             }
             done += group.count;
@@ -109,7 +110,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         Ok(())
     }
 
-    /// One group as a batch. False when the library does not take it.
+    /// Enqueues one group as a batch. Returns false if the library does not support it.
     fn one_group(
         &self,
         queue: &mut Queue<'_, '_, Self>,
@@ -152,7 +153,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     }
 }
 
-/// All groups in one call; `None` where the library has no such function.
+/// Enqueues all groups in one call; `None` if the library has no such function.
 fn one_call<T: GemmElement, K: Kind<T>>(
     blas: &crate::blas::native::BlasCall,
     groups: &[Group<T>],

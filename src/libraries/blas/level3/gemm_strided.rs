@@ -1,4 +1,4 @@
-//! Many products at fixed distances: gemm, strided and batched.
+//! Batches of products at fixed distances: gemm, strided and batched.
 
 #[cfg(feature = "blas")]
 use super::super::gemm::REFUSED;
@@ -21,7 +21,7 @@ pub(super) struct Strided<T: GemmElement, K> {
 }
 
 impl<T: GemmElement, K> Strided<T, K> {
-    /// Nothing is written: of such products there may be any number.
+    /// Whether nothing is written. The number of such products is not limited.
     fn is_empty(&self) -> bool {
         self.spec.m == 0 || self.spec.n == 0 || self.batch.count == 0
     }

@@ -1,18 +1,18 @@
 //! Matrices: level 3, its batches, and cuBLAS's extensions.
 //!
-//! A specification is plain data with setters; a routine adds where its scalars are.
+//! A specification is plain data with setters; a routine adds the location of its scalars.
 //!
 //! | file | routines |
 //! |---|---|
-//! | `symm`, `syrk`, `syr2k` | symmetric and Hermitian matrices: products with one, updates of one |
+//! | `symm`, `syrk`, `syr2k` | symmetric and Hermitian matrices: products with them, updates of them |
 //! | `trmm`, `trsm` | triangular matrices: products and solutions |
-//! | `geam`, `dgmm` | sums and diagonals |
-//! | `gemm_strided`, `gemm_batched`, `gemm_groups` | many general products; groups of products |
-//! | `gemm_bytes` | many products of 8-bit integers, which the library takes aligned alone |
-//! | `trsm_batched`, `lu` | many triangular and general systems, factors, inverses |
-//! | `spread` | where the matrices of a batch are: in one buffer, or one each |
-//! | `batch` | counts and distances, arrays of addresses, copies of many matrices |
-//! | `pivots` | pivots that a caller gives, made safe to follow |
+//! | `geam`, `dgmm` | sums of matrices; products with diagonal matrices |
+//! | `gemm_strided`, `gemm_batched`, `gemm_groups` | batches and groups of general products |
+//! | `gemm_bytes` | batches of products of 8-bit integers, which the library supports only if they are aligned |
+//! | `trsm_batched`, `lu` | batches of triangular and general systems, factors, inverses |
+//! | `spread` | how the matrices of a batch are stored: in one buffer, or in one each |
+//! | `batch` | counts and distances, arrays of addresses, copies of the matrices of a batch |
+//! | `pivots` | makes a caller's pivots safe to use |
 
 mod batch;
 mod dgmm;
@@ -45,7 +45,7 @@ pub use syr2k::{Her2k, Syr2k};
 pub use syrk::{Herk, Syrk};
 pub use trsm::Triangular;
 
-/// What a matrix operation costs: so many multiply-adds of `T`, and elements that must move.
+/// The cost of a matrix operation: its multiply-adds of `T`, and the elements that it moves.
 fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crate::Cost {
     let product = |sizes: [usize; 3]| sizes.iter().fold(1u64, |all, size| all.saturating_mul(*size as u64));
     let sum = moved.iter().fold(0u64, |all, size| all.saturating_add(*size as u64));
@@ -56,8 +56,8 @@ fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crat
 
 #[cfg(feature = "blas")]
 impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
-    /// `C = beta * C`, an `m x n` matrix: what is left of a routine whose `alpha` is zero. A product of no columns does
-    /// it, which reads nothing else.
+    /// `C = beta * C` for an `m x n` matrix: what a routine computes if its `alpha` is zero. Done by a product with
+    /// `k = 0`, which reads nothing else.
     fn scale_matrix<T: super::BlasElement>(
         &mut self,
         (m, n): (usize, usize),

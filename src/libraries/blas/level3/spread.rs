@@ -1,7 +1,7 @@
-//! Where the matrices of a batch are: at even distances in one buffer, or each in a buffer of its own.
+//! How the matrices of a batch are stored: at even distances in one buffer, or each in a buffer of its own.
 //!
-//! A batched routine is written once over a [`Spread`], which says what it reads and writes then, and where each matrix
-//! begins. The library takes addresses either way.
+//! A batched routine is written once over a [`Spread`], which defines what it reads and writes, and at which address
+//! each matrix begins. The library takes addresses in both cases.
 
 use super::super::prelude::*;
 use super::batch::Operand;
@@ -12,46 +12,47 @@ use crate::numerics::level3::batch;
 use crate::op::{Bufs, Immediate, Output};
 use crate::{Element, Operand as Position, Span};
 
-/// Where the matrices of a batch are.
+/// How the matrices of a batch are stored.
 pub(super) trait Spread: Send + Sync + 'static {
     /// Each has a buffer of its own.
     const LISTED: bool;
     /// The matrices, as an operand.
     type Of<T: Element>: Position;
-    /// A routine gives matrices ...
+    /// The output of a routine that returns matrices.
     type Matrices<T: Element>: Immediate + Output<Writes = (Self::Of<T>,)>;
-    /// ... and infos ...
+    /// The output of a routine that returns matrices and infos.
     type Inverses<T: Element>: Immediate + Output<Writes = (Self::Of<T>, i32)>;
-    /// ... and pivots.
+    /// The output of a routine that returns matrices, pivots and infos.
     type Factors<T: Element>: Immediate + Output<Writes = (Self::Of<T>, i32, i32)>;
 
-    /// Checks that there are `count` matrices, and that they lie inside what holds them; if they are written apart.
+    /// Checks that there are `count` matrices, that they lie inside their buffers and, if they are written, do not
+    /// overlap.
     fn check<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>, written: bool) -> Result<()>;
 
-    /// Writing them all writes every element of the buffer at `index`.
+    /// Whether writing all matrices writes every element of the buffer at `index`.
     fn fills<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>, index: usize) -> bool;
 
-    /// Buffers that hold `count` matrices.
+    /// The number of buffers that hold `count` matrices.
     fn buffers(count: usize) -> usize;
 
-    /// Where each begins. Not for matrices without elements, of which there may be any number.
+    /// The address of each matrix. Not for matrices without elements, whose number is not limited.
     #[cfg(feature = "blas")]
     fn places<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>) -> Places;
 
-    /// The one buffer of them all.
+    /// The buffer that holds all matrices, if there is one.
     #[cfg(feature = "blas")]
     fn whole<T: Element>(at: &SpanOf<Self, T>) -> Option<&Span<T>>;
 
-    /// Each, to be read.
+    /// Each matrix, to be read.
     #[cfg(feature = "host")]
     fn parts<'a, T: Element + 'a>(of: &Operand, count: usize, all: SliceOf<'a, Self, T>) -> Vec<&'a [T]>;
 
-    /// Each, to be written.
+    /// Each matrix, to be written.
     #[cfg(feature = "host")]
     fn parts_mut<'a, T: Element + 'a>(of: &Operand, count: usize, all: SliceMutOf<'a, Self, T>) -> Vec<&'a mut [T]>;
 }
 
-/// Where matrices lie.
+/// The device memory of the matrices.
 pub(super) type SpanOf<L, T> = <<L as Spread>::Of<T> as Position>::Span;
 /// Matrices to be read by a host half.
 pub(super) type SliceOf<'a, L, T> = <<L as Spread>::Of<T> as Position>::Slice<'a>;
@@ -112,7 +113,7 @@ impl Spread for Listed {
     type Factors<T: Element> = (Vec<DeviceBuffer<T>>, DeviceBuffer<i32>, DeviceBuffer<i32>);
 
     fn check<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>, _: bool) -> Result<()> {
-        check_matrix(of.name, of.rows, 0, of.ld, 0)?; // the leading dimension, also of none
+        check_matrix(of.name, of.rows, 0, of.ld, 0)?; // checks the leading dimension even without matrices
         if at.len() != count {
             return Err(Error::invalid(of.name, format!("{} matrices, but the batch is of {count}", at.len())));
         }
@@ -148,7 +149,7 @@ impl Spread for Listed {
     }
 }
 
-/// What the library's routines for lists give beside the matrices: buffers of all of them.
+/// The outputs of routines for lists: the matrices, and buffers with the numbers of all of them.
 macro_rules! beside_lists { ($(($($beside:ident),*))*) => { $(
     impl<T: Element> Output for (Vec<DeviceBuffer<T>>, $(DeviceBuffer<$beside>),*) {
         type Writes = (List<T>, $($beside),*);

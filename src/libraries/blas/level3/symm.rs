@@ -32,8 +32,8 @@ impl<T: BlasElement> Symm<T> {
         Symm { side, uplo, m, n, row_major: false, lda: None, ldb: None, ldc: None, alpha, beta }
     }
 
-    /// The product of column-major matrices that gives the same numbers. Of a Hermitian A too: the transpose of what is
-    /// read is its conjugate, and so is the transpose of A.
+    /// The equivalent product of column-major matrices. This holds for a Hermitian A too: read in the other order, its
+    /// triangle is that of its conjugate, which is also its transpose.
     fn column_major(self) -> Self {
         if !self.row_major {
             return self;

@@ -1,4 +1,5 @@
-//! Two products that make a symmetric or Hermitian matrix, and one that the caller knows to: syr2k, her2k, syrkx, herkx.
+//! Two products whose sum is symmetric or Hermitian, and one product that the caller knows to be: syr2k, her2k, syrkx,
+//! herkx.
 
 use super::super::prelude::*;
 use super::cost;
@@ -61,7 +62,8 @@ impl<T: ComplexElement> Her2k<T> {
 }
 
 setters!(Syr2k<T: BlasElement> {
-    /// What is done to A and B before: nothing, or they are transposed. There is no conjugate transpose of complex types.
+    /// What is done to A and B before the product: nothing, or they are transposed. There is no conjugate transpose of
+    /// complex types.
     trans: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
@@ -71,7 +73,7 @@ setters!(Syr2k<T: BlasElement> {
     ldc: usize;
 });
 setters!(Her2k<T: ComplexElement> {
-    /// What is done to A and B before: nothing, or the conjugate transpose.
+    /// What is done to A and B before the product: nothing, or the conjugate transpose.
     trans: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
@@ -98,7 +100,7 @@ pub(super) struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
     ldc: usize,
     alpha: T,
     beta: S,
-    /// A and B change places: the transposed product of row-major matrices.
+    /// A and B are swapped: the transposed product of row-major matrices.
     swapped: bool,
     _type: PhantomData<T>,
 }
@@ -171,7 +173,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
             return Ok(());
         }
         let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
-        // A zero alpha leaves nothing of A and B to read.
+        // With a zero alpha, nothing of A and B is read.
         let k = if alpha.is_zero() { 0 } else { self.k as i64 };
         let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
         let ((a, lda), (b, ldb)) = self.factors(a.address(), b.address());
@@ -196,7 +198,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
 type Operands<'a, T> = (In<'a, T>, In<'a, T>, DeviceBuffer<T>);
 
 impl Blas {
-    /// Two products that make a symmetric matrix (`cublas<t>syr2k`); see [`Syr2k`].
+    /// Two products whose sum is a symmetric matrix (`cublas<t>syr2k`); see [`Syr2k`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small, a matrix does not
@@ -223,8 +225,8 @@ impl Blas {
         self.symmetric_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
     }
 
-    /// One product that the caller knows to be symmetric (`cublas<t>syrkx`): B is A times a symmetric matrix, say; see
-    /// [`Syr2k`].
+    /// One product that the caller knows to be symmetric (`cublas<t>syrkx`), for example if B is A times a symmetric
+    /// matrix; see [`Syr2k`].
     ///
     /// # Errors
     /// As [`syr2k`](Self::syr2k).
@@ -238,10 +240,10 @@ impl Blas {
         self.symmetric_rank::<T, false>(spec.into(), (a.into(), b.into(), c))
     }
 
-    /// Two products that make a Hermitian matrix (`cublas<t>her2k`); see [`Her2k`].
+    /// Two products whose sum is a Hermitian matrix (`cublas<t>her2k`); see [`Her2k`].
     ///
     /// # Errors
-    /// As [`syr2k`](Self::syr2k), but it is the plain transpose that is refused.
+    /// As [`syr2k`](Self::syr2k), but the plain transpose is refused instead.
     pub fn her2k<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Her2k<T>>>,

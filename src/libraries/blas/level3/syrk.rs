@@ -1,4 +1,4 @@
-//! A matrix times itself transposed, one triangle of it: syrk, herk.
+//! One triangle of the product of a matrix with its transpose: syrk, herk.
 
 use super::super::prelude::*;
 use super::cost;
@@ -66,7 +66,8 @@ impl<T: ComplexElement> Herk<T> {
 }
 
 setters!(Syrk<T: BlasElement> {
-    /// What is done to A before: nothing, or it is transposed. There is no conjugate transpose of complex types.
+    /// What is done to A before the product: nothing, or it is transposed. There is no conjugate transpose of complex
+    /// types.
     trans: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
@@ -74,7 +75,7 @@ setters!(Syrk<T: BlasElement> {
     ldc: usize;
 });
 setters!(Herk<T: ComplexElement> {
-    /// What is done to A before: nothing, or the conjugate transpose.
+    /// What is done to A before the product: nothing, or the conjugate transpose.
     trans: Transpose;
     /// Elements between the columns (in row-major order the rows) of A as stored.
     lda: usize;
@@ -86,7 +87,7 @@ row_major!(Herk<T: ComplexElement>);
 scalars!(Syrk<T: BlasElement>, alpha: T, beta: T);
 scalars!(Herk<T: ComplexElement>, alpha: T::Real, beta: T::Real);
 
-/// Refuses the transpose that does not keep the result symmetric, or Hermitian.
+/// Refuses a transpose with which the result is not symmetric, or not Hermitian.
 pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> Result<()> {
     match (trans, hermitian) {
         (Transpose::Conjugate, false) if T::DTYPE.is_complex() => {
@@ -97,9 +98,9 @@ pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> 
     }
 }
 
-/// The triangle and the transpose of column-major matrices that give the numbers of row-major ones: the transpose of
-/// the product of A with its (conjugate) transpose is that of the transposed A the other way around. What is refused
-/// stays what it is.
+/// The triangle and the transpose of the equivalent product of column-major matrices: the transpose of the product of A
+/// with its (conjugate) transpose is that of the transposed A in reverse order. A transpose that is refused is returned
+/// unchanged.
 pub(super) fn by_columns<T: BlasElement>(
     row_major: bool,
     uplo: Uplo,
@@ -182,7 +183,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
             return Ok(());
         }
         let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
-        // A zero alpha leaves nothing of A to read.
+        // With a zero alpha, nothing of A is read.
         let k = if alpha.is_zero() { 0 } else { self.k as i64 };
         let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
         let (lda, ldc) = (self.lda as i64, self.ldc as i64);
@@ -198,7 +199,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
 }
 
 impl Blas {
-    /// A matrix times its transpose, one triangle of it (`cublas<t>syrk`); see [`Syrk`].
+    /// One triangle of the product of a matrix with its transpose (`cublas<t>syrk`); see [`Syrk`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small, a matrix does not lie inside its buffer, or a
@@ -228,7 +229,7 @@ impl Blas {
         self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
     }
 
-    /// A matrix times its conjugate transpose, one triangle of it (`cublas<t>herk`); see [`Herk`].
+    /// One triangle of the product of a matrix with its conjugate transpose (`cublas<t>herk`); see [`Herk`].
     ///
     /// # Errors
     /// As [`syrk`](Self::syrk), and when A is to be transposed without conjugation.

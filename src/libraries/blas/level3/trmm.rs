@@ -139,8 +139,8 @@ impl Blas {
         self.submit(InPlace(spec.column_major()), (a.into(), alpha), (b,))
     }
 
-    /// As [`trmm`](Self::trmm), but B stays as it is and the product goes to `c` (`cublas<t>trmm`), which has a leading
-    /// dimension of its own, [`Triangular::ldc`].
+    /// As [`trmm`](Self::trmm), but B does not change and the product goes to `c` (`cublas<t>trmm`), which has a
+    /// leading dimension of its own, [`Triangular::ldc`].
     ///
     /// # Errors
     /// As [`trmm`](Self::trmm); `c` comes back.

@@ -5,10 +5,11 @@ use super::cost;
 #[cfg(feature = "host")]
 use crate::numerics::level3::TriSpec;
 
-/// A triangular A beside a general `m x n` matrix B: `op(A)` on the left is `m x m`, on the right `n x n`. Of A only one
-/// triangle is read, and not its diagonal where that is all ones.
+/// A triangular A and a general `m x n` matrix B: `op(A)` on the left is `m x m`, on the right `n x n`. Only one
+/// triangle of A is read, without its diagonal if that is all ones.
 ///
-/// Unless set: matrices are column-major, nothing is transposed, the diagonal is as stored, leading dimensions leave no gaps, `alpha` is 1.
+/// Unless set: matrices are column-major, nothing is transposed, the diagonal is as stored, leading dimensions leave no
+/// gaps, `alpha` is 1.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 #[must_use]
@@ -33,7 +34,7 @@ impl<T: BlasElement> Triangular<T> {
         Triangular { side, uplo, m, n, trans, diag, row_major: false, lda: None, ldb: None, ldc: None, alpha }
     }
 
-    /// The problem of column-major matrices that gives the same numbers.
+    /// The equivalent problem of column-major matrices.
     pub(super) fn column_major(self) -> Self {
         if !self.row_major {
             return self;
@@ -57,7 +58,7 @@ impl<T: BlasElement> Triangular<T> {
         self.ldc.unwrap_or(self.m.max(1))
     }
 
-    /// Refuses a C where the result takes the place of B.
+    /// Refuses a leading dimension of C if the result replaces B.
     pub(super) fn check_in_place(&self) -> Result<()> {
         match self.ldc {
             Some(ldc) => Err(Error::invalid("ldc", format!("{ldc}, but the result takes the place of b"))),
@@ -65,7 +66,7 @@ impl<T: BlasElement> Triangular<T> {
         }
     }
 
-    /// Checks sizes and where A and B lie.
+    /// Checks the sizes, and that A and B lie inside their buffers.
     pub(super) fn check(&self, a: usize, b: usize) -> Result<()> {
         let (order, [lda, ldb]) = (self.order(), self.leading());
         check_size("m", self.m)?;
@@ -98,9 +99,9 @@ impl<T: BlasElement> Triangular<T> {
 }
 
 setters!(Triangular<T: BlasElement> {
-    /// What is done to A before.
+    /// What is done to A before it is used.
     trans: Transpose;
-    /// What the diagonal of A is.
+    /// The kind of diagonal of A.
     diag: Diag;
     /// Elements between the columns (in row-major order the rows) of A.
     lda: usize;
@@ -163,7 +164,7 @@ impl<T: BlasElement> Routine for Trsm<T> {
 
 impl Blas {
     /// Solves `op(A) * X = alpha * B` (A on the left) or `X * op(A) = alpha * B` in place of B (`cublas<t>trsm`); see
-    /// [`Triangular`]. Nothing is checked for a zero on the diagonal: it gives infinities and NaN.
+    /// [`Triangular`]. The diagonal is not checked for zeros: a zero gives infinities and NaN.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does

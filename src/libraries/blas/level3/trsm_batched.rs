@@ -1,4 +1,4 @@
-//! Many solutions with triangular matrices: trsm, batched.
+//! Batches of solutions with triangular matrices: trsm, batched.
 
 use super::super::prelude::*;
 use super::batch::{Batch, Operand};
@@ -58,7 +58,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     ) -> Result<()> {
         let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
         if self.spec.m == 0 || self.spec.n == 0 {
-            return Ok(()); // of such there may be any number
+            return Ok(()); // the number of such problems is not limited
         }
         let work = self.spec.order().saturating_mul(self.spec.m).saturating_mul(self.spec.n);
         let (a, b) = (L::parts::<T>(&of_a, count, a), L::parts_mut::<T>(&of_b, count, b));
@@ -139,8 +139,8 @@ impl Blas {
     /// [`trsm`](Self::trsm) for each of a batch whose matrices lie in buffers of their own (`cublas<t>trsmBatched`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there are not as many A as B, a leading dimension is too small or a matrix does not
-    /// lie inside its buffer; a stale or foreign buffer. All of `b` comes back.
+    /// [`Error::InvalidArgument`] when the numbers of A and B differ, a leading dimension is too small or a matrix does
+    /// not lie inside its buffer; a stale or foreign buffer. All of `b` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

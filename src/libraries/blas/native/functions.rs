@@ -1,7 +1,7 @@
-//! cuBLAS, the functions that the engine calls: handles and the typed (`Ex`) routines with 64-bit sizes.
+//! The functions of cuBLAS that the engine calls: handles and the typed (`Ex`) routines with 64-bit sizes.
 //!
-//! Enum parameters are their numbers in `cudarc::cublas::sys`. Streams are the driver's own type; the library's
-//! `cudaStream_t` is the same pointer.
+//! Enum parameters are passed as their numbers in `cudarc::cublas::sys`. Streams are the driver's own type; the
+//! library's `cudaStream_t` is the same pointer.
 
 use std::ffi::c_void;
 
@@ -93,7 +93,7 @@ mod tests {
     use crate::loader::testing::Tree;
     use crate::loader::{Library, Loader};
 
-    /// Nineteen arguments go by registers and by the stack: each must arrive where the header has it.
+    /// Nineteen arguments are passed in registers and on the stack: each must arrive as the header declares it.
     #[test]
     fn the_arguments_of_gemm_arrive_in_the_order_of_the_header() {
         let special = "#include <stdint.h>

@@ -1,7 +1,7 @@
 //! A slot's cuBLAS handle.
 //!
-//! One a slot, made by the first operation that needs it (15 ms for the first of a process, 0.2 to 0.3 ms and 64 MiB
-//! for each further one on an H200). The stream is set once, **then** the workspace: setting a stream drops it.
+//! Each slot has one, made by the first operation that needs it (15 ms for the first of a process, 0.2 to 0.3 ms and 64
+//! MiB for each further one on an H200). The stream is set once, and **then** the workspace: setting a stream drops it.
 
 use super::super::modes::Modes;
 use super::super::status;
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use cudarc::cublas::sys::cublasHandle_t;
 use std::sync::OnceLock;
 
-/// cuBLAS, as the core knows it.
+/// cuBLAS as a library of the core.
 pub(crate) struct Cublas;
 
 // SAFETY: a handle of cuBLAS may be used from any thread, by one at a time: by the holder of its slot's lease.
@@ -35,7 +35,7 @@ pub(in crate::libraries::blas) enum PointerMode {
     Device = 1,
 }
 
-/// The handle and what is set on it; `None` where that is not known, after a call that failed.
+/// The handle, and the modes that are set on it; `None` if a mode is unknown, after a call that failed.
 pub(crate) struct Handle {
     raw: Native<cublasHandle_t>,
     pointer: Option<PointerMode>,
@@ -43,7 +43,7 @@ pub(crate) struct Handle {
     atomics: Option<u32>,
 }
 
-/// What an operation calls the library with.
+/// What an operation needs to call the library.
 #[derive(Clone, Copy)]
 pub(in crate::libraries::blas) struct BlasCall {
     pub(in crate::libraries::blas) api: &'static CublasFunctions,
@@ -96,7 +96,7 @@ impl CudaLibrary for Cublas {
     }
 }
 
-/// Sets what is not so already. While the call is made, and after one that failed, the state is unknown.
+/// Sets a mode, unless it has this value already. During the call, and after one that failed, the mode is unknown.
 fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V) -> Code) -> Code {
     if *known == Some(value) {
         return Code::SUCCESS;
@@ -110,14 +110,14 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
 }
 
 impl Queue<'_> {
-    /// The slot's handle, with scalars where `pointer` says and in these modes, for a call that enqueues work.
+    /// The slot's handle, set to the pointer mode `pointer` and to `modes`, for a call that enqueues work.
     pub(in crate::libraries::blas) fn blas(&mut self, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
         let call = self.blas_set(pointer, modes)?;
         self.touch();
         Ok(call)
     }
 
-    /// Each is set only where the handle is in another mode or in one that is not known.
+    /// Sets each mode only if the handle's current one differs or is unknown.
     fn blas_set(&mut self, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
         let (api, handle) = self.consult::<Cublas>()?;
         let call = BlasCall { api: api.regular, typed: api.typed, handle: handle.raw.0 };
@@ -137,7 +137,7 @@ impl Queue<'_> {
         self.blas_status("cublasSetAtomicsMode", code).map(|()| call)
     }
 
-    /// What the status of setting a math mode means: one that the library does not know is not supported.
+    /// The result of setting a math mode: a mode that the library does not know is unsupported.
     #[cold]
     fn math_status(&self, modes: Modes, code: Code) -> Result<()> {
         self.blas_status("cublasSetMathMode", code).map_err(|error| match (code.0, error) {
@@ -148,7 +148,7 @@ impl Queue<'_> {
         })
     }
 
-    /// One call of a typed routine. Where the library lacks it nothing was touched.
+    /// Makes one call of a typed routine. If the library lacks the routine, the stream was not touched.
     pub(in crate::libraries::blas) fn blas_typed(
         &mut self,
         pointer: PointerMode,
@@ -163,10 +163,10 @@ impl Queue<'_> {
         self.blas_called(called)
     }
 
-    /// LU factors of `count` matrices whose addresses are in a table, in default modes, for other libraries.
+    /// Computes LU factors of `count` matrices whose addresses are in a table, in default modes, for other libraries.
     ///
     /// # Safety
-    /// The matrices, `n` pivots for each and as many infos lie in memory that this dispatch may write.
+    /// The matrices, `n` pivots for each and one info for each lie in memory that this dispatch may write.
     #[cfg(feature = "solver")]
     pub(in crate::libraries) unsafe fn batched_lu(
         &mut self,
@@ -182,8 +182,8 @@ impl Queue<'_> {
         })
     }
 
-    /// `C = A^H * B^H`, in default modes, for other libraries: addresses with leading dimensions, and C of `m x n` as a sum of `k`
-    /// products.
+    /// `C = A^H * B^H`, in default modes, for other libraries: takes addresses with leading dimensions. C is `m x n`,
+    /// and each element is a sum of `k` products.
     ///
     /// # Safety
     /// The matrices lie in memory that this dispatch may read, or write for C.
@@ -196,13 +196,13 @@ impl Queue<'_> {
         use super::super::scalar::Scalar;
         use crate::{Complex, DType};
         let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
-        // A real number is the first part of a complex one.
+        // A routine of real numbers reads only the first part of a complex scalar.
         let single = Scalar::new(Complex::<f32>::new(1.0, 0.0), &None);
         let (double, zero) =
             (Scalar::new(Complex::<f64>::new(1.0, 0.0), &None), Scalar::new(Complex::<f64>::default(), &None));
         let one = if matches!(T::DTYPE, DType::F32 | DType::C32) { single.pointer() } else { double.pointer() };
         let zero = zero.pointer();
-        // Of reals the adjoint is a transpose.
+        // For real types the adjoint is a transpose.
         let op = if T::DTYPE.is_complex() { 2 } else { 1 };
         // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
         self.blas_typed(PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
@@ -211,7 +211,7 @@ impl Queue<'_> {
         })
     }
 
-    /// What a call of a function came to that not every cuBLAS has.
+    /// The result of a call of a function that not every cuBLAS has.
     pub(in crate::libraries::blas) fn blas_called(&self, called: Called) -> Result<()> {
         match called.code {
             Some(code) => self.blas_status(called.name, code),
@@ -220,7 +220,7 @@ impl Queue<'_> {
         }
     }
 
-    /// What a status means.
+    /// Converts a status to a result.
     pub(in crate::libraries::blas) fn blas_status(&self, call: &str, code: Code) -> Result<()> {
         self.status::<Cublas>(call, code)
     }

@@ -1,8 +1,8 @@
-//! cuBLAS, the routines that come by the letter of their type: `cublasSgemv`, `cublasDgemv`, ...
+//! The routines of cuBLAS whose names contain the letter of their type: `cublasSgemv`, `cublasDgemv`, ...
 //!
-//! The 64-bit forms, which exist from CUDA 12 on. To add a routine, add its line, with the arguments of the header
-//! behind the handle: sizes, increments and batches are `i64` (`i32` where there is no 64-bit form), enums `u32`,
-//! pointers untyped. An array of addresses is `*const c_void` also where what it points to is written.
+//! These are the 64-bit forms, which exist from CUDA 12 on. To add a routine, add its line, with the arguments that
+//! follow the handle in the header: sizes, increments and batches are `i64` (`i32` if there is no 64-bit form), enums
+//! `u32`, pointers untyped. An array of addresses is `*const c_void` even if the routine writes to these addresses.
 
 use std::ffi::c_void;
 
@@ -27,11 +27,11 @@ typed_table! {
         fn asum(
             n: i64, x: *const c_void, incx: i64, result: *mut c_void,
         ) = ["cublasSasum_v2_64", "cublasDasum_v2_64", "cublasScasum_v2_64", "cublasDzasum_v2_64"];
-        /// The first place of the largest `|re| + |im|`, from 1; an `int64_t`.
+        /// The index, from 1, of the first largest `|re| + |im|`; an `int64_t`.
         fn iamax(
             n: i64, x: *const c_void, incx: i64, result: *mut c_void,
         ) = ["cublasIsamax_v2_64", "cublasIdamax_v2_64", "cublasIcamax_v2_64", "cublasIzamax_v2_64"];
-        /// The first place of the smallest `|re| + |im|`, from 1; an `int64_t`.
+        /// The index, from 1, of the first smallest `|re| + |im|`; an `int64_t`.
         fn iamin(
             n: i64, x: *const c_void, incx: i64, result: *mut c_void,
         ) = ["cublasIsamin_v2_64", "cublasIdamin_v2_64", "cublasIcamin_v2_64", "cublasIzamin_v2_64"];

@@ -1,4 +1,4 @@
-//! What the library would load from an address between two multiples of 16 bytes, copied to where it may lie.
+//! Aligned copies of operands that the library would load from addresses that are not multiples of 16 bytes.
 
 use super::super::epilogue::Extra;
 use super::super::op::Fused;
@@ -9,10 +9,10 @@ use crate::blaslt::native::{Addresses, Problem};
 use crate::{Enqueue, Result};
 use smallvec::SmallVec;
 
-/// What the library moves at a time.
+/// Bytes that the library loads or stores at a time.
 const VECTOR: usize = 16;
 
-/// A copy of columns of bytes; both sides are an address and the distance of columns.
+/// A copy of columns of bytes. Each side is an address and the distance between columns.
 pub(super) struct Aside {
     pub(super) from: (u64, usize),
     pub(super) to: (u64, usize),
@@ -21,10 +21,11 @@ pub(super) struct Aside {
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
-    /// The library loads and stores the vectors of a bias, and auxiliary matrices, 16 bytes at a time, and asks for no
-    /// alignment of them: an address between ends in a device fault (cuBLASLt 13.1, a batch with an odd distance of
-    /// biases). So what is read is copied ahead to where it may lie, and a gradient is written aside and copied back.
-    /// An aside changes nothing of the problem but alignments, so that one measured with buffers that lie well is the same.
+    /// The library loads and stores the vectors of a bias, and auxiliary matrices, 16 bytes at a time, but does not
+    /// check their alignment: a misaligned address ends in a device fault (cuBLASLt 13.1, a batch with an odd distance
+    /// of biases). So a bias that is read is copied to aligned scratch first, and a gradient is written to aligned
+    /// scratch and copied back. In the problem, such a copy changes only alignments and, in some batches, the distance
+    /// of the biases. If the distance stays, a problem that was measured with aligned buffers is the same.
     pub(super) fn align_vectors(
         &self,
         queue: &mut Enqueue<'_, Self>,
@@ -49,7 +50,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             if let Some(to) = queue.room_for_columns(addresses.bias, rows, columns, stride, VECTOR)? {
                 ahead.push(Ahead::Copy(Aside { from: (addresses.bias, stride), to, rows, columns }));
                 addresses.bias = to.0;
-                // One that all matrices of a batch share stays one.
+                // A bias that all matrices of a batch share is copied once, and stays shared.
                 if columns > 1 {
                     problem.bias_stride = (to.1 / size) as i64;
                 }

@@ -1,8 +1,9 @@
-//! The sum of a factor over the terms of the product, as a product of its own: the factor times a vector of ones.
+//! The sum of a factor over the terms of the product, as a separate product: the factor times a vector of ones.
 //!
-//! The library's epilogue for it wants the factor to lie with its terms apart: A not transposed, B transposed. The other
-//! ways it refuses (cuBLASLt 13.1 on an H200, A transposed and B not, in every type that has the epilogue). The product of
-//! the factor with ones has the same terms, added in the same type and rounded once, and no such wish.
+//! The library's epilogue for this sum requires that the terms of the factor are not contiguous: A not transposed, B
+//! transposed. It refuses the other layouts (cuBLASLt 13.1 on an H200, A transposed and B not, in every type that has
+//! the epilogue). The product of the factor with ones has the same terms, added in the same type and rounded once, and
+//! no such requirement.
 
 use super::super::Order;
 use super::super::epilogue::{Beside, Extra, Kind, WritePlaces};
@@ -25,7 +26,7 @@ pub(super) struct Ones {
     asked: bool,
 }
 
-/// One, in a type of A.
+/// The number one in this type.
 fn one(dtype: DType) -> Result<[u8; 8]> {
     let mut bytes = [0; 8];
     let bits: u64 = match dtype {
@@ -40,7 +41,7 @@ fn one(dtype: DType) -> Result<[u8; 8]> {
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
-    /// What the epilogue sums up lies with its terms side by side, which the library refuses.
+    /// Whether the terms that the epilogue sums are contiguous, which the library refuses.
     pub(super) fn sums_along_memory(&self, geometry: &Geometry) -> bool {
         let [a, b, ..] = geometry.layouts;
         let [trans_a, trans_b] = self.spec.trans;
@@ -52,7 +53,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
-    /// The gradient as a product, which the library has a way for.
+    /// Prepares the gradient as a product. Fails if the library does not support it.
     pub(super) fn gradient(
         &self,
         queue: &mut Enqueue<'_, Self>,
@@ -99,7 +100,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         Ok(Ones { at, terms, one, size, problem, addresses, asked })
     }
 
-    /// Enqueues it.
+    /// Enqueues the gradient.
     pub(super) fn sum(&self, queue: &mut Enqueue<'_, Self>, ones: &Ones) -> Result<()> {
         let Ones { at, terms, one, size, problem, addresses, asked } = ones;
         // SAFETY: all of scratch of this length.

@@ -3,12 +3,12 @@
 //! | file | what it does |
 //! |---|---|
 //! | `problem` | the problem in the library's terms; `side`: its factors and matrices |
-//! | `aside` | copies what lies where the library cannot load it |
-//! | `zeros` | zeros for what is not read, and for what nothing is added to |
-//! | `gradient` | what the library refuses to do beside a product, as a product of its own |
-//! | `padded` | what it refuses altogether, in steps |
+//! | `aside` | aligned copies of operands that the library could not load |
+//! | `zeros` | zeros in place of factors that are not read, and for outputs without terms |
+//! | `gradient` | a gradient that the library refuses as an epilogue, as a separate product |
+//! | `padded` | products that it refuses in every other form, in steps |
 //!
-//! All that is asked of the library is asked before anything is on the stream: what it refuses leaves everything as it was.
+//! The library is asked everything before any work is on the stream, so a refusal changes nothing.
 
 mod aside;
 mod gradient;
@@ -28,12 +28,12 @@ use aside::Aside;
 pub(super) use padded::KERNELS;
 use smallvec::SmallVec;
 
-/// What is to be on the stream before the product, once it is known that the library has a way for it: what it refuses
-/// leaves everything as it was.
+/// Work that must be on the stream before the product. It is enqueued only once the library is known to have an
+/// algorithm for the product, so a refusal changes nothing.
 enum Ahead {
     /// Zeros: an address and bytes.
     Zeros(u64, usize),
-    /// Zeros in the gradients of a product of no terms.
+    /// Zeros in the gradients of a product without terms (`k = 0`).
     ZeroGradients,
     Copy(Aside),
 }
@@ -44,8 +44,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if let Way::This(choice) = &self.way {
             return self.put(queue, geometry, choice.form);
         }
-        // What the library refuses is not on the stream, so that the next form begins where this one did. The first refusal is
-        // of the product as it was asked for, and is told.
+        // A form that the library refuses has put no work on the stream, so the next form starts from the same state.
+        // The first refusal is of the product as the caller specified it, and is the one that is reported.
         let mut refusal = None;
         for form in self.forms(queue, geometry) {
             match self.put(queue, geometry, form) {
@@ -56,11 +56,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         Err(refusal.unwrap_or_else(|| Error::library("a product in no form")))
     }
 
-    /// The forms in which the product may be put to the library, best first.
+    /// The forms in which the product is tried, best first.
     fn forms(&self, queue: &Enqueue<'_, Self>, geometry: &Geometry) -> SmallVec<[Form; 3]> {
         let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
         let mut forms = SmallVec::new();
-        // Where D is without a product, the library would read the factors for it all the same, with their NaNs.
+        // If nothing is multiplied for D, the library would still read the factors for it, and a NaN in them would
+        // reach D.
         if !of_factors || !(self.sums_along_memory(geometry) || self.has_no_product(queue)) {
             forms.push(Form::Direct);
         }
@@ -80,7 +81,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
-    /// `alpha` is zero, as far as is known here.
+    /// Whether `alpha` is known to be zero here.
     fn has_no_product(&self, queue: &Enqueue<'_, Self>) -> bool {
         R::places(queue.reads()).factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default()
     }
@@ -113,23 +114,23 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, geometry, zeros);
         let gradient = self.align_vectors(queue, &mut problem, &mut addresses, &mut ahead)?;
         if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
-            // D cannot be its own C when their types differ, and the library (13.1) refuses the address all the same.
-            // `beta` is zero then: what lies there is not read.
+            // If their types differ, D cannot be its own C, and the library (13.1) refuses D's address for C. `beta` is
+            // zero then, so the scratch is not read.
             let c = geometry.layouts[3].len.checked_mul(size_of::<T::C>());
             addresses.c =
                 queue.scratch(c.ok_or_else(|| crate::Error::invalid("d", "a matrix of its size overflows"))?)?;
             problem.in_place = false;
         }
         if zeros {
-            // The library would read A and B also where alpha is zero, so that a NaN there came through; and it takes no
-            // product of no terms.
+            // The library would read A and B even if alpha is zero, and a NaN in them would propagate. It also supports
+            // no product without terms (`k = 0`).
             let (zeros, bytes) = self.zeros(queue)?;
             ahead.push(Ahead::Zeros(zeros, bytes));
             (addresses.a, addresses.b) = (zeros, zeros); // neither is written
         }
         let problem = problem.aligned(&addresses, [size_of::<T::C>(), size_of::<T::D>()]);
-        // Times 1 where there are zeros to be multiplied: where alpha is 0, beta 1 and D a vector, the library (13.1) leaves
-        // D as it is, without its bias and without C.
+        // With zeros in place of the factors alpha is 1: if alpha is 0, beta 1 and D a vector, the library (13.1)
+        // leaves D unchanged, without its bias and without C.
         let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
         let alpha_beta = [Factor::of(&alpha), Factor::of(&self.spec.beta)];
         let which = match &self.way {
@@ -159,7 +160,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             return self.sum(queue, &sums);
         }
         match gradient {
-            // SAFETY: from scratch that holds these columns to the operand that they were to be written to, whose distance
+            // SAFETY: from scratch that holds these columns to the operand for which they are computed, whose distance
             // of columns was checked with it.
             Some(Aside { from, to, rows, columns }) => unsafe { queue.copy_columns(to, from, rows, columns) },
             None => Ok(()),

@@ -18,7 +18,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if tf32 { TF32 } else { T::CODES.compute }
     }
 
-    /// The problem in the library's terms, but for the alignments.
+    /// The problem in the library's terms, except for the alignments.
     pub(super) fn problem(
         &self,
         queue: &mut Enqueue<'_, Self>,
@@ -51,8 +51,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             (a.layout, a.trans) = (stand_in(m), 1);
             (b.layout, b.trans) = (stand_in(n), 0);
         }
-        // A row-major D is the column-major one of the product of the transposes, which the library has more ways for.
-        // Only its bias is for columns then, and ours for rows.
+        // A row-major D is computed as the column-major D of the product of the transposes, for which the library has
+        // more algorithms. Not with a bias: the library's would then be per column, and ours is per row.
         if d.order == Order::Row && !kind.bias {
             (a, b) = (b.transposed(), a.transposed());
             (c, d) = (c.transposed(), d.transposed());

@@ -1,4 +1,4 @@
-//! A factor of the product, and the matrices, as the library has them.
+//! A factor of the product, and the matrices, in the library's terms.
 
 use super::super::Order;
 use super::super::spec::Layout;
@@ -27,14 +27,14 @@ impl Layout {
     }
 }
 
-/// A leading dimension that is a multiple of so many elements says nothing against any alignment.
+/// A leading dimension that is a multiple of this many elements meets every alignment.
 const FAR: usize = 256;
 
-/// A matrix as the library has it.
+/// A matrix in the library's terms.
 pub(super) fn matrix(data_type: u32, layout: Layout) -> MatrixOf {
     let Layout { rows, columns, order, ld, stride, .. } = layout;
-    // A single line has no next one, however far away the caller says it is: what the library reckons with it must not
-    // overflow.
+    // The leading dimension of a single line is not used, but may be huge. It is limited here, because the library's
+    // arithmetic with it must not overflow.
     let (line, lines) = if order == Order::Row { (columns, rows) } else { (rows, columns) };
     let ld = if lines > 1 { ld } else { ld.min(line.max(1).next_multiple_of(FAR)) };
     let order = u32::from(order == Order::Row);
@@ -46,13 +46,13 @@ impl Side {
     /// The transpose of the factor.
     pub(super) fn transposed(self) -> Self {
         match self.trans {
-            // The operation does it; conjugated, the memory has to.
+            // A plain transpose changes the operation. If the factor is conjugated, the layout changes instead.
             CONJUGATE => Side { layout: self.layout.transposed(), ..self },
             trans => Side { trans: 1 - trans.min(1), ..self },
         }
     }
 
-    /// The same factor in column order, which the library has more ways for, unless it is conjugated.
+    /// The same factor in column order, for which the library has more algorithms, unless it is conjugated.
     pub(super) fn by_columns(self) -> Self {
         if self.layout.order == Order::Column || self.trans == CONJUGATE {
             return self;

@@ -1,4 +1,5 @@
-//! Zeros: for factors that are not read, and for what is written beside a product of no terms or no elements.
+//! Zeros: in place of factors that must not be read, and for the additional outputs of a product without terms or
+//! without elements.
 
 use super::super::epilogue::{Beside, Extra, WritePlaces};
 use super::super::op::{Fused, Geometry};
@@ -6,11 +7,11 @@ use super::super::operands::Reading;
 use super::super::types::MatmulTypes;
 use crate::{Enqueue, Result};
 
-/// Rows of the zeros that stand for factors which are not read. Every type has kernels for so many.
+/// Rows of the zero matrices in place of factors that must not be read. Every type has kernels for this many.
 pub(super) const ZEROS: usize = 16;
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
-    /// Room for zeros in the place of A and B: an address and bytes.
+    /// Scratch for zeros in place of A and B: an address and bytes.
     pub(super) fn zeros(&self, queue: &mut Enqueue<'_, Self>) -> Result<(u64, usize)> {
         let [a, b] = [(self.spec.m, size_of::<T::A>()), (self.spec.n, size_of::<T::B>())].map(|(columns, size)| {
             columns.checked_mul(ZEROS * size).ok_or_else(|| crate::Error::invalid("m", "an empty product overflows"))
@@ -19,14 +20,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         Ok((queue.scratch(bytes)?, bytes))
     }
 
-    /// An auxiliary matrix that is written and has gaps, which are to be zero: an address and bytes.
+    /// An auxiliary matrix that is written and has gaps, which must be zero: an address and bytes.
     pub(super) fn gapped(&self, writes: &WritePlaces, geometry: &Geometry) -> Option<(u64, usize)> {
         let place = writes.beside.filter(|_| self.writes_gaps(&geometry.aux))?;
         let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
         Some((place.address, place.len * size))
     }
 
-    /// There are no elements of D: what is beside it is zero.
+    /// Handles a D without elements: sets the additional outputs to zero.
     pub(super) fn nothing(
         &self,
         queue: &mut Enqueue<'_, Self>,
@@ -53,7 +54,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let (Some(len), Some(grad)) = (self.gradient_len(), writes.beside) else { return Ok(()) };
         let size = size_of::<T::Bias>();
         if len == 0 {
-            return Ok(()); // in a batch of any number
+            return Ok(()); // the batch may be of any size
         }
         for at in 0..self.spec.batch {
             let to = grad.address + (at * geometry.bias_stride * size) as u64;

@@ -1,4 +1,4 @@
-//! The ways to multiply that an epoch knows.
+//! The algorithms that an epoch knows.
 
 use super::functions::Heuristic;
 use super::{Problem, REMEMBERED};
@@ -14,21 +14,22 @@ impl From<&Heuristic> for Choice {
     }
 }
 
-/// What a choice takes.
+/// The bytes that a choice takes.
 const BYTES: usize = size_of::<(Problem, Choice)>();
 
-/// Surveys whose answers wait to be fetched, by number.
+/// Surveys whose answers have not been fetched yet, by number.
 type Surveys = Cache<u64, (Problem, Vec<Choice>)>;
-/// How many: one that nobody fetches goes in the end.
+/// Maximum number of stored surveys; one that is never fetched is evicted eventually.
 const SURVEYS: usize = 64;
 
 /// The choices of an epoch.
 pub(crate) struct Choices {
     surveys: Mutex<Surveys>,
     known: Mutex<Cache<Problem, Choice>>,
-    /// Problems that the library has no way for: they are put to it in another form each time, and asked about once.
+    /// Problems that the library does not support. It is asked about each only once; later products use another form
+    /// directly.
     refused: Mutex<Cache<Problem, Code>>,
-    /// Counts the choices pinned.
+    /// The number of choices pinned so far.
     pub(super) version: AtomicU64,
 }
 
@@ -44,18 +45,18 @@ impl Default for Choices {
 }
 
 impl Choices {
-    /// Puts a measured choice in the place of a guessed one.
+    /// Replaces a choice of the heuristic by a measured one.
     pub(crate) fn pin(&self, problem: &Problem, choice: Choice) {
         self.known.lock().insert(*problem, Choice { tuned: true, ..choice }, BYTES);
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Keeps the answer of a survey.
+    /// Stores the answer of a survey.
     pub(super) fn surveyed(&self, number: u64, problem: Problem, choices: Vec<Choice>) {
         self.surveys.lock().insert(number, (problem, choices), 0);
     }
 
-    /// Answers the front.
+    /// Answers a question of the front.
     pub(super) fn answer(&self, question: Question) -> Result<Vec<u8>> {
         match question {
             Question::Survey(number) => {
@@ -71,7 +72,7 @@ impl Choices {
         }
     }
 
-    /// Choices pinned.
+    /// The number of choices pinned so far.
     pub(crate) fn pinned(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
     }
@@ -80,17 +81,17 @@ impl Choices {
         self.known.lock().get(problem).copied()
     }
 
-    /// What the heuristic answered to a problem that it has no way for.
+    /// The status with which the heuristic refused a problem.
     pub(super) fn refusal(&self, problem: &Problem) -> Option<Code> {
         self.refused.lock().get(problem).copied()
     }
 
-    /// Remembers that it has none.
+    /// Remembers that the library does not support a problem.
     pub(super) fn refuse(&self, problem: &Problem, code: Code) {
         self.refused.lock().insert(*problem, code, BYTES);
     }
 
-    /// Remembers what the heuristic said, unless something was measured meanwhile.
+    /// Remembers the choice of the heuristic, unless a measured one was pinned meanwhile. Returns the choice to use.
     pub(super) fn remember(&self, problem: &Problem, choice: Choice) -> Choice {
         let mut known = self.known.lock();
         match known.get(problem) {

@@ -5,10 +5,10 @@ use super::{Addresses, Choice, CublasLtFunctions, HEURISTIC, MatrixOf, NOT_SUPPO
 use crate::cuda::Native;
 use crate::library::Refusal;
 
-/// Candidates that the heuristic is asked for, at most.
+/// Maximum number of candidates that the heuristic is asked for.
 pub(super) const CANDIDATES: usize = 16;
 
-/// The library's descriptors of one problem: freed with it, which makes no driver call.
+/// The library's descriptors of one problem. Dropping them frees them, which makes no driver call.
 pub(super) struct Descriptors {
     api: &'static CublasLtFunctions,
     pub(super) desc: Native<Opaque>,
@@ -19,7 +19,7 @@ pub(super) struct Descriptors {
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
-        // SAFETY: each was made by the library or is null, and nobody else has it.
+        // SAFETY: each was made by the library or is null, and only `self` has it.
         unsafe {
             if !self.desc.0.is_null() {
                 let _ = self.api.desc_destroy(self.desc.0);
@@ -60,7 +60,7 @@ const LAYOUT_BATCH_STRIDE: u32 = 6;
 // cublasLtMatmulPreferenceAttributes_t.
 const MAX_WORKSPACE: u32 = 1;
 const REDUCTION_SCHEMES: u32 = 3;
-/// In a workspace, in the type of the sums.
+/// Partial sums in a workspace, in the type of the sums.
 const REDUCTION_IN_COMPUTE_TYPE: u32 = 2;
 const ANY_REDUCTION: u32 = 7;
 /// Of A, B, C and D.
@@ -117,7 +117,7 @@ impl Descriptors {
         if problem.fast_accumulation {
             this.set(FAST_ACCUMULATION, &[1])?;
         }
-        // Also ahead of the heuristic, which looks at how they are aligned.
+        // Also needed before the heuristic, which checks how they are aligned.
         this.point(addresses)?;
         Ok(this)
     }
@@ -128,7 +128,7 @@ impl Descriptors {
         code.ok().map_err(|code| ("cublasLtMatmulDescSetAttribute", code))
     }
 
-    /// Writes the addresses of a call.
+    /// Writes the addresses of a call to the descriptors.
     pub(super) fn point(&self, addresses: &Addresses) -> Result<(), Refusal> {
         let pointers = [(BIAS_POINTER, addresses.bias), (AUX_POINTER, addresses.aux)].into_iter();
         for (attribute, address) in pointers.chain(SCALE_POINTERS.into_iter().zip(addresses.scales)) {
@@ -139,7 +139,7 @@ impl Descriptors {
         Ok(())
     }
 
-    /// Asks the heuristic for up to `most` ways.
+    /// Asks the heuristic for up to `most` algorithms.
     pub(super) fn ways(&mut self, handle: Opaque, problem: &Problem, most: usize) -> Result<Vec<Choice>, Refusal> {
         let api = self.api;
         if self.preference.0.is_null() {
@@ -183,7 +183,8 @@ mod tests {
     use super::super::problem::tests::problem;
     use super::*;
 
-    /// Needs the library, not a GPU: descriptors are host memory. Skipped, and said so, where it is not installed.
+    /// Needs the library, not a GPU: descriptors are host memory. If the library is not installed, it prints that it is
+    /// skipped.
     #[test]
     fn the_library_takes_every_descriptor_that_can_be_made() {
         let api = match CublasLtFunctions::load() {

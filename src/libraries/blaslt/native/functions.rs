@@ -1,7 +1,7 @@
 //! cuBLASLt: the matrix product with epilogues, its descriptors and its heuristic.
 //!
 //! Handles and descriptors are opaque pointers here, enum parameters and attributes their numbers in `cublasLt.h`.
-//! Descriptors are made by the library (`Create`), so that their size is its own affair in every release.
+//! Descriptors are allocated by the library (`Create`), so their size may change with every release.
 
 use std::ffi::c_void;
 
@@ -20,9 +20,9 @@ pub(crate) struct Heuristic {
     pub(crate) algo: [u64; 8],
     /// Bytes of workspace that it takes.
     pub(crate) workspace: usize,
-    /// `cublasStatus_t`: the rest means something where this is 0.
+    /// `cublasStatus_t`: the other fields are valid if this is 0.
     pub(crate) state: i32,
-    /// How often the GPU is filled.
+    /// How often the work fills the GPU.
     pub(crate) waves: f32,
     reserved: [i32; 4],
 }
@@ -61,7 +61,7 @@ function_table! {
         fn preference_set(preference: Opaque, attribute: u32, value: *const c_void, bytes: usize)
             = c"cublasLtMatmulPreferenceSetAttribute";
 
-        /// The ways to multiply, best first.
+        /// The algorithms for a product, best first.
         fn heuristic(
             handle: Opaque, desc: Opaque, a: Opaque, b: Opaque, c: Opaque, d: Opaque, preference: Opaque, asked: i32,
             results: *mut Heuristic, given: *mut i32,
@@ -83,7 +83,7 @@ mod tests {
     use crate::loader::testing::Tree;
     use crate::loader::{Library, Loader};
 
-    /// Sixteen arguments go by registers and by the stack: each must arrive where the header has it.
+    /// Sixteen arguments are passed in registers and on the stack: each must arrive as the header declares it.
     #[test]
     fn the_arguments_of_matmul_arrive_in_the_order_of_the_header() {
         let special = "#include <stdint.h>

@@ -10,7 +10,7 @@ use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Site, Status, 
 use crate::sync::Ordering;
 use crate::trace::Stats;
 
-/// cuBLASLt, as the core knows it.
+/// cuBLASLt as a library of the core.
 pub(crate) struct CublasLt;
 
 /// A slot's handle and plans.
@@ -23,19 +23,19 @@ pub(crate) struct Handle {
 pub(super) struct Plan {
     pub(super) descriptors: Descriptors,
     pub(super) choice: Choice,
-    /// The version that it was looked up at.
+    /// The version of the epoch's choices at which it was looked up.
     version: u64,
 }
 
-/// How a plan is looked for.
+/// How a plan is looked up.
 pub(super) struct Asking<'a> {
-    /// Becomes true where the library is asked.
+    /// Set to true if the library is asked.
     pub(super) asked: &'a mut bool,
-    /// A refusal is not remembered.
+    /// Whether a refusal must not be cached.
     pub(super) last: bool,
 }
 
-/// Bytes that the plans of a slot may take; the library's part of one is not known, and a few hundred bytes.
+/// Maximum number of bytes of a slot's plans. The library's part of a plan is not known; it is a few hundred bytes.
 const PLAN_BYTES: usize = 1 << 20;
 
 impl CudaLibrary for CublasLt {
@@ -74,7 +74,7 @@ impl CudaLibrary for CublasLt {
 }
 
 impl Handle {
-    /// The slot's plan for a problem, made if need be. Beside it plans that are forgotten.
+    /// The slot's plan for a problem, made if needed, and the plans that this evicts from the cache.
     pub(super) fn plan(
         &mut self,
         api: &'static CublasLtFunctions,
@@ -96,7 +96,7 @@ impl Handle {
                 None => {
                     *asking.asked = true;
                     let ways = descriptors.ways(handle, problem, 1).inspect_err(|(call, code)| {
-                        // Memory and faults are not of the problem.
+                        // Out of memory and faults do not depend on the problem, so they are not cached.
                         if !asking.last && *call == HEURISTIC && REFUSALS.contains(code) {
                             choices.refuse(problem, *code);
                         }

@@ -1,15 +1,15 @@
-//! cuBLASLt itself: handles, descriptors, and the ways to multiply that were asked for before.
+//! cuBLASLt itself: handles, descriptors, and the cached algorithms.
 //!
-//! A handle a slot, made by the first product that needs it and used under the slot's lease alone, so that nothing
-//! rests on what the library says of threads. It is bound to no stream and owns no workspace: both are arguments of the
+//! Each slot has a handle, made by the first product that needs it and used only under the slot's lease, so nothing
+//! depends on the library's thread safety. It is bound to no stream and owns no workspace: both are arguments of the
 //! call.
 //!
-//! Two levels remember. The epoch knows the **choice** for a problem, that is the algorithm which the heuristic gave or
-//! [`autotune`](crate::BlasLt::autotune) measured: behind a lock, asked by a slot that meets a problem for the first
-//! time. A slot knows the **plan**, that is the choice with the library's descriptors, which are written to by every
-//! call (the addresses of a bias, of scales) and so belong to whoever holds the lease: a call that finds its plan takes
-//! no lock, makes nothing and asks nothing. A pinned choice moves the epoch's version on, and plans made before look
-//! once more.
+//! There are two levels of caches. The epoch caches the **choice** for a problem: the algorithm that the heuristic
+//! returned or [`autotune`](crate::BlasLt::autotune) measured. It is behind a lock; a slot looks there when it meets a
+//! problem for the first time. A slot caches the **plan**: the choice with the library's descriptors. Every call writes
+//! to the descriptors (the addresses of a bias, of scales), so they belong to the holder of the lease. A call that
+//! finds its plan takes no lock, makes nothing and asks nothing. Pinning a choice increments the epoch's version, and
+//! older plans then look up their choice again.
 
 mod choices;
 mod descriptors;
@@ -27,13 +27,13 @@ pub(super) use problem::{Addresses, Factor, MatrixOf, Problem};
 
 use crate::library::Code;
 
-/// Problems that an epoch and each of its slots remember.
+/// Maximum number of problems that an epoch, and each of its slots, caches.
 const REMEMBERED: usize = 256;
 
 const HEURISTIC: &str = "cublasLtMatmulAlgoGetHeuristic";
 const MATMUL: &str = "cublasLtMatmul";
 const NOT_SUPPORTED: Code = Code(crate::blas::status::NOT_SUPPORTED);
-/// What the heuristic answers to a problem that it has no way for: of attributes and problems that it does not know, it says
-/// that they are invalid.
+/// The statuses with which the heuristic refuses a problem. For attributes and problems that it does not know, it
+/// returns `INVALID_VALUE`.
 const REFUSALS: [Code; 3] = [NOT_SUPPORTED, Code(crate::blas::status::INVALID_VALUE), Code(ARCH_MISMATCH)];
 const ARCH_MISMATCH: i32 = 8;

@@ -1,4 +1,4 @@
-//! Products, enqueued.
+//! Enqueues products.
 
 use super::descriptors::{CANDIDATES, Descriptors};
 use super::handle::Asking;
@@ -11,11 +11,11 @@ use crate::library::{Refusal, WORKSPACE};
 use crate::{Error, Result};
 use std::ffi::c_void;
 
-/// How a product is to be enqueued.
+/// With which algorithm a product is enqueued.
 pub(in crate::libraries::blaslt) enum Which<'c> {
-    /// As was found best. `asked`: the library was, for this product.
+    /// With the best known one. `asked`: whether the library was already asked for this product.
     Known { asked: bool },
-    /// As given.
+    /// With the given one.
     This(&'c Choice),
 }
 
@@ -25,7 +25,7 @@ impl Queue<'_> {
         self.slot_workspace().map_or(0, |_| WORKSPACE)
     }
 
-    /// The ways that the library offers for a problem, best first.
+    /// The library's algorithms for a problem, best first.
     fn lt_ways(&mut self, problem: &Problem, addresses: &Addresses) -> Result<Vec<Choice>> {
         let (api, handle) = self.consult::<CublasLt>()?;
         let raw = handle.raw.0;
@@ -33,7 +33,8 @@ impl Queue<'_> {
         ways.map_err(|refusal| self.refused(refusal, problem))
     }
 
-    /// Keeps the ways that the library offers for a problem of a product put in this form, under a number that the front asks by.
+    /// Stores the library's algorithms for a problem, with the product in this form, under a number with which the
+    /// front fetches them.
     pub(in crate::libraries::blaslt) fn lt_survey(
         &mut self,
         number: u64,
@@ -47,10 +48,10 @@ impl Queue<'_> {
         Ok(())
     }
 
-    /// Makes sure of a way for a problem, so that one that the library does not multiply is refused while nothing is on
-    /// the stream yet. True: the library was asked, which is told to [`lt_matmul`](Self::lt_matmul) to be counted.
+    /// Finds an algorithm for a problem, so that a problem that the library does not support is refused before any work
+    /// is on the stream. Returns whether the library was asked; [`lt_matmul`](Self::lt_matmul) takes this, to count it.
     ///
-    /// `last`: there is no other form to put the product in, so that a refusal is an answer to the caller, and not remembered.
+    /// `last`: there is no other form for the product. A refusal is then reported to the caller, and not cached.
     pub(in crate::libraries::blaslt) fn lt_find(
         &mut self,
         problem: &Problem,
@@ -73,7 +74,7 @@ impl Queue<'_> {
         Ok(asked)
     }
 
-    /// Enqueues a product. `factors`: alpha and beta, where they are not on the device.
+    /// Enqueues a product. `factors`: alpha and beta, unless they are on the device.
     ///
     /// # Safety
     /// The addresses are of operands or scratch of this dispatch that hold what the problem says.
@@ -114,8 +115,9 @@ impl Queue<'_> {
             let [a, b, c, d] = descriptors.layouts.map(|layout| layout.0);
             reached = true;
             // SAFETY: handle and descriptors are alive and used under this slot's lease; the operands hold what the
-            // descriptors say (the caller's promise) and live until this work is done; scalars on the host are read before the call
-            // returns; the workspace is the slot's, used on its stream alone, and as large as it was said to be.
+            // descriptors say (the caller's promise) and live until this work is done; scalars on the host are read
+            // before the call returns; the workspace is the slot's, used on its stream alone, and as large as the
+            // problem says.
             let code = unsafe {
                 api.matmul(
                     raw,
@@ -142,27 +144,28 @@ impl Queue<'_> {
             self.touch();
         }
         self.forget(out);
-        // What is known to be refused is counted in the form in which it is done.
+        // A problem that is known to be refused is not counted here, but in the form in which the product is then done.
         if known && (asked || outcome.is_ok()) {
             self.count_plan(asked);
         }
         outcome.map_err(|refusal| self.refused(refusal, problem))
     }
 
-    /// Plans that the cache has forgotten go when the work is over: the lease is no place for it.
+    /// Plans that were evicted from the cache are freed when the work is over, not under the lease.
     fn forget(&mut self, plans: Vec<super::handle::Plan>) {
         if !plans.is_empty() {
             self.keep(plans);
         }
     }
 
-    /// What a failed call means. What the library does not do is `Unsupported`, with its word for it.
+    /// Converts a failed call to an error. What the library does not support is `Unsupported`, with the name of its
+    /// status.
     #[cold]
     fn refused(&self, (call, code): Refusal, problem: &Problem) -> Error {
         use status::INVALID_VALUE;
         let unsupported = code == NOT_SUPPORTED
             || code.0 == ARCH_MISMATCH
-            // As `REFUSALS` says.
+            // See `REFUSALS`.
             || (code.0 == INVALID_VALUE && call != MATMUL)
             || (code.0 == INVALID_VALUE && problem.matrices.iter().any(|m| matches!(m.data_type, 28 | 29)));
         match self.failure::<CublasLt>(call, code) {

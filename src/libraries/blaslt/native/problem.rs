@@ -13,7 +13,8 @@ pub(crate) struct MatrixOf {
     pub(crate) stride: i64,
 }
 
-/// Everything that the library's answer depends on besides the GPU, which is the epoch's: the key of both caches.
+/// Everything on which the library's answer depends, except the GPU, which is the epoch's. This is the key of both
+/// caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// A, B, C, D.
@@ -24,27 +25,28 @@ pub(crate) struct Problem {
     pub(crate) compute: u32,
     pub(crate) scale: u32,
     pub(crate) epilogue: u32,
-    /// `cudaDataType` of the bias and of the pre-activation, where it is not that of D.
+    /// `cudaDataType` of the bias and of the pre-activation, if it is not that of D.
     pub(crate) bias_type: Option<u32>,
     pub(crate) aux_type: Option<u32>,
     pub(crate) bias_stride: i64,
     pub(crate) aux_ld: i64,
     pub(crate) aux_stride: i64,
-    /// There are scales of A, B and D, and a largest magnitude is asked for.
+    /// Whether there are scales of A, B and D, and whether the largest magnitude is requested.
     pub(crate) scaled: [bool; 4],
-    /// The scales of A and B are vectors.
+    /// Whether the scales of A and of B are vectors.
     pub(crate) outer: [bool; 2],
-    /// Alpha and beta are on the device.
+    /// Whether alpha and beta are on the device.
     pub(crate) factors_on_device: bool,
     pub(crate) fast_accumulation: bool,
-    /// C is D.
+    /// Whether C is D.
     pub(crate) in_place: bool,
-    /// What the addresses of A, B, C, D, the bias and the auxiliary matrix are multiples of, up to 256; 0 for none.
+    /// The alignments of the addresses of A, B, C, D, the bias and the auxiliary matrix, up to 256; 0 for none.
     pub(crate) alignment: [u16; 6],
     pub(crate) workspace: usize,
 }
 
-/// What tells problems of one program apart, in few words: every call hashes its problem, and comparing does the rest.
+/// Hashes only the fields in which the problems of one program differ, in few words: every call hashes its problem, and
+/// the comparison does the rest.
 impl Hash for Problem {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [a, b, c, d] = &self.matrices;
@@ -62,18 +64,18 @@ impl Hash for Problem {
 }
 
 impl Problem {
-    /// The same, with what `addresses` are multiples of. Sizes of the elements of C and D.
+    /// The same problem with the alignments of `addresses`. Takes the sizes of the elements of C and D.
     ///
-    /// Where C lies apart from D, both are said to be aligned as the worse of them, their columns considered: the library
-    /// (13.1) looks at the columns of C alone when it chooses how wide D is written, so that halves in a D of an odd leading
-    /// dimension beside a C of an even one ended in a device fault.
+    /// If C is separate from D, both get the smaller of their alignments, which includes that of their columns. The
+    /// library (13.1) considers only the columns of C when it chooses the width of its stores to D: halves in a D with
+    /// an odd leading dimension, with a C with an even one, ended in a device fault.
     pub(crate) fn aligned(mut self, addresses: &Addresses, [size_c, size_d]: [usize; 2]) -> Self {
         self.alignment = addresses.alignment();
         if !self.in_place && self.alignment[2] != 0 {
             let [_, _, c, d] = &self.matrices;
             let both = [(c, size_c), (d, size_d)].into_iter().flat_map(|(m, size)| {
                 let stride = if self.batch > 1 { m.stride } else { 0 };
-                // A distance of 0 is a multiple of everything, and one past the address space keeps its lowest bits.
+                // A distance of 0 is a multiple of everything, and one that overflows keeps its lowest bits.
                 let lowest = |distance: i64| (distance as u64).wrapping_mul(size as u64).trailing_zeros().min(8);
                 [m.ld, stride].map(|distance| 1u16 << lowest(distance))
             });
@@ -84,7 +86,7 @@ impl Problem {
     }
 }
 
-/// In the library's own numbers, for a refusal.
+/// The problem in the library's own numbers, for the error of a refusal.
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = ["A", "B", "C", "D"];
@@ -98,7 +100,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Where the operands of a call lie; 0 for none.
+/// The addresses of the operands of a call; 0 for none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addresses {
     pub(crate) a: u64,
@@ -107,21 +109,21 @@ pub(crate) struct Addresses {
     pub(crate) d: u64,
     pub(crate) bias: u64,
     pub(crate) aux: u64,
-    /// Of A, B and D, and where the largest magnitude goes.
+    /// The scales of A, B and D, and the destination of the largest magnitude.
     pub(crate) scales: [u64; 4],
     /// Alpha and beta on the device.
     pub(crate) factors: Option<[u64; 2]>,
 }
 
 impl Addresses {
-    /// What they are multiples of.
+    /// The alignments of the addresses.
     pub(crate) fn alignment(&self) -> [u16; 6] {
         let of = |address: u64| if address == 0 { 0 } else { 1u16 << address.trailing_zeros().min(8) };
         [self.a, self.b, self.c, self.d, self.bias, self.aux].map(of)
     }
 }
 
-/// A scalar on the host, aligned as the library's vector instructions want it.
+/// A scalar on the host, aligned as the library's vector instructions require.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub(crate) struct Factor(pub(crate) [u8; 16]);

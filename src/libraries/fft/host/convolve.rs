@@ -1,5 +1,5 @@
-//! Convolutions: both arrays filled up and transformed, their spectra multiplied, the product transformed back, and of that
-//! what is wanted.
+//! Convolutions: both arrays are padded and transformed, their spectra are multiplied, the product is transformed back,
+//! and the wanted part is copied out.
 
 use super::super::convolve::HostConvolution;
 use super::super::convolve_sizes::{AxisSizes, Sizes};
@@ -10,8 +10,8 @@ use super::{Data, Real, filled, run, zero};
 use crate::Result;
 use num_complex::Complex;
 
-/// Calls `f` with where each line along the last axis begins in packed arrays of small size, and where in the arrays
-/// filled up.
+/// Calls `f` for each line along the last axis, with its beginning in the packed (unpadded) arrays, its beginning in
+/// the padded arrays, and its length.
 fn each_line(
     sizes: &Sizes,
     arrays: usize,
@@ -34,7 +34,7 @@ fn each_line(
     }
 }
 
-/// Puts numbers, given by their places, into arrays filled up with zeros.
+/// Copies numbers, given by their index, into arrays padded with zeros.
 fn fill<T: Copy>(
     (sizes, arrays): (&Sizes, usize),
     of: impl Fn(&AxisSizes) -> usize,
@@ -54,7 +54,7 @@ fn fill<T: Copy>(
     );
 }
 
-/// Takes what is wanted out of the product.
+/// Takes the wanted part out of the product.
 fn take<T: Copy>(sizes: &Sizes, from: &[T], mut put: impl FnMut(usize, T)) {
     each_line(
         sizes,
@@ -67,13 +67,13 @@ fn take<T: Copy>(sizes: &Sizes, from: &[T], mut put: impl FnMut(usize, T)) {
     );
 }
 
-/// The place of a number of kernels that are taken backwards.
+/// The index of element `i` when each kernel is read backwards.
 fn backwards(sizes: &Sizes, i: usize) -> usize {
     let each = sizes.axes.iter().map(|axis| axis.h).product::<usize>().max(1);
     i / each * each + (each - 1 - i % each)
 }
 
-/// Every point of the arrays' spectra times that of the kernel.
+/// Multiplies every point of the arrays' spectra by that of the kernel.
 fn multiply<T: Real>(spectra: &mut [Complex<T>], kernels: &[Complex<T>], scale: f64) {
     let (scale, period) = (T::of(scale), kernels.len());
     if period == 0 {
@@ -92,7 +92,7 @@ fn transform<T: Real>(spec: &Fft, data: Data<'_, '_, T, Complex<T>>) -> Result<(
     run(&spec.geometry()?, data, 1.0)
 }
 
-/// Of real numbers, which come and go by their places.
+/// Convolves real numbers, which are read and written by their index.
 pub(in super::super) fn convolve<T: Real>(
     work: &HostConvolution<'_>,
     x: impl Fn(usize) -> T,
@@ -121,7 +121,7 @@ pub(in super::super) fn convolve<T: Real>(
     Ok(())
 }
 
-/// Of complex numbers.
+/// Convolves complex numbers.
 pub(in super::super) fn convolve_complex<T: Real>(
     work: &HostConvolution<'_>,
     x: impl Fn(usize) -> Complex<T>,

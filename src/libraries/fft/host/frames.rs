@@ -1,4 +1,4 @@
-//! Frames of signals: cut out and transformed, transformed back and laid over each other.
+//! Frames of signals: cut out and transformed; transformed back and overlapped.
 
 use super::super::frames::{FrameSizes, HostFrames};
 use super::lines::Writer;
@@ -7,7 +7,7 @@ use super::{Data, Real, filled, run, zero};
 use crate::Result;
 use num_complex::Complex;
 
-/// The element of a signal that place `at` of its frames has, counted from the first frame's beginning.
+/// The index in a signal of the element at `at`, counted from the beginning of the first frame. `None` for a zero.
 fn source(sizes: &FrameSizes, at: usize) -> Option<usize> {
     let FrameSizes { len, before, mirrored, .. } = *sizes;
     match at.checked_sub(before) {
@@ -18,7 +18,7 @@ fn source(sizes: &FrameSizes, at: usize) -> Option<usize> {
     }
 }
 
-/// Spectra of all frames, rounded by `put`; elements come by their places.
+/// The spectra of all frames. `x` returns the element of a given index.
 pub(in super::super) fn stft<T: Real>(
     work: &HostFrames<'_>,
     x: impl Fn(usize) -> T + Sync,
@@ -42,7 +42,7 @@ pub(in super::super) fn stft<T: Real>(
     run(&spec.transform(sizes, false).geometry()?, Data::Forward(&all, spectra), spec.factor(false))
 }
 
-/// The signals of all spectra, which are taken by `put`.
+/// The signals of all spectra.
 pub(in super::super) fn istft<T: Real>(
     work: &HostFrames<'_>,
     spectra: &[Complex<T>],

@@ -7,7 +7,7 @@ use crate::Result;
 use bytemuck::Pod;
 use num_complex::Complex;
 
-/// [`run`] of halves, whose complex numbers are pairs of elements.
+/// [`run`] for f16 and bf16, whose complex numbers are pairs of elements.
 pub(in super::super) fn run_halves<H: Pod>(
     geometry: &Geometry,
     data: Data<'_, '_, H, H>,
@@ -26,7 +26,7 @@ pub(in super::super) fn run_halves<H: Pod>(
         wide.iter_mut().zip(both).for_each(|(to, (re, im))| *to = Complex::new(widen(*re), widen(*im)));
         Ok(wide)
     };
-    // Of the output only its elements, not what lies between them.
+    // Write only the elements of the output, not the memory between them.
     let put_reals = |from: &[f32], to: &mut [H]| {
         each_written(geometry, from.len(), |at| {
             if let (Some(to), Some(from)) = (to.get_mut(at), from.get(at)) {

@@ -1,6 +1,6 @@
-//! Which lines there are along an axis, and how their elements come and go.
+//! The lines along an axis, and how their elements are gathered and scattered.
 //!
-//! A *line* is what one one-dimensional transform reads and writes. The axes around it are a list of steps; lines are
+//! A *line* is what one one-dimensional transform reads and writes. The axes around it are a list of steps. Lines are
 //! numbered with the last step counting fastest, which is the one whose elements lie closest together.
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) count: usize,
-    /// Those of them that have an input; the input of the others is zero.
+    /// The first `inside` of them have an input; the input of the others is zero.
     pub(super) inside: usize,
     pub(super) from: usize,
     pub(super) to: usize,
@@ -18,14 +18,14 @@ pub(super) struct Step {
 /// The axis of the lines themselves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Along {
-    /// Elements that are read of a line, the others being zero, and that are written.
+    /// Elements of a line that are read (the others are zero); `written`: elements that are written.
     pub(super) read: usize,
     pub(super) written: usize,
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-/// One line: where it begins on both sides.
+/// One line: where it begins on both sides, and whether it has an input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) from: usize,
@@ -41,7 +41,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The lines, if all that they read lies in `from_len` elements and all that they write in `to_len`.
+    /// The lines, if all that they read lies within `from_len` elements and all that they write within `to_len`.
     pub(super) fn new(mut steps: Vec<Step>, along: Along, from_len: usize, to_len: usize) -> Option<Self> {
         let count = steps.iter().try_fold(1usize, |all, step| all.checked_mul(step.count))?;
         let reads = along.read > 0 && steps.iter().all(|step| step.inside > 0);
@@ -75,7 +75,7 @@ impl Lines {
         Some(Lines { steps: merged, along, count })
     }
 
-    /// The lines follow each other without gaps, and none is missing, on both sides: `n` elements each.
+    /// Whether the lines of `n` elements each follow each other without gaps on both sides, and all have an input.
     pub(super) fn are_packed(&self, n: usize) -> bool {
         let Along { read, written, from, to } = self.along;
         let one = match *self.steps.as_slice() {
@@ -93,7 +93,7 @@ impl Lines {
         let (mut from, mut to, mut outside) = (0usize, 0usize, 0usize);
         for (place, step) in places.iter_mut().zip(&self.steps).rev() {
             (*place, rest) = (rest % step.count, rest / step.count);
-            // A line without an input has no place on that side: its offset may be anything.
+            // A line without an input is not read: its offset may be any number.
             from = from.wrapping_add(place.wrapping_mul(step.from));
             to += *place * step.to;
             outside += usize::from(*place >= step.inside);
@@ -117,7 +117,7 @@ impl Lines {
     }
 }
 
-/// The elements of one side. Copies of it go to several threads.
+/// The elements of one side, to be read. Several threads have copies of it.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<T>(*const T);
 
@@ -125,7 +125,7 @@ pub(super) struct Reader<T>(*const T);
 #[derive(Clone, Copy)]
 pub(super) struct Writer<T>(*mut T);
 
-// SAFETY: elements are plain numbers; who reads and writes which is the business of the unsafe methods below.
+// SAFETY: elements are plain numbers; the callers of the unsafe methods below keep accesses from conflicting.
 unsafe impl<T: Send> Send for Reader<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Reader<T> {}
@@ -140,7 +140,7 @@ impl<T> Reader<T> {
     }
 
     /// # Safety
-    /// `len` elements from `at` on lie in the slice, and nobody writes them meanwhile.
+    /// `len` elements from `at` on lie in the slice, and nothing writes them meanwhile.
     pub(super) unsafe fn slice<'a>(self, at: usize, len: usize) -> &'a [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts(self.0.add(at), len) }
@@ -163,17 +163,17 @@ impl<T> Writer<T> {
     }
 
     /// # Safety
-    /// `len` elements from `at` on lie in the slice, and nobody else touches them meanwhile.
+    /// `len` elements from `at` on lie in the slice, and nothing else accesses them meanwhile.
     pub(super) unsafe fn slice<'a>(self, at: usize, len: usize) -> &'a mut [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(at), len) }
     }
 }
 
-/// Brings lines into `block`, `n` elements each, with zeros for what they have not.
+/// Gathers lines into `block`, `n` elements each, with zeros for the elements that they lack.
 ///
 /// # Safety
-/// The lines are of `lines`, which was made for what `from` reads, and nobody writes that meanwhile.
+/// The lines are of `lines`, which was made for the memory of `from`, and nothing writes that meanwhile.
 pub(super) unsafe fn gather<T: Copy, U: Copy>(
     from: Reader<T>,
     lines: &Lines,
@@ -201,7 +201,7 @@ pub(super) unsafe fn gather<T: Copy, U: Copy>(
         }
         return;
     }
-    // Neighbours across lines share cache lines: bring one of each before the next.
+    // Elements of neighbouring lines share cache lines: gather one of each line before the next.
     for i in 0..read.min(n) {
         for (line, to) in some.iter().zip(block.iter_mut().skip(i).step_by(n)) {
             // SAFETY: as above.
@@ -213,10 +213,10 @@ pub(super) unsafe fn gather<T: Copy, U: Copy>(
     }
 }
 
-/// Takes lines out of `block`, `n` elements each.
+/// Scatters lines from `block`, `n` elements each.
 ///
 /// # Safety
-/// The lines are of `lines`, which was made for what `to` writes, and nobody else touches what these write.
+/// The lines are of `lines`, which was made for the memory of `to`, and nothing else accesses what these write.
 pub(super) unsafe fn scatter<T: Copy, U: Copy>(
     to: Writer<U>,
     lines: &Lines,

@@ -1,24 +1,25 @@
-//! Fourier transforms on the CPU: one-dimensional ones of crates `rustfft` and `realfft`, and our own driver for any
-//! number of axes, strides and batches around them.
+//! Fourier transforms on the CPU: one-dimensional ones of the crates `rustfft` and `realfft`, and our own driver around
+//! them for any number of axes, strides and batches.
 //!
-//! A transform is a few passes, one for each axis: every line along the axis is brought into a packed block, transformed
-//! there, and taken out (packed lines are transformed where they lie). Blocks are shared among the threads of the pool that
-//! the caller is in. What lines there are changes no result, so the same call gives the same bits for any number of threads.
+//! A transform is a few passes, one for each axis: every line along the axis is gathered into a packed block,
+//! transformed there, and scattered (packed lines are transformed where they lie). The blocks are shared among the
+//! threads of the caller's pool. How the lines are shared out does not change the results, so the same call gives the
+//! same bits for any number of threads.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | `threads` | ranges over threads |
-//! | `plans` | planned transforms, kept |
-//! | `lines` | which lines there are along an axis, how their elements come and go |
+//! | `plans` | cached plans of transforms |
+//! | `lines` | the lines along an axis, and how their elements are gathered and scattered |
 //! | `pass` | the transforms of all lines along one axis |
 //! | `transform` | passes over all axes: complex, real to complex, complex to real |
 //! | `trigonometric` | cosine and sine transforms |
 //! | `convolve`, `frames` | convolutions; short-time transforms |
-//! | `roll` | arrays moved, end around |
-//! | `portable` | plans for the unit tests, which compile quicker |
-//! | `halves` | the same of f16 and bf16, in f32 |
+//! | `roll` | arrays rotated along their axes |
+//! | `portable` | plans for the unit tests, which compile faster |
+//! | `halves` | transforms of f16 and bf16, in f32 |
 //!
-//! What does not fit its slices is left undone: the checks have named it before.
+//! Data that does not fit its slices is left alone: the checks have reported it before.
 
 mod convolve;
 mod frames;
@@ -55,14 +56,14 @@ pub(super) use transform::Data;
 pub(super) use transform::{prepare, run};
 pub(super) use trigonometric::{trigonometric, trigonometric_halves};
 
-/// A type that is computed in.
+/// A type that transforms are computed in.
 pub(super) trait Real: rustfft::FftNum + Float + Default {
-    /// Its planned transforms.
+    /// Its cached plans.
     fn plans() -> &'static Plans<Self>;
     /// The nearest number.
     fn of(x: f64) -> Self;
-    /// A plan of each kind, new. Of this type alone, and not of any: else each program that transforms would compile all of
-    /// the planner and its kernels once more.
+    /// Makes a new plan. This is a method of each type and not a generic function: otherwise each program that uses
+    /// transforms would compile the planner and all its kernels again.
     fn complex(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
     /// As [`complex`](Self::complex).
     fn forward(n: usize) -> Arc<dyn RealToComplex<Self>>;
@@ -100,7 +101,7 @@ fn out_of_memory(bytes: usize) -> Error {
     Error::OutOfMemory { requested, free: 0, total, limit: total, site: crate::error::Site::default() }
 }
 
-/// So many elements, or the memory is not there.
+/// A vector of `n` elements; fails if there is too little memory.
 fn filled<T: Copy>(n: usize, value: T) -> Result<Vec<T>> {
     let mut all = Vec::new();
     let bytes = n.saturating_mul(size_of::<T>());

@@ -8,19 +8,19 @@ use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
 use smallvec::SmallVec;
 
-/// Elements of a block of lines: some of it and its copy stay in the second cache.
+/// Elements of a block of lines: most of the block and its copy stay in the L2 cache.
 const BLOCK: usize = 1 << 13;
-/// Lines of a block at most, where elements of neighbouring lines share cache lines.
+/// The limit on the lines of a strided block is not below this.
 const WIDE: usize = 16;
 
-/// What is done to every element on its way.
+/// What is done to every element as it is gathered or scattered.
 #[derive(Clone, Copy)]
 pub(super) struct Touch<T> {
-    /// What is read is conjugated.
+    /// Conjugate what is read.
     pub(super) conj_in: bool,
-    /// What is written is conjugated.
+    /// Conjugate what is written.
     pub(super) conj_out: bool,
-    /// What is written is multiplied.
+    /// Multiply what is written.
     pub(super) scale: T,
 }
 
@@ -43,14 +43,14 @@ impl<T: Real> Touch<T> {
     }
 }
 
-/// How many lines of `n` elements go together.
+/// How many lines of `n` elements make a block.
 fn width(n: usize, strided: bool) -> usize {
     let fits = (BLOCK / n.max(1)).max(1);
-    // A long strided line is dear enough that its cache lines should be shared, whatever the cache holds.
+    // Long strided lines are expensive: at least 4 share their cache lines, even if the block then exceeds the cache.
     if strided { fits.clamp(4, WIDE.max(fits.min(64))) } else { fits }
 }
 
-/// Calls `f` with blocks of lines, on as many threads as are worth it; `begin` makes what a thread works in.
+/// Calls `f` with blocks of lines, on as many threads as are worth it. `begin` makes the working memory of a thread.
 fn each_block<W>(
     lines: &Lines,
     width: usize,
@@ -74,7 +74,7 @@ fn each_block<W>(
     });
 }
 
-/// Cost of a line for deciding how many threads are worth it.
+/// The cost of a line, to decide how many threads are worth it.
 fn cost(n: usize) -> usize {
     n.saturating_mul((usize::BITS - n.leading_zeros()) as usize / 4 + 1)
 }
@@ -83,7 +83,7 @@ fn zeros<T: Real>(n: usize) -> Vec<Complex<T>> {
     vec![Complex::new(T::zero(), T::zero()); n]
 }
 
-/// Complex lines; without a `from` those of `to`, in place.
+/// Complex lines. Without `from` they are transformed in place in `to`.
 ///
 /// No two lines of `lines` write the same element, and if there is no `from`, a line reads what it writes.
 pub(super) fn complex<T: Real>(
@@ -135,7 +135,7 @@ pub(super) fn complex<T: Real>(
     });
 }
 
-/// Real lines to half spectra. In place where `from` and `to` are the same memory and each line stays in its own.
+/// Real lines to half spectra. In place if `from` and `to` are the same memory and each line stays in its own.
 pub(super) fn forward<T: Real>(
     plan: &dyn RealToComplex<T>,
     lines: &Lines,
@@ -151,7 +151,7 @@ pub(super) fn forward<T: Real>(
         // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
         unsafe { gather(from, lines, some, n, block, T::zero(), |x| x) };
         for (line, out) in block.chunks_exact_mut(n).zip(out.chunks_exact_mut(m)).take(some.len()) {
-            // The lengths are the plan's own.
+            // Cannot fail: the lengths are the plan's own.
             let _ = plan.process_with_scratch(line, out, scratch);
         }
         // SAFETY: lines of `lines`, which no other thread has.
@@ -176,7 +176,7 @@ pub(super) fn backward<T: Real>(
         // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
         unsafe { gather(from, lines, some, m, block, zero, |x| touch.incoming(x)) };
         for (line, out) in block.chunks_exact_mut(m).zip(out.chunks_exact_mut(n)).take(some.len()) {
-            // What must be real is taken as real, as cuFFT does.
+            // Imaginary parts that must be zero are taken as zero, as in cuFFT.
             if let Some(first) = line.first_mut() {
                 first.im = T::zero();
             }
@@ -190,7 +190,7 @@ pub(super) fn backward<T: Real>(
     });
 }
 
-/// Real lines to real lines, by whatever `f` does to a line of `n` elements; `begin` makes what a thread works in.
+/// Real lines to real lines. `f` transforms a line of `n` elements; `begin` makes the working memory of a thread.
 pub(super) fn real<T: Real, W>(
     n: usize,
     lines: &Lines,

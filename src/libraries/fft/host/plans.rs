@@ -1,4 +1,4 @@
-//! Planned one-dimensional transforms, kept: a plan of 2^20 points takes 10 to 35 ms to make.
+//! A cache of planned one-dimensional transforms: a plan of 2^20 points takes 10 to 35 ms to make.
 
 use super::Real;
 use lru::LruCache;
@@ -9,9 +9,9 @@ use rustfft::{Fft, FftDirection};
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-/// Plans that are kept, of each type.
+/// How many plans of each type are kept.
 const MOST: usize = 64;
-/// Bytes of tables that they may have together; the newest is kept however large it is.
+/// How many bytes their tables may have together; the newest is kept however large it is.
 const MOST_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ enum Plan<T> {
     Turns(Arc<[Complex<T>]>),
 }
 
-/// With the bytes of each.
+/// Plans, each with its bytes.
 type Kept<T> = LruCache<Key, (Plan<T>, usize)>;
 
 /// The plans of one type.
@@ -52,7 +52,7 @@ impl<T: Real> Plans<T> {
         let make = || Plan::Complex(T::complex(n, direction));
         match self.find(Key::Complex(n, inverse), n, make) {
             Plan::Complex(plan) => plan,
-            _ => T::complex(n, direction), // a key has one kind of plan
+            _ => T::complex(n, direction), // cannot happen: a key has one kind of plan
         }
     }
 
@@ -94,9 +94,9 @@ impl<T: Real> Plans<T> {
         if let Some((plan, _)) = self.kept.lock().as_mut().and_then(|kept| kept.get(&key)) {
             return plan.clone();
         }
-        // Without the lock: others need not wait for a large plan. Two threads may make the same one.
+        // Not under the lock: other threads need not wait for a large plan. Two threads may make the same one.
         let plan = make();
-        // Twiddles and the tables of lengths that go over another one: some times the points.
+        // An estimate: twiddle factors, and the tables of lengths that need a transform of another length.
         let bytes = n.saturating_mul(4 * size_of::<T>());
         let mut dropped = Vec::new();
         let mut guard = self.kept.lock();

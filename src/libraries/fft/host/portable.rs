@@ -1,13 +1,13 @@
-//! Plans of `rustfft`'s portable kernels alone: what the unit tests of the crate are built with. Its planner compiles those of
-//! every vector unit with whoever asks for it, a third of all that the library takes to compile, and the unit tests are a
-//! second build of the library. What is shipped is tested through the front: `tests/host/fft/`.
+//! Plans of `rustfft`'s portable kernels alone, for the unit tests of the crate. The normal planner brings the kernels
+//! of every vector unit into each crate that uses it. That is a third of the library's compile time, and the unit tests
+//! are a second build of the library. The normal planner is tested through the front: `tests/host/fft/`.
 
 use num_complex::Complex;
 use realfft::{ComplexToReal, FftError, RealToComplex};
 use rustfft::{Fft, FftNum, FftPlannerScalar};
 use std::sync::Arc;
 
-/// Of real transforms, each by a complex one of all its points.
+/// Plans real transforms, each as a complex transform of all its points.
 pub(super) struct RealPlanner<T: FftNum>(FftPlannerScalar<T>);
 
 impl<T: FftNum> RealPlanner<T> {
@@ -65,8 +65,8 @@ impl<T: FftNum> RealToComplex<T> for Forward<T> {
 struct Backward<T>(Arc<dyn Fft<T>>);
 
 impl<T: FftNum> ComplexToReal<T> for Backward<T> {
-    /// The other half of the spectrum is the conjugate of this one. (What the first and the middle number have of an imaginary
-    /// part comes out as one, and is left out.)
+    /// The other half of the spectrum is the conjugate of this one. (An imaginary part of the first or the middle
+    /// number gives only an imaginary part of the output, which is dropped.)
     fn process(&self, input: &mut [Complex<T>], output: &mut [T]) -> Result<(), FftError> {
         let mut all = zeros(self.len());
         all.iter_mut().rev().zip(input.iter().skip(1)).for_each(|(to, from)| *to = from.conj());

@@ -1,9 +1,9 @@
-//! Arrays moved along their axes, end around.
+//! Rotates arrays along their axes.
 
 use super::lines::Writer;
 use super::threads::each_range;
 
-/// `y[(i + by) % n] = x[i]` along every axis, of elements of `size` bytes.
+/// `y[(i + by) % n] = x[i]` along every axis, for elements of `size` bytes.
 pub(in super::super) fn roll(size: usize, shape: &[usize], by: &[usize], x: &[u8], y: &mut [u8]) {
     let Some((&n, outer)) = shape.split_last() else { return y.copy_from_slice(x.get(..y.len()).unwrap_or(x)) };
     let (line, lines) = (n * size, outer.iter().product::<usize>());
@@ -14,7 +14,7 @@ pub(in super::super) fn roll(size: usize, shape: &[usize], by: &[usize], x: &[u8
     let writer = Writer::new(y);
     each_range(lines, 1, line, &|range| {
         for index in range {
-            // The line that comes to `index`.
+            // The line that moves to `index`.
             let (mut rest, mut from, mut step) = (index, 0usize, 1usize);
             for (axis, &n) in outer.iter().enumerate().rev() {
                 let at = rest % n;

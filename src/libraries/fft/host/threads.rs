@@ -1,15 +1,15 @@
-//! Loops over the threads of the pool that the caller is in.
+//! Loops over the threads of the caller's pool.
 
 use std::ops::Range;
 
-/// Tasks for each thread, so that a late one costs little.
+/// Tasks for each thread, so that a slow one delays the loop little.
 const TASKS: usize = 4;
 
-/// Elements that are worth a task of their own.
+/// Elements that are worth a separate task.
 const WORTH: usize = 1 << 14;
 
-/// Calls `f` with parts of `0..count` that together are all of it, on several threads where `count` items of `each` elements
-/// are worth it. No part is empty, and all but the last are multiples of `step`.
+/// Calls `f` with parts of `0..count` that together are all of it, on several threads if `count` items of `each`
+/// elements are worth it. No part is empty, and all but the last are multiples of `step`.
 pub(super) fn each_range(count: usize, step: usize, each: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let threads = rayon::current_num_threads();
     let (step, worth) = (step.max(1), count.saturating_mul(each.max(1)) / WORTH);

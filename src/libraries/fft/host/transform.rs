@@ -12,21 +12,21 @@ use num_complex::Complex;
 pub enum Data<'r, 'w, T, C> {
     /// Complex to complex.
     Complex(&'r [C], &'w mut [C]),
-    /// Complex to complex, where it lies.
+    /// Complex to complex, in place.
     ComplexInPlace(&'w mut [C]),
     /// Real to half of a spectrum.
     Forward(&'r [T], &'w mut [C]),
-    /// Real to half of a spectrum, where it lies: pairs of reals are complex numbers.
+    /// Real to half of a spectrum, in place: pairs of reals are complex numbers.
     ForwardInPlace(&'w mut [T]),
     /// Half of a spectrum to real.
     Backward(&'r [C], &'w mut [T]),
-    /// Half of a spectrum, which need not be kept, to real.
+    /// Half of a spectrum, which may be destroyed, to real.
     Destroying(&'w mut [C], &'w mut [T]),
-    /// Half of a spectrum to real, where it lies.
+    /// Half of a spectrum to real, in place.
     BackwardInPlace(&'w mut [T]),
 }
 
-/// Carries out what `geometry` says, every output multiplied with `scale`.
+/// Does the transform of `geometry` and multiplies every output by `scale`.
 pub(in super::super) fn run<T: Real>(geometry: &Geometry, data: Data<'_, '_, T, Complex<T>>, scale: f64) -> Result<()> {
     let inverse = geometry.direction == Direction::Inverse;
     let scale = T::of(scale);
@@ -63,8 +63,8 @@ pub(in super::super) fn run<T: Real>(geometry: &Geometry, data: Data<'_, '_, T, 
     Ok(())
 }
 
-/// The steps around axis `index`: the loops, the axes before it as they will be, those after it as they were. `done` says
-/// which axes have been transformed; these have what is written, the others what is read.
+/// The steps around axis `index`: the loops and the other axes. The `first` pass reads the input, with its sizes and
+/// strides; later passes read and write the output.
 fn around(geometry: &Geometry, index: usize, first: bool) -> Vec<Step> {
     let loops = geometry.loops.iter().map(|l| Step { count: l.count, inside: l.count, from: l.from, to: l.to });
     let others = geometry.axes.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, axis)| Step {
@@ -87,7 +87,7 @@ fn along(axis: &Axis, first: bool) -> Along {
     }
 }
 
-/// Calls `f` with the place of every element of the output.
+/// Calls `f` with the index of every element of the output.
 pub(super) fn each_written(geometry: &Geometry, len: usize, mut f: impl FnMut(usize)) {
     let Some((axis, index)) = geometry.axes.last().zip(geometry.axes.len().checked_sub(1)) else { return };
     if let Some(lines) = Lines::new(around(geometry, index, false), along(axis, false), len, len) {
@@ -97,7 +97,7 @@ pub(super) fn each_written(geometry: &Geometry, len: usize, mut f: impl FnMut(us
 
 type ComplexSides<T> = (Option<(Reader<Complex<T>>, usize)>, Writer<Complex<T>>, usize);
 
-/// The last axis first, since it is the one that most often lies packed on both sides.
+/// The last axis comes first, since it is most often packed on both sides.
 fn complex<T: Real>(geometry: &Geometry, (from, to, to_len): ComplexSides<T>, inverse: bool, scale: T) {
     let mut from = from;
     for (index, axis) in geometry.axes.iter().enumerate().rev() {
@@ -131,7 +131,7 @@ fn forward<T: Real>(geometry: &Geometry, (from, from_len, to, to_len): RealSides
 
 type HalfSides<T> = (Reader<Complex<T>>, usize, Writer<T>, usize);
 
-/// The outer axes go through memory of our own, since the input is not to be written.
+/// The outer axes are transformed in temporary memory, since the input must not be written.
 fn backward<T: Real>(
     geometry: &Geometry,
     (from, from_len, to, to_len): HalfSides<T>,
@@ -147,7 +147,7 @@ fn backward<T: Real>(
         pass::backward(&*T::plans().backward(half.n), &lines, from, to, touch);
         return Ok(());
     }
-    // Packed: the loops, the outer axes, and of the halved axis what is read.
+    // Packed: the loops, the outer axes, and of the halved axis the elements that are read.
     let mut step = 1usize;
     let mut within = geometry.clone();
     let mut place = |count: usize| {
@@ -175,7 +175,7 @@ fn backward<T: Real>(
         let plan = T::plans().complex(axis.n, true);
         pass::complex(&*plan, &lines, first.then_some(from), writer, touch);
     }
-    // From there to the output.
+    // From the temporary memory to the output.
     let mut last = geometry.clone();
     for (axis, within) in last.axes.iter_mut().zip(&within.axes) {
         (axis.from, axis.read) = (within.to, within.written);
@@ -189,7 +189,7 @@ fn backward<T: Real>(
     Ok(())
 }
 
-/// The outer axes where they lie, then the halved one.
+/// Transforms the outer axes in place, then the halved one.
 fn backward_in_place<T: Real>(geometry: &Geometry, x: Writer<T>, len: usize, conj: bool, scale: T) {
     let Some((half, outer)) = geometry.axes.split_last() else { return };
     let (pairs, pairs_len) = (x.cast::<Complex<T>>(), len / 2);
@@ -214,7 +214,7 @@ fn backward_in_place<T: Real>(geometry: &Geometry, x: Writer<T>, len: usize, con
     }
 }
 
-/// Makes the plans that [`run`] wants.
+/// Makes the plans that [`run`] needs.
 pub(in super::super) fn prepare(geometry: &Geometry, double: bool) {
     fn of<T: Real>(geometry: &Geometry) {
         let last = geometry.axes.len().saturating_sub(1);

@@ -1,9 +1,9 @@
 //! Cosine and sine transforms of real lines, by Fourier transforms.
 //!
-//! Kinds I are those of a line mirrored, kinds II and III of a line with its elements in another order (Makhoul, 1980),
-//! kinds IV of pairs of elements turned, of half the length, or of an
-//! odd length of the elements turned. Sine transforms are cosine transforms of the line backwards
-//! or with every second sign changed.
+//! Kind I transforms the mirrored line. Kinds II and III transform the line with its elements in another order
+//! (Makhoul, 1980). Kind IV of an even length transforms pairs of elements as complex numbers, multiplied by twiddle
+//! factors, at half the length; of an odd length it transforms the elements multiplied by twiddle factors. Sine
+//! transforms of kinds II to IV are cosine transforms of the line reversed or with every second sign changed.
 
 use super::super::geometry::{Axis, Geometry, Loop};
 use super::super::trigonometric::{Trig, TrigPass};
@@ -16,7 +16,7 @@ use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
 use std::sync::Arc;
 
-/// What transforms lines of one length.
+/// The plan for lines of one length.
 enum Plan<T> {
     Forward(Arc<dyn RealToComplex<T>>),
     Backward(Arc<dyn ComplexToReal<T>>),
@@ -26,12 +26,12 @@ enum Plan<T> {
 /// A plan with its twiddle factors.
 struct Tables<T> {
     plan: Plan<T>,
-    /// `exp(-i pi k / (2 n))`, or for kinds IV what is multiplied with before the transform and behind it.
+    /// The factors `exp(-i pi k / (2 n))`; for kind IV the factors before the transform, and in `ends` those after it.
     turns: Arc<[Complex<T>]>,
     ends: Arc<[Complex<T>]>,
 }
 
-/// What one thread works in.
+/// The working memory of one thread.
 struct Work<T> {
     reals: Vec<T>,
     numbers: Vec<Complex<T>>,
@@ -41,7 +41,7 @@ struct Work<T> {
 impl<T: Real> Tables<T> {
     fn new(trig: Trig, n: usize) -> Self {
         let plans = T::plans();
-        // Turns by quarters of `pi / n` times `step * k + first`, so many of them.
+        // `count` factors `exp(-i pi (step * k + first) / (4 n))`.
         let turns = |count: usize, step: usize, first: usize| plans.turns((n, count, step, first));
         let none = || plans.turns((n, 0, 0, 0));
         let even = n.is_multiple_of(2);
@@ -67,7 +67,7 @@ impl<T: Real> Tables<T> {
         Work { reals: vec![T::zero(); reals], numbers: vec![zero(); numbers], scratch: vec![zero(); scratch] }
     }
 
-    /// The line transformed, not scaled.
+    /// Transforms a line, without scaling.
     fn run(&self, trig: Trig, work: &mut Work<T>, line: &mut [T]) {
         match trig {
             Trig::Dct1 => self.mirrored(work, line),
@@ -135,7 +135,7 @@ impl<T: Real> Tables<T> {
         }
     }
 
-    /// `y[k] = x[0] + 2 sum x[j] cos(pi j (2 k + 1) / (2 n))`, without the first.
+    /// `y[k] = x[0] + 2 sum over 0 < j of x[j] cos(pi j (2 k + 1) / (2 n))`.
     fn third(&self, work: &mut Work<T>, line: &mut [T]) {
         let Plan::Backward(plan) = &self.plan else { return };
         let Work { reals, numbers, scratch } = work;
@@ -164,7 +164,7 @@ impl<T: Real> Tables<T> {
         let (n, two) = (line.len(), T::of(2.0));
         let turned = numbers.iter_mut().zip(self.turns.iter());
         if n.is_multiple_of(2) {
-            // An element from the front with one from the back.
+            // Pairs of an element from the front and one from the back.
             let pairs = line.iter().step_by(2).zip(line.iter().rev().step_by(2));
             turned.zip(pairs).for_each(|((to, turn), (re, im))| *to = Complex::new(*re, *im) * turn);
             plan.process_with_scratch(numbers, scratch);
@@ -183,7 +183,7 @@ impl<T: Real> Tables<T> {
         plan.process_with_scratch(numbers, scratch);
         for (m, (x, end)) in numbers.iter().zip(self.ends.iter()).enumerate() {
             let y = (x * end).re * two;
-            // The second half is that of the odd elements, backwards and negative.
+            // The second half gives the odd elements, reversed and negated.
             let (at, y) = if 2 * m < n { (2 * m, y) } else { (2 * n - 1 - 2 * m, -y) };
             if let Some(to) = line.get_mut(at) {
                 *to = y;
@@ -196,7 +196,7 @@ fn change_signs<T: Real>(line: &mut [T]) {
     line.iter_mut().skip(1).step_by(2).for_each(|x| *x = -*x);
 }
 
-/// The ends of a line multiplied.
+/// Multiplies the first and the last element of a line.
 fn multiply_ends<T: Real>(line: &mut [T], (first, last): (f64, f64)) {
     let multiply = |x: Option<&mut T>, factor: f64| {
         if let (Some(x), true) = (x, factor != 1.0) {
@@ -207,7 +207,7 @@ fn multiply_ends<T: Real>(line: &mut [T], (first, last): (f64, f64)) {
     multiply(line.last_mut(), last);
 }
 
-/// All axes of packed arrays of a shape, one after the other.
+/// Transforms all axes of packed arrays of a shape, one after the other.
 pub(in super::super) fn trigonometric<T: Real>(
     geometry: &Geometry,
     pass: TrigPass,
@@ -248,7 +248,7 @@ fn around(axes: &[Axis], loops: &[Loop], index: usize) -> Vec<Step> {
     loops.chain(others).map(|(count, to)| Step { count, inside: count, from: to, to }).collect()
 }
 
-/// [`trigonometric`] of halves, in f32.
+/// [`trigonometric`] for f16 and bf16, in f32.
 pub(in super::super) fn trigonometric_halves<H: Copy>(
     geometry: &Geometry,
     pass: TrigPass,
@@ -273,7 +273,7 @@ mod tests {
     const ALL: [Trig; 8] =
         [Trig::Dct1, Trig::Dct2, Trig::Dct3, Trig::Dct4, Trig::Dst1, Trig::Dst2, Trig::Dst3, Trig::Dst4];
 
-    /// As it is defined.
+    /// The transform by its definition.
     fn defined(trig: Trig, x: &[f64]) -> Vec<f64> {
         let n = x.len();
         let sum = |f: &dyn Fn(usize) -> f64| x.iter().enumerate().map(|(j, x)| 2.0 * x * f(j)).sum::<f64>();

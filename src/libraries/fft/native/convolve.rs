@@ -1,5 +1,5 @@
-//! Convolutions on a GPU: both arrays copied into larger ones, transformed, their spectra multiplied, the product transformed
-//! back, and what is wanted of it copied out. Halves are computed in f32.
+//! Convolutions on a GPU: both arrays are copied into larger ones and transformed, their spectra are multiplied, the
+//! product is transformed back, and the wanted part is copied out. Halves are computed in f32.
 
 use super::super::convolve::{Convolution, Numbers};
 use super::super::convolve_sizes::{AxisSizes, Sizes};
@@ -35,8 +35,8 @@ impl Programs {
     }
 }
 
-/// The copy of packed arrays into larger ones, filled up with zeros: its axes, and where it begins to read. `backwards` reads
-/// the elements of each array from the last to the first, by strides that wrap around.
+/// The copy of packed arrays into larger ones padded with zeros: its axes, and where it begins to read. `backwards`
+/// reads the elements of each array from the last to the first, by strides that wrap around.
 fn filled_up(
     sizes: &Sizes,
     arrays: usize,
@@ -54,7 +54,7 @@ fn filled_up(
     (dims, if backwards { from - 1 } else { 0 })
 }
 
-/// The copy of what is wanted: its axes, and where it begins to read.
+/// The copy of the wanted part: its axes, and where it begins to read.
 fn cut_out(sizes: &Sizes) -> (SmallVec<[Dim; 9]>, usize) {
     let mut dims = SmallVec::new();
     let (mut from, mut to, mut begin) = (1usize, 1usize, 0usize);
@@ -68,7 +68,7 @@ fn cut_out(sizes: &Sizes) -> (SmallVec<[Dim; 9]>, usize) {
 }
 
 impl<K: Numbers> Convolution<K> {
-    /// Names the plans that it wants.
+    /// Names the plans that it needs.
     pub(in super::super) fn plans(&self, plans: &mut Prepare<'_>) {
         let programs = || Programs::new(&self.spec.sizes()?, K::COMPLEX, computed(precision::<K::Real>()?));
         if let Ok(programs) = programs() {
@@ -76,7 +76,7 @@ impl<K: Numbers> Convolution<K> {
         }
     }
 
-    /// Enqueues it.
+    /// Enqueues the convolution.
     pub(in super::super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let sizes = self.spec.sizes()?;
         if sizes.outputs == 0 {
@@ -91,7 +91,7 @@ impl<K: Numbers> Convolution<K> {
 
         let spectrum = sizes.spectrum(K::COMPLEX);
         let padded = queue.scratch(bytes(sizes.padded, number)?)?;
-        // Complex numbers are transformed where they lie.
+        // Complex numbers are transformed in place.
         let (spectra, kernels_padded) = match K::COMPLEX {
             true => (padded, queue.scratch(bytes(sizes.points * sizes.kernels, number)?)?),
             false => (queue.scratch(bytes(spectrum * sizes.batch, complex)?)?, padded),
@@ -104,14 +104,14 @@ impl<K: Numbers> Convolution<K> {
         let (outside, inside) = (end(StepMemory::From, stored), end(StepMemory::Scratch(0), number));
 
         let (dims, _) = filled_up(&sizes, sizes.batch, |axis| axis.x, false);
-        // SAFETY: `x` holds its arrays (the op's check), the memory to work in all arrays filled up.
+        // SAFETY: `x` holds its arrays (the op's check), the working memory holds all padded arrays.
         unsafe { queue.fft_move((&outside, &inside), (x.address(), padded), &dims, false, 1.0) }?;
-        // SAFETY: both hold what the transform of the filled-up arrays takes.
+        // SAFETY: both hold what the transform of the padded arrays takes.
         unsafe { queue.fft_program(&programs.arrays, (padded, spectra), &keys) }?;
 
         let (dims, begin) = filled_up(&sizes, sizes.kernels, |axis| axis.h, self.correlate);
         let from = h.address() + (begin * stored.bytes()) as u64;
-        // SAFETY: as above; backwards it begins with the last element of the first kernel and goes on to its first.
+        // SAFETY: as above; backwards it begins with the last element of the first kernel and continues to its first.
         unsafe { queue.fft_move((&outside, &inside), (from, kernels_padded), &dims, self.correlate, 1.0) }?;
         // SAFETY: as above.
         unsafe { queue.fft_program(&programs.kernels, (kernels_padded, kernels), &keys) }?;
@@ -125,7 +125,7 @@ impl<K: Numbers> Convolution<K> {
         let (dims, begin) = cut_out(&sizes);
         let from = padded + (begin * number.bytes()) as u64;
         let to = end(StepMemory::To, stored);
-        // SAFETY: what is wanted lies inside the filled-up arrays, and `y` holds it (the op's check).
+        // SAFETY: the wanted part lies inside the padded arrays, and `y` holds it (the op's check).
         unsafe { queue.fft_move((&inside, &to), (from, y.address()), &dims, false, 1.0) }
     }
 }

@@ -1,5 +1,5 @@
-//! Short-time transforms on a GPU: frames cut out by a kernel, transformed; transformed back, laid over each other by a kernel.
-//! Halves are computed in f32.
+//! Short-time transforms on a GPU: a kernel cuts out frames, which are transformed; or spectra are transformed back,
+//! and a kernel overlaps the frames. Halves are computed in f32.
 
 use super::super::element::FftReal;
 use super::super::frames::{Apart, FrameSizes, Stft, Together};
@@ -9,11 +9,11 @@ use super::spectra::{bytes, computed};
 use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::{Enqueue, Prepare, Result};
 
-/// The transform of all frames; where the spectra are halves, the factor is for the copy.
+/// The transform of all frames. If the spectra are halves, the factor is applied by the copy.
 fn transform(spec: &Stft, sizes: &FrameSizes, inverse: bool, stored: Precision) -> Result<Program> {
     let computed = computed(stored);
     let scale = if inverse || stored != computed { 1.0 } else { spec.factor(false) };
-    // Spectra of halves are copied into memory to work in.
+    // Spectra of halves are copied into working memory.
     let input = if inverse && stored != computed { Input::Destroyed } else { Input::Kept };
     inner(&spec.transform(sizes, inverse), computed, input, scale)
 }
@@ -25,18 +25,18 @@ fn plans<R: FftReal>(spec: &Stft, inverse: bool, plans: &mut Prepare<'_>) {
     }
 }
 
-/// Numbers one after another.
+/// A copy of `count` consecutive numbers.
 fn row(count: usize) -> [Dim; 1] {
     [Dim { count, inside: count, from: 1, to: 1 }]
 }
 
 impl<R: FftReal> Apart<R> {
-    /// Names the plans that it wants.
+    /// Names the plans that it needs.
     pub(in super::super) fn plans(&self, to: &mut Prepare<'_>) {
         plans::<R>(&self.spec, false, to);
     }
 
-    /// Enqueues it.
+    /// Enqueues the transform.
     pub(in super::super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let sizes = self.spec.sizes()?;
         if sizes.lines == 0 {
@@ -55,7 +55,7 @@ impl<R: FftReal> Apart<R> {
             return unsafe { queue.fft_program(&program, (frames, y.address()), &keys) };
         }
         let wide = queue.scratch(bytes(sizes.spectra, number)?)?;
-        // SAFETY: memory to work in for all spectra.
+        // SAFETY: the working memory holds all spectra.
         unsafe { queue.fft_program(&program, (frames, wide), &keys) }?;
         let ends = (End { place: StepMemory::From, number }, End { place: StepMemory::To, number: stored });
         let places = (wide, y.address());
@@ -65,12 +65,12 @@ impl<R: FftReal> Apart<R> {
 }
 
 impl<R: FftReal> Together<R> {
-    /// Names the plans that it wants.
+    /// Names the plans that it needs.
     pub(in super::super) fn plans(&self, to: &mut Prepare<'_>) {
         plans::<R>(&self.spec, true, to);
     }
 
-    /// Enqueues it.
+    /// Enqueues the transform.
     pub(in super::super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let sizes = self.spec.sizes()?;
         if sizes.lines == 0 {
@@ -91,7 +91,7 @@ impl<R: FftReal> Together<R> {
             unsafe { queue.fft_move((&ends.0, &ends.1), (x.address(), wide), &row(sizes.spectra), false, 1.0) }?;
             wide
         };
-        // SAFETY: all spectra, and memory to work in for all frames.
+        // SAFETY: all spectra, and working memory for all frames.
         unsafe { queue.fft_program(&program, (spectra, frames), &keys) }?;
         let (places, factor) = ((frames, window.address(), y.address()), self.spec.factor(true));
         // SAFETY: `y` holds the signals, the window a frame (the op's check).

@@ -1,7 +1,7 @@
 //! cuFFT: plans of any type and size, and their execution.
 //!
-//! A plan is a number. Sizes are 64-bit ones, types are `cudaDataType`; the extended calls (`Xt`) do what the older ones do
-//! by type.
+//! A plan is a number. Sizes have 64 bits, types are `cudaDataType`; each extended call (`Xt`) replaces a family of
+//! older calls, one for each type.
 
 use std::ffi::{c_int, c_void};
 
@@ -17,20 +17,20 @@ function_table! {
         fn create(plan: *mut c_int) = c"cufftCreate";
         /// Destroys a plan; may wait for the GPU.
         fn destroy(plan: c_int) = c"cufftDestroy";
-        /// Whether the plan is to have a work area of its own; before it is made.
+        /// Whether the plan allocates a work area of its own; call it before the plan is made.
         fn set_auto_allocation(plan: c_int, auto: c_int) = c"cufftSetAutoAllocation";
-        /// Where the next executions work.
+        /// Sets the work area of the next executions.
         fn set_work_area(plan: c_int, area: *mut c_void) = c"cufftSetWorkArea";
-        /// The stream of the next executions.
+        /// Sets the stream of the next executions.
         fn set_stream(plan: c_int, stream: CUstream) = c"cufftSetStream";
-        /// Makes the plan. Waits for the GPU and holds up launches of other threads.
+        /// Makes the plan. Waits for the GPU and blocks launches of other threads.
         fn make_plan_many(
             plan: c_int, rank: c_int, n: *mut i64,
             in_embed: *mut i64, in_stride: i64, in_dist: i64, in_type: u32,
             out_embed: *mut i64, out_stride: i64, out_dist: i64, out_type: u32,
             batch: i64, work_size: *mut usize, exec_type: u32,
         ) = c"cufftXtMakePlanMany";
-        /// Enqueues the transform; kinds with a real side look at no direction.
+        /// Enqueues the transform; kinds with a real side ignore the direction.
         fn exec(plan: c_int, from: *mut c_void, to: *mut c_void, direction: c_int) = c"cufftXtExec";
     }
     optional { }

@@ -1,14 +1,14 @@
-//! cuFFT, as the core knows it.
+//! cuFFT as a [`CudaLibrary`] of the core.
 
 use super::functions::CufftFunctions;
 use crate::library::{Class, Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 
-/// cuFFT: no handles, plans that the device prepares.
+/// cuFFT: it has no handles; the device prepares its plans.
 pub(crate) struct Cufft;
 
 impl CudaLibrary for Cufft {
     const NAME: &'static str = "fft";
-    // Of both majors: 13 has given no number a new meaning.
+    // Valid for both major versions of CUDA: 13 has given no number a new meaning.
     const STATUS: &'static [Status] = &[
         (1, "CUFFT_INVALID_PLAN", Class::Internal),
         (2, "CUFFT_ALLOC_FAILED", Class::OutOfMemory),

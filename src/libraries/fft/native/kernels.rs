@@ -11,13 +11,13 @@ static MOVE_64: Ptx = Ptx::new(include_str!("move_64.ptx"));
 static MOVE_16: Ptx = Ptx::new(include_str!("move_16.ptx"));
 static ROLL: Ptx = Ptx::new(include_str!("roll.ptx"));
 
-/// The axes that a kernel knows.
+/// The most axes that each kernel takes.
 const MOVED_AXES: usize = 9;
 const ROLLED_AXES: usize = 8;
-/// Threads beyond that take several elements each.
+/// The most threads of a launch; with more elements than that, each thread takes several.
 const MOST_THREADS: usize = 1 << 24;
 
-/// The kernel from one number to another.
+/// The kernel that copies one kind of number to another, and its PTX.
 fn name(from: Number, to: Number) -> Option<(&'static Ptx, &'static CStr)> {
     use Precision::{Bf16, F16, F32, F64};
     Some(match (from.precision, to.precision, from.complex, to.complex) {
@@ -45,7 +45,7 @@ fn name(from: Number, to: Number) -> Option<(&'static Ptx, &'static CStr)> {
     })
 }
 
-/// The same copy with as few axes as may be, the one whose outputs lie closest together first.
+/// The same copy with as few axes as possible. The axis whose outputs lie closest together comes first.
 fn merged(dims: &[Dim]) -> SmallVec<[Dim; 9]> {
     let mut dims: SmallVec<[Dim; 9]> = dims.iter().copied().filter(|d| d.count > 1 || d.inside == 0).collect();
     dims.sort_by_key(|d| (d.to, d.from));
@@ -65,18 +65,18 @@ fn merged(dims: &[Dim]) -> SmallVec<[Dim; 9]> {
     out
 }
 
-/// Elements of a copy.
+/// How many elements a copy has.
 fn total(dims: &[Dim]) -> Result<usize> {
     let total = dims.iter().try_fold(1usize, |all, d| all.checked_mul(d.count));
     total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))
 }
 
 impl Queue<'_> {
-    /// Copies numbers, conjugated and multiplied on the way.
+    /// Copies numbers, conjugated and multiplied if asked.
     ///
     /// # Safety
-    /// Both addresses are memory that this dispatch may touch so, with all elements that `dims` reach; no two elements that
-    /// are written share a place; where both sides overlap, each element is written where it is read.
+    /// This dispatch may read and write the memory at these addresses, for all elements that `dims` reach; no two
+    /// written elements overlap; where both sides overlap, each element is written where it is read.
     pub(super) unsafe fn fft_move(
         &mut self,
         (from, to): (&End, &End),
@@ -90,10 +90,13 @@ impl Queue<'_> {
         if total == 0 {
             return Ok(());
         }
-        let none = || Error::unsupported(format!("a copy of {:?} to {:?}", from.number, to.number));
+        let none = || Error::unsupported(format!("no kernel copies {:?} to {:?}", from.number, to.number));
         let (ptx, name) = name(from.number, to.number).ok_or_else(none)?;
         if dims.len() > MOVED_AXES {
-            return Err(Error::unsupported(format!("a copy over {} axes", dims.len())));
+            return Err(Error::unsupported(format!(
+                "a copy over {} axes, at most {MOVED_AXES} are possible",
+                dims.len()
+            )));
         }
         let mut args: SmallVec<[KernelArg; 48]> = SmallVec::new();
         args.extend([to_at.into(), from_at.into(), total.into(), (dims.len() as u32).into()]);
@@ -106,10 +109,10 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
     }
 
-    /// `y[(i + by) % n] = x[i]` along every axis, of elements of `size` bytes.
+    /// `y[(i + by) % n] = x[i]` along every axis, for elements of `size` bytes.
     ///
     /// # Safety
-    /// Both addresses are packed arrays of that shape that this dispatch may touch so, and do not overlap.
+    /// Both addresses are packed arrays of that shape that this dispatch may read or write, and they do not overlap.
     pub(in super::super) unsafe fn fft_roll(
         &mut self,
         (from, to): (u64, u64),
@@ -124,13 +127,16 @@ impl Queue<'_> {
             4 => c"roll_4",
             8 => c"roll_8",
             16 => c"roll_16",
-            _ => return Err(Error::unsupported(format!("elements of {size} bytes"))),
+            _ => return Err(Error::unsupported(format!("no kernel shifts elements of {size} bytes"))),
         };
         if total == 0 {
             return Ok(());
         }
         if shape.len() > ROLLED_AXES {
-            return Err(Error::unsupported(format!("an array of {} axes", shape.len())));
+            return Err(Error::unsupported(format!(
+                "shifting an array of {} axes, at most {ROLLED_AXES} are possible",
+                shape.len()
+            )));
         }
         let mut args: SmallVec<[KernelArg; 24]> = SmallVec::new();
         args.extend([to.into(), from.into(), total.into(), (shape.len() as u32).into()]);

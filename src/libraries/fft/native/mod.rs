@@ -1,17 +1,17 @@
-//! cuFFT itself: its functions, its plans, and the steps that a transform is made of on a GPU.
+//! cuFFT: its functions, its plans, and the steps of a transform on a GPU.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
-//! | `functions`, `handle` | what the library has, and what the core knows of it |
-//! | `steps`, `part`, `solve` | which calls and copies a transform is, worked out without any of them: what they are, what the library does at once, how a transform is cut |
+//! | `functions`, `handle` | the functions of the library, and its description for the core |
+//! | `steps`, `part`, `solve` | which calls and copies a transform needs: the types, a single call, the whole; no native code |
 //! | `plan` | plans, which the device makes and keeps |
-//! | `program` | steps enqueued |
-//! | `kernels` | copies by kernels of our own |
-//! | `trigonometric` | cosine and sine transforms: kernels of our own before and behind a transform |
+//! | `program` | enqueues the steps |
+//! | `kernels` | copies by our own kernels |
+//! | `trigonometric` | cosine and sine transforms: our own kernels before and after a transform |
 //! | `convolve`, `frames`, `spectra` | convolutions and short-time transforms, and their kernels |
 //!
-//! The library's own layouts are used where they do: a packed or strided transform of up to three axes is one call, and
-//! with a factor one more pass by a kernel. Halves of other sizes than powers of two go through f32.
+//! The library's own layouts are used where possible: a packed or strided transform of up to three axes is one call,
+//! and a factor is one more pass by a kernel. Halves of sizes that are not powers of two are computed in f32.
 
 mod convolve;
 mod frames;
@@ -40,7 +40,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use steps::{Buffers, Layouts, Precision, Program, program};
 
-/// The type of the parts of a real element type's numbers.
+/// The precision of a real element type.
 fn precision<R: Element>() -> Result<Precision> {
     match R::DTYPE {
         DType::F16 => Ok(Precision::F16),
@@ -51,11 +51,11 @@ fn precision<R: Element>() -> Result<Precision> {
     }
 }
 
-/// Steps, and the plans that they want.
+/// Steps, and the plans that they need.
 type Known = (Program, SmallVec<[Layouts; 2]>);
 
 impl<F: Form> Transform<F> {
-    /// What it comes to, with buffers that begin at these addresses, and the plans that it wants.
+    /// The steps for buffers that begin at these addresses, and the plans that they need.
     fn program(&self, from: u64, to: u64) -> Result<Rc<Known>> {
         thread_local! {
             static PROGRAMS: Memo<(Fft, Buffers), Known> = const { RefCell::new(Vec::new()) };
@@ -76,14 +76,14 @@ impl<F: Form> Transform<F> {
         })
     }
 
-    /// Names the plans that it wants.
+    /// Names the plans that it needs.
     pub(super) fn plans(&self, (from, to): (u64, u64), plans: &mut Prepare<'_>) {
         if let Ok(program) = self.program(from, to) {
             program.1.iter().for_each(|key| plans.plan(key));
         }
     }
 
-    /// Enqueues it.
+    /// Enqueues the transform.
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (from, to) = F::ends(queue.reads(), queue.writes());
         let known = self.program(from.address, to.address)?;
@@ -91,8 +91,8 @@ impl<F: Form> Transform<F> {
         if program.steps.is_empty() {
             return Ok(());
         }
-        // SAFETY: the geometry's elements lie inside the operands (the op's check); those of an output do not overlap; in place
-        // both sides of every element are the same.
+        // SAFETY: the geometry's elements lie inside the operands (the op's check); those of an output do not overlap;
+        // in place both sides of every element are the same.
         unsafe { queue.fft_program(program, (from.address, to.address), layouts) }
     }
 }

@@ -1,4 +1,5 @@
-//! A part of a transform: the calls of the library that do it as it lies, if there are such, and the copies that make it so.
+//! A part of a transform: the library calls that do it with its layout, if there are any, and the copies that change
+//! its layout so that there are.
 
 use super::super::geometry::{Axis, Loop};
 use super::super::spec::Kind;
@@ -16,7 +17,7 @@ pub(super) struct Part {
     pub(super) loops: SmallVec<[Loop; 9]>,
     pub(super) from: StepMemory,
     pub(super) to: StepMemory,
-    /// Of each side: the library may begin there.
+    /// For each side: its address is aligned as the library requires.
     pub(super) aligned: [bool; 2],
     pub(super) destroys: bool,
     pub(super) hermitian: bool,
@@ -25,7 +26,8 @@ pub(super) struct Part {
     pub(super) scale: f64,
 }
 
-/// Calls of the library for one part, where a batch has two distances: beyond that it is copied together.
+/// The most library calls for one part whose loops do not form a single batch. With more, the part is copied to packed
+/// memory.
 const MOST_CALLS: usize = 8;
 
 impl Part {
@@ -43,12 +45,13 @@ impl Part {
         if self.kind == Kind::C2r && index + 1 == self.axes.len() { n / 2 + 1 } else { n }
     }
 
-    /// All that is read is there: nothing to fill up.
+    /// The input has all elements that are needed: there is nothing to pad.
     pub(super) fn is_full(&self) -> bool {
         self.axes.iter().enumerate().all(|(i, axis)| axis.read >= self.needed(i))
     }
 
-    /// The dimensions of a copy of the input as the library takes it into packed memory, and the part from there on.
+    /// The part with its input in packed memory, the dimensions of the copy of the input to there, and the numbers of
+    /// that memory.
     pub(super) fn gathered(&self, scratch: usize) -> Result<(Part, SmallVec<[Dim; 9]>, usize)> {
         let (mut part, mut dims) = (self.clone(), SmallVec::new());
         let mut step = 1usize;
@@ -65,7 +68,7 @@ impl Part {
                 axis.read = count;
             }
         }
-        // The loop that comes closest together is the innermost here too.
+        // The loop with the smallest strides is the innermost here too.
         part.loops.sort_by_key(|l| std::cmp::Reverse((l.to, l.from)));
         for l in part.loops.iter_mut().rev() {
             l.from = place(l.count, l.count, l.from)?;
@@ -76,7 +79,8 @@ impl Part {
         Ok((part, dims, step))
     }
 
-    /// The part with packed memory for its output, and the dimensions of the copy from there.
+    /// The part with its output in packed memory, the dimensions of the copy from there to the output, and the numbers
+    /// of that memory.
     pub(super) fn scattered(&self, scratch: usize) -> Result<(Part, SmallVec<[Dim; 9]>, usize)> {
         let (mut part, mut dims) = (self.clone(), SmallVec::new());
         let mut step = 1usize;
@@ -106,10 +110,11 @@ impl Part {
         axes.chain(loops).map(|(count, to)| Dim { count, inside: count, from: to, to }).collect()
     }
 
-    /// The calls of the library that do this as it is, if there are such: their plan, and where they begin.
+    /// The library calls that do this part with its layout, if there are any: their plan, and the offsets where they
+    /// begin.
     pub(super) fn calls(&self) -> Option<(Layouts, Vec<(usize, usize)>)> {
         let writes_input = self.kind == Kind::C2r && !self.destroys;
-        // Of what is no spectrum of a real array the library makes something else than NumPy.
+        // If the input is not the spectrum of a real array, the library's results differ from NumPy's.
         let unsure = self.kind == Kind::C2r && self.axes.len() > 1 && !self.hermitian;
         if unsure || self.conj_in || !self.is_full() || writes_input || self.aligned != [true; 2] {
             return None;
@@ -143,7 +148,7 @@ impl Part {
                 _ => merged.push(l),
             }
         }
-        // The longest is the batch of one call.
+        // The longest loop is the batch of one call.
         let longest = (0..merged.len()).max_by_key(|i| merged.get(*i).map(|l| l.count));
         let batch = longest.map_or(Loop { count: 1, from: 0, to: 0 }, |i| merged.remove(i));
         let calls = merged.iter().try_fold(1usize, |all, l| all.checked_mul(l.count))?;
@@ -153,7 +158,7 @@ impl Part {
         let key = self.key(&axes, batch)?;
         let mut begins: Vec<(usize, usize)> = vec![(0, 0)];
         for l in &merged {
-            // A side whose steps are odd may begin where the library cannot.
+            // On a real side an odd offset is not aligned as the library requires; this is checked below.
             begins = begins
                 .iter()
                 .flat_map(|(from, to)| (0..l.count).map(move |i| (from + i * l.from, to + i * l.to)))
@@ -194,7 +199,7 @@ impl Part {
     }
 }
 
-/// Sizes and strides as a larger array that holds them, if there is one.
+/// Sizes and strides as an array embedded in a larger one, if that is possible.
 fn many(axes: &[(usize, usize)], dist: usize, batch: usize) -> Option<Many> {
     let (_, stride) = *axes.last()?;
     let mut embed = [1i64; 3];
@@ -210,7 +215,7 @@ fn many(axes: &[(usize, usize)], dist: usize, batch: usize) -> Option<Many> {
         *embed.get_mut(i + 1)? = i64::try_from(step / within).ok()?;
         within = *step;
     }
-    // The first size is looked at by nobody but for holding the array.
+    // The first size does not affect any address; it only has to hold the array.
     *embed.first_mut()? = i64::try_from(axes.first()?.0).ok()?;
     let dist = if batch > 1 { dist } else { within.checked_mul(axes.first()?.0)? };
     Some(Many { embed, stride: i64::try_from(stride).ok()?, dist: i64::try_from(dist).ok()? })

@@ -1,12 +1,13 @@
 //! Plans of the library.
 //!
-//! A plan is state: its stream and its work area are set before every execution, which costs nothing, so one plan serves
-//! all streams. Its lock is held for these three calls alone, and every execution has a work area of its own. Twiddle
-//! factors and the like are device memory of the library's own, which our pool does not see.
+//! A plan has state: its stream and its work area are set before every execution, which costs nothing, so one plan
+//! serves all streams. Its lock is held only for these three calls, and every execution has its own work area. Twiddle
+//! factors and similar tables are device memory that the library allocates itself, which our pool does not see.
 //!
-//! Making a plan waits for the GPU and holds up launches of other threads: the first of a process took 160 ms on an H200,
-//! the first of a size 50 to 130 ms, one made again 0.3 to 2 ms. So the device makes it on a helper, once for all who want it, when the first
-//! transform of its kind is submitted or ahead by [`Front::prepare`](crate::fft::Front::prepare), and keeps it.
+//! Making a plan waits for the GPU and blocks launches of other threads: the first of a process took 160 ms on an H200,
+//! the first of a size 50 to 130 ms, one made again 0.3 to 2 ms. So the device makes it on a helper thread, once for
+//! all threads that need it, when the first transform of its kind is submitted or ahead by
+//! [`Front::prepare`](crate::fft::Front::prepare), and keeps it.
 
 use super::functions::CufftFunctions;
 use super::handle::Cufft;
@@ -39,8 +40,8 @@ fn data_type(number: Number) -> u32 {
     }
 }
 
-/// Device memory that a plan is thought to take: twiddle factors for each axis, several times as many for a length with a
-/// large factor (Bluestein's method), and what the library allocates at least.
+/// An estimate of a plan's device memory: twiddle factors for each axis, several times as many for a length with a
+/// large factor (Bluestein's method), and the least that the library allocates.
 fn estimate(key: &Layouts) -> usize {
     let of = |n: i64| {
         let n = usize::try_from(n).unwrap_or(usize::MAX);
@@ -62,7 +63,8 @@ fn make(api: &CufftFunctions, key: &Layouts) -> Result<(c_int, usize), Refusal> 
     unsafe { api.create(&mut raw) }.by("cufftCreate")?;
     let made = make_it(api, key, raw);
     if made.is_err() {
-        // A plan that could not be made answers nothing any more. SAFETY: created above, destroyed once.
+        // The plan could not be made: what destroying it returns does not matter. SAFETY: created above, destroyed
+        // once.
         let _ = unsafe { api.destroy(raw) };
     }
     made.map(|work| (raw, work))
@@ -127,7 +129,7 @@ impl Plan {
     ) -> Result<(), Refusal> {
         // SAFETY: the plan is made, alive and locked; the stream is leased.
         unsafe { api.set_stream(*self.raw, stream) }.by("cufftSetStream")?;
-        // SAFETY: as above; the area has the bytes that the plan wants, and is this stream's or this dispatch's.
+        // SAFETY: as above; the area has the bytes that the plan needs, and belongs to this stream or this dispatch.
         unsafe { api.set_work_area(*self.raw, area as *mut c_void) }.by("cufftSetWorkArea")?;
         // SAFETY: as above; both sides hold what the plan reads and writes (the op's check, and the sizes of scratch), and
         // live until this work is done.

@@ -1,4 +1,4 @@
-//! The steps of a transform enqueued; and transforms inside of other operations, of packed memory to work in.
+//! Enqueues the steps of a transform; and transforms inside other operations, in packed working memory.
 
 use super::super::spec::Fft;
 use super::handle::Cufft;
@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::{Enqueue, Error, Prepare, Result};
 use smallvec::SmallVec;
 
-/// What becomes of the input of an inner transform.
+/// What happens to the input of an inner transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     Kept,
@@ -16,7 +16,7 @@ pub(super) enum Input {
     InPlace,
 }
 
-/// A transform of packed memory, whose beginnings are aligned.
+/// A transform of packed memory whose addresses are aligned.
 pub(super) fn inner(spec: &Fft, precision: Precision, input: Input, scale: f64) -> Result<Program> {
     let (destroys, in_place) = (input != Input::Kept, input == Input::InPlace);
     program(&spec.geometry()?, Buffers { precision, aligned: true, destroys, in_place }, scale)
@@ -42,8 +42,9 @@ impl<O: Op> Enqueue<'_, O> {
     /// Enqueues all steps; `keys` are the plans in the order in which the operation named them.
     ///
     /// # Safety
-    /// Both addresses are memory that this dispatch may touch so, with all elements of the geometry that the program was made
-    /// of; elements of the output do not overlap; where both sides do, each element is written where it is read.
+    /// This dispatch may access the memory at both addresses, with all elements of the geometry that the program was
+    /// made from; elements of the output do not overlap; where both sides overlap, each element is written where it is
+    /// read.
     pub(super) unsafe fn fft_program(&mut self, program: &Program, ends: (u64, u64), keys: &[Layouts]) -> Result<()> {
         let api = self.api::<Cufft>()?;
         let mut scratch = SmallVec::<[u64; 4]>::new();
@@ -55,13 +56,13 @@ impl<O: Op> Enqueue<'_, O> {
             StepMemory::To => Some(ends.1),
             StepMemory::Scratch(i) => scratch.get(i).copied(),
         };
-        let lost = || Error::library("a step of a transform names what there is none of");
+        let lost = || Error::library("internal error: a step of a transform refers to a missing plan or memory");
         for step in &program.steps {
             match step {
                 Step::Move { from, to, dims, conj, scale } => {
                     let places = (at(from.place).ok_or_else(lost)?, at(to.place).ok_or_else(lost)?);
-                    // SAFETY: the caller's promise, and the size of scratch; onto itself every element has the same strides on
-                    // both sides.
+                    // SAFETY: the caller's promise, and the size of scratch; a copy of memory onto itself has the same
+                    // strides on both sides.
                     unsafe { self.fft_move((from, to), places, dims, *conj, *scale) }?;
                 }
                 Step::Exec { key, from, to, inverse } => {

@@ -1,4 +1,4 @@
-//! How a transform is cut into parts that the library does, and copies between them.
+//! How a transform is cut into parts that the library can do, with copies between them.
 
 use super::super::geometry::{Axis, Loop};
 use super::super::spec::Kind;
@@ -14,7 +14,7 @@ impl Program {
         Ok(())
     }
 
-    /// The steps of one part.
+    /// Adds the steps of one part.
     pub(super) fn solve(&mut self, part: Part) -> Result<()> {
         if self.exec(&part) {
             return Ok(());
@@ -26,7 +26,7 @@ impl Program {
             return self.copied(part);
         }
         match part.kind {
-            // Of one point along the halved axis the library has no plan.
+            // The library has no plan for one point along the halved axis.
             Kind::C2r
                 if part.axes.len() > 1
                     && !(part.hermitian && part.axes.len() <= 3 && part.axes.last().is_some_and(|axis| axis.n > 1)) =>
@@ -39,7 +39,7 @@ impl Program {
             }
             _ => {}
         }
-        // What does not fit the library is copied: the input, the output, or both.
+        // The library does not take this layout: copy the input, the output, or both.
         let scratch = self.scratch.len();
         let (gathered, dims, numbers) = part.gathered(scratch)?;
         let gather = |program: &mut Program| {
@@ -65,14 +65,14 @@ impl Program {
         self.memory(numbers_out, part.output())?;
         let place = within.to;
         if !self.exec(&within) {
-            return Err(Error::unsupported("a transform of packed arrays that cuFFT has no plan for"));
+            return Err(Error::unsupported("cuFFT has no plan for this transform, even with packed arrays"));
         }
         let (from, to) = (End { place, number: part.output() }, End { place: part.to, number: part.output() });
         self.steps.push(Step::Move { from, to, dims: out, conj: part.conj_out, scale: part.scale });
         Ok(())
     }
 
-    /// As calls of the library, if it does the part as it is.
+    /// Adds the library calls of a part, if the library does it with its layout. Returns whether it does.
     fn exec(&mut self, part: &Part) -> bool {
         let Some((key, begins)) = part.calls() else { return false };
         let (from, to, inverse) = (part.from, part.to, part.inverse);
@@ -86,7 +86,7 @@ impl Program {
         true
     }
 
-    /// Transforms of one point.
+    /// Transforms of one point: a copy.
     fn copied(&mut self, part: Part) -> Result<()> {
         let dims: SmallVec<[Dim; 9]> = part
             .axes
@@ -101,7 +101,7 @@ impl Program {
         Ok(())
     }
 
-    /// Halves that the library does not do: in f32.
+    /// Halves that the library does not transform: computed in f32.
     fn widened(&mut self, part: Part) -> Result<()> {
         let wide = |number: Number| Number { precision: Precision::F32, ..number };
         let scratch = self.scratch.len();
@@ -120,14 +120,14 @@ impl Program {
         Ok(())
     }
 
-    /// The last axes from the input to the output, then the others there.
+    /// Transforms the last axes from the input to the output, then the others in the output.
     fn inner_first(&mut self, part: Part) -> Result<()> {
         let at = match part.kind {
             Kind::R2c if part.axes.last().is_some_and(|axis| axis.n == 1) => part.axes.len() - 1,
             _ => part.axes.len().saturating_sub(3),
         };
         let (outer, inner) = part.axes.split_at(at.min(part.axes.len()));
-        // Filling up comes first, for all axes.
+        // Padding comes first, for all axes.
         if !part.is_full() {
             let scratch = self.scratch.len();
             let (gathered, dims, numbers) = part.gathered(scratch)?;
@@ -143,7 +143,7 @@ impl Program {
         (first.scale, first.conj_out) = (1.0, false);
         let mut rest = part.clone();
         rest.kind = Kind::C2c;
-        // Real kinds come this way forward alone.
+        // Real kinds come here only forward.
         rest.inverse = part.kind == Kind::C2c && part.inverse;
         rest.axes = outer.iter().map(|axis| Axis { from: axis.to, read: axis.n, ..*axis }).collect();
         rest.loops.iter_mut().for_each(|l| l.from = l.to);
@@ -155,8 +155,8 @@ impl Program {
         self.solve(rest)
     }
 
-    /// Half spectra over several axes: the outer ones in memory of our own, or in the input's where it may be destroyed, then
-    /// the halved one from there.
+    /// Half spectra over several axes. Transforms the outer axes in scratch memory, or in the input if it may be
+    /// destroyed; then the halved axis from there.
     fn outer_first(&mut self, part: Part) -> Result<()> {
         let Some((half, outer)) = part.axes.split_last() else { return Ok(()) };
         let complex = part.input();
@@ -169,7 +169,7 @@ impl Program {
         let mut last = part.clone();
         last.axes = smallvec![*half];
         (last.conj_in, last.destroys, last.hermitian) = (false, true, true);
-        // The loops of the first are the part's, and the halved axis.
+        // The loops of the first part are those of `part`, and the halved axis.
         first.loops.push(Loop { count: needed, from: half.from, to: half.from });
         if stays {
             first.axes.iter_mut().for_each(|axis| (axis.to, axis.written) = (axis.from, axis.n));
@@ -197,7 +197,7 @@ impl Program {
             self.memory(step, complex)?;
             first.to = StepMemory::Scratch(scratch);
             first.aligned = [aligned_in, true];
-            // What the halved axis lacks, or its conjugate: gathered as it is, with zeros.
+            // The input is incomplete or must be conjugated: copy it first, with zeros for what is missing.
             if half.read < needed || part.conj_in || !part.is_full() {
                 let mut dims: SmallVec<[Dim; 9]> = SmallVec::new();
                 for (axis, l) in outer.iter().zip(first.axes.iter()) {
@@ -216,7 +216,7 @@ impl Program {
             }
             last.from = first.to;
         }
-        // From there.
+        // The last part reads where the first one wrote.
         last.aligned = [if stays { aligned_in } else { true }, aligned_out];
         let own = first.loops.len() - 1;
         last.loops.iter_mut().zip(first.loops.iter().take(own)).for_each(|(l, first)| l.from = first.to);

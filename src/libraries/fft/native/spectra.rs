@@ -9,18 +9,18 @@ use std::ffi::CStr;
 static SINGLE: Ptx = Ptx::new(include_str!("spectra_32.ptx"));
 static DOUBLE: Ptx = Ptx::new(include_str!("spectra_64.ptx"));
 
-/// Threads beyond that take several elements each.
+/// The most threads of a launch; with more elements than that, each thread takes several.
 const MOST_THREADS: usize = 1 << 24;
 
-/// What numbers of a type are computed in.
+/// The precision in which numbers of a type are computed.
 pub(super) fn computed(stored: Precision) -> Precision {
     if stored == Precision::F64 { Precision::F64 } else { Precision::F32 }
 }
 
-/// Bytes of so many numbers.
+/// How many bytes `numbers` numbers take.
 pub(super) fn bytes(numbers: usize, number: Number) -> Result<usize> {
     let bytes = numbers.checked_mul(number.bytes()).filter(|bytes| isize::try_from(*bytes).is_ok());
-    bytes.ok_or_else(|| Error::invalid("shape", "the memory to work in overflows"))
+    bytes.ok_or_else(|| Error::invalid("shape", "the size of the working memory overflows"))
 }
 
 fn frames(stored: Precision) -> (&'static Ptx, &'static CStr) {
@@ -47,7 +47,7 @@ fn arguments(sizes: &FrameSizes, places: [u64; 3]) -> smallvec::SmallVec<[Kernel
 }
 
 impl<O: Op> Enqueue<'_, O> {
-    /// `a[i] = a[i] * b[i % period] * scale` of complex numbers.
+    /// `a[i] = a[i] * b[i % period] * scale`, for complex numbers.
     ///
     /// # Safety
     /// This dispatch may write `total` numbers at `a` and read `period` at `b`.
@@ -68,10 +68,10 @@ impl<O: Op> Enqueue<'_, O> {
         unsafe { self.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
     }
 
-    /// Frames cut out of signals and multiplied with the window.
+    /// Cuts frames out of signals and multiplies them by the window.
     ///
     /// # Safety
-    /// This dispatch may write all frames at `work`, of the type that is computed in, and read the signals and the window.
+    /// This dispatch may write all frames at `work`, in the computed precision, and read the signals and the window.
     pub(super) unsafe fn fft_frames(
         &mut self,
         stored: Precision,
@@ -86,11 +86,11 @@ impl<O: Op> Enqueue<'_, O> {
         unsafe { self.launch(ptx, name, threads, &args) }
     }
 
-    /// Frames laid over each other, every element multiplied with `scale`.
+    /// Overlaps frames, and multiplies every element by `scale`.
     ///
     /// # Safety
-    /// This dispatch may write the signals at `y` and read the frames at `work`, of the type that is computed in, and the
-    /// window.
+    /// This dispatch may write the signals at `y`, and read the window and the frames at `work`, in the computed
+    /// precision.
     pub(super) unsafe fn fft_overlap(
         &mut self,
         stored: Precision,

@@ -1,10 +1,11 @@
-//! What a transform comes to on a GPU: calls of the library, and copies by kernels of our own around them.
+//! The steps of a transform on a GPU: calls of the library, and copies by our own kernels around them.
 //!
-//! The library does up to three axes at once, in layouts that nest, with one distance for a batch; halves in powers of two
-//! alone; it neither scales nor fills up nor takes every alignment, and overwrites what it transforms to real numbers. What
-//! a [`Geometry`] asks beyond that is made of steps here: gathered into packed memory before, taken out of it behind, or
-//! done a few axes at a time. `part` says what the library does at once and how the rest is copied; `solve` cuts a transform
-//! into such parts. Nothing here is native, so the steps are tested by carrying them out on the CPU.
+//! The library transforms up to three axes at once, in nested layouts, with one distance for a batch; halves only in
+//! powers of two. It does not scale or pad, does not take every alignment, and overwrites the input of a transform to
+//! real numbers. Anything else that a [`Geometry`] asks for is made of steps here: the input is gathered into packed
+//! memory before the call, the output is scattered after it, or a few axes are transformed at a time. `part` says what
+//! the library does at once and how the rest is copied; `solve` cuts a transform into such parts. Nothing here is
+//! native, so the tests run the steps on the CPU.
 
 use super::super::geometry::Geometry;
 use super::super::spec::{Direction, Kind};
@@ -12,7 +13,7 @@ use super::part::Part;
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
-/// The type of the parts of numbers.
+/// The type of a real number, or of each part of a complex one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Precision {
     F16,
@@ -26,7 +27,7 @@ impl Precision {
         matches!(self, Precision::F16 | Precision::Bf16)
     }
 
-    /// Bytes of a part.
+    /// Bytes of a real number.
     pub(super) fn bytes(self) -> usize {
         match self {
             Precision::F16 | Precision::Bf16 => 2,
@@ -54,11 +55,11 @@ impl Number {
 pub(super) enum StepMemory {
     From,
     To,
-    /// One of the program's own.
+    /// One of the program's scratch areas.
     Scratch(usize),
 }
 
-/// One side: where, and of what.
+/// One side: its memory, and its kind of number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) place: StepMemory,
@@ -71,7 +72,7 @@ pub(super) struct Dim {
     pub(super) count: usize,
     /// Elements that are read; the others are zero.
     pub(super) inside: usize,
-    /// Strides; that of what is read may wrap around, to read backwards.
+    /// The strides of both sides; `from` may wrap around, to read backwards.
     pub(super) from: usize,
     pub(super) to: usize,
 }
@@ -89,14 +90,14 @@ pub(in super::super) struct Layouts {
 }
 
 impl Layouts {
-    /// What it reads, and what it writes.
+    /// What the plan reads, and what it writes.
     pub(super) fn numbers(&self) -> (Number, Number) {
         let number = |complex| Number { precision: self.precision, complex };
         (number(self.kind != Kind::R2c), number(self.kind != Kind::C2r))
     }
 }
 
-/// One side of a plan, as the library has it.
+/// One side of a plan, in the library's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct Many {
     pub(super) embed: [i64; 3],
@@ -104,12 +105,12 @@ pub(in super::super) struct Many {
     pub(super) dist: i64,
 }
 
-/// One thing that is enqueued.
+/// One thing to enqueue.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Every element copied, conjugated or multiplied on the way.
+    /// Copies every element, conjugated and multiplied if asked.
     Move { from: End, to: End, dims: SmallVec<[Dim; 9]>, conj: bool, scale: f64 },
-    /// A plan of the library, begun so many numbers from the beginnings.
+    /// A call of the library, at these offsets, in numbers, into both memories.
     Exec { key: Layouts, from: (StepMemory, usize), to: (StepMemory, usize), inverse: bool },
 }
 
@@ -121,23 +122,23 @@ pub(in super::super) struct Program {
     pub(super) scratch: Vec<usize>,
 }
 
-/// What the buffers of a transform are like.
+/// What is known of the buffers of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Buffers {
     pub(super) precision: Precision,
-    /// Both begin at multiples of a complex number.
+    /// Both addresses are multiples of the size of a complex number.
     pub(super) aligned: bool,
     /// The input may be written.
     pub(super) destroys: bool,
-    /// Both are the same memory.
+    /// Input and output are the same memory.
     pub(super) in_place: bool,
 }
 
 pub(super) fn overflow() -> Error {
-    Error::invalid("shape", "the memory to work in overflows")
+    Error::invalid("shape", "the size of the working memory overflows")
 }
 
-/// The steps of a transform, its results multiplied with `scale`.
+/// The steps of a transform; its results are multiplied by `scale`.
 pub(super) fn program(geometry: &Geometry, buffers: Buffers, scale: f64) -> Result<Program> {
     let mut program = Program::default();
     if geometry.count == 0 {
@@ -147,7 +148,7 @@ pub(super) fn program(geometry: &Geometry, buffers: Buffers, scale: f64) -> Resu
     let to = if buffers.in_place { StepMemory::From } else { StepMemory::To };
     let part = Part {
         kind: geometry.kind,
-        // Real kinds have one direction; the other one is that of the conjugate.
+        // Real kinds have one direction; the other direction is computed with conjugates.
         inverse: if geometry.kind == Kind::C2c { !forward } else { c2r },
         precision: buffers.precision,
         axes: geometry.axes.iter().copied().collect(),
@@ -166,7 +167,7 @@ pub(super) fn program(geometry: &Geometry, buffers: Buffers, scale: f64) -> Resu
 }
 
 impl Program {
-    /// The plans that it wants, each once, in the order of their first use.
+    /// The plans that it needs, each once, in the order of their first use.
     pub(super) fn layouts(&self) -> SmallVec<[Layouts; 2]> {
         let mut all: SmallVec<[Layouts; 2]> = SmallVec::new();
         for step in &self.steps {

@@ -1,4 +1,4 @@
-//! The steps carried out on the CPU, by the definition, beside what the host engine makes of the same geometry.
+//! Runs the steps on the CPU, by the definition, and compares the results with the host engine's for the same geometry.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::steps::{Buffers, Dim, End, Layouts, Number, Precision, Program, Step, StepMemory, program};
@@ -9,7 +9,7 @@ use crate::numerics::reference::dft;
 use num_complex::Complex64;
 use std::collections::HashMap;
 
-/// Memory as parts of numbers: a complex number is two.
+/// Memory as real numbers: a complex number is two of them.
 struct Memory {
     places: Vec<Vec<f64>>,
     in_place: bool,
@@ -64,7 +64,7 @@ fn move_all(memory: &mut Memory, from: &End, to: &End, dims: &[Dim], conj: bool,
     all.into_iter().for_each(|(at, x)| memory.put(to.place, to.number.complex, at, x));
 }
 
-/// What the library does, and what it does to its input.
+/// Does what the library does, also to its input.
 fn exec(
     memory: &mut Memory,
     key: &Layouts,
@@ -130,7 +130,7 @@ fn exec(
         }
     }
     if key.kind == Kind::C2r && memory.index(from.0) != memory.index(to.0) {
-        // It may do this to its input, and so it does.
+        // The library may destroy its input, so the test does.
         for b in 0..key.batch as usize {
             for index in indices(&sizes_in) {
                 memory.put(from.0, true, place(&key.input, from.1, b, &index), Complex64::new(f64::NAN, f64::NAN));
@@ -236,7 +236,7 @@ fn random(rng: &mut Rng, kind: Kind) -> Fft {
     spec
 }
 
-/// Carries out `spec` both ways.
+/// Runs `spec` by its steps and by the host engine, and compares the results.
 fn check(rng: &mut Rng, spec: &Fft, buffers: Buffers) -> Program {
     let geometry: Geometry = spec.geometry().unwrap();
     let scale = spec.norm.factor(spec.direction, geometry.points as f64);
@@ -293,7 +293,7 @@ fn the_steps_of_any_transform_give_what_the_host_engine_gives() {
     }
 }
 
-/// What the steps are, in short.
+/// The kinds of the steps: `m` for a copy, `x` for a call of the library.
 fn kinds(program: &Program) -> String {
     program.steps.iter().map(|step| if matches!(step, Step::Move { .. }) { 'm' } else { 'x' }).collect()
 }
@@ -328,7 +328,7 @@ fn what_the_library_does_by_itself_is_one_call() {
         let program = check(&mut rng, &spec.norm(none), plain(Precision::F32));
         assert_eq!(kinds(&program), want, "{spec:?}: {program:#?}");
     }
-    // The factor is a step of its own, and conjugates on the way.
+    // A factor is one more step, which also conjugates.
     assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8]).inverse(), plain(Precision::F32))), "xm");
     assert_eq!(kinds(&check(&mut rng, &Fft::r2c([8]).inverse(), plain(Precision::F32))), "xm");
     let destroying = Buffers { destroys: true, ..plain(Precision::F32) };
@@ -373,7 +373,7 @@ fn transforms_in_place_work_in_their_own_memory() {
             }
             let mut memory = Memory { places: vec![input, vec![]], in_place: true };
             carry_out(&program, &mut memory, false, |n| n / 8);
-            // What is no element of the output may be anything.
+            // Memory outside the elements of the output may hold anything.
             let elements: Vec<usize> = match kind {
                 Kind::C2r => (0..len / 2).filter(|i| i % embed.last().unwrap() < n).collect(),
                 _ => (0..2 * geometry.output.span).collect(),

@@ -1,13 +1,14 @@
-//! Cosine and sine transforms on a GPU: along each axis a kernel of our own, a Fourier transform of cuFFT, another kernel.
+//! Cosine and sine transforms on a GPU: along each axis a kernel of our own, a Fourier transform of cuFFT, another
+//! kernel.
 //!
-//! | kind | what is transformed | of what length |
+//! | kind | what cuFFT transforms | its length |
 //! |---|---|---|
-//! | 1 | the line mirrored, real to complex | `2 (n - 1)`, of sines `2 (n + 1)` |
-//! | 2 | its even elements, then the odd ones backwards (Makhoul, 1980), real to complex | `n` |
+//! | 1 | the line mirrored, real to complex | `2 (n - 1)`, for sines `2 (n + 1)` |
+//! | 2 | its even elements, then the odd ones reversed (Makhoul, 1980), real to complex | `n` |
 //! | 3 | the inverse of kind 2, complex to real | `n` |
-//! | 4 | pairs of its elements turned, complex; of an odd length the elements themselves | `n / 2`; `n` |
+//! | 4 | pairs of its elements (of an odd length: its elements) times twiddle factors, complex | `n / 2` (`n`) |
 //!
-//! Factors, also those that make a kind orthogonal, are the kernels' business. Halves are computed in f32 over all axes, and
+//! The kernels apply all factors, also those that make a kind orthogonal. Halves are computed in f32 over all axes, and
 //! rounded once.
 
 use super::super::element::FftReal;
@@ -25,7 +26,7 @@ use std::ffi::CStr;
 static SINGLE: Ptx = Ptx::new(include_str!("trigonometric_32.ptx"));
 static DOUBLE: Ptx = Ptx::new(include_str!("trigonometric_64.ptx"));
 
-/// Threads beyond that take several elements each.
+/// The most threads of a launch; with more elements than that, each thread takes several.
 const MOST_THREADS: usize = 1 << 24;
 
 /// What is done along one axis.
@@ -54,7 +55,7 @@ impl Along {
         Some(Along { n, inner, lines, length, kind })
     }
 
-    /// Numbers of a line before and behind the Fourier transform.
+    /// Numbers of a line before and after the Fourier transform.
     fn extents(&self) -> (usize, usize) {
         let half = self.length / 2 + 1;
         match self.kind {
@@ -64,9 +65,9 @@ impl Along {
         }
     }
 
-    /// Bytes of memory to work in, before and behind; of a complex transform in place none behind.
+    /// Bytes of working memory before and after the transform; a complex transform is in place and needs none after it.
     fn bytes(&self, computed: Precision) -> Result<(usize, usize)> {
-        let overflow = || Error::invalid("shape", "the memory to work in overflows");
+        let overflow = || Error::invalid("shape", "the size of the working memory overflows");
         let of = |extent: usize, complex: bool| {
             let number = Number { precision: computed, complex };
             let bytes = extent.checked_mul(self.lines).and_then(|all| all.checked_mul(number.bytes()));
@@ -77,7 +78,7 @@ impl Along {
         Ok((of(from, self.kind != Kind::R2c)?, behind))
     }
 
-    /// The plan; of one point there is none.
+    /// The plan; one point needs none.
     fn key(&self, computed: Precision) -> Option<Layouts> {
         if self.length < 2 {
             return None;
@@ -100,7 +101,7 @@ impl Along {
     }
 }
 
-/// All axes, in the order in which they are done; none where there is nothing.
+/// All axes in the order of their passes; empty if there are no elements.
 fn passes(geometry: &Geometry, pass: &TrigPass) -> Result<SmallVec<[Along; 4]>> {
     let total = geometry.output.span;
     if total == 0 {
@@ -108,7 +109,7 @@ fn passes(geometry: &Geometry, pass: &TrigPass) -> Result<SmallVec<[Along; 4]>> 
     }
     let along = |(n, inner): (usize, usize)| Along::new(pass, n, inner, total / n.max(1));
     let all = geometry.axes.iter().map(|axis| along((axis.n, axis.to)));
-    all.collect::<Option<_>>().ok_or_else(|| Error::invalid("shape", "a length overflows"))
+    all.collect::<Option<_>>().ok_or_else(|| Error::invalid("shape", "the length of the Fourier transform overflows"))
 }
 
 fn before(stored: Precision, complex: bool) -> (&'static Ptx, &'static CStr) {
@@ -153,14 +154,14 @@ impl<R: FftReal> Trigonometric<R> {
         passes(&self.spec.sizes.geometry()?, &self.spec.pass())
     }
 
-    /// Names the plans that it wants.
+    /// Names the plans that it needs.
     pub(in super::super) fn plans(&self, plans: &mut Prepare<'_>) {
         if let (Ok(all), Ok(stored)) = (self.passes(), precision::<R>()) {
             layouts(&all, computed(stored)).iter().for_each(|key| plans.plan(key));
         }
     }
 
-    /// Enqueues it.
+    /// Enqueues the transform.
     pub(in super::super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let ((x,), (y,)) = (*queue.reads(), *queue.writes());
         let stored = precision::<R>()?;
@@ -174,7 +175,7 @@ impl<R: FftReal> Trigonometric<R> {
         }
         let first_area = queue.scratch(bytes_before)?;
         let second_area = if bytes_behind > 0 { queue.scratch(bytes_behind)? } else { first_area };
-        // Between axes halves stay what they are computed in.
+        // Between axes, halves stay in the precision in which they are computed.
         let between = match (stored == computed, last) {
             (false, 1..) => queue.scratch(x.len().saturating_mul(computed.bytes()))?,
             _ => y.address(),
@@ -184,8 +185,8 @@ impl<R: FftReal> Trigonometric<R> {
         for (i, along) in all.iter().enumerate() {
             let from = if i == 0 { (x.address(), stored) } else { (between, computed) };
             let to = if i == last { (y.address(), stored) } else { (between, computed) };
-            // SAFETY: `x`, `y` and what is between hold the arrays (the op's check), both areas what `bytes` says for every
-            // axis; what is enqueued is done in order, and writes none of what it reads.
+            // SAFETY: `x`, `y` and the memory between hold the arrays (the op's check), both areas what `bytes` says
+            // for every axis; the kernels run in order, and none writes what it reads.
             unsafe { queue.trigonometric(along, &pass, (from, to), (first_area, second_area), &keys) }?;
         }
         Ok(())
@@ -193,10 +194,10 @@ impl<R: FftReal> Trigonometric<R> {
 }
 
 impl<R: FftReal> Enqueue<'_, Trigonometric<R>> {
-    /// One axis, from memory of a type to memory of a type.
+    /// Transforms one axis. Each side has its own precision.
     ///
     /// # Safety
-    /// Both hold `lines * n` numbers, the areas the bytes that `along` says, and this dispatch may touch them so.
+    /// Both hold `lines * n` numbers, the areas the bytes that `along` says, and this dispatch may access them.
     unsafe fn trigonometric(
         &mut self,
         along: &Along,
@@ -226,7 +227,9 @@ impl<R: FftReal> Enqueue<'_, Trigonometric<R>> {
 
         match along.key(computed) {
             Some(key) => {
-                let lost = || Error::library("a cosine or sine transform wants a plan that it did not ask for");
+                let lost = || {
+                    Error::library("internal error: a cosine or sine transform needs a plan that it did not request")
+                };
                 let index = keys.iter().position(|known| *known == key).ok_or_else(lost)?;
                 let api = self.api::<Cufft>()?;
                 let plan = self.plan::<Layouts>(index)?;
@@ -250,7 +253,7 @@ impl<R: FftReal> Enqueue<'_, Trigonometric<R>> {
         args.extend([pass.scale.factor(pass.trig, along.n), first, last].map(KernelArg::from));
         let (ptx, name) = after(stored_to, along.kind != Kind::C2r);
         let dims = threads(along.n * along.lines)?;
-        // SAFETY: as above; it reads what was transformed and writes the lines.
+        // SAFETY: as above; it reads the transformed numbers and writes the lines.
         unsafe { self.launch(ptx, name, dims, &args) }
     }
 }

@@ -1,4 +1,4 @@
-//! Products of arrays by the dense fronts: views in, arrays out, in whatever order they lie.
+//! Products of arrays by the dense fronts: views in, arrays out, in any order.
 
 use super::Coming;
 use super::product::sizes;
@@ -7,8 +7,8 @@ use crate::blaslt::MatmulElement;
 use crate::{Blas, BlasLt, Device, DeviceBuffer, Element, Error, Gemm, Matmul, Order, Result, Transpose};
 use ndarray::{ArrayRef, ArrayRef2, Dimension, Ix2, RemoveAxis};
 
-/// A matrix, or a batch of them along the first axes, on the device: one after the other, each in the order in which it lies in
-/// the array. Where they lie in neither they are copied row by row.
+/// Uploads a matrix, or a batch of matrices along the first axes, one after the other, each in the order that it has in
+/// the array. Matrices with neither order are copied row by row.
 pub(super) fn lay<T: Element, D: Dimension>(
     device: &Device,
     array: &ArrayRef<T, D>,
@@ -24,7 +24,7 @@ pub(super) fn lay<T: Element, D: Dimension>(
     Ok((device.upload_array(array, Order::Row)?.into_output(), Order::Row))
 }
 
-/// Rows and columns of the matrices of an array, and how many there are along the other axes.
+/// Rows and columns of the matrices of an array, and the sizes of the other axes.
 fn matrices<'s>(name: &'static str, shape: &'s [usize]) -> Result<((usize, usize), &'s [usize])> {
     match shape {
         [batch @ .., rows, cols] => Ok(((*rows, *cols), batch)),
@@ -32,7 +32,7 @@ fn matrices<'s>(name: &'static str, shape: &'s [usize]) -> Result<((usize, usize
     }
 }
 
-/// The sizes `m`, `n`, `k` of the products of matrices, and how many there are.
+/// The sizes `m`, `n`, `k` of the products of matrices, and the number of products.
 fn products(a: &[usize], b: &[usize]) -> Result<((usize, usize, usize), usize)> {
     let ((of_a, batch_a), (of_b, batch_b)) = (matrices("a", a)?, matrices("b", b)?);
     if batch_a != batch_b {
@@ -41,7 +41,7 @@ fn products(a: &[usize], b: &[usize]) -> Result<((usize, usize, usize), usize)> 
     Ok((sizes(of_a, of_b)?, batch_a.iter().product()))
 }
 
-/// The shape of `of`, with another size of the last axis.
+/// The shape `of`, with another size of the last axis.
 fn with_last<D: Dimension>(of: &D, size: usize) -> D {
     let mut shape = of.clone();
     if let Some(last) = shape.slice_mut().last_mut() {
@@ -50,7 +50,7 @@ fn with_last<D: Dimension>(of: &D, size: usize) -> D {
     shape
 }
 
-/// A matrix that lies so is the transposed one row by row.
+/// A column-major matrix is, row by row, the transposed one.
 fn by_rows(order: Order) -> Transpose {
     match order {
         Order::Row => Transpose::No,
@@ -68,8 +68,8 @@ impl Blas {
     /// The product of two matrices: uploaded in the order in which they lie, multiplied ([`gemm`](Self::gemm)),
     /// downloaded. Views may lie by rows or by columns without a copy on the host; any other is copied row by row.
     ///
-    /// Arrays of three or more dimensions are batches of matrices, which the last two axes count
-    /// ([`gemm_strided_batched`](Self::gemm_strided_batched)). The first axes of both are the same.
+    /// Arrays of three or more dimensions are batches of matrices; the last two axes are those of a matrix
+    /// ([`gemm_strided_batched`](Self::gemm_strided_batched)). The first axes of both must be the same.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A has not as many columns as B has rows, or another number of matrices; else as
@@ -104,8 +104,8 @@ impl Blas {
         device.download_array(&c.into_output(), with_last(&a.raw_dim(), n), Order::Row)
     }
 
-    /// The product of a matrix and a vector, as [`gemm_array`](Self::gemm_array) ([`gemv`](Self::gemv)); of batches
-    /// ([`gemv_strided_batched`](Self::gemv_strided_batched)), x has an axis less than a.
+    /// The product of a matrix and a vector, as [`gemm_array`](Self::gemm_array) ([`gemv`](Self::gemv)); for batches
+    /// ([`gemv_strided_batched`](Self::gemv_strided_batched)), x has one axis less than a.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A has not as many columns as x has elements, or another number of matrices than there
@@ -135,12 +135,12 @@ impl Blas {
         }
         let count = batch.iter().product();
         let ((on_a, order), on_x) = (lay(device, a)?, device.upload_array(x, Order::Row)?.into_output());
-        // As BLAS has it, a matrix that lies by rows is the transposed one.
+        // For BLAS, a row-major matrix is the transposed one.
         let spec = match order {
             Order::Row => Gemv::new(n, m).trans(Transpose::Yes),
             Order::Column => Gemv::new(m, n),
         };
-        // Without columns nothing happens, and nothing is left of it but zeros.
+        // For a matrix without columns BLAS does nothing, so the result is filled with zeros here.
         let y = room(device, (m, 1), count)?;
         let y = if n == 0 { device.fill(y, T::default())?.into_output() } else { y };
         let y = if batch.is_empty() {
@@ -153,7 +153,7 @@ impl Blas {
 }
 
 impl BlasLt {
-    /// The product of two matrices, of any types that go together ([`matmul`](Self::matmul)), as
+    /// The product of two matrices, of any supported combination of types ([`matmul`](Self::matmul)), as
     /// [`Blas::gemm_array`].
     ///
     /// # Errors

@@ -1,17 +1,17 @@
-//! Arrays out.
+//! Downloads of arrays.
 
 use crate::copy::Form;
 use crate::{Device, Element, Error, In, Landed, Order, Output, PendingDispatch, Result};
 use ndarray::{Array, ArrayRef, Dimension, IntoDimension, ShapeBuilder};
 
-/// The shape that a download gets, and the order of the buffer's elements.
+/// The shape of a downloaded array, and the order of the buffer's elements.
 #[derive(Clone, Debug)]
 struct Shape<D> {
     dim: D,
     order: Order,
 }
 
-/// Host data that a download brought, with the shape that it will have.
+/// Downloaded host data, with the shape that it will have.
 pub struct Shaped<T, D> {
     landed: Landed<T>,
     shape: Shape<D>,
@@ -22,7 +22,7 @@ impl<T: Element, D: Dimension + 'static> Form<T> for Shape<D> {
 
     fn check(&self, len: usize) -> Result<()> {
         let shape = self.dim.slice();
-        // Empty axes do not excuse the others: the array's strides must fit the address space.
+        // The other axes are checked even if one is empty: the array's strides must fit the address space.
         let full = shape.iter().filter(|n| **n > 0).try_fold(1usize, |all, n| all.checked_mul(*n));
         let empty = shape.contains(&0);
         match full.filter(|n| isize::try_from(*n).is_ok()).map(|n| if empty { 0 } else { n }) {
@@ -54,9 +54,9 @@ impl<T: Element, D: Dimension> Output for Array<T, D> {
 }
 
 impl Device {
-    /// Copies a buffer (or a range of one), whose elements lie in this order, to an array of this shape on the host: a
-    /// pair of sizes gives an `Array2`, a `Vec` of sizes an `ArrayD`. The array lies in the same order; its elements are
-    /// not moved again.
+    /// Copies a buffer (or a range of one), whose elements are in this order, to an array of this shape on the host: a
+    /// pair of sizes gives an `Array2`, a `Vec` of sizes an `ArrayD`. The array has the same order; its elements are
+    /// not rearranged.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shape has more or fewer elements than the buffer; else as
@@ -84,8 +84,9 @@ impl Device {
 }
 
 impl<T: Element, D: Dimension> PendingDispatch<Array<T, D>> {
-    /// Waits and fills an array, or a view of one, instead of making a new one. It may lie in any way; without a second
-    /// copy only in the order of the download, without gaps. Nothing is written unless the shapes agree.
+    /// Waits and fills an array, or a view of one, instead of making a new one. The target may have any layout; a
+    /// second copy is avoided only if it has the order of the download, without gaps. Nothing is written unless the
+    /// shapes agree.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes differ; else as [`await_result`](Self::await_result).

@@ -1,13 +1,13 @@
-//! Arrays of crate `ndarray`, in and out.
+//! Arrays of crate `ndarray`: uploads, downloads, and operations on them.
 //!
-//! A buffer has no shape, so the order of its elements is always said: [`Order::Row`] is ndarray's own (the last axis
-//! runs fastest, "C"), [`Order::Column`] that of BLAS (the first axis runs fastest, "F"). Nothing is transposed behind
-//! the caller's back: an array that lies in another order than the one that was said is copied into it, or refused,
-//! whichever was asked for.
+//! A buffer has no shape, so the caller always states the order of its elements: [`Order::Row`] is ndarray's own (the
+//! last axis runs fastest, "C"), [`Order::Column`] that of BLAS (the first axis runs fastest, "F"). Nothing is
+//! transposed implicitly: an array in another order than the stated one is copied into it, or refused, depending on the
+//! function.
 //!
-//! `upload` has the ways in, `download` the ways out, `product` the sizes of products. Views in and arrays out have
-//! `dense` for products, `solver` for factorizations, `sparse` for sparse matrices and their products, `signals` for
-//! transforms and random numbers.
+//! `upload` copies arrays to buffers, `download` copies buffers to arrays, `product` has the sizes of products. The
+//! other files take views and return arrays: `dense` for products, `solver` for factorizations, `sparse` for sparse
+//! matrices and their products, `signals` for transforms and random numbers.
 
 mod dense;
 mod download;
@@ -20,11 +20,11 @@ mod upload;
 use crate::{Order, PendingDispatch, Result};
 use ndarray::{Array, ArrayRef, Dimension};
 
-/// An array on its way to the host.
+/// A pending download of an array.
 type Coming<T, D> = Result<PendingDispatch<Array<T, D>>>;
 
 impl Order {
-    /// The order in which the elements of an array lie in memory without gaps, if there is one. Where both are right (a
+    /// The order in which the elements of an array lie in memory without gaps, if there is one. If both apply (a
     /// vector, a single row) it is [`Order::Row`].
     ///
     /// ```
@@ -39,7 +39,7 @@ impl Order {
     }
 }
 
-/// The elements in this order, where they lie in it without gaps.
+/// The elements in this order; `None` if they do not lie in it without gaps.
 fn elements<T, D: Dimension>(array: &ArrayRef<T, D>, order: Order) -> Option<&[T]> {
     match order {
         Order::Row => array.as_slice(),

@@ -14,10 +14,10 @@ pub(super) fn sizes((m, k): (usize, usize), (rows, n): (usize, usize)) -> Result
 }
 
 impl<T: GemmElement> Gemm<T> {
-    /// The plain product of two matrices, [row by row](Self::row_major): of buffers that were made of them in
-    /// [`Order::Row`](crate::Order::Row), into one in the same order. Only the shapes are looked at.
+    /// The plain product of two matrices, [row by row](Self::row_major): for buffers uploaded from them in
+    /// [`Order::Row`](crate::Order::Row), into one in the same order. Only the shapes are used.
     ///
-    /// A factor that was uploaded in [`Order::Column`](crate::Order::Column) is the transposed one row by row: say
+    /// A factor that was uploaded in [`Order::Column`](crate::Order::Column) is, row by row, the transposed matrix: set
     /// `trans_a(Transpose::Yes)`, or `trans_b`, and nothing is moved.
     ///
     /// # Errors
@@ -41,9 +41,9 @@ impl<T: GemmElement> Gemm<T> {
 }
 
 impl<S: Element> Matmul<S> {
-    /// The plain product of two matrices, [row by row](Self::row_major): of buffers that were made of them in
-    /// [`Order::Row`](crate::Order::Row), into one in the same order; [`order_a`](Self::order_a) and its like change
-    /// that. Only the shapes are looked at.
+    /// The plain product of two matrices, [row by row](Self::row_major): for buffers uploaded from them in
+    /// [`Order::Row`](crate::Order::Row), into one in the same order; [`order_a`](Self::order_a) and similar setters
+    /// change that. Only the shapes are used.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A has not as many columns as B has rows.

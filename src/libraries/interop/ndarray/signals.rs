@@ -6,7 +6,7 @@ use crate::rng::{Distribution, Random, Rng};
 use crate::{Error, Order, Result, fft};
 use ndarray::{ArrayRef, Dimension, IntoDimension};
 
-/// Pairs of halves are no elements of an array of complex numbers.
+/// Refuses halves: an array has no element type for a pair of them.
 fn whole<R: FftReal>() -> Result<()> {
     if R::PER_COMPLEX == 1 {
         return Ok(());
@@ -76,10 +76,10 @@ impl fft::Front {
         self.device().download_array(&y, with_last(x.raw_dim(), half), Order::Row)
     }
 
-    /// The real array, of length `n` along the last axis, whose half spectrum `x` is.
+    /// The real array, of length `n` along the last axis, that has the half spectrum `x`.
     ///
     /// # Errors
-    /// As [`fft_array`](Self::fft_array); `x` has not `n / 2 + 1` points along the last axis.
+    /// As [`fft_array`](Self::fft_array), and when `x` does not have `n / 2 + 1` points along the last axis.
     pub fn irfft_array<C: FftComplex, D: Dimension + 'static>(
         &self,
         x: &ArrayRef<C, D>,

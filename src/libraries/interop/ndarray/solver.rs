@@ -1,12 +1,12 @@
-//! Factorizations of arrays: views in, arrays out. cuSOLVER knows columns, so an array that lies by rows is brought into
-//! columns on its way.
+//! Factorizations of arrays: views in, arrays out. cuSOLVER is column-major, so a row-major array is rearranged when it
+//! is uploaded.
 
 use crate::solver::{EighSpec, Matrix, Solver, SolverElement, Structure, Vectors};
 use crate::{DeviceBuffer, Element, Error, Order, Result, Uplo};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
 impl Matrix {
-    /// Where the matrix of an array lies in a buffer that was made of it in [`Order::Column`].
+    /// The layout of the matrix of an array in a buffer that was uploaded from it in [`Order::Column`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -32,9 +32,10 @@ impl Solver {
         Ok(self.device().download_array(of, (shape.rows(), shape.cols()), Order::Column)?.await_result()?)
     }
 
-    /// The X of `A * X = B`, by the factorization that fits what is known of A ([`solve`](Self::solve)); of an A that is not
-    /// square the X that makes `||A * X - B||` least, or the least such X; A has full rank ([`pinv`](Self::pinv) serves others). A single
-    /// right side is a matrix of one column: `b.insert_axis(Axis(1))`. Views in any order; waits.
+    /// The X of `A * X = B`, by the factorization for the given structure of A ([`solve`](Self::solve)). If A is not
+    /// square: the X that minimizes `||A * X - B||`, or the smallest such X; A must have full rank (for others see
+    /// [`pinv`](Self::pinv)). A single right-hand side is a matrix of one column: `b.insert_axis(Axis(1))`. Views in
+    /// any order; waits.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when B has not as many rows as A; else as [`solve`](Self::solve).
@@ -58,7 +59,7 @@ impl Solver {
             return Err(Error::invalid("b", format!("it is {rows} x {sides}, but a is {m} x {n}")));
         }
         let of_b = Matrix::new(m.max(n), sides);
-        // X takes the place of B, and may be longer.
+        // X replaces B, and may be longer.
         let on_b = if m < n {
             let mut long = Array2::from_elem((n, sides), T::default());
             long.slice_mut(s![..m, ..]).assign(b);
@@ -89,8 +90,8 @@ impl Solver {
         self.array(&inverse.matrix, inverse.shape)
     }
 
-    /// The factor of a positive definite matrix of which this triangle counts: `L * L^H` or `U^H * U`, with zeros in the other
-    /// triangle ([`cholesky`](Self::cholesky)). A view in any order; waits.
+    /// The factor of a positive definite matrix of which only this triangle is read: `L * L^H` or `U^H * U`, with zeros
+    /// in the other triangle ([`cholesky`](Self::cholesky)). A view in any order; waits.
     ///
     /// # Errors
     /// As [`cholesky`](Self::cholesky).
@@ -114,8 +115,8 @@ impl Solver {
         Ok(factor)
     }
 
-    /// Eigenvalues, ascending, and vectors, as columns, of a symmetric or Hermitian matrix of which this triangle counts
-    /// ([`eigh`](Self::eigh)). A view in any order; waits.
+    /// Eigenvalues, ascending, and vectors, as columns, of a symmetric or Hermitian matrix of which only this triangle
+    /// is read ([`eigh`](Self::eigh)). A view in any order; waits.
     ///
     /// # Errors
     /// As [`eigh`](Self::eigh).

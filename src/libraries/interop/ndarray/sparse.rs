@@ -1,4 +1,4 @@
-//! Sparse matrices of arrays, and their products with arrays, in whatever order these lie.
+//! Sparse matrices from arrays, and their products with arrays, in any order.
 
 use super::Coming;
 use super::dense::lay;
@@ -8,8 +8,8 @@ use crate::{Error, Order, Result};
 use ndarray::{ArrayRef1, ArrayRef2, Ix1, Ix2};
 
 impl Sparse {
-    /// Compressed rows of the elements of a matrix whose magnitude is larger than `threshold` ([`from_dense`](Self::from_dense)).
-    /// A view in any order; waits for their number.
+    /// Compressed rows of the elements of a matrix whose magnitude is larger than `threshold`
+    /// ([`from_dense`](Self::from_dense)). A view in any order; waits for the number of these elements.
     ///
     /// # Errors
     /// As [`from_dense`](Self::from_dense).

@@ -1,12 +1,12 @@
-//! Arrays in.
+//! Uploads of arrays.
 
 use super::elements;
 use crate::{Device, DeviceBuffer, Element, Error, HostData, Order, PendingDispatch, Result};
 use ndarray::{ArrayRef, Dimension};
 
 impl<'a, T: Element> HostData<'a, T> {
-    /// The elements of an array (or of a view of one), in this order. Borrowed where they lie in it without gaps; else
-    /// copied into it, by the calling thread: steps, reversed axes and broadcasts are followed.
+    /// The elements of an array (or of a view of one), in this order. Borrowed if they lie in it without gaps; else
+    /// copied into it by the calling thread. Steps, reversed axes and broadcasts are supported.
     pub fn from_array<D: Dimension>(array: &'a ArrayRef<T, D>, order: Order) -> Self {
         match (elements(array, order), order) {
             (Some(elements), _) => HostData::Borrowed(elements),
@@ -46,12 +46,12 @@ impl Device {
     /// Copies an array (or a view of one) of any dimension into a new buffer, its elements in this order: `Order::Row`
     /// for the row-major helpers ([`Gemm::row_major`](crate::Gemm::row_major)), `Order::Column` for everything else.
     ///
-    /// An array that lies in that order is copied once, as a slice is by [`upload`](Self::upload); any other is brought
-    /// into it first, by the calling thread. [`HostData::borrow_array`] refuses that instead. It may be changed as soon
-    /// as this returns.
+    /// An array in that order is copied once, as a slice is by [`upload`](Self::upload); any other is rearranged first,
+    /// by the calling thread. [`HostData::borrow_array`] refuses such an array instead. The array may be changed as
+    /// soon as this returns.
     ///
     /// A batch is an array whose first axis counts matrices. In `Order::Row` they lie one after the other, as row-major
-    /// specifications want them with `.batch(count)`; where they are to be column-major, the other two axes are exchanged before:
+    /// specifications expect them with `.batch(count)`. If they must be column-major, swap the other two axes first:
     /// `Order::Column` would put the first elements of all matrices side by side.
     ///
     /// # Errors

@@ -121,7 +121,7 @@ unsafe extern "C" fn stop_at_exit(_: *mut c_void, _: *mut c_void) -> c_int {
 }
 
 fn c_string(argument: &'static str, text: &str) -> Result<CString> {
-    CString::new(text).map_err(|e| Error::invalid(argument, format!("a zero byte at {}", e.nul_position())))
+    CString::new(text).map_err(|e| Error::invalid(argument, format!("a zero byte at position {}", e.nul_position())))
 }
 
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
@@ -200,9 +200,9 @@ impl Native {
         let mut name: *const c_char = std::ptr::null();
         // SAFETY: our program, compiled; the string ends with a zero; a pointer is written.
         check(unsafe { self.api.lowered_name(self.program, asked.as_ptr(), &mut name) }, "nvrtcGetLoweredName")
-            .map_err(|e| Error::invalid("expression", format!("`{expression}` has no name in the code: {e}")))?;
+            .map_err(|e| Error::invalid("expression", format!("NVRTC has no lowered name for `{expression}`: {e}")))?;
         if name.is_null() {
-            return Err(Error::invalid("expression", format!("`{expression}` has no name in the code")));
+            return Err(Error::invalid("expression", format!("NVRTC has no lowered name for `{expression}`")));
         }
         // SAFETY: a terminated string that lives as long as the program.
         Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
@@ -265,7 +265,10 @@ pub(in crate::libraries::nvrtc) fn compile(
         Emit::LtoIr => native.ltoir()?,
     };
     if bytes.is_empty() {
-        return Err(Error::library(format!("NVRTC compiled {program:?} for {arch} and gave no {:?}", program.emits())));
+        return Err(Error::library(format!(
+            "NVRTC compiled {program:?} for {arch}, but returned no {:?}",
+            program.emits()
+        )));
     }
     let names = program.expressions().map(|e| Ok((e.to_owned(), native.lowered(e)?))).collect::<Result<_>>()?;
     Ok(Answer { bytes, names, log })

@@ -13,7 +13,7 @@ pub(super) use link::{link, linker};
 
 use crate::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 
-/// NVRTC, as the core sees it.
+/// NVRTC as a [`CudaLibrary`] of the core.
 pub(crate) struct NvrtcLibrary;
 
 impl CudaLibrary for NvrtcLibrary {

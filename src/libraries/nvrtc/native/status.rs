@@ -1,4 +1,4 @@
-//! The status codes of NVRTC and nvJitLink. Where they run out of memory it is host memory, which a device cannot free;
+//! The status codes of NVRTC and nvJitLink. If they run out of memory, it is host memory, which a device cannot free;
 //! so no code has the class `OutOfMemory`.
 
 use crate::library::{Class, Status};

@@ -4,7 +4,7 @@ use super::math::{exp32, exp64};
 use super::normal::Scale;
 
 macro_rules! normals { ($($f:ty: $normals:ident, $turn:expr, $exp:ident;)*) => { $(
-    /// Pairs of normal numbers of pairs of numbers in the unit interval.
+    /// Makes pairs of normal numbers from pairs of uniform ones.
     pub(super) fn $normals(u: &[$f], t: &[$f], scale: Scale<$f>, out: &mut [$f]) {
         let Scale { mean, deviation, log } = scale;
         let (pairs, _) = out.as_chunks_mut::<2>();

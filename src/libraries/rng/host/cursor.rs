@@ -1,12 +1,12 @@
 //! A walk along a stream.
 
-/// Hands out the words of consecutive visits.
+/// Returns the words of consecutive visits.
 pub(super) trait Cursor: Send {
-    /// The next visits: word `j` of visit `i` goes to `words[j][i]`. All of the slices have one length, and there are as
-    /// many as a visit of this cursor has words.
+    /// Writes the next visits: word `j` of visit `i` goes to `words[j][i]`. All slices have one length, and there is
+    /// one for each word of a visit of this cursor.
     fn next(&mut self, words: &mut [&mut [u32]]);
 
-    /// It may be asked for more visits than it was made for.
+    /// Whether it can make more visits than it was made for.
     fn goes_on(&self) -> bool {
         true
     }

@@ -1,13 +1,13 @@
-//! Integers by rejection. An element has two words of the stream; what it takes beyond them comes from a Philox stream of its
-//! own ([`further`]), so that every element is a function of its own words alone, on every engine.
+//! Integers by rejection. An element uses two words of the stream. If it needs more, they come from its own Philox
+//! stream ([`further`]), so that every element is a function of its own words alone, on every engine.
 
 use super::super::spec::{BinomialPlan, FEW, PoissonPlan};
 use super::math::{further, ln_factorial, ln64, unit};
 
-/// Rejections in a row that do not happen: the chance of one is below a half.
+/// A limit on rejections in a row. It is never reached: the probability of each is below a half.
 const PATIENCE: u32 = 1 << 12;
 
-/// Integers from `start` on, `span` of them (0: all that 64 bits have), without bias (Lemire 2019).
+/// One of `span` integers from `start` on (0 means 2^64), without bias (Lemire 2019).
 #[inline(always)]
 pub(super) fn integer(key: [u32; 2], start: u64, span: u64) -> u64 {
     let x = u64::from(key[0]) | u64::from(key[1]) << 32;
@@ -27,7 +27,7 @@ pub(super) fn integer(key: [u32; 2], start: u64, span: u64) -> u64 {
     start.wrapping_add((product >> 64) as u64)
 }
 
-/// True where 64 random bits are below `threshold`.
+/// 1 if 64 random bits are below `threshold`, or `always`; else 0.
 #[inline(always)]
 pub(super) fn bernoulli(key: [u32; 2], threshold: u64, always: bool) -> u8 {
     let x = u64::from(key[0]) | u64::from(key[1]) << 32;
@@ -35,7 +35,7 @@ pub(super) fn bernoulli(key: [u32; 2], threshold: u64, always: bool) -> u8 {
 }
 
 impl PoissonPlan {
-    /// One number (Hoermann 1993, algorithm PTRS; by search in the distribution function where the mean is small).
+    /// One number (Hoermann 1993, algorithm PTRS; by search in the distribution function if the mean is small).
     pub(super) fn draw(&self, key: [u32; 2]) -> u32 {
         if self.lambda < FEW {
             let u = unit(u64::from(key[0]) | u64::from(key[1]) << 32);
@@ -69,7 +69,7 @@ impl PoissonPlan {
 }
 
 impl BinomialPlan {
-    /// One number (Hoermann 1993, algorithm BTRS; by search in the distribution function where the mean is small).
+    /// One number (Hoermann 1993, algorithm BTRS; by search in the distribution function if the mean is small).
     pub(super) fn draw(&self, key: [u32; 2]) -> u32 {
         let k = self.count(key);
         (if self.flipped { self.n - k } else { k }) as u32

@@ -1,4 +1,4 @@
-//! A whole draw: cut into parts for the threads, each walked a few hundred visits at a time.
+//! A whole draw: cut into parts for the threads; each part is processed a few hundred visits at a time.
 
 use super::super::distribution::Random;
 use super::super::layout::Layout;
@@ -12,7 +12,7 @@ use crate::numerics::parallel::{Parts, each_part};
 
 pub(crate) use super::make::Batch;
 
-/// Some visits of a stream, from one on.
+/// `count` visits of a stream from `first` on.
 struct Visits {
     first: u64,
     count: u64,
@@ -31,7 +31,7 @@ fn cursor(place: &Start, layout: Layout, Visits { first, count }: Visits) -> Box
     }
 }
 
-/// Numbers from the cursor's place on, without the first `skip` of its first visit.
+/// Makes the numbers from the cursor's position on, without the first `skip` of its first visit.
 fn walk<T: Random>(
     (spec, generator, layout): (&Spec, Generator, Layout),
     cursor: &mut dyn Cursor,
@@ -59,7 +59,7 @@ fn walk<T: Random>(
     }
 }
 
-/// Numbers that a part has at least, where a cursor is cheap to make, and where it is not.
+/// The size of a part, in numbers: for cursors that are cheap to make, and for expensive ones.
 const SMALL: usize = 1 << 15;
 const LARGE: usize = 1 << 20;
 
@@ -76,7 +76,7 @@ pub(in super::super) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T
             random(place, how, place.first.wrapping_add((i * LARGE) as u64), out);
         }),
         Generator::Mt19937 | Generator::Mtgp32 => {
-            // In one piece, from where an earlier draw left the stream if one did.
+            // In one part, with the cursor that an earlier draw left at this place, if there is one.
             let key = |first| (layout.words(), Start { first, ..*place });
             let (visit, skip) = (place.first / each, (place.first % each) as usize);
             let end = place.first.wrapping_add(out.len() as u64);
@@ -92,7 +92,7 @@ pub(in super::super) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T
     }
 }
 
-/// Numbers `first..` of a random stream.
+/// Makes the numbers of a random stream from `first` on.
 fn random<T: Random>(place: &Start, how: (&Spec, Generator, Layout), first: u64, out: &mut [T]) {
     let (_, _, layout) = how;
     let each = layout.outputs() as u64;
@@ -101,7 +101,7 @@ fn random<T: Random>(place: &Start, how: (&Spec, Generator, Layout), first: u64,
     walk(how, &mut *cursor(place, layout, Visits { first: visit, count }), skip, out);
 }
 
-/// The points of a quasi-random sequence, dimension by dimension.
+/// Makes the points of a quasi-random sequence, dimension by dimension.
 fn quasi<T: Random>(place: &Start, how: (&Spec, Generator, Layout), out: &mut [T]) {
     let points = (out.len() / place.dimensions.max(1) as usize).max(1);
     each_part(out, Parts::of(SMALL), &|i, mut out| {
@@ -118,7 +118,7 @@ fn quasi<T: Random>(place: &Start, how: (&Spec, Generator, Layout), out: &mut [T
     });
 }
 
-/// The two words that a draw of one number of 64 bits takes.
+/// The two words of a draw of one 64-bit number.
 pub(in super::super) fn key(place: &Start) -> [u32; 2] {
     let layout = Layout::Wide;
     let (mut x, mut y) = ([0], [0]);

@@ -1,6 +1,6 @@
-//! Linear maps over bits.
+//! Linear maps of bits, over GF(2).
 
-/// A map of 160 bits to 160 bits: the image of each of them.
+/// A linear map of 160 bits to 160 bits.
 #[derive(Clone)]
 pub(super) struct Matrix {
     /// The images of the 16 values of each group of four bits.
@@ -14,7 +14,7 @@ fn add(x: [u32; 5], y: [u32; 5]) -> [u32; 5] {
 }
 
 impl Matrix {
-    /// That of a linear function.
+    /// The matrix of a linear function.
     pub(super) fn of(f: impl Fn([u32; 5]) -> [u32; 5]) -> Self {
         let unit = |bit: usize| {
             let mut v = [0; 5];
@@ -43,7 +43,7 @@ impl Matrix {
             .fold([0; 5], |sum, (images, value)| add(sum, *images.get(value).unwrap_or(&[0; 5])))
     }
 
-    /// The map done twice.
+    /// The map applied twice.
     pub(super) fn squared(&self) -> Self {
         Matrix::of(|v| self.apply(self.apply(v)))
     }

@@ -1,7 +1,7 @@
-//! Loops compiled for what the machine has.
+//! Loops compiled for several instruction sets.
 //!
-//! Every multiplication followed by an addition says whether it is fused, so the bits are the same whichever of these runs:
-//! what a machine has decides about speed alone.
+//! Every multiplication followed by an addition states whether it is fused, so the bits are the same whichever version
+//! runs: the machine affects only the speed.
 
 /// A loop that [`run`] compiles for several instruction sets.
 pub(super) trait Loop {
@@ -10,7 +10,7 @@ pub(super) trait Loop {
     fn body(self) -> Self::Output;
 }
 
-/// Runs the loop with the widest vectors of the machine that have fused multiplication and addition.
+/// Runs the loop with the widest vectors of the machine that support fused multiply-add.
 pub(super) fn run<L: Loop>(of: L) -> L::Output {
     #[cfg(target_arch = "x86_64")]
     {
@@ -24,11 +24,11 @@ pub(super) fn run<L: Loop>(of: L) -> L::Output {
         }
         use std::arch::is_x86_feature_detected as has;
         if has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("fma") {
-            // SAFETY: the machine has all of these, as was asked just now.
+            // SAFETY: the machine has all of these, as checked above.
             return unsafe { avx512(of) };
         }
         if has!("avx2") && has!("fma") {
-            // SAFETY: the machine has both, as was asked just now.
+            // SAFETY: the machine has both, as checked above.
             return unsafe { avx2(of) };
         }
     }

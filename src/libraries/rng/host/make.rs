@@ -1,4 +1,4 @@
-//! From the words of some visits to the numbers of a distribution.
+//! Makes the numbers of a distribution from the words of some visits.
 
 use super::super::distribution::Number;
 use super::super::layout::{Kind, Layout};
@@ -14,7 +14,7 @@ use super::units::{Bits, Coarse, Double, Middle, Single};
 use crate::{bf16, f16};
 use half::slice::HalfFloatSliceExt;
 
-/// Visits at once.
+/// How many visits are processed at once.
 pub(super) const CHUNK: usize = 512;
 /// Word `j` of visit `i` is at `[j][i]`.
 pub(super) type Words = [[u32; CHUNK]; 4];
@@ -33,7 +33,7 @@ impl Batch<'_> {
         self.words.get(j).and_then(|w| w.get(..self.visits)).unwrap_or_default()
     }
 
-    /// The word that numbers of single precision are made of: of the halves of a long one the high one.
+    /// The word that a number of single precision is made from: the high one if there are two.
     fn first(&self) -> &[u32] {
         self.word(usize::from(self.layout == Layout::Wide))
     }
@@ -46,7 +46,7 @@ impl Batch<'_> {
         run(Double { generator: self.generator, lower, words, more, out });
     }
 
-    /// Of the one or two words that a number of double precision has.
+    /// The one or two words of a number of double precision.
     fn own(&self) -> (&[u32], &[u32]) {
         (self.word(0), if self.layout == Layout::Wide { self.word(1) } else { &[] })
     }

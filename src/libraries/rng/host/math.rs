@@ -1,7 +1,7 @@
-//! Elementary functions out of additions, multiplications, fused multiplications and additions, divisions and square roots
-//! alone: operations that IEEE 754 rounds correctly everywhere, so the bits are the same on every engine.
+//! Elementary functions made only of additions, multiplications, fused multiply-adds, divisions and square roots: IEEE
+//! 754 rounds these operations correctly everywhere, so the bits are the same on every engine.
 //!
-//! `../kernels/` has the same functions, operation by operation: a change here is a change there.
+//! `../kernels/` has the same functions, operation by operation: change both together.
 
 use super::philox;
 
@@ -40,7 +40,7 @@ pub(in super::super) fn ln64(u: f64) -> f64 {
     let bits = u.to_bits();
     let exponent = (bits.wrapping_sub(0x3fe6_a09e_667f_3bcd) as i64) >> 52;
     let f = f64::from_bits(bits.wrapping_sub((exponent << 52) as u64)) - 1.0;
-    // An integer of few bits, without the conversion that narrow vectors lack.
+    // Converts a small integer; narrower vectors have no instruction for it.
     let e = f64::from_bits((exponent as u64).wrapping_add(0x4338_0000_0000_0000)) - 6_755_399_441_055_744.0;
     let s = f / (2.0 + f);
     let z = s * s;
@@ -89,7 +89,7 @@ pub(super) fn turn64(u: f64) -> (f64, f64) {
     (f64::from_bits(a.to_bits() ^ flip_a), f64::from_bits(b.to_bits() ^ flip_b))
 }
 
-/// `e^x`; 0 and infinity past what there is.
+/// `e^x`; 0 or infinity beyond the range of the type.
 #[inline(always)]
 pub(super) fn exp32(x: f32) -> f32 {
     let x = if x > 100.0 { 100.0 } else { x };
@@ -98,14 +98,14 @@ pub(super) fn exp32(x: f32) -> f32 {
     let k = near - 12_582_912.0;
     let r = k.mul_add(-1.428_606_8e-6, k.mul_add(-0.693_145_75, x));
     let p = horner!(r; 1.984_127e-4_f32, 1.388_888_9e-3, 8.333_334e-3, 0.041_666_668, 0.166_666_67, 0.5, 1.0, 1.0);
-    // In two steps, so that neither factor is past the normal numbers.
+    // In two steps, so that both factors are normal numbers.
     let k = (near.to_bits() as i32).wrapping_sub(0x4b40_0000);
     let half = k >> 1;
     let power = |k: i32| f32::from_bits(((k + 127) << 23) as u32);
     p * power(half) * power(k - half)
 }
 
-/// `e^x`; 0 and infinity past what there is.
+/// `e^x`; 0 or infinity beyond the range of the type.
 #[inline(always)]
 pub(in super::super) fn exp64(x: f64) -> f64 {
     let x = if x > 720.0 { 720.0 } else { x };
@@ -185,13 +185,13 @@ pub(in super::super) fn ln_factorial(k: f64) -> f64 {
     fma(x - 0.5, ln64(x), -x) + 0.918_938_533_204_672_8 + series
 }
 
-/// Of 64 random bits: a multiple of 2^-53 below 1.
+/// A multiple of 2^-53 below 1, from 64 random bits.
 #[inline(always)]
 pub(super) fn unit(x: u64) -> f64 {
     ((x >> 11) as f64) * 1.110_223_024_625_156_5e-16
 }
 
-/// What an element draws beyond its own two words: a Philox stream of its own, whose key they are.
+/// The random bits of an element beyond its own two words, which are the key of this Philox stream.
 #[inline(always)]
 pub(in super::super) fn further(key: [u32; 2], index: u32) -> [u64; 2] {
     let [a, b, c, d] = philox::block([index, 0x5769_6e64, 0, 0], key);

@@ -1,4 +1,4 @@
-//! The arithmetic of random numbers on the CPU, which is also the description of it: the GPU's kernels do the same,
+//! The arithmetic of random numbers on the CPU. It is also the reference for the GPU's kernels, which do the same,
 //! operation by operation.
 //!
 //! | file | what it does |
@@ -8,13 +8,13 @@
 //! | `units` | from words to the unit interval, as cuRAND does it for each generator |
 //! | `math` | logarithm, sine and cosine, exponential, quantile, with the same bits everywhere |
 //! | `normal`, `discrete`, `permute` | distributions |
-//! | `curand` | normal numbers with the functions that cuRAND takes |
+//! | `curand` | normal numbers with the functions that cuRAND uses |
 //! | `make` | from words to the numbers of a distribution |
-//! | `fill` | a whole draw: cut into parts for the threads of the pool that the caller is in |
-//! | `kept` | streams of the generators that cannot jump, where a draw left them |
+//! | `fill` | a whole draw: cut into parts for the threads of the caller's pool |
+//! | `kept` | a cache of cursors, for generators that cannot jump to a place |
 //! | `isa` | loops compiled for the machine's vectors |
 //!
-//! Every element depends on its place in the stream alone: how a draw is cut changes no bit.
+//! Every element depends only on its place in the stream: how a draw is cut into parts changes no bit.
 
 #[cfg(feature = "host")]
 mod curand;

@@ -11,7 +11,7 @@ const A12: u64 = 1_403_580;
 const A13N: u64 = 810_728;
 const A21: u64 = 527_612;
 const A23N: u64 = 1_370_589;
-/// Lanes are two to this many steps apart.
+/// Lanes are `2^APART` steps apart.
 const APART: usize = 76;
 
 pub(in super::super) type State = ([u64; 3], [u64; 3]);
@@ -46,7 +46,7 @@ fn powers() -> &'static [(Square, Square)] {
     })
 }
 
-/// The state of lane 0 that a seed gives.
+/// The initial state of lane 0 for a seed.
 fn seeded(seed: u64) -> State {
     if seed == 0 {
         return ([12345; 3], [12345; 3]);
@@ -58,7 +58,7 @@ fn seeded(seed: u64) -> State {
     ([x1, y1, x1], [y2, x2, y2])
 }
 
-/// The state after so many times 2^`unit` steps.
+/// The state after `count` times 2^`unit` steps.
 fn jumped((mut a, mut b): State, count: u64, unit: usize) -> State {
     for (k, (one, two)) in powers().iter().skip(unit).take(64).enumerate() {
         if count >> k & 1 == 1 {
@@ -68,12 +68,12 @@ fn jumped((mut a, mut b): State, count: u64, unit: usize) -> State {
     (a, b)
 }
 
-/// The state of lane 0 after so many steps.
+/// The state of lane 0 after `steps` steps.
 pub(in super::super) fn after(seed: u64, steps: u64) -> State {
     jumped(seeded(seed), steps, 0)
 }
 
-/// A step, and the word it gives.
+/// Makes a step, and returns its word.
 fn step(state: &mut State) -> u32 {
     let ([a, b, c], [d, e, f]) = *state;
     let p = (A12 * b + A13N * (M1 - a)) % M1;
@@ -82,18 +82,18 @@ fn step(state: &mut State) -> u32 {
     (if p <= q { p + M1 - q } else { p - q }) as u32
 }
 
-/// The lanes from some place on.
+/// A walk over the lanes from some visit on.
 pub(super) struct Mrg {
     seed: u64,
     words: usize,
     lanes: u64,
     /// The first visit.
     first: u64,
-    /// The states of the lanes in the order in which they are visited, as far as they have been.
+    /// The states of the lanes visited so far, in the order of their first visits.
     states: Vec<State>,
-    /// Where the lane that was visited last stood before.
+    /// The initial state of the lane that was added last.
     before: State,
-    /// The place among the states of the next visit.
+    /// The index into `states` of the next visit.
     at: usize,
 }
 
@@ -103,7 +103,7 @@ impl Mrg {
         Mrg { seed, words, lanes, first, states: Vec::new(), before: seeded(seed), at: 0 }
     }
 
-    /// The state of the next lane, which was not visited yet.
+    /// The initial state of the next lane, which has not been visited yet.
     fn fresh(&self) -> State {
         let visit = self.first.wrapping_add(self.states.len() as u64);
         let (row, lane) = (visit / self.lanes, visit % self.lanes);

@@ -1,8 +1,8 @@
 //! MT19937 (Matsumoto and Nishimura 1998): 8192 lanes, 2^2048 steps apart, that take turns with eight outputs each.
 //!
-//! A lane begins where a polynomial in the transition says (Haramoto, Matsumoto, Nishimura, Panneton, L'Ecuyer 2008):
-//! `x^(2^2048)` modulo the characteristic polynomial, which the first paper gives in closed form. Both are worked out when
-//! first needed.
+//! The jump from one lane to the next is a polynomial in the transition (Haramoto, Matsumoto, Nishimura, Panneton,
+//! L'Ecuyer 2008): `x^(2^2048)` modulo the characteristic polynomial, which the first paper gives in closed form. Both
+//! are computed when first needed.
 
 use super::cursor::Cursor;
 use super::isa::{Loop, run};
@@ -10,22 +10,22 @@ use super::poly::{LIMBS, Modulus, Poly};
 use crate::numerics::parallel::{self, Parts};
 use std::sync::OnceLock;
 
-/// Words of a state, and the distance of the other one in the recurrence.
+/// Words of a state; `M`: the distance of the middle word in the recurrence.
 const N: usize = 624;
 const M: usize = 397;
 const MATRIX: u32 = 0x9908_b0df;
-/// Lanes that take turns.
+/// How many lanes take turns.
 const LANES: usize = 8192;
 /// Outputs of a turn.
 const TURN: usize = 8;
-/// Turns that a lane's block of words is good for.
+/// How many turns a lane's block of words lasts.
 const TURNS: usize = N / TURN;
-/// Lanes are two to this many steps apart.
+/// Lanes are `2^APART` steps apart.
 const APART: usize = 2048;
 
 type Words = Box<[u32; N]>;
 
-/// The state that a seed gives (its low 32 bits).
+/// The initial state for a seed (its low 32 bits).
 fn seeded(seed: u64) -> Words {
     let mut state = Box::new([0; N]);
     let mut last = seed as u32;
@@ -45,7 +45,7 @@ fn next_word(first: u32, second: u32, middle: u32) -> u32 {
     middle ^ y >> 1 ^ if y & 1 == 1 { MATRIX } else { 0 }
 }
 
-/// The next `N` words in place of these.
+/// Replaces the words by the next `N`.
 fn twist(state: &mut [u32; N]) {
     for i in 0..N {
         let at = |i: usize| state.get(i % N).copied().unwrap_or(0);
@@ -79,22 +79,22 @@ fn jumps() -> &'static [Poly] {
     })
 }
 
-/// Coefficients that are taken at once.
+/// How many coefficients are processed at once.
 const AT_ONCE: usize = 8;
 
-/// A state jumped on, by Horner's rule with eight coefficients at a time: the sum of the states that eight coefficients name
-/// comes from a table, and what was summed before them goes eight steps on.
+/// Jumps a state ahead, by Horner's rule with eight coefficients at a time: the sum so far advances by eight steps, and
+/// the sum of the states that the eight coefficients select is added, from a table.
 struct Jump<'a> {
     state: &'a [u32; N],
     poly: &'a Poly,
     room: &'a mut Room,
 }
 
-/// Memory to jump in, used again for every jump of a task.
+/// Working memory of jumps, reused by all jumps of a task.
 struct Room {
-    /// Sums of the states 0 to 7 steps on, by the bits that name them.
+    /// Sums of the states 0 to 7 steps ahead, indexed by the bits that select them.
     sums: Vec<[u32; N]>,
-    /// The sequence of what is summed, which moves on.
+    /// The words of the sum, which advances along them.
     words: Vec<u32>,
 }
 
@@ -104,7 +104,7 @@ impl Room {
     }
 }
 
-/// The words that follow the first `N` of a window of `N + AT_ONCE`.
+/// Computes the words that follow the first `N` of a window of `N + AT_ONCE`.
 #[inline(always)]
 fn go_on(window: &mut [u32]) {
     if let Some((known, new)) = window.split_at_mut_checked(N) {
@@ -124,7 +124,7 @@ impl Loop for Jump<'_> {
         begin.iter_mut().zip(state).for_each(|(to, from)| *to = *from);
         go_on(&mut begin);
         for bits in 1..1usize << AT_ONCE {
-            // That without its lowest bit is there already.
+            // The sum without its lowest bit is known already.
             if let Some((known, [sum, ..])) = sums.split_at_mut_checked(bits)
                 && let Some(rest) = known.get(bits & (bits - 1))
             {
@@ -150,14 +150,14 @@ impl Loop for Jump<'_> {
     }
 }
 
-/// The state as far on as the polynomial says.
+/// Jumps a state ahead, by the polynomial of the jump.
 fn jumped(state: &[u32; N], poly: &Poly, room: &mut Room) -> Words {
     run(Jump { state, poly, room })
 }
 
 /// The states of `count` lanes from `first` on.
 fn lanes(seed: u64, first: usize, count: usize) -> Vec<Words> {
-    /// Lanes that one task makes of each other.
+    /// Lanes that one task computes, each from the one before.
     const CHAIN: usize = 64;
     let start = |lane: usize, room: &mut Room| {
         let far = jumps().iter().enumerate().filter(|(k, _)| lane >> k & 1 == 1);
@@ -176,12 +176,12 @@ fn lanes(seed: u64, first: usize, count: usize) -> Vec<Words> {
     parallel::map(count.div_ceil(CHAIN), &chain).into_iter().flatten().collect()
 }
 
-/// Does something to each lane.
+/// Applies `f` to each lane, in parallel.
 fn each(lanes: &mut [Words], f: &(dyn Fn(&mut [u32; N]) + Sync)) {
     parallel::each_part(lanes, Parts::of(64), &|_, lanes| lanes.iter_mut().for_each(|lane| f(lane)));
 }
 
-/// Which words of a block a turn takes.
+/// Which words of a block each turn takes.
 fn order() -> &'static [[u16; TURN]] {
     static ORDER: OnceLock<Vec<[u16; TURN]>> = OnceLock::new();
     ORDER.get_or_init(|| {
@@ -202,7 +202,7 @@ fn order() -> &'static [[u16; TURN]] {
 /// The stream from some word on.
 pub(super) struct Mt {
     lanes: Vec<Words>,
-    /// The number of the first of them.
+    /// The number of the first lane in `lanes`.
     first: usize,
     /// The next word.
     word: u64,
@@ -213,7 +213,7 @@ pub(super) struct Mt {
 }
 
 impl Mt {
-    /// `count` words from `word` on, `words` of them a visit.
+    /// `count` words from `word` on, in visits of `words` words.
     pub(super) fn new(seed: u64, words: usize, word: u64, count: u64) -> Self {
         let turn = word / TURN as u64;
         let (row, lane) = (turn / LANES as u64, turn % LANES as u64);

@@ -1,9 +1,9 @@
 //! MTGP32 (Saito and Matsumoto 2013), exponent 11213: 200 generators, of which 192 (or 64) take turns with 256 outputs each.
 //!
-//! `mtgp32.bin` holds the authors' parameter sets 0 to 199 of that exponent, as their MTGPDC found them: for each the
-//! position and two shifts, then the basis of its recursion table and of its tempering table (the other twelve entries are
-//! sums of these four). Copyright (c) 2009-2012 Mutsuo Saito, Makoto Matsumoto, Hiroshima University and the University of
-//! Tokyo, under the three-clause BSD licence.
+//! `mtgp32.bin` holds the authors' parameter sets 0 to 199 of that exponent, as found by their MTGPDC. Each has the
+//! position and two shifts, then the basis of its recursion table and of its tempering table (the other twelve entries
+//! are sums of these four). Copyright (c) 2009-2012 Mutsuo Saito, Makoto Matsumoto, Hiroshima University and the
+//! University of Tokyo, under the three-clause BSD licence.
 
 use super::cursor::Cursor;
 
@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 const WORDS: usize = 351;
 /// Outputs of a turn.
 const TURN: usize = 256;
-/// The bits of the first word that count.
+/// The bits of the first word that are used.
 const MASK: u32 = 0xfff8_0000;
 static SETS: &[u8] = include_bytes!("mtgp32.bin");
 const SET: usize = 36;
@@ -24,7 +24,7 @@ struct Set {
     temper: [u32; 16],
 }
 
-/// All sums of four words, by which of them are in.
+/// All XOR sums of four words, indexed by the set of words in the sum.
 fn spanned(basis: &[u8]) -> [u32; 16] {
     let (words, _) = basis.as_chunks::<4>();
     let mut all = [0; 16];
@@ -52,7 +52,7 @@ impl Set {
 /// One of the generators.
 struct Block {
     set: Set,
-    /// The last words, the oldest first, and the next turn behind them.
+    /// The last words, the oldest first, and after them the next turn.
     words: Vec<u32>,
 }
 
@@ -63,7 +63,7 @@ impl Block {
         let hidden = four ^ eight << 16;
         let mut fill = hidden.wrapping_add(hidden >> 16);
         fill = fill.wrapping_add(fill >> 8);
-        // Every word begins with one byte, repeated.
+        // Every word starts as one byte, repeated.
         let fill = (fill & 0xff) * 0x0101_0101;
         let mut words = vec![fill; WORDS + TURN];
         let mut before = seed;
@@ -79,7 +79,7 @@ impl Block {
         Some(Block { set, words })
     }
 
-    /// The next turn.
+    /// Makes the next turn.
     fn turn(&mut self, out: &mut [u32; TURN]) {
         let Set { position, shifts, table, temper } = &self.set;
         let words = &mut self.words;
@@ -105,7 +105,7 @@ pub(super) struct Mtgp {
     seed: u32,
     count: usize,
     blocks: Vec<Block>,
-    /// The block whose turn is being handed out, and how much of it was.
+    /// The block of the next turn. `turn` holds the current turn, of which `at` outputs were handed out.
     block: usize,
     turn: [u32; TURN],
     at: usize,
@@ -114,7 +114,8 @@ pub(super) struct Mtgp {
 }
 
 impl Mtgp {
-    /// Words of a visit, how many blocks take turns, and the word to begin with: those before it are made as well.
+    /// `words`: words of a visit; `count`: blocks that take turns; `first`: the word to begin with. The words before it
+    /// are made as well.
     pub(super) fn new(seed: u64, words: usize, count: usize, first: u64) -> Self {
         let seed = seed as u32 ^ (seed >> 32) as u32;
         let mut new = Mtgp { seed, count, blocks: Vec::new(), block: 0, turn: [0; TURN], at: TURN, words };

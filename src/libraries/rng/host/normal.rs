@@ -1,20 +1,20 @@
-//! Normal numbers, and what else is made of numbers of the unit interval.
+//! Normal numbers, and other distributions that are made from uniform numbers.
 
 use super::isa::Loop;
 use super::math::{exp32, exp64, ln32, ln64, quantile, turn32, turn64};
 
-/// What is done to a standard normal number.
+/// How a standard normal number is transformed.
 #[derive(Clone, Copy)]
 pub(super) struct Scale<F> {
     pub(super) mean: F,
     pub(super) deviation: F,
-    /// The exponential of it.
+    /// Take the exponential of the result.
     pub(super) log: bool,
 }
 
 macro_rules! normals { ($($f:ty: $polar:ident, $quantiles:ident, $exponential:ident, $between:ident,
     $ln:ident, $turn:ident, $exp:ident;)*) => { $(
-    /// Pairs of normal numbers of pairs of numbers in the unit interval (Box and Muller 1958), the sine first.
+    /// Pairs of normal numbers from pairs of uniform ones (Box and Muller 1958), the sine first.
     pub(super) struct $polar<'a> {
         pub(super) u: &'a [$f],
         pub(super) t: &'a [$f],

@@ -1,7 +1,7 @@
-//! Permutations, each place computed by itself from a key.
+//! Permutations, each number computed independently from a key.
 //!
-//! Up to `ranked` numbers are sorted by 64 random bits each: every order is as likely as any other. More are mapped by a
-//! Feistel network of 16 rounds over as many bits as they have, walked until the image is one of them.
+//! Up to `ranked` numbers are sorted by 64 random bits each: every order is equally likely. More are mapped by a
+//! Feistel network of 16 rounds over as many bits as they need, repeated until the image is below `n`.
 
 use super::math::further;
 use crate::numerics::parallel::{Parts, each_part};
@@ -68,7 +68,7 @@ pub(in super::super) fn permute(key: [u32; 2], n: u64, ranked: u64, out: &mut [u
 mod tests {
     use super::permute;
 
-    /// As the kernels' source gives them (`tests/host/rng/kernels.txt`).
+    /// The hashes of the orders that the kernels' source gives (`tests/host/rng/kernels.txt`).
     #[test]
     fn orders_are_those_of_the_kernels() {
         let known = [

@@ -28,7 +28,7 @@ pub(in super::super) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [a, b, c, d]
 }
 
-/// Blocks `first..` of lanes `lane..` in row `row`, word by word.
+/// The blocks of row `row` from lane `lane` on; word `j` of each goes to `out[j]`.
 struct Row<'a> {
     row: u32,
     lane: u32,
@@ -48,7 +48,7 @@ impl Loop for Row<'_> {
     }
 }
 
-/// The words of consecutive blocks, in order.
+/// The words of the same blocks, block by block.
 struct Plain<'a> {
     row: u32,
     lane: u32,
@@ -78,10 +78,10 @@ impl Loop for Plain<'_> {
     }
 }
 
-/// Groups of two blocks that are made at once.
+/// How many groups of two blocks are made at once.
 const AT: usize = 128;
 
-/// The words of whole groups, visit by visit.
+/// Puts the words of whole groups in the order of visits.
 struct Interleave<'a, 'w> {
     first: &'a [[u32; AT]; 4],
     second: &'a [[u32; AT]; 4],
@@ -95,7 +95,7 @@ impl Loop for Interleave<'_, '_> {
     fn body(self) {
         let Interleave { first, second, groups, to } = self;
         match to {
-            // Half a block each.
+            // A visit is half a block.
             [x, y] => {
                 let ([a, b, c, d], [e, f, g, h]) = (first, second);
                 for (to, [p, q, r, s]) in [(x, [a, c, e, g]), (y, [b, d, f, h])] {
@@ -105,7 +105,7 @@ impl Loop for Interleave<'_, '_> {
                     }
                 }
             }
-            // A block each.
+            // A visit is a whole block.
             to => {
                 for ((to, p), q) in to.iter_mut().zip(first).zip(second) {
                     let (to, _) = to.as_chunks_mut::<2>();
@@ -136,7 +136,7 @@ impl Philox {
         ((b / LANES) as u32, (b % LANES) as u32)
     }
 
-    /// Words `first..` of the stream.
+    /// Writes the words of the stream from `first` on.
     fn plain(&self, first: u64, out: &mut [u32]) {
         let (mut b, mut out, skip) = (first / 4, out, (first % 4) as usize);
         if skip > 0 {
@@ -157,7 +157,7 @@ impl Philox {
         out.iter_mut().zip(block([row, 0, lane, 0], self.key)).for_each(|(out, word)| *out = word);
     }
 
-    /// Groups of two blocks of a lane: `quads` are words of consecutive visits of half a block, or of a whole one.
+    /// Writes consecutive visits of half a block, or of a whole one. Each group of visits takes two blocks of a lane.
     fn grouped(&self, words: &mut [&mut [u32]]) {
         let wide = words.len() == 4;
         let visits = words.first().map_or(0, |w| w.len());
@@ -181,7 +181,7 @@ impl Philox {
             let mut to: Vec<&mut [u32]> = Vec::with_capacity(4);
             to.extend(words.iter_mut().map(|w| w.get_mut(done..done + count).unwrap_or_default()));
             run(Interleave { first: &first, second: &second, groups: whole, to: &mut to });
-            // What is left of a group at the ends: word j of visit v.
+            // The rest, at groups that are not whole: word `j` of visit `v`.
             let from = |v: usize, j: usize| {
                 let (g, v) = (v / group as usize, v % group as usize);
                 let block = if v / each == 1 { &second } else { &first };
@@ -202,7 +202,7 @@ impl Cursor for Philox {
         match (self.layout, words) {
             (Layout::Word, [out]) => self.plain(self.visit, out),
             (Layout::Pair, [x, y]) => {
-                // Two words of a block each.
+                // A visit is two words of a block.
                 let mut buffer = [0u32; 512];
                 let mut at = self.visit.wrapping_mul(2);
                 for (x, y) in x.chunks_mut(256).zip(y.chunks_mut(256)) {

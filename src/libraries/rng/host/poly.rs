@@ -1,8 +1,8 @@
-//! Polynomials over bits, modulo the characteristic one of MT19937.
+//! Polynomials over GF(2), modulo the characteristic polynomial of MT19937.
 
 /// The degree of the modulus.
 const DEGREE: usize = 19937;
-/// Words of 64 coefficients that a residue takes.
+/// How many words of 64 coefficients a residue takes.
 pub(super) const LIMBS: usize = DEGREE.div_ceil(64);
 
 /// A residue: bit `i` is the coefficient of `x^i`.
@@ -19,7 +19,7 @@ impl Poly {
 /// The exponents of the modulus below its degree.
 pub(super) struct Modulus(Vec<usize>);
 
-/// Adds a polynomial times `x^shift`, as exponents: what is there twice is not there.
+/// Adds `terms` times `x^shift` to `sum`; equal terms cancel.
 fn toggle(sum: &mut Vec<bool>, terms: &[bool], shift: usize) {
     sum.resize(sum.len().max(terms.len() + shift), false);
     sum.iter_mut().skip(shift).zip(terms).for_each(|(to, from)| *to ^= from);
@@ -54,7 +54,8 @@ impl Modulus {
         let mut wide: Vec<u64> =
             x.0.iter().flat_map(|limb| [spread(*limb as u32), spread((*limb >> 32) as u32)]).collect();
         wide.resize(2 * LIMBS + 1, 0);
-        // From the top, 64 coefficients at a time: the next exponent of the modulus is more than 64 below its degree.
+        // Reduces from the top, 64 coefficients at a time: the second highest exponent of the modulus is more than 64
+        // below its degree.
         let mut top = 2 * LIMBS * 64;
         while top > DEGREE {
             let low = top.saturating_sub(64).max(DEGREE);
@@ -77,7 +78,7 @@ impl Modulus {
     }
 }
 
-/// A zero between each two bits.
+/// Inserts a zero between each two bits.
 fn spread(x: u32) -> u64 {
     let mut x = u64::from(x);
     for (shift, mask) in [
@@ -92,7 +93,7 @@ fn spread(x: u32) -> u64 {
     x
 }
 
-/// `count` bits from `low` on, 64 at most, which are cleared.
+/// Takes `count` bits from `low` on out of `wide`, 64 at most, and clears them there.
 fn take(wide: &mut [u64], low: usize, count: usize) -> u64 {
     let (limb, shift) = (low / 64, low % 64);
     let mask = if count == 64 { u64::MAX } else { (1 << count) - 1 };

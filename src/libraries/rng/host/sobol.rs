@@ -1,9 +1,9 @@
 //! Sobol's sequence with the direction numbers of Joe and Kuo (2008).
 //!
-//! `sobol.bin` packs their table `new-joe-kuo-6.21201` for dimensions 2 to 20000, bit by bit with the lowest first: of each
-//! dimension the inner coefficients of its primitive polynomial, then its initial numbers `m_2, m_3, ..` without their last
-//! bit, which is 1 (and `m_1` is 1). Degrees ascend, and [`DEGREES`] counts them. Copyright (c) 2008 Stephen Joe and Frances
-//! Y. Kuo, under a BSD-style licence.
+//! `sobol.bin` packs their table `new-joe-kuo-6.21201` for dimensions 2 to 20000, bit by bit with the lowest first.
+//! Each dimension has the inner coefficients of its primitive polynomial, then its initial numbers `m_2, m_3, ..`
+//! without their last bit, which is 1 (and `m_1` is 1). Degrees ascend, and [`DEGREES`] counts them. Copyright (c) 2008
+//! Stephen Joe and Frances Y. Kuo, under a BSD-style licence.
 
 use super::cursor::Cursor;
 
@@ -11,7 +11,7 @@ static TABLE: &[u8] = include_bytes!("sobol.bin");
 /// How many dimensions have a polynomial of degree 1, 2, ...
 const DEGREES: [usize; 18] = [1, 1, 2, 2, 6, 6, 18, 16, 48, 60, 176, 144, 630, 756, 1800, 2048, 7710, 6575];
 
-/// `count` bits from bit `at` of the table on, 32 at most.
+/// `count` bits of the table from bit `at` on, 32 at most.
 fn bits(at: usize, count: usize) -> u64 {
     let bytes = TABLE.get(at / 8..).unwrap_or_default();
     let word = bytes.iter().take(5).rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
@@ -60,21 +60,21 @@ pub(in super::super) fn directions(dimension: usize) -> [u64; 64] {
     v
 }
 
-/// The point of a Gray code that many places on.
+/// Point `index` of the sequence: the Gray code of the index selects the directions.
 fn at(v: &[u64; 64], index: u64) -> u64 {
     let gray = index ^ index >> 1;
     v.iter().enumerate().fold(0, |x, (k, v)| if gray >> k & 1 == 1 { x ^ v } else { x })
 }
 
-/// Points made of one by the same sums.
+/// Points of a run: each is the first point of the run XORed with a constant, the same in every run.
 const RUN: u64 = 64;
 
 /// One dimension from some point on: words of 32 bits, or the two halves of 64, the low one first.
 pub(super) struct Sobol {
     directions: [u64; 64],
-    /// What leads from the first point of a run to each.
+    /// The constants that turn the first point of a run into each of its points.
     run: [u64; RUN as usize],
-    /// The next point.
+    /// The index of the next point.
     index: u64,
 }
 

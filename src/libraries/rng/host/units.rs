@@ -1,4 +1,4 @@
-//! From words to numbers in the unit interval, as cuRAND makes them of each generator's words.
+//! From words to numbers in the unit interval, as cuRAND does it for each generator.
 
 use super::super::stream::Generator;
 use super::isa::Loop;
@@ -9,7 +9,7 @@ const P33: f32 = 1.164_153_2e-10;
 const P32D: f64 = 2.328_306_436_538_696_3e-10;
 const P53: f64 = 1.110_223_024_625_156_5e-16;
 const P54: f64 = 5.551_115_123_125_783e-17;
-/// What MRG32k3a's words are multiplied with: the inverse of one more than its modulus, and that of it times 2^32.
+/// The factors for MRG32k3a's words: the inverse of its modulus plus one, and 2^32 times the inverse of its modulus.
 const MRG: f64 = 2.328_306_549_837_829e-10;
 const MRG_BITS: f64 = 1.000_000_048_662;
 
@@ -22,7 +22,7 @@ pub(super) fn bits_of(generator: Generator, word: u32) -> u32 {
     }
 }
 
-/// Makes bits of words, in place.
+/// Replaces words by random bits.
 pub(super) struct Bits<'a> {
     pub(super) generator: Generator,
     pub(super) words: &'a mut [u32],
@@ -38,10 +38,10 @@ impl Loop for Bits<'_> {
     }
 }
 
-/// Numbers of single precision, each of one word.
+/// Numbers of single precision, one word each.
 pub(super) struct Single<'a> {
     pub(super) generator: Generator,
-    /// From 0 on, and below 1; else above 0, and up to 1.
+    /// From 0 on and below 1; otherwise above 0 and up to 1.
     pub(super) lower: bool,
     pub(super) words: &'a [u32],
     pub(super) out: &'a mut [f32],
@@ -65,7 +65,7 @@ impl Loop for Single<'_> {
     }
 }
 
-/// Numbers of few bits, which a half holds.
+/// Numbers with few enough bits for f16 or bf16.
 pub(super) struct Coarse<'a> {
     pub(super) generator: Generator,
     pub(super) lower: bool,
@@ -86,12 +86,12 @@ impl Loop for Coarse<'_> {
     }
 }
 
-/// Numbers of double precision, each of one word or of two.
+/// Numbers of double precision, one or two words each.
 pub(super) struct Double<'a> {
     pub(super) generator: Generator,
     pub(super) lower: bool,
     pub(super) words: &'a [u32],
-    /// Empty where a number takes one word.
+    /// Empty if a number takes one word.
     pub(super) more: &'a [u32],
     pub(super) out: &'a mut [f64],
 }
@@ -129,7 +129,7 @@ impl Loop for Double<'_> {
     }
 }
 
-/// Numbers of double precision inside of the interval, symmetric about its middle, each of one word: for quantiles.
+/// Numbers of double precision strictly inside the interval, symmetric about its middle, one word each: for quantiles.
 pub(super) struct Middle<'a> {
     pub(super) generator: Generator,
     pub(super) words: &'a [u32],

@@ -5,11 +5,11 @@ use super::gf2::Matrix;
 use super::isa::{Loop, run};
 use std::sync::OnceLock;
 
-/// Lanes that take turns.
+/// How many lanes take turns.
 const LANES: usize = 4096;
 /// What a step adds to the counter.
 const WEYL: u32 = 362_437;
-/// Lanes are two to this many steps apart.
+/// Lanes are `2^APART` steps apart.
 const APART: usize = 67;
 
 /// The part of a state that is linear over bits.
@@ -22,7 +22,7 @@ fn step(v: Linear) -> Linear {
     [b, c, d, e, e ^ (e << 4) ^ t ^ (t << 1)]
 }
 
-/// The state of lane 0 that a seed gives, and its counter.
+/// The initial state of lane 0 for a seed, and its counter.
 fn seeded(seed: u64) -> (Linear, u32) {
     let s0 = seed as u32 ^ 0xaad2_6b49;
     let s1 = (seed >> 32) as u32 ^ 0xf7dc_efdd;
@@ -51,7 +51,7 @@ fn powers() -> &'static [Matrix] {
     })
 }
 
-/// The state after so many steps.
+/// The state after `steps` steps.
 fn jumped(mut v: Linear, steps: u64) -> Linear {
     for (k, power) in powers().iter().take(64).enumerate() {
         if steps >> k & 1 == 1 {
@@ -61,7 +61,7 @@ fn jumped(mut v: Linear, steps: u64) -> Linear {
     v
 }
 
-/// Lane 0 after so many steps, and its counter.
+/// The state of lane 0 after `steps` steps, and its counter.
 pub(in super::super) fn after(seed: u64, steps: u64) -> (Linear, u32) {
     let (v, counter) = seeded(seed);
     (jumped(v, steps), counter.wrapping_add((steps as u32).wrapping_mul(WEYL)))
@@ -72,15 +72,15 @@ fn lanes() -> &'static [Matrix] {
     powers().get(APART..APART + 12).unwrap_or_default()
 }
 
-/// Every lane at some row, and the row that is being handed out.
+/// The states of the lanes, and the row (one visit of each lane) that is being handed out.
 pub(super) struct Xorwow {
-    /// Word `k` of the state of each lane, where `k` counts from `turn`.
+    /// Word `k` of every lane's state is `state[(turn + k) % 5]`.
     state: [Vec<u32>; 5],
     turn: usize,
     counter: u32,
     /// Outputs of the row: a slice for each word of a visit.
     row: Vec<Vec<u32>>,
-    /// The place in it of the next visit.
+    /// The index in the row of the next visit.
     at: usize,
 }
 
@@ -110,7 +110,7 @@ impl Xorwow {
         let steps = (visit / LANES as u64).wrapping_mul(words as u64);
         let (mut v, counter) = after(seed, steps);
         let lane = visit % LANES as u64;
-        // One row, or all lanes.
+        // Only the lanes of these visits if they are in one row, else all lanes.
         let (first, count) =
             if lane.saturating_add(visits) <= LANES as u64 { (lane, visits) } else { (0, LANES as u64) };
         for (k, further) in lanes().iter().enumerate() {

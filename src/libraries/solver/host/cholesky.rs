@@ -8,10 +8,10 @@ use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
 
-/// Rows that are factored one by one.
+/// Up to this many rows are factored column by column.
 const LEAF: usize = 32;
 
-/// `A = L * L^H` in place of the lower triangle. The order of the leading minor that is not positive, or 0.
+/// `A = L * L^H` in place of the lower triangle. Returns the order of the leading minor that is not positive, or 0.
 pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, threads: usize) -> i32 {
     let n = a.rows();
     if n <= LEAF {
@@ -36,7 +36,7 @@ pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, threads: usize) -> i32 {
     }
 }
 
-/// Column by column, in a square of its own.
+/// Factors column by column, in a local copy.
 fn leaf<T: Number>(a: &mut MatMut<'_, T>) -> i32 {
     let n = a.rows();
     let mut room = [T::default(); LEAF * LEAF];
@@ -76,12 +76,12 @@ pub(super) fn solve<T: Number>(l: Mat<'_, T>, mut b: MatMut<'_, T>, threads: usi
     apply(Action::Solve, Triangle { matrix: l.t().conj(true), lower: false, unit: false }, T::ONE, b, threads);
 }
 
-/// The first zero on the diagonal, counted from 1, or 0.
+/// Returns the first zero on the diagonal, counted from 1, or 0.
 pub(super) fn first_zero<T: Number>(a: Mat<'_, T>) -> i32 {
     (0..a.rows()).find(|i| a.get(*i, *i) == T::default()).map_or(0, |i| i as i32 + 1)
 }
 
-/// The inverse of a lower triangle in place, of which no element of the diagonal is zero.
+/// Inverts a lower triangle in place. No element of its diagonal is zero.
 pub(super) fn invert_triangle<T: Number>(mut a: MatMut<'_, T>, unit: bool, threads: usize) {
     let n = a.rows();
     if n <= LEAF {
@@ -106,7 +106,7 @@ fn invert_leaf<T: Number>(a: &mut MatMut<'_, T>, unit: bool) {
         if !unit {
             a.set(j, j, diagonal);
         }
-        // Column j below the diagonal: -L22^-1 * l * d, where L22^-1 is already there.
+        // Column j below the diagonal: -L22^-1 * l * d, where L22^-1 has been computed already.
         for i in (j + 1..n).rev() {
             let mut sum = T::default();
             for k in j + 1..=i {
@@ -118,7 +118,7 @@ fn invert_leaf<T: Number>(a: &mut MatMut<'_, T>, unit: bool) {
     }
 }
 
-/// `A^-1 = L^-H * L^-1` in place of L, in its triangle. The first zero on the diagonal, counted from 1, or 0.
+/// `A^-1 = L^-H * L^-1` in place of L, in its triangle. Returns the first zero on the diagonal, counted from 1, or 0.
 pub(super) fn invert<T: Number>(mut a: MatMut<'_, T>, threads: usize) -> i32 {
     let (n, zero) = (a.rows(), first_zero(a.as_ref()));
     if zero != 0 || n == 0 {

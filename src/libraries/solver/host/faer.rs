@@ -1,6 +1,6 @@
-//! Crate `faer`'s spectra, instantiated here alone: a function each for the four types.
+//! The spectra of the crate `faer`, instantiated only here: one function for each of the four types.
 //!
-//! What comes in is dense (no gaps), finite, not empty and of moderate size; `spectra.rs` sees to that.
+//! The input is dense (no gaps), finite, not empty and of moderate size; `spectra.rs` ensures that.
 
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -8,14 +8,15 @@ use faer::linalg::{evd, svd};
 use faer::{MatMut, MatRef, Par};
 use num_complex::Complex;
 
-/// From so many rows on, one matrix takes all threads: below, those of `faer` wait for each other longer than they compute.
+/// From this many rows on, a matrix uses all threads. Below, the threads of `faer` wait for each other longer than they
+/// compute.
 const PARALLEL: usize = 1024;
 
 fn par(n: usize, threads: usize) -> Par {
     if n >= PARALLEL && threads > 1 { Par::rayon(threads) } else { Par::Seq }
 }
 
-/// Dense column-major matrices in, dense column-major matrices out. `false` where it did not converge, or found no memory.
+/// From dense column-major matrices to dense ones. Returns `false` if it did not converge, or found no memory.
 pub(crate) trait Spectral: Sized {
     /// The singular values of an `m x n` A, and U (`m` rows) and V (`n` rows) of as many columns as their lengths say.
     fn svd(
@@ -29,8 +30,8 @@ pub(crate) trait Spectral: Sized {
     fn eigh(a: &[Self], n: usize, w: &mut [Self], vectors: Option<&mut [Self]>, threads: usize) -> bool;
 }
 
-/// The same of matrices without symmetry. Of a real matrix, vectors of a pair of conjugate values are two columns: real and
-/// imaginary part.
+/// The same for matrices without symmetry. For a real matrix, the vectors of a pair of conjugate values are two
+/// columns: the real and the imaginary part.
 pub(crate) trait General: Sized {
     fn eig(a: &[Self], n: usize, w: &mut [Complex<f64>], vectors: Option<&mut [Self]>, threads: usize) -> bool;
 }

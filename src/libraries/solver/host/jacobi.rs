@@ -1,5 +1,5 @@
-//! Rotations: singular values by one-sided ones (Hestenes), which make columns orthogonal, and eigenvalues by two-sided ones,
-//! which make a matrix diagonal.
+//! Rotations: one-sided ones (Hestenes) make columns orthogonal and give singular values; two-sided ones make a matrix
+//! diagonal and give eigenvalues.
 
 use super::super::method::Jacobi;
 use super::super::method::Reached;
@@ -18,7 +18,7 @@ struct Rotation<T> {
 }
 
 impl<T: Number> Rotation<T> {
-    /// Of `beta - alpha`, and g and its modulus.
+    /// From `beta - alpha`, g and its modulus.
     fn new(difference: f64, g: Complex64, modulus: f64) -> Self {
         let zeta = difference / (2.0 * modulus);
         let tangent = 1f64.copysign(zeta) / (zeta.abs() + zeta.hypot(1.0));
@@ -26,7 +26,7 @@ impl<T: Number> Rotation<T> {
         Rotation { c: real(c), s: real(c * tangent), phase: T::rounded(g.conj() / modulus), tangent }
     }
 
-    /// The columns p and q of a matrix become those of its product with the rotation.
+    /// Replaces the columns p and q of a matrix by those of its product with the rotation.
     fn turn(self, p: &mut [T], q: &mut [T]) {
         let (from_q, q_from_q) = (self.s * self.phase, self.c * self.phase);
         for (p, q) in p.iter_mut().zip(q) {
@@ -35,7 +35,7 @@ impl<T: Number> Rotation<T> {
     }
 }
 
-/// Singular values of a tall matrix. An info, and what was reached.
+/// Singular values of a tall matrix. Returns the factors, an info, and what was reached.
 pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads: usize) -> (Thin<T>, i32, Reached) {
     let (rows, n) = (a.rows, a.cols);
     let (reduced, tau, mut w) = a.reduced(threads);
@@ -59,7 +59,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
         for (column, s) in u.chunks_exact_mut(n).zip(&values) {
             column.iter_mut().for_each(|x| *x = x.over(real(*s)));
         }
-        // What is left of a zero column is no vector.
+        // A zero column gives no vector: `complete` makes one.
         let some = values.iter().filter(|s| **s > 0.0).count();
         complete(&mut u, n, some, n, threads);
         u = if rows > n || !tau.is_empty() { reduced.lifted(&tau, &u, threads) } else { u };
@@ -68,7 +68,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
     (Thin { s: values, u, v }, info, Reached { sweeps: Some(sweeps as u32), error: Some(rest) })
 }
 
-/// One sweep over all pairs of columns: whether all were orthogonal before, and how far from it they were.
+/// One sweep over all pairs of columns. Returns whether all were orthogonal before, and how far from it they were.
 fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) -> (bool, f64) {
     let (mut converged, mut rest) = (true, 0.0);
     let mut squares: Vec<f64> = w.chunks_exact(n).map(|x| norm(x).powi(2)).collect();
@@ -101,7 +101,8 @@ fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) 
     (converged, f64::sqrt(rest))
 }
 
-/// The eigenvalues of the lower triangle of a dense A, ascending, and the vectors. Whether it converged, and what was reached.
+/// The eigenvalues of the lower triangle of a dense A, ascending, and the vectors. Returns whether it converged, and
+/// what was reached.
 pub(super) fn eigh<T: Number>(
     a: &[T],
     n: usize,
@@ -136,7 +137,8 @@ pub(super) fn eigh<T: Number>(
     (converged, Reached { sweeps: Some(sweeps as u32), error: Some(rest) })
 }
 
-/// One sweep over all pairs of rows and columns: whether all elements off the diagonal were small before, and their norm.
+/// One sweep over all pairs of rows and columns. Returns whether all elements off the diagonal were small before, and
+/// their norm.
 fn diagonalize<T: Number>(x: &mut [T], v: &mut [T], n: usize, small: f64) -> (bool, f64) {
     let (mut converged, mut rest) = (true, 0.0);
     let Some(mut x) = MatMut::new(x, n, n, n) else { return (true, 0.0) };

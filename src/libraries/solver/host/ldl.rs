@@ -56,7 +56,8 @@ impl<T: Number> Lower<T> {
         self.at(i, j).size().into()
     }
 
-    /// Which row goes where row `k` is, and how many rows the block has; `None` where the column is zero.
+    /// Which row is swapped with the last row of the block at `k`, and how many rows the block has; `None` if the
+    /// column is zero.
     fn choose(&self, k: usize) -> Option<(usize, usize)> {
         let alpha = (1.0 + 17f64.sqrt()) / 8.0;
         let n = self.n;
@@ -82,7 +83,7 @@ impl<T: Number> Lower<T> {
         }
     }
 
-    /// Rows and columns `from` and `to` trade places, of what is not eliminated yet.
+    /// Swaps rows and columns `from` and `to` of the part that is not eliminated yet.
     fn interchange(&mut self, k: usize, from: usize, to: usize, rows: usize) {
         let n = self.n;
         let trade = |this: &mut Self, (i, j): (usize, usize), (p, q): (usize, usize), turned: bool| {
@@ -103,7 +104,7 @@ impl<T: Number> Lower<T> {
         }
     }
 
-    /// Column `j` from row `j` on becomes less `x * factor` for each of the columns.
+    /// Subtracts `x * factor` for each of the columns x from column `j`, from row `j` on.
     fn subtract(&mut self, j: usize, factors: &[(usize, T)]) {
         let n = self.n;
         let (before, rest) = self.x.split_at_mut(j * n);
@@ -131,7 +132,7 @@ impl<T: Number> Lower<T> {
             (k + 1..n).for_each(|i| self.set(i, k, self.at(i, k).over(pivot)));
             return;
         }
-        // D = [a c'; c b], and row j of W = A21 * D^-1; all over c, so that nothing overflows on the way.
+        // D = [a c'; c b], and row j of W = A21 * D^-1; all divided by c, so that no intermediate result overflows.
         let c = self.at(k + 1, k);
         let turned = self.other(c);
         let (d11, d22) = (self.at(k + 1, k + 1).over(c), self.at(k, k).over(turned));
@@ -146,13 +147,13 @@ impl<T: Number> Lower<T> {
     }
 }
 
-/// The factors in place of the triangle of A. Pivots count from 1; two that are negative and equal belong to a block of two
-/// rows. The first zero on the diagonal of D, counted from 1, or 0.
+/// The factors in place of the triangle of A. Pivots count from 1; two that are negative and equal belong to a block of
+/// two rows. Returns the first zero on the diagonal of D, counted from 1, or 0.
 pub(super) fn factor<T: Number>(a: &mut MatMut<'_, T>, upper: bool, hermitian: bool, pivots: &mut [i64]) -> i32 {
     let mut l = Lower::new(a.as_ref(), upper, hermitian);
     let n = l.n;
     let (mut info, mut k) = (0, 0);
-    // The place of a row in A, counted from 1.
+    // The number of a row in A, counted from 1.
     let place = |i: usize| if upper { n - i } else { i + 1 };
     let mut note = |k: usize, pivot: i64| {
         if let Some(to) = pivots.get_mut(place(k) - 1) {
@@ -161,7 +162,7 @@ pub(super) fn factor<T: Number>(a: &mut MatMut<'_, T>, upper: bool, hermitian: b
     };
     while k < n {
         let Some((row, rows)) = l.choose(k) else {
-            // LAPACK names the first one that it meets, which is the last row of an upper triangle.
+            // LAPACK reports the first one that it meets, which is the last row of an upper triangle.
             info = if info == 0 { place(k) as i32 } else { info };
             note(k, place(k) as i64);
             k += 1;
@@ -185,12 +186,12 @@ pub(super) fn factor<T: Number>(a: &mut MatMut<'_, T>, upper: bool, hermitian: b
     info
 }
 
-/// Solves `A * X = B` in place of B, from the factors. Pivots that are no rows interchange nothing.
+/// Solves `A * X = B` in place of B, from the factors. Pivots that are not row numbers interchange nothing.
 pub(super) fn solve<T: Number>(a: Mat<'_, T>, (upper, hermitian): (bool, bool), pivots: &[i64], b: &mut MatMut<'_, T>) {
     let l = Lower::new(a, upper, hermitian);
     let n = l.n;
     let place = |i: usize| if upper { n - 1 - i } else { i };
-    // The row that row `k` traded with, and whether it is the first of a block of two.
+    // The row that row `k` was swapped with, and whether it is the first of a block of two.
     let pivot = |k: usize| -> (usize, bool) {
         let pivot = pivots.get(place(k)).copied().unwrap_or(0);
         let row = usize::try_from(pivot.unsigned_abs()).unwrap_or(0).wrapping_sub(1);
@@ -235,7 +236,7 @@ fn x_set<T: Number>(x: &mut [T], i: usize, value: T) {
     }
 }
 
-/// One block of L, and of D.
+/// Eliminates with one block of L, then divides by the block of D.
 fn eliminate<T: Number>(l: &Lower<T>, x: &mut [T], k: usize, rows: usize) {
     let n = l.n;
     let (head, below) = x.split_at_mut(k + rows);

@@ -6,8 +6,8 @@ use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
 
-/// `P * A = L * U` in place of an `m x n` A. Row `i` was swapped with row `pivots[i]`, counted from 1. The first zero on the
-/// diagonal of U, counted from 1, or 0.
+/// `P * A = L * U` in place of an `m x n` A. Row `i` was swapped with row `pivots[i]`, counted from 1. Returns the
+/// first zero on the diagonal of U, counted from 1, or 0.
 pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, pivots: &mut [i64], threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let size = m.min(n);
@@ -26,7 +26,7 @@ pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, pivots: &mut [i64], thread
     info
 }
 
-/// Pivots as the recursion has them. What is no row becomes 0, which swaps nothing.
+/// Pivots in the type of the recursion. One that is not a row number becomes 0, which swaps nothing.
 fn short(pivots: &[i64]) -> Vec<i32> {
     pivots.iter().map(|pivot| i32::try_from(*pivot).unwrap_or(0)).collect()
 }
@@ -42,7 +42,8 @@ pub(super) fn solve<T: Number>(
     lu::solve(factors, (transpose, conj), &short(pivots), b, threads);
 }
 
-/// The inverse into `c`: U^-1 * L^-1 * P. The first zero on the diagonal of U, counted from 1, or 0; then c is the identity.
+/// Writes the inverse to `c`: U^-1 * L^-1 * P. Returns the first zero on the diagonal of U, counted from 1, or 0; if it
+/// is not 0, c is the identity.
 pub(super) fn invert<T: Number>(factors: Mat<'_, T>, pivots: &[i64], mut c: MatMut<'_, T>, threads: usize) -> i32 {
     let n = factors.rows();
     for j in 0..n {
@@ -57,7 +58,7 @@ pub(super) fn invert<T: Number>(factors: Mat<'_, T>, pivots: &[i64], mut c: MatM
     zero
 }
 
-/// Solves `A * X = B`: the factors in place of A, and in place of B the solutions, unless A is singular.
+/// Solves `A * X = B`: the factors replace A, and the solutions replace B unless A is singular.
 pub(super) fn both<T: Number>(mut a: MatMut<'_, T>, pivots: &mut [i64], b: MatMut<'_, T>, threads: usize) -> i32 {
     let info = factor(a.reborrow(), pivots, threads);
     if info == 0 {

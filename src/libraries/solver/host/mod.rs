@@ -1,13 +1,14 @@
 //! The CPU's factorizations: plain functions over slices, for one matrix at a time.
 //!
-//! What a matrix is cut into are products and triangular solutions of `numerics`; the spectra (`spectra.rs`) are crate
-//! `faer`'s. Everything is LAPACK's in form: pivots count from 1, `tau` is that of `geqrf`, an info is the first place where
-//! it went wrong, counted from 1. Nothing here panics for any numbers: what `faer` is given is finite.
+//! The factorizations are made of products and triangular solutions of `numerics`; the crate `faer` computes the
+//! spectra (`spectra.rs`). All results have LAPACK's form: pivots count from 1, `tau` is that of `geqrf`, an info is
+//! the first index where it failed, counted from 1. Nothing here panics, whatever the numbers: `faer` is only given
+//! finite ones.
 //!
 //! | file | routines |
 //! |---|---|
 //! | `number` | the four element types |
-//! | `lu` | getrf, getrs, inverses, determinants |
+//! | `lu` | getrf, getrs, inverses |
 //! | `cholesky` | potrf, potrs, potri, trtri |
 //! | `qr` | geqrf, ormqr, orgqr, geqp3 |
 //! | `ldl` | sytrf, hetrf, and solutions |
@@ -54,7 +55,7 @@ fn view_mut<T: Number>((x, rows, cols, ld): Out<'_, T>) -> Option<MatMut<'_, T>>
     MatMut::new(x, rows, cols, ld)
 }
 
-/// A lower triangle, whatever is stored.
+/// The matrix, or its transpose if the upper triangle is stored: a lower triangle in both cases.
 fn lower<T: Number>(a: Mat<'_, T>, upper: bool) -> Mat<'_, T> {
     if upper { a.t() } else { a }
 }
@@ -63,8 +64,8 @@ fn lower_mut<T: Number>(a: MatMut<'_, T>, upper: bool) -> MatMut<'_, T> {
     if upper { a.t() } else { a }
 }
 
-/// A type that the host can factor matrices of: f32, f64 and their complex. Each function does nothing where a slice does not
-/// hold its matrix, uses up to `threads` threads, and returns LAPACK's info.
+/// A type of which the host can factor matrices: f32, f64 and their complex types. Each function does nothing if a
+/// slice does not hold its matrix, uses up to `threads` threads, and returns LAPACK's info.
 pub trait HostSolver<R>: Sized + Copy + Send + Sync {
     #[doc(hidden)]
     fn lu_factor(a: Out<'_, Self>, pivots: &mut [i64], threads: usize) -> i32;
@@ -271,7 +272,7 @@ impl<T: Number> HostSolver<T::Part> for T {
     }
 }
 
-/// The lower triangle of a Hermitian matrix from the upper one, if that is stored.
+/// Fills the lower triangle of a Hermitian matrix from the upper one, if that is stored.
 fn mirror<T: Number>(a: &mut MatMut<'_, T>, upper: bool) {
     for j in 0..if upper { a.cols() } else { 0 } {
         (j + 1..a.rows()).for_each(|i| a.set(i, j, number::conj(a.get(j, i))));

@@ -1,4 +1,4 @@
-//! The four element types, as the factorizations see them.
+//! The four element types, for the factorizations.
 
 use super::faer::{General, Spectral};
 use crate::numerics::Field;
@@ -49,7 +49,7 @@ pub(super) fn real<T: Number>(x: f64) -> T {
     T::rounded(Complex64::new(x, 0.0))
 }
 
-/// The modulus, in f64: of f32 without overflow on the way, of f64 neither.
+/// The modulus, in f64, without overflow of intermediate results.
 #[inline(always)]
 pub(super) fn modulus<T: Number>(x: T) -> f64 {
     let x = x.wide();
@@ -61,7 +61,7 @@ pub(super) fn norm<T: Number>(x: &[T]) -> f64 {
     T::nrm2(x.len(), x, 1).into()
 }
 
-/// No NaN and no infinity.
+/// Whether `x` is neither NaN nor infinite.
 pub(super) fn is_finite<T: Number>(x: T) -> bool {
     let x = x.wide();
     x.re.is_finite() && x.im.is_finite()

@@ -9,7 +9,7 @@ use super::spectra;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::view::{Mat, MatMut};
 
-/// More iterations than any matrix takes.
+/// More iterations than any matrix needs.
 const MOST: usize = 12;
 
 /// Singular values of a tall matrix.
@@ -51,12 +51,12 @@ pub(super) fn svd<T: Number>(a: Tall<T>, threads: usize) -> (Thin<T>, i32, Reach
             column.iter_mut().for_each(|x| *x = -*x);
         }
     }
-    // Where a value is near zero the factor need not be unitary: what of a column lies along those before it goes.
+    // If a value is near zero, the factor may not be unitary: make each column orthogonal to those before it.
     orthonormal(&mut u, n, threads);
     (Thin { s, u: reduced.lifted(&tau, &u, threads), v }, info, Reached { sweeps: None, error: Some(0.0) })
 }
 
-/// Q of `Q * R` in place of a square matrix, with a positive diagonal of R.
+/// Replaces a square matrix by the Q of its `Q * R`, with a positive diagonal of R.
 fn orthonormal<T: Number>(x: &mut [T], n: usize, threads: usize) {
     let mut tau = vec![T::default(); n];
     let Some(mut q) = MatMut::new(x, n, n, n) else { return };
@@ -75,7 +75,7 @@ fn factor<T: Number>(a: &[T], n: usize, largest: f64, threads: usize) -> Vec<T> 
         return x;
     }
     x.iter_mut().for_each(|x| *x = x.over(real(largest)));
-    // What counts as the smallest singular value.
+    // The value that is assumed for the smallest singular value.
     let mut least = T::EPSILON;
     let many = threads.min(worth::<T>([n, n, n]));
     for _ in 0..MOST {
@@ -104,6 +104,6 @@ fn factor<T: Number>(a: &[T], n: usize, largest: f64, threads: usize) -> Vec<T> 
         next.product(real(factor), top, low.t().conj(true), real(two / three), many);
         least = (least * (one + two * square) / (1.0 + three * square)).min(1.0);
     }
-    debug_assert!(x.iter().all(|x| !re(*x).is_nan()), "finite numbers stay so");
+    debug_assert!(x.iter().all(|x| !re(*x).is_nan()), "internal error: the iteration turned finite numbers into NaN");
     x
 }

@@ -1,6 +1,6 @@
-//! QR by Householder reflectors in LAPACK's form: `Q = H_1 * H_2 * ...`, `H_i = I - tau_i * v_i * v_i^H`, v with a one on the
-//! diagonal and the rest below it, R above. Panels are cut in half down to a few columns; what is right of a panel is updated
-//! by products.
+//! QR by Householder reflectors in LAPACK's form: `Q = H_1 * H_2 * ...`, `H_i = I - tau_i * v_i * v_i^H`, v with a one
+//! on the diagonal and the rest below it, R above. Panels are halved down to a few columns; the columns right of a
+//! panel are updated by products.
 
 use super::number::{Number, conj, modulus, norm, re, real};
 use super::part;
@@ -9,9 +9,9 @@ use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
 use num_complex::Complex64;
 
-/// Columns of a panel.
+/// How many columns a panel has.
 const PANEL: usize = 32;
-/// Columns that are reflected one by one.
+/// Up to this many columns are reflected one by one.
 const LEAF: usize = 4;
 
 /// Makes the reflector that takes `(alpha, x)` to `(beta, 0)`, with a real beta: x becomes v, and tau is returned with beta.
@@ -22,7 +22,7 @@ pub(super) fn reflector<T: Number>(alpha: T, x: &mut [T]) -> (T, T) {
     }
     let beta = -wide.re.hypot(wide.im).hypot(tail).copysign(wide.re);
     if beta.abs() < T::LEAST / T::EPSILON {
-        // So small that the division would lose digits: scaled up, and beta down again.
+        // So small that the division would lose digits: scale up, and scale beta down again.
         let up = T::EPSILON / T::LEAST;
         let scale = real::<T>(up);
         x.iter_mut().for_each(|x| *x = *x * scale);
@@ -87,7 +87,7 @@ fn recurse<T: Number>(mut a: MatMut<'_, T>, tau: &mut [T], t: &mut MatMut<'_, T>
     apply(Action::Multiply, Triangle { matrix: two.as_ref().t(), lower: true, unit: false }, T::ONE, off.t(), 1);
 }
 
-/// A few columns.
+/// Factors a few columns, one by one.
 pub(super) fn one_by_one<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T]) {
     let n = a.cols();
     for (j, tau) in tau.iter_mut().enumerate().take(n.min(a.rows())) {
@@ -118,7 +118,7 @@ pub(super) fn reflect_column<T: Number>(a: &mut MatMut<'_, T>, i: usize, j: usiz
     tau
 }
 
-/// T of reflectors that lie in a panel: `T(i, i) = tau_i`, and above `-tau_i * T * (V^H * v_i)`.
+/// The triangle T of the reflectors in a panel: `T(i, i) = tau_i`, and above `-tau_i * T * (V^H * v_i)`.
 fn triangle_of<T: Number>(v: Mat<'_, T>, tau: &[T], t: &mut MatMut<'_, T>) {
     for (i, tau) in tau.iter().enumerate() {
         let Some(column) = v.column(i) else { return };
@@ -139,7 +139,7 @@ fn triangle_of<T: Number>(v: Mat<'_, T>, tau: &[T], t: &mut MatMut<'_, T>) {
     }
 }
 
-/// Memory for a panel written out in full, and for what it is multiplied with.
+/// Memory for a panel written out in full, and for its product with the other matrix.
 struct Room<T> {
     v: Vec<T>,
     w: Vec<T>,
@@ -151,7 +151,7 @@ impl<T: Number> Room<T> {
         Room { v: room(rows), w: room(cols) }
     }
 
-    /// `X = (I - V * op(T) * V^H) * X`, of the conjugate reflectors if asked for; `op` is adjoint if asked for.
+    /// `X = (I - V * op(T) * V^H) * X`, with the conjugate reflectors if `conjugate`; `op` is the adjoint if `adjoint`.
     fn reflect(
         &mut self,
         panel: Mat<'_, T>,
@@ -240,7 +240,7 @@ pub(super) fn pivoted<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T], columns: 
     let (m, n) = (a.rows(), a.cols());
     columns.iter_mut().zip(1..).for_each(|(column, j)| *column = j);
     let of = |a: &MatMut<'_, T>, i: usize, j: usize| a.as_ref().column(j).and_then(|c| c.get(i..)).map_or(0.0, norm);
-    // What is left of each column, and what it was when it was last summed up in full.
+    // The norm of the rest of each column, and its value when it was last computed in full.
     let mut left: Vec<(f64, f64)> = (0..n).map(|j| (of(a, 0, j), of(a, 0, j))).collect();
     for (i, tau) in tau.iter_mut().enumerate().take(m.min(n)) {
         let most = left.iter().enumerate().skip(i).fold(
@@ -264,7 +264,8 @@ pub(super) fn pivoted<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T], columns: 
             let gone = modulus(a.get(i, j)) / *now;
             let rest = (1.0 - gone * gone).max(0.0);
             let ratio = *now / *full;
-            // Where too little is left of the sum, its digits are gone as well (LAPACK working note 176).
+            // If too little of the norm is left, its digits are lost: compute it in full again (LAPACK working note
+            // 176).
             if rest * ratio * ratio <= T::EPSILON.sqrt() {
                 *now = of(a, i + 1, j);
                 *full = *now;
@@ -275,8 +276,9 @@ pub(super) fn pivoted<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T], columns: 
     }
 }
 
-/// Least squares of a matrix of full rank: the X of least residual where there are more rows than columns, the least X where
-/// there are fewer. B has `max(m, n)` rows, of which the first `n` become X. A zero on the diagonal of R, counted from 1, or 0.
+/// Least squares for a matrix of full rank: the X of least residual if there are more rows than columns, the X of least
+/// norm if there are fewer. B has `max(m, n)` rows, of which the first `n` become X. Returns the first zero on the
+/// diagonal of R, counted from 1, or 0.
 pub(super) fn least_squares<T: Number>(mut a: MatMut<'_, T>, mut b: MatMut<'_, T>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     if m >= n {
@@ -306,8 +308,8 @@ pub(super) fn least_squares<T: Number>(mut a: MatMut<'_, T>, mut b: MatMut<'_, T
     0
 }
 
-/// Least squares from the factors of a matrix with at least as many rows as columns, which were pivoted where `columns` says
-/// how. A zero on the diagonal of R, counted from 1, or 0.
+/// Least squares from the factors of a matrix with at least as many rows as columns; `columns` is not empty if they
+/// were pivoted. Returns the first zero on the diagonal of R, counted from 1, or 0.
 pub(super) fn solve<T: Number>(a: Mat<'_, T>, tau: &[T], columns: &[i64], mut b: MatMut<'_, T>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let matrix = a.block((0, 0), (n, n));

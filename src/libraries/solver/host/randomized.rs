@@ -9,7 +9,7 @@ use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::view::{Mat, MatMut};
 use num_complex::Complex64;
 
-/// Numbers of the normal distribution, the same for a seed on every machine with the same functions of mathematics.
+/// Normally distributed numbers: the same for a seed on every machine with the same mathematical functions.
 struct Normal(u64);
 
 impl Normal {

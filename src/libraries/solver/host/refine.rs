@@ -23,10 +23,10 @@ impl Wide for Complex<f64> {
     type Narrow = Complex<f32>;
 }
 
-/// Rounds of refinement before it is given up, as in LAPACK.
+/// The most rounds of refinement, as in LAPACK.
 const ROUNDS: usize = 30;
 
-/// The most that a column sums up to, by modulus, of the largest column.
+/// The largest modulus in column `j`; NaN if there is one.
 fn largest<T: Number>(x: Mat<'_, T>, j: usize) -> f64 {
     (0..x.rows()).map(|i| modulus(x.get(i, j))).fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most })
 }
@@ -37,7 +37,7 @@ fn dense<T: Wide>(x: Mat<'_, T>) -> Vec<T> {
     (0..x.rows() * x.cols()).map(|at| x.get(at % rows, at / rows)).collect()
 }
 
-/// Rounded to the narrow type, dense.
+/// A dense copy, rounded to the narrow type; `None` if a number is not finite in it.
 fn narrow<T: Wide>(x: Mat<'_, T>) -> Option<Vec<T::Narrow>> {
     let mut all = Vec::with_capacity(x.rows().saturating_mul(x.cols()));
     for j in 0..x.cols() {
@@ -52,7 +52,7 @@ fn narrow<T: Wide>(x: Mat<'_, T>) -> Option<Vec<T::Narrow>> {
     Some(all)
 }
 
-/// Solves `A * X = B`. How many rounds it took, or `None` where the whole precision was needed; with an info.
+/// Solves `A * X = B`. Returns an info, and how many rounds it took, or `None` if the whole precision was needed.
 pub(super) fn solve<T: Wide>(
     a: Mat<'_, T>,
     b: Mat<'_, T>,
@@ -86,7 +86,8 @@ pub(super) fn solve<T: Wide>(
     (lu::both(copy, &mut vec![0; n], x, threads), None)
 }
 
-/// `None` where a number is too large for the narrow type, a pivot is zero in it, or the rounds did not do.
+/// Solves by LU factors. Returns the rounds; `None` if a number is too large for the narrow type, a pivot is zero in
+/// it, or the rounds did not suffice.
 fn refined<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads: usize) -> Option<usize> {
     let (n, nrhs) = (a.rows(), b.cols());
     let norm = (0..n).map(|i| (0..n).map(|j| modulus(a.get(i, j))).sum::<f64>()).fold(0.0, f64::max);
@@ -123,10 +124,11 @@ fn refined<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads:
     None
 }
 
-/// `None` where a number is too large for the narrow type, a column depends on others in it, or the rounds did not do.
+/// Solves least squares. Returns the rounds; `None` if a number is too large for the narrow type, a column depends on
+/// others in it, or the rounds did not suffice.
 ///
-/// With the residual `r` as an unknown, `r + A x = b` and `A^H r = 0`; what is left of both by the numbers of the whole
-/// precision is solved for by the narrow factors.
+/// With the residual `r` as an unknown, the equations are `r + A x = b` and `A^H r = 0`. What remains of both is
+/// computed in the whole precision, and the narrow factors solve for the corrections.
 fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads: usize) -> Option<usize> {
     let (m, n, nrhs) = (a.rows(), a.cols(), b.cols());
     let mut factors = narrow(a)?;
@@ -173,7 +175,8 @@ fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_
             column.iter().enumerate().for_each(|(i, d)| x.set(i, j, x.get(i, j) + T::rounded(d.wide())));
             let moved =
                 column.iter().map(|d| modulus(*d)).fold(0.0, |most, d| if d > most || d.is_nan() { d } else { most });
-            // The step is itself right to half the precision: what it leaves is less by that.
+            // The step itself is accurate to half the precision, so what remains is smaller than the step by that
+            // factor.
             let enough = largest(x.as_ref(), j) * T::EPSILON / T::Narrow::EPSILON * (n as f64).sqrt();
             small &= moved <= enough.min(largest(x.as_ref(), j));
         }

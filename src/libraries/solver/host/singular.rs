@@ -1,5 +1,6 @@
-//! Singular values by a method of choice. Each method decomposes a dense matrix with at least as many rows as columns, whose
-//! largest number is near one, into thin factors; what is here turns, scales, completes and writes them out.
+//! Singular values by a given method. Each method decomposes a dense matrix with at least as many rows as columns,
+//! whose largest number is near one, into thin factors. This file transposes and scales the matrix, and completes and
+//! writes out the factors.
 
 use super::super::method::Reached;
 use super::super::method::SvdMethod;
@@ -14,7 +15,7 @@ pub(super) struct Tall<T> {
     pub(super) x: Vec<T>,
 }
 
-/// Values that descend, and so many columns of U and V.
+/// Descending values, and as many columns of U and V.
 pub(super) struct Thin<T> {
     pub(super) s: Vec<f64>,
     pub(super) u: Vec<T>,
@@ -52,7 +53,7 @@ pub(super) fn svd_by<T: Number>(
     };
     reached.error = reached.error.map(|error| error * factor);
     for (s, value) in s.iter_mut().zip(&thin.s) {
-        // Two factors: the product of both may be no number.
+        // Two multiplications, since the factor itself might overflow.
         *s = crate::numerics::Field::re(real::<T>(value * factor.sqrt() * factor.sqrt()));
     }
     if let Some((u, vh)) = &mut vectors {
@@ -76,7 +77,7 @@ fn turned<T: Number>(x: &[T], m: usize, n: usize) -> Tall<T> {
     Tall { rows: n, cols: m, x: (0..m * n).map(|k| at(k / n, k % n)).collect() }
 }
 
-/// Orthonormal columns of `rows` elements, of which the first `have` count, become `want` of them.
+/// Extends the first `have` of orthonormal columns of `rows` elements to `want` orthonormal columns.
 pub(super) fn complete<T: Number>(x: &mut Vec<T>, rows: usize, have: usize, want: usize, threads: usize) {
     if have >= want {
         return;
@@ -90,12 +91,12 @@ pub(super) fn complete<T: Number>(x: &mut Vec<T>, rows: usize, have: usize, want
     if let Some(q) = MatMut::new(x, rows, want, rows.max(1)) {
         qr::generate(q, &tau, threads);
     }
-    // The first ones are the same but for their signs.
+    // The first ones of Q differ from the given ones only in sign: keep the given ones.
     x.iter_mut().zip(given).for_each(|(x, given)| *x = given);
 }
 
 impl<T: Number> Tall<T> {
-    /// Q in its reflectors with their factors, and R.
+    /// The QR factors: the reflectors, tau, and R.
     pub(super) fn reduced(mut self, threads: usize) -> (Tall<T>, Vec<T>, Vec<T>) {
         let (rows, cols) = (self.rows, self.cols);
         let mut tau = vec![T::default(); cols];
@@ -108,7 +109,7 @@ impl<T: Number> Tall<T> {
         (self, tau, r)
     }
 
-    /// `Q * U` of a square U.
+    /// `Q * U` for a square U.
     pub(super) fn lifted(&self, tau: &[T], u: &[T], threads: usize) -> Vec<T> {
         let (rows, cols) = (self.rows, self.cols);
         let mut all = vec![T::default(); rows * cols];
@@ -122,7 +123,7 @@ impl<T: Number> Tall<T> {
     }
 }
 
-/// The columns in an order of choice.
+/// The columns in the given order.
 pub(super) fn ordered<T: Copy>(x: &[T], rows: usize, order: &[usize]) -> Vec<T> {
     order.iter().flat_map(|j| x.get(j * rows..(j + 1) * rows).unwrap_or_default()).copied().collect()
 }

@@ -1,8 +1,8 @@
-//! Singular values and eigenvalues: what crate `faer` computes, in LAPACK's form and safe for any numbers.
+//! Singular values and eigenvalues from the crate `faer`, in LAPACK's form and safe for any numbers.
 //!
-//! `faer` is given dense copies of finite numbers, the largest of which is near one: a matrix with a NaN or an infinity in it
-//! is answered here, and every other is scaled by a power of two, which rounds nothing. (Eigenvectors of a matrix of 1e-14 are
-//! wrong in the first digit otherwise: thresholds of `faer` 0.24 are absolute.)
+//! `faer` is given dense copies of finite numbers, the largest of which is near one. A matrix with a NaN or an infinity
+//! is handled here. Every other is scaled by a power of two, which rounds nothing. (Otherwise the eigenvectors of a
+//! matrix of 1e-14 are wrong in the first digit: the thresholds of `faer` 0.24 are absolute.)
 
 use super::super::method::EighMethod;
 use super::super::method::Reached;
@@ -14,8 +14,8 @@ use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
 use num_complex::Complex64;
 
-/// A dense copy, of the lower triangle alone if asked for, scaled; and what its spectrum is to be multiplied with. `None` where
-/// a number is none.
+/// A scaled dense copy (only of the lower triangle if asked for), and the factor to multiply its spectrum with. `None`
+/// if a number is not finite.
 pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
     let (m, n) = (a.rows(), a.cols());
     let mut copy = Vec::with_capacity(m.saturating_mul(n));
@@ -33,7 +33,7 @@ pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>
     if most == 0.0 || (0.25..=4.0).contains(&most) {
         return Some((copy, 1.0));
     }
-    // Two factors, since a single one might not be a number.
+    // Two multiplications, since the factor itself might overflow.
     let half = (-most.log2() / 2.0).round().exp2();
     copy.iter_mut().for_each(|x| *x = *x * real::<T>(half) * real::<T>(half));
     Some((copy, 1.0 / half / half))
@@ -50,8 +50,8 @@ fn identity<T: Number>(x: &mut MatMut<'_, T>) {
     }
 }
 
-/// `A = U * diag(s) * V^H`, s descending. U and `V^H` have as many columns and rows as they are given. How many values did
-/// not converge.
+/// `A = U * diag(s) * V^H`, s descending. U and `V^H` have as many columns and rows as their buffers. Returns how many
+/// values did not converge.
 pub(super) fn svd<T: Number>(
     a: Mat<'_, T>,
     s: &mut [T::Part],
@@ -96,7 +96,8 @@ pub(super) fn svd<T: Number>(
     0
 }
 
-/// The pseudo-inverse into C, `n x m`: `V * diag(1 / s) * U^H`, of the values above `tolerance` times the largest.
+/// Writes the pseudo-inverse to C, `n x m`: `V * diag(1 / s) * U^H`, with the values above `tolerance` times the
+/// largest.
 pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
@@ -124,13 +125,13 @@ pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Op
     0
 }
 
-/// The eigenvalues of a lower triangle into w, ascending, and the vectors in place of A if asked for. How many did not
-/// converge.
+/// The eigenvalues of a lower triangle into w, ascending, and the vectors in place of A if asked for. Returns how many
+/// did not converge.
 pub(super) fn eigh<T: Number>(a: &mut MatMut<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
     eigh_by(a, w, vectors, &EighMethod::Auto, threads).0
 }
 
-/// The same by a method of choice.
+/// The same by the given method.
 pub(super) fn eigh_by<T: Number>(
     a: &mut MatMut<'_, T>,
     w: &mut [T::Part],
@@ -145,7 +146,7 @@ pub(super) fn eigh_by<T: Number>(
     let (mut used_up, mut reached) = (false, Reached::default());
     let mut values = vec![T::default(); n];
     let mut room = vectors.then(|| vec![T::default(); n * n]);
-    // Imaginary parts on the diagonal do not count.
+    // Imaginary parts on the diagonal are ignored.
     for i in 0..n {
         let diagonal = crate::numerics::Field::re(a.get(i, i));
         a.set(i, i, T::from_part(diagonal));
@@ -182,8 +183,8 @@ pub(super) fn eigh_by<T: Number>(
     (if used_up { n as i32 + 1 } else { 0 }, reached)
 }
 
-/// `A * x = lambda * B * x` with lower triangles of both, B positive definite: the factor of B in its place, the vectors in
-/// that of A, of which `X^H * B * X` is the identity. `n + i` where minor `i` of B is not positive.
+/// `A * x = lambda * B * x` with lower triangles of both, B positive definite. The factor of B replaces B; the vectors
+/// replace A, and `X^H * B * X` is the identity. Returns `n + i` if leading minor `i` of B is not positive.
 pub(super) fn generalized<T: Number>(
     mut a: MatMut<'_, T>,
     mut b: MatMut<'_, T>,
@@ -196,7 +197,7 @@ pub(super) fn generalized<T: Number>(
         0 => {}
         info => return info + n as i32,
     }
-    // C = L^-1 * A * L^-H, of all of A.
+    // C = L^-1 * A * L^-H, with all of A.
     for j in 0..n {
         for i in 0..j {
             a.set(i, j, conj(a.get(j, i)));
@@ -215,8 +216,9 @@ pub(super) fn generalized<T: Number>(
     info
 }
 
-/// Eigenvalues of a matrix without symmetry, and the right vectors of norm one. A pair of vectors of a real matrix is two
-/// columns, real and imaginary part of the vector of the value with positive imaginary part. How many did not converge.
+/// Eigenvalues of a matrix without symmetry, and the right vectors of norm one. A pair of vectors of a real matrix is
+/// two columns: the real and the imaginary part of the vector of the value with positive imaginary part. Returns how
+/// many did not converge.
 pub(super) fn eig<T: Number, W: General + Number>(
     a: Mat<'_, T>,
     w: &mut [Complex64],
@@ -258,7 +260,7 @@ pub(super) fn eig<T: Number, W: General + Number>(
             x + other.and_then(|o| o.get(i)).map_or(Complex64::default(), |o| Complex64::i() * o.wide())
         };
         let norm = (0..n).map(|i| part(i).norm_sqr()).sum::<f64>().sqrt();
-        // The largest component becomes real, as LAPACK has it.
+        // The largest component becomes real, as in LAPACK.
         let largest =
             (0..n).map(part).fold(Complex64::default(), |x, y| if y.norm_sqr() > x.norm_sqr() { y } else { x });
         let turn = if W::WEIGHT > 1 || pair { largest.conj() / largest.norm() } else { Complex64::new(1.0, 0.0) };

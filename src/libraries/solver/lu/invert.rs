@@ -62,7 +62,7 @@ impl<T: SolverElement> Routine for Getri<T> {
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let c = (of_c.address::<T>(c.address(), k), of_c.leading());
-            // SAFETY: C lies inside its buffer (checked), and nothing is read of what it holds.
+            // SAFETY: C lies inside its buffer (checked), and its contents are not read.
             unsafe { queue.copy_matrix::<T>(Copy::Identity, c, c, (n, n)) }?;
             queue.first_zero::<T>(a, n, info + 4 * k as u64)?;
             queue.getrs::<T>(Transpose::No, (n, n), a, kept + 8 * (k * n) as u64, c, unused)?;

@@ -11,10 +11,10 @@ use super::matrix::Matrix;
 use super::{Solver, SolverElement};
 use crate::{DeviceBuffer, PendingDispatch, Result, Submitted, Transpose};
 
-/// The factors `P * A = L * U` of a matrix, or of each of a batch: they own the buffer that A was in.
+/// The factors `P * A = L * U` of a matrix, or of each of a batch. They own the buffer that held A.
 ///
-/// L (without its ones) is below the diagonal and U on and above it. Row `i` was swapped with row `pivots[i]`, counted from
-/// 1, for `i` from first to last, as LAPACK has it.
+/// L (without its ones) is below the diagonal and U on and above it. Row `i` was swapped with row `pivots[i]`, counted
+/// from 1, for `i` from first to last, as in LAPACK.
 #[derive(Debug)]
 pub struct Lu<T: SolverElement> {
     factors: DeviceBuffer<T>,
@@ -24,8 +24,8 @@ pub struct Lu<T: SolverElement> {
 }
 
 impl<T: SolverElement> Lu<T> {
-    /// Factors that were made elsewhere, or taken apart by [`into_parts`](Self::into_parts). They are looked at by what uses
-    /// them.
+    /// Factors that were made elsewhere, or taken apart by [`into_parts`](Self::into_parts). The operations that use
+    /// them check them.
     pub fn from_parts(
         matrix: Matrix,
         factors: DeviceBuffer<T>,

@@ -70,7 +70,7 @@ impl<T: SolverElement> Routine for Getrs<T> {
 
 impl Solver {
     /// Solves `op(A) * X = B` in place of B, from the factors and pivots of [`lu`](Self::lu) (`getrs`; `cusolverDnXgetrs`).
-    /// Where a matrix is singular the solution holds infinities and NaN.
+    /// If a matrix is singular, the solution holds infinities and NaN.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign

@@ -1,5 +1,5 @@
-//! Many small matrices in one call: cuBLAS's `getrfBatched` and cuSOLVER's `potrfBatched`. Where they do not fit, the callers
-//! go from matrix to matrix.
+//! Many small matrices in one call: cuBLAS's `getrfBatched` and cuSOLVER's `potrfBatched`. For other batches the
+//! callers loop over the matrices.
 
 use super::super::SolverElement;
 use super::super::matrix::Matrix;
@@ -13,13 +13,13 @@ use crate::{Error, Result, Uplo};
 const ROWS: usize = 256;
 const MATRICES: usize = 4;
 
-/// One call does it.
+/// Whether one call is used.
 fn fits(of: &Matrix) -> bool {
     of.rows == of.cols && (1..=ROWS).contains(&of.rows) && of.count >= MATRICES
 }
 
 impl Queue<'_> {
-    /// LU factors of small square matrices; `false` where they are not.
+    /// LU factors of small square matrices. Returns `false` if the batch does not fit.
     pub(in crate::libraries::solver) fn lu_batched<T: SolverElement>(
         &mut self,
         of: &Matrix,
@@ -43,8 +43,8 @@ impl Queue<'_> {
         Ok(true)
     }
 
-    /// Cholesky factors of small matrices; `false` where they are not. The routine destroys the other triangle, so it works in
-    /// a copy.
+    /// Cholesky factors of small matrices. Returns `false` if the batch does not fit. The routine destroys the other
+    /// triangle, so it works on a copy.
     pub(in crate::libraries::solver) fn cholesky_batched<T: SolverElement>(
         &mut self,
         uplo: Uplo,

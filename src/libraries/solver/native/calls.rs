@@ -1,4 +1,4 @@
-//! What the CUDA halves have in common: a call with its workspaces, infos, and what they become.
+//! What the CUDA implementations share: a call with its workspaces, infos, and how infos become a verdict.
 
 use super::super::verdict::First;
 use super::functions::cusolverDnHandle_t;
@@ -13,7 +13,7 @@ pub(in crate::libraries::solver) const fn code<T: crate::blas::VectorElement>() 
     T::CODES.element
 }
 
-/// Workspaces of one call.
+/// The workspaces of one call.
 #[derive(Clone, Copy)]
 pub(in crate::libraries::solver) struct Room {
     pub(in crate::libraries::solver) device: *mut c_void,
@@ -22,13 +22,13 @@ pub(in crate::libraries::solver) struct Room {
     pub(in crate::libraries::solver) host_bytes: usize,
 }
 
-/// Sizes as the older routines take them; the checks have seen that they fit.
+/// Sizes for the older routines; the checks have ensured that they fit.
 pub(in crate::libraries::solver) fn i32s<const N: usize>(sizes: [usize; N]) -> [i32; N] {
     sizes.map(|size| i32::try_from(size).unwrap_or(i32::MAX))
 }
 
-/// A routine of the 64-bit form: what stands between the handle and the workspaces is the same in the question for their
-/// sizes and in the call. A batch has its size behind the info.
+/// A routine of the 64-bit form: the arguments between the handle and the workspaces are the same in the query for the
+/// sizes of the workspaces and in the call. The size of a batch comes after the info.
 macro_rules! sized {
     ($queue:expr, $size:ident, $call:ident, $name:literal, ($($arg:expr),* $(,)?), $info:expr $(, $count:expr)?) => {
         $queue.sized(
@@ -46,7 +46,8 @@ macro_rules! sized {
 }
 pub(super) use sized;
 
-/// A routine by letter: the same of its arguments and its elements of workspace. What is named behind the info ends both lists.
+/// A routine by letter: query and call have the same arguments and count the workspace in elements. `$last` ends both
+/// lists.
 macro_rules! lettered {
     ($queue:expr, $T:ty, $size:ident, $call:ident, ($($arg:expr),* $(,)?), $info:expr $(, $last:expr)*) => {
         $queue.lettered::<$T>(
@@ -90,7 +91,7 @@ impl Queue<'_> {
         }
     }
 
-    /// A routine of the 64-bit form: its question for the workspaces, then the call.
+    /// A routine of the 64-bit form: queries the sizes of its workspaces, then calls it.
     pub(in crate::libraries::solver) fn sized(
         &mut self,
         name: &'static str,
@@ -101,7 +102,7 @@ impl Queue<'_> {
         let (mut device_bytes, mut host_bytes) = (0, 0);
         let asked = sizes(api, handle, &mut device_bytes, &mut host_bytes);
         self.answered(name, asked)?;
-        // The library may want an address where it asks for nothing.
+        // The library may require an address even if it asks for no bytes.
         let device = self.workspace(device_bytes.max(1))? as *mut c_void;
         let host = self.keep_host(host_bytes.max(16));
         self.touch();
@@ -109,7 +110,8 @@ impl Queue<'_> {
         self.answered(name, code)
     }
 
-    /// A routine that comes by letters: its question for elements of workspace, then the call with their address and number.
+    /// A routine by letter: queries how many elements of workspace it needs, then calls it with their address and
+    /// number.
     pub(in crate::libraries::solver) fn lettered<T: Element>(
         &mut self,
         size: impl FnOnce(&Functions, cusolverDnHandle_t, &mut i32) -> Called,
@@ -140,13 +142,13 @@ impl Queue<'_> {
         self.status::<Cusolver>(name, code)
     }
 
-    /// Infos of zero, for matrices without elements.
+    /// Sets the infos to zero, for matrices without elements.
     pub(in crate::libraries::solver) fn no_infos(&mut self, info: u64, count: usize) -> Result<()> {
         // SAFETY: an operand of at least `count` numbers (checked), or scratch of as many.
         unsafe { self.fill(info, count, &[0; 4]) }
     }
 
-    /// The first of `count` infos that is not zero becomes the result, or its first eight bytes.
+    /// Writes the first of `count` infos that is not zero to the result, or to its first eight bytes.
     pub(in crate::libraries::solver) fn verdict(&mut self, info: u64, count: usize) -> Result<()> {
         self.zero_result()?;
         let result = self.result()?;

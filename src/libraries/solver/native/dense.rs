@@ -1,6 +1,6 @@
-//! The library's factorizations and solutions of one matrix, as addresses and sizes. What they read and write lies inside
-//! operands, as the checks of the routines have seen, or in scratch; it lives until the work of the dispatch is over, and the
-//! handle is the leased slot's. The questions for workspaces look at sizes alone.
+//! The library's factorizations and solutions of one matrix, by addresses and sizes. What they read and write lies
+//! inside operands (the checks of the routines ensure it) or in scratch; it lives until the work of the dispatch is
+//! over. The handle is the leased slot's. The queries for workspaces use only sizes.
 
 use super::super::SolverElement;
 use super::calls::{lettered, pointer, sized};
@@ -12,7 +12,7 @@ use std::ptr::null;
 /// An address and a leading dimension.
 pub(in crate::libraries::solver) type At = (u64, usize);
 
-/// `cublasOperation_t`: of reals the adjoint is a transpose.
+/// `cublasOperation_t`: for real types the adjoint is the transpose.
 fn operation<T: SolverElement>(trans: Transpose) -> u32 {
     match trans {
         Transpose::No => 0,
@@ -61,7 +61,7 @@ impl Queue<'_> {
         )
     }
 
-    /// Without pivots where `pivots` is 0.
+    /// Uses no pivots if `pivots` is 0.
     pub(in crate::libraries::solver) fn getrs<T: SolverElement>(
         &mut self,
         trans: Transpose,
@@ -72,7 +72,7 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<()> {
         let (n, nrhs, lda, ldb, ty) = (n as i64, nrhs as i64, lda as i64, ldb as i64, code::<T>());
-        // SAFETY: see the head of this file; pivots that a caller gave were made safe to follow.
+        // SAFETY: see the head of this file; pivots from a caller were made valid by `keep_pivots`.
         self.plain("cusolverDnXgetrs", |api, h| unsafe {
             let (pivots, info, op) = (pivots as *const i64, info as *mut i32, operation::<T>(trans));
             api.regular.xgetrs(h, null(), op, n, nrhs, ty, pointer(a), lda, pivots, ty, pointer(b), ldb, info)
@@ -155,7 +155,7 @@ impl Queue<'_> {
         lettered!(self, T, ormqr_size, ormqr, (side, op, m, n, k, a, lda, tau, c, ldc), info)
     }
 
-    /// The first `n` columns of Q in place of `k` reflectors of `m` rows.
+    /// Replaces `k` reflectors of `m` rows by the first `n` columns of Q.
     pub(in crate::libraries::solver) fn orgqr<T: SolverElement>(
         &mut self,
         [m, n, k]: [usize; 3],
@@ -166,7 +166,8 @@ impl Queue<'_> {
         lettered!(self, T, orgqr_size, orgqr, (m, n, k, a, lda, tau), info)
     }
 
-    /// Pivots of 32 bits. The documentation does not list it among the routines that give the same bits each time.
+    /// Writes pivots of 32 bits. The documentation does not list it among the routines that give the same bits each
+    /// time.
     pub(in crate::libraries::solver) fn sytrf<T: SolverElement>(
         &mut self,
         uplo: Uplo,
@@ -187,8 +188,8 @@ impl Queue<'_> {
         )
     }
 
-    /// The library copies the pivots to the host and does not wait for the stream before (seen with 12.0.4 on an H200: behind
-    /// a kernel of 20 ms it solves with whatever was there). So this waits.
+    /// The library copies the pivots to the host without first waiting for the stream (seen with 12.0.4 on an H200:
+    /// after a kernel of 20 ms it used the old contents). So this function waits.
     pub(in crate::libraries::solver) fn sytrs<T: SolverElement>(
         &mut self,
         uplo: Uplo,
@@ -200,13 +201,13 @@ impl Queue<'_> {
     ) -> Result<()> {
         let (uplo, n, nrhs, lda, ldb) = (uplo.fill_mode(), n as i64, nrhs as i64, lda as i64, ldb as i64);
         self.wait()?;
-        // The pivots were made safe to follow.
+        // The pivots were made valid by `keep_pivots`, or are `sytrf`'s own.
         let (ty, a, b, p) = (code::<T>(), pointer(a), pointer(b), pivots as *const i64);
         sized!(self, xsytrs_size, xsytrs, "cusolverDnXsytrs", (uplo, n, nrhs, ty, a, lda, p, ty, b, ldb), info)
     }
 
-    /// Solves `op(R) * X = B` with the upper triangle of `n` rows at `r`, which is copied first: as factors of which L is the
-    /// identity. The place of a zero on the diagonal becomes an info.
+    /// Solves `op(R) * X = B` with the upper triangle of `n` rows at `r`. It is copied first, and used as LU factors of
+    /// which L is the identity. The index of the first zero on the diagonal is written to `info`.
     pub(in crate::libraries::solver) fn solve_upper<T: SolverElement>(
         &mut self,
         trans: Transpose,

@@ -14,7 +14,7 @@ pub(crate) struct CusolverDnContext {
 #[expect(non_camel_case_types, reason = "the name in the header")]
 pub(crate) type cusolverDnHandle_t = *mut CusolverDnContext;
 
-/// `cusolverDnParams_t`: null for the default algorithms, but where a routine wants to have one.
+/// `cusolverDnParams_t`: null for the default algorithms, except for routines that need an object.
 type Params = *const c_void;
 
 /// `gesvdjInfo_t` and `syevjInfo_t`.
@@ -26,37 +26,37 @@ function_table! {
     required {
         /// Makes a handle.
         fn create(handle: *mut cusolverDnHandle_t) = c"cusolverDnCreate";
-        /// Destroys one.
+        /// Destroys a handle.
         fn destroy(handle: cusolverDnHandle_t) = c"cusolverDnDestroy";
-        /// Binds one to a stream.
+        /// Binds a handle to a stream.
         fn set_stream(handle: cusolverDnHandle_t, stream: cudarc::driver::sys::CUstream) = c"cusolverDnSetStream";
-        /// Makes a choice of algorithms, the default ones.
+        /// Makes an object with the default choice of algorithms.
         fn create_params(params: *mut *mut c_void) = c"cusolverDnCreateParams";
-        /// Destroys one.
+        /// Destroys such an object.
         fn destroy_params(params: *mut c_void) = c"cusolverDnDestroyParams";
         /// Makes an object of options of `gesvdj`.
         fn create_gesvdj(info: *mut JacobiInfo) = c"cusolverDnCreateGesvdjInfo";
-        /// Destroys one.
+        /// Destroys such an object.
         fn destroy_gesvdj(info: JacobiInfo) = c"cusolverDnDestroyGesvdjInfo";
         /// What counts as zero.
         fn gesvdj_tolerance(info: JacobiInfo, tolerance: f64) = c"cusolverDnXgesvdjSetTolerance";
         /// The most sweeps.
         fn gesvdj_sweeps(info: JacobiInfo, sweeps: i32) = c"cusolverDnXgesvdjSetMaxSweeps";
-        /// What was left; waits.
+        /// The norm of what is left off the diagonal; waits.
         fn gesvdj_rest(handle: cusolverDnHandle_t, info: JacobiInfo, rest: *mut f64) = c"cusolverDnXgesvdjGetResidual";
-        /// Sweeps that were made; waits.
+        /// How many sweeps were made; waits.
         fn gesvdj_reached(handle: cusolverDnHandle_t, info: JacobiInfo, sweeps: *mut i32) = c"cusolverDnXgesvdjGetSweeps";
         /// Makes an object of options of `syevj`.
         fn create_syevj(info: *mut JacobiInfo) = c"cusolverDnCreateSyevjInfo";
-        /// Destroys one.
+        /// Destroys such an object.
         fn destroy_syevj(info: JacobiInfo) = c"cusolverDnDestroySyevjInfo";
         /// What counts as zero.
         fn syevj_tolerance(info: JacobiInfo, tolerance: f64) = c"cusolverDnXsyevjSetTolerance";
         /// The most sweeps.
         fn syevj_sweeps(info: JacobiInfo, sweeps: i32) = c"cusolverDnXsyevjSetMaxSweeps";
-        /// What was left; waits.
+        /// The norm of what is left off the diagonal; waits.
         fn syevj_rest(handle: cusolverDnHandle_t, info: JacobiInfo, rest: *mut f64) = c"cusolverDnXsyevjGetResidual";
-        /// Sweeps that were made; waits.
+        /// How many sweeps were made; waits.
         fn syevj_reached(handle: cusolverDnHandle_t, info: JacobiInfo, sweeps: *mut i32) = c"cusolverDnXsyevjGetSweeps";
         /// Workspace of `xgetrf`.
         fn xgetrf_size(

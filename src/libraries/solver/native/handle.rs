@@ -1,7 +1,8 @@
 //! The cuSOLVER handles of an epoch.
 //!
-//! Each takes 96 MiB on an H200 (the first of a process 23 ms, a further one 0.2 ms), so there is not one for every slot but a
-//! pool, each with a stream of its own. The stream is set once: with another one the cuBLAS inside would allocate by itself.
+//! Each takes 96 MiB on an H200 (making the first of a process takes 23 ms, a further one 0.2 ms). So there is a pool
+//! instead of one for every slot, and each handle has its own stream. The stream is set once: with another one the
+//! cuBLAS inside would allocate memory by itself.
 
 use super::functions::cusolverDnHandle_t;
 use super::{CusolverFunctions, CusolverTyped, status};
@@ -9,10 +10,10 @@ use crate::cuda::{AnyThread, Native};
 use crate::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 use std::sync::OnceLock;
 
-/// cuSOLVER, as the core knows it.
+/// cuSOLVER as a [`CudaLibrary`] of the core.
 pub(crate) struct Cusolver;
 
-// SAFETY: a handle of cuSOLVER may be used from any thread, by one at a time: by the holder of its slot's lease.
+// SAFETY: a handle of cuSOLVER may be used from any thread, by one at a time: the holder of its slot's lease.
 unsafe impl AnyThread for cusolverDnHandle_t {}
 
 /// All functions of the library.
@@ -21,7 +22,7 @@ pub(crate) struct Functions {
     pub(in crate::libraries::solver) typed: &'static CusolverTyped,
 }
 
-/// Handles of an epoch.
+/// How many handles an epoch has.
 const HANDLES: usize = 4;
 
 /// The handle.

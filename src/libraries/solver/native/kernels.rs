@@ -1,14 +1,14 @@
-//! Our own kernels: what cuSOLVER leaves to its caller.
+//! Our own kernels, for what cuSOLVER does not do.
 
 use crate::cuda::Queue;
 use crate::{DType, Element, LaunchDims, Ptx, Result, Uplo};
 
 pub(super) static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
 
-/// Threads of a block that looks through an array alone.
+/// Threads of the single block that searches an array.
 const BLOCK: u32 = 256;
 
-/// What a copy of a matrix does on the way.
+/// What a copy of a matrix does.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::libraries::solver) enum Copy {
     /// All of it, as it is.
@@ -29,7 +29,7 @@ fn words<T: Element>() -> usize {
 }
 
 impl Queue<'_> {
-    /// Reduces infos.
+    /// Writes the first info that is not zero, with the number of its matrix, to `result`.
     pub(super) fn first_info(&mut self, info: u64, count: usize, result: u64) -> Result<()> {
         let args = [info.into(), count.into(), result.into()];
         // SAFETY: the arguments are the kernel's parameters in order and type; it reads `count` infos, which lie in an
@@ -37,7 +37,7 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, c"first_info", one_block(), &args) }
     }
 
-    /// The place of the first zero on the diagonal of an `n x n` matrix, counted from 1, as an info.
+    /// Writes the index of the first zero on the diagonal of an `n x n` matrix, counted from 1, to `info`.
     pub(in crate::libraries::solver) fn first_zero<T: Element>(
         &mut self,
         (a, ld): (u64, usize),
@@ -50,7 +50,7 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, c"first_zero", one_block(), &args) }
     }
 
-    /// Whether a number of a matrix of f64, or of pairs of them, is NaN or infinite: then `found` becomes 1, else it stays.
+    /// Sets `found` to 1 if a matrix of f64, or of pairs of f64, holds a NaN or an infinity; else leaves it.
     pub(in crate::libraries::solver) fn find_broken<T: Element>(
         &mut self,
         (x, ld): (u64, usize),
@@ -69,10 +69,11 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, c"find_broken", LaunchDims::for_elements(numbers)?, &args) }
     }
 
-    /// A matrix of single precision in double (`wide` true), or the reverse: addresses with leading dimensions.
+    /// Converts a matrix of single precision to double (`wide` true), or the reverse: addresses with leading
+    /// dimensions.
     ///
     /// # Safety
-    /// Both matrices lie in memory that this dispatch may touch, and the target may be written.
+    /// This dispatch may read the one matrix and write the other.
     pub(in crate::libraries::solver) unsafe fn convert<T: Element>(
         &mut self,
         wide: bool,
@@ -93,7 +94,8 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, name, LaunchDims::for_elements(numbers)?, &args) }
     }
 
-    /// Divides the rows of a matrix by singular values; those up to `tolerance` times the first make the row zero.
+    /// Divides the rows of a matrix by singular values. Rows whose value is at most `tolerance` times the first become
+    /// zero.
     pub(in crate::libraries::solver) fn divide_rows<T: Element>(
         &mut self,
         (x, ld): (u64, usize),
@@ -113,10 +115,10 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, name, LaunchDims::for_elements(numbers)?, &args) }
     }
 
-    /// A matrix of `rows x cols` from one place to another.
+    /// Copies a matrix of `rows x cols`.
     ///
     /// # Safety
-    /// Both matrices lie in memory that this dispatch may touch, do not overlap, and the target may be written.
+    /// This dispatch may read the one matrix and write the other, and they do not overlap.
     pub(in crate::libraries::solver) unsafe fn copy_matrix<T: Element>(
         &mut self,
         how: Copy,
@@ -153,7 +155,7 @@ impl Queue<'_> {
             Copy::Triangle(Uplo::Lower) => 16,
             Copy::Triangle(Uplo::Upper) => 32,
         };
-        // The first two words of a one.
+        // A one of the real type, as two 32-bit words.
         let (one0, one1): (u64, u64) = match T::DTYPE {
             DType::F64 | DType::C64 => (0, 1f64.to_bits() >> 32),
             _ => (1f32.to_bits().into(), 0),
@@ -178,8 +180,8 @@ impl Queue<'_> {
         unsafe { self.launch(&KERNELS, c"copy_matrix", LaunchDims::for_elements(elements)?, &args) }
     }
 
-    /// Pivots of `count` matrices of `n` rows, in scratch; those that are no rows swap nothing. Negative ones are of blocks of
-    /// two rows, where there are such.
+    /// Copies the pivots of `count` matrices of `n` rows to scratch. Those that are not row numbers are replaced, so
+    /// that they swap nothing. If `signed`, pivots may be negative, for blocks of two rows.
     pub(in crate::libraries::solver) fn keep_pivots(
         &mut self,
         pivots: u64,
@@ -187,7 +189,7 @@ impl Queue<'_> {
         count: usize,
         signed: bool,
     ) -> Result<u64> {
-        let len = n.saturating_mul(count); // they lie in a buffer, so it does not
+        let len = n.saturating_mul(count); // cannot overflow: the pivots lie in a buffer
         let kept = self.scratch(len.saturating_mul(size_of::<i64>()))?;
         let args = [pivots.into(), kept.into(), len.into(), n.into(), usize::from(signed).into()];
         // SAFETY: the arguments are the kernel's parameters in order and type; it reads the pivots, which the check has put
@@ -196,7 +198,7 @@ impl Queue<'_> {
         Ok(kept)
     }
 
-    /// Integers of 32 bits as 64 bits.
+    /// Widens integers of 32 bits to 64 bits.
     pub(in crate::libraries::solver) fn widen(&mut self, from: u64, to: u64, len: usize) -> Result<()> {
         let args = [from.into(), to.into(), len.into()];
         // SAFETY: the arguments are the kernel's parameters in order and type; it reads scratch of `len` integers and writes

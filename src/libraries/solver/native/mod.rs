@@ -1,12 +1,12 @@
-//! cuSOLVER itself.
+//! cuSOLVER: its functions, its handles, and the calls.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `functions`, `typed_functions`, `status` | the library's functions and status codes |
-//! | `handle` | a slot's handle |
-//! | `calls` | what the CUDA halves have in common: a call with its workspaces |
+//! | `handle` | the handles |
+//! | `calls` | what the CUDA implementations share: a call with its workspaces |
 //! | `dense`, `refine` | factors and solutions of one matrix |
-//! | `singular`, `spectra`, `options` | singular values and eigenvalues, and what the Jacobi methods are told |
+//! | `singular`, `spectra`, `options` | singular values and eigenvalues, and the options of the Jacobi methods |
 //! | `batched` | many small matrices in one call |
 //! | `kernels` | our own kernels |
 

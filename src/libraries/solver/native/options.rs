@@ -1,5 +1,5 @@
-//! What gesvdj and syevj are told, and what they tell, and the choice of algorithms that gesvdr wants to have: an object of the
-//! library each, made for one call.
+//! The options and results of gesvdj and syevj, and the choice of algorithms that gesvdr needs: each is an object of
+//! the library, made for one call.
 
 use super::super::method::Jacobi;
 use super::functions::{CusolverFunctions, JacobiInfo};
@@ -16,7 +16,7 @@ enum Kind {
     Syevj,
 }
 
-/// The object, destroyed when it goes. It lies in host memory: the library reads it during the call alone.
+/// The object, destroyed when dropped. It lies in host memory: the library reads it only during the call.
 pub(super) struct Options {
     raw: JacobiInfo,
     kind: Kind,
@@ -74,7 +74,7 @@ impl Drop for Options {
     }
 }
 
-/// A choice of algorithms: the default ones. It lies in host memory too.
+/// The default choice of algorithms. It lies in host memory too.
 pub(super) struct Algorithms {
     raw: *mut c_void,
     api: &'static CusolverFunctions,
@@ -94,7 +94,7 @@ impl Drop for Algorithms {
 }
 
 impl Queue<'_> {
-    /// For gesvdr.
+    /// The choice of algorithms for gesvdr.
     pub(super) fn algorithms(&mut self) -> Result<Algorithms> {
         let (api, mut raw) = (self.consult::<Cusolver>()?.0.regular, std::ptr::null_mut());
         // SAFETY: valid for the write.
@@ -111,12 +111,12 @@ impl Queue<'_> {
         }
     }
 
-    /// For gesvdj and its batches.
+    /// The options for gesvdj and its batches.
     pub(super) fn gesvdj_options(&mut self, jacobi: Jacobi) -> Result<Options> {
         self.options(Kind::Gesvdj, jacobi)
     }
 
-    /// For syevj and its batches.
+    /// The options for syevj and its batches.
     pub(super) fn syevj_options(&mut self, jacobi: Jacobi) -> Result<Options> {
         self.options(Kind::Syevj, jacobi)
     }

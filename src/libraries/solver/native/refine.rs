@@ -1,4 +1,4 @@
-//! Solutions by factors of a lower precision, refined; what holds of `dense.rs` holds here.
+//! Solutions by factors of a lower precision, refined. The head of `dense.rs` applies here too.
 
 use super::super::SolverElement;
 use super::super::refine::Lowest;
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::cuda::Queue;
 use crate::library::{Called, Code};
 
-/// Calls the routine of a precision: its name in the table is that of its kind with a word behind it.
+/// Calls the routine for a precision: in the table its name is that of its kind with a word for the precision.
 macro_rules! by_precision {
     ($lowest:expr, $api:expr, [$single:ident, $half:ident, $brain:ident, $tensor:ident], ($($arg:expr),* $(,)?)) => {
         match $lowest {
@@ -22,9 +22,9 @@ macro_rules! by_precision {
 }
 
 impl Queue<'_> {
-    /// Solutions by factors of a lower precision, of an A of `m x n` without gaps that is destroyed: least squares where it is
-    /// not square; then B is destroyed too. The rounds of refinement, negative where it fell back to the whole precision; `None`
-    /// where the library says that it found no solution.
+    /// Solves by factors of a lower precision: least squares if A is not square. A is `m x n` without gaps and is
+    /// destroyed; for least squares B is destroyed too. Returns the rounds of refinement, negative if it fell back to
+    /// the whole precision; `None` if the library reports that it found no solution.
     pub(in crate::libraries::solver) fn refine<T: SolverElement>(
         &mut self,
         lowest: Lowest,

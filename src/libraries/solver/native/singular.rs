@@ -1,4 +1,5 @@
-//! The library's routines for singular values; what holds of `dense.rs` holds here. Only gesvd gives `V^H`: the others give V.
+//! The library's routines for singular values; the head of `dense.rs` applies here too. Only gesvd gives `V^H`: the
+//! others give V.
 
 use super::super::SolverElement;
 use super::super::method::{Jacobi, Randomized};
@@ -13,7 +14,7 @@ use std::ptr::null;
 const BATCHED: usize = 32;
 
 impl Queue<'_> {
-    /// Of an A with at least as many rows as columns; the addresses of U and `V^H` are 0 for values alone.
+    /// For an A with at least as many rows as columns; the addresses of U and `V^H` are 0 if only values are wanted.
     pub(in crate::libraries::solver) fn gesvd<T: SolverElement>(
         &mut self,
         full: bool,
@@ -40,8 +41,8 @@ impl Queue<'_> {
         )
     }
 
-    /// By Jacobi's rotations: how many sweeps it took, and what was left. U and V are written to even for values alone. The
-    /// call waits for the device.
+    /// By Jacobi's rotations. Returns how many sweeps it took, and what is left off the diagonal. U and V are written
+    /// to even if only values are wanted. The call waits for the device.
     pub(in crate::libraries::solver) fn gesvdj<T: SolverElement>(
         &mut self,
         (vectors, full, jacobi): (bool, bool, Jacobi),
@@ -57,12 +58,12 @@ impl Queue<'_> {
         self.reached(&options)
     }
 
-    /// Whether [`gesvdj_batched`](Self::gesvdj_batched) takes so many matrices of this size in one call.
+    /// Whether [`gesvdj_batched`](Self::gesvdj_batched) takes `count` matrices of this size in one call.
     pub(in crate::libraries::solver) fn fits_gesvdj_batched(m: usize, n: usize, count: usize) -> bool {
         count > 1 && m <= BATCHED && n <= BATCHED
     }
 
-    /// The same for small matrices without gaps, of which U and V are square. Nothing is said of sweeps.
+    /// The same for small matrices without gaps, of which U and V are square. The library does not report sweeps.
     pub(in crate::libraries::solver) fn gesvdj_batched<T: SolverElement>(
         &mut self,
         (vectors, jacobi): (bool, Jacobi),
@@ -86,8 +87,8 @@ impl Queue<'_> {
         )
     }
 
-    /// By the polar decomposition, in double precision: the perturbation of the singular values. U and V are written to even for
-    /// values alone. The call waits for the device.
+    /// By the polar decomposition, in double precision. Returns the perturbation of the singular values. U and V are
+    /// written to even if only values are wanted. The call waits for the device.
     pub(in crate::libraries::solver) fn gesvdp(
         &mut self,
         (complex, vectors, full): (bool, bool, bool),
@@ -101,7 +102,7 @@ impl Queue<'_> {
         let ty = if complex { code::<crate::Complex<f64>>() } else { code::<f64>() };
         let (real, a, s, u, v) = (code::<f64>(), pointer(a), pointer(s), pointer(u), pointer(v));
         let (job, thin) = (u32::from(vectors), i32::from(!full));
-        // In memory that outlives the call, should the library write it late.
+        // In memory that outlives the call, in case the library writes it late.
         let moved = self.keep_host(size_of::<f64>()).cast::<f64>();
         self.sized(
             "cusolverDnXgesvdp",
@@ -166,8 +167,8 @@ impl Queue<'_> {
         Ok(unsafe { moved.read_volatile() })
     }
 
-    /// The largest `rank` values by random projections. Memory for all values and for as many columns of U and V is given, for
-    /// the documentation does not say how much the library writes.
+    /// The largest `rank` values by random projections. The caller gives memory for all values and for as many columns
+    /// of U and V, since the documentation does not say how much the library writes.
     pub(in crate::libraries::solver) fn gesvdr<T: SolverElement>(
         &mut self,
         (vectors, how): (bool, Randomized),
@@ -181,7 +182,7 @@ impl Queue<'_> {
         let (ty, real, a, s, u, v) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(s), pointer(u), pointer(v));
         let (k, p, rounds) = (how.rank as i64, how.oversampling as i64, how.iterations as i64);
         let job = if vectors { b'S' as i8 } else { b'N' as i8 };
-        // This routine alone refuses null for the default algorithms.
+        // Only this routine refuses null for the default algorithms.
         let options = self.algorithms()?;
         let given = options.raw();
         sized!(

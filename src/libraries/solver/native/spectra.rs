@@ -1,4 +1,4 @@
-//! The library's routines for eigenvalues; what holds of `dense.rs` holds here.
+//! The library's routines for eigenvalues; the head of `dense.rs` applies here too.
 
 use super::super::SolverElement;
 use super::super::eigh::Range;
@@ -25,7 +25,8 @@ impl Queue<'_> {
         sized!(self, xsyevd_size, xsyevd, "cusolverDnXsyevd", (null(), job, uplo, n, ty, a, lda, real, w, ty), info)
     }
 
-    /// By Jacobi's rotations: how many sweeps it took, and what was left off the diagonal. The call waits for the device.
+    /// By Jacobi's rotations. Returns how many sweeps it took, and what is left off the diagonal. The call waits for
+    /// the device.
     pub(in crate::libraries::solver) fn syevj<T: SolverElement>(
         &mut self,
         (vectors, uplo, jacobi): (bool, Uplo, Jacobi),
@@ -40,7 +41,7 @@ impl Queue<'_> {
         self.reached(&options)
     }
 
-    /// The same for matrices without gaps. Nothing is said of sweeps.
+    /// The same for a batch of matrices without gaps. The library does not report sweeps.
     pub(in crate::libraries::solver) fn syevj_batched<T: SolverElement>(
         &mut self,
         (vectors, uplo, jacobi): (bool, Uplo, Jacobi),
@@ -54,7 +55,7 @@ impl Queue<'_> {
         lettered!(self, T, syevj_batched_size, syevj_batched, (job, uplo, n, a, lda, w), info, options.raw(), count)
     }
 
-    /// A part of a spectrum, and how many eigenvalues there are in it. The call waits for the device.
+    /// Computes a part of a spectrum, and returns how many eigenvalues are in it. The call waits for the device.
     pub(in crate::libraries::solver) fn syevdx<T: SolverElement>(
         &mut self,
         (vectors, uplo, range): (bool, Uplo, Range),
@@ -77,7 +78,7 @@ impl Queue<'_> {
             (_, [from, to]) if single => [std::ptr::from_mut(from).cast(), std::ptr::from_mut(to).cast()],
             ([from, to], _) => [std::ptr::from_mut(from).cast(), std::ptr::from_mut(to).cast()],
         };
-        // In memory that outlives the call, should the library write it late.
+        // In memory that outlives the call, in case the library writes it late.
         let found = self.keep_host(size_of::<i64>()).cast::<i64>();
         sized!(
             self,
@@ -92,7 +93,7 @@ impl Queue<'_> {
         Ok(usize::try_from(found).unwrap_or(0))
     }
 
-    /// Of matrices without gaps.
+    /// For a batch of matrices without gaps.
     pub(in crate::libraries::solver) fn syev_batched<T: SolverElement>(
         &mut self,
         (vectors, uplo): (bool, Uplo),
@@ -114,7 +115,7 @@ impl Queue<'_> {
         )
     }
 
-    /// Right vectors where their address is not 0.
+    /// Computes the right vectors if their address is not 0.
     pub(in crate::libraries::solver) fn geev<T: SolverElement>(
         &mut self,
         n: usize,

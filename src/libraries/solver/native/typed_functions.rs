@@ -1,11 +1,11 @@
-//! The functions of cuSOLVER that come by the letter of their type, and sizes of 32 bits.
+//! The functions of cuSOLVER with one version for each type, named by its letter, and 32-bit sizes.
 
 use super::functions::{JacobiInfo, cusolverDnHandle_t};
 use crate::library::typed_table;
 use std::ffi::c_void;
 
 typed_table! {
-    /// The routines of `libcusolver` that come by the letter of their type.
+    /// The routines of `libcusolver` with one version for each type, named by its letter.
     CusolverTyped = Cusolver, "cusolverDn", cusolverDnHandle_t
     {
         /// Workspace of `potri`, in elements.
@@ -71,7 +71,7 @@ typed_table! {
             count: i32,
         ) = ["cusolverDnSsyevjBatched_bufferSize", "cusolverDnDsyevjBatched_bufferSize",
             "cusolverDnCheevjBatched_bufferSize", "cusolverDnZheevjBatched_bufferSize"];
-        /// The same of matrices without gaps.
+        /// The same for a batch of matrices without gaps.
         fn syevj_batched(
             job: u32, uplo: u32, n: i32, a: *mut c_void, lda: i32, w: *mut c_void, work: *mut c_void, len: i32,
             info: *mut i32, options: JacobiInfo, count: i32,
@@ -91,7 +91,7 @@ typed_table! {
             job: u32, m: i32, n: i32, a: *const c_void, lda: i32, s: *const c_void, u: *const c_void, ldu: i32,
             v: *const c_void, ldv: i32, work: *mut i32, options: JacobiInfo, count: i32,
         ) = "gesvdjBatched_bufferSize";
-        /// The same of matrices of at most 32 rows and columns, without gaps; U and V are square.
+        /// The same for a batch of matrices of at most 32 rows and columns, without gaps; U and V are square.
         fn gesvdj_batched(
             job: u32, m: i32, n: i32, a: *mut c_void, lda: i32, s: *mut c_void, u: *mut c_void, ldu: i32,
             v: *mut c_void, ldv: i32, work: *mut c_void, len: i32, info: *mut i32, options: JacobiInfo, count: i32,

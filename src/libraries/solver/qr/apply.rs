@@ -27,13 +27,13 @@ impl<T: SolverElement> Routine for Ormqr<T> {
         self.c.check("c", c.len())?;
         let (name, size) = if self.side == Side::Left { ("rows", self.c.rows) } else { ("columns", self.c.cols) };
         if size != self.a.rows {
-            return Err(Error::invalid("c", format!("{size} {name}, and Q has {} rows", self.a.rows)));
+            return Err(Error::invalid("c", format!("{size} {name}, but Q has {} rows", self.a.rows)));
         }
         if self.c.count != self.a.count {
-            return Err(Error::invalid("c", format!("{} matrices beside {}", self.c.count, self.a.count)));
+            return Err(Error::invalid("c", format!("{} matrices, but Q has {}", self.c.count, self.a.count)));
         }
         if self.trans == Transpose::Yes && T::DTYPE.is_complex() {
-            let what = "of a complex Q there is the adjoint (`Transpose::Conjugate`) and no plain transpose";
+            let what = "the plain transpose of a complex Q is not available: use `Transpose::Conjugate`";
             return Err(Error::invalid("trans", what));
         }
         Ok(())

@@ -120,8 +120,8 @@ impl Solver {
         self.submit(Geqrf::<T, false> { a: of_a, _type: PhantomData }, (), (a, tau, None))
     }
 
-    /// QR factors with column pivoting in place of A (`geqp3`): the moduli on the diagonal of R do not increase, so that it
-    /// shows the rank. On the host engine alone.
+    /// QR factors with column pivoting in place of A (`geqp3`): the moduli on the diagonal of R do not increase, so
+    /// that it shows the rank. Only on the host engine.
     ///
     /// # Errors
     /// As [`qr`](Self::qr); on a GPU [`Error::Unsupported`], since cuSOLVER has no such routine.

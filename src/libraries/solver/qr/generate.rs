@@ -11,7 +11,7 @@ pub(in crate::libraries::solver) struct Orgqr<T> {
 }
 
 impl<T: SolverElement> Orgqr<T> {
-    /// Reflectors that count.
+    /// How many reflectors are used.
     fn reflectors(&self) -> usize {
         self.a.size().min(self.q.cols)
     }
@@ -31,7 +31,7 @@ impl<T: SolverElement> Routine for Orgqr<T> {
         self.q.check("q", q.len())?;
         self.q.check_beside("q", self.a.rows, &self.a)?;
         if self.q.cols > self.q.rows {
-            return Err(Error::invalid("q", format!("Q has {} columns, not {}", self.q.rows, self.q.cols)));
+            return Err(Error::invalid("q", format!("Q has at most {} columns, not {}", self.q.rows, self.q.cols)));
         }
         Ok(())
     }
@@ -94,8 +94,8 @@ impl<T: SolverElement> Routine for Orgqr<T> {
 }
 
 impl Solver {
-    /// The first columns of Q, as many as `of_q` has, from the reflectors and tau of [`qr`](Self::qr) (`orgqr`, `ungqr`;
-    /// `cusolverDn<t>orgqr`, `cusolverDn<t>ungqr`). The reflectors stay.
+    /// The first columns of Q, as many as `of_q` has, from the reflectors and tau of [`qr`](Self::qr) (`orgqr`,
+    /// `ungqr`; `cusolverDn<t>orgqr`, `cusolverDn<t>ungqr`). The reflectors are not changed.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign

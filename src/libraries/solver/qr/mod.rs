@@ -1,4 +1,4 @@
-//! QR by Householder reflectors: the factors, with column pivoting where asked for, and what is made of them.
+//! QR by Householder reflectors: the factors, with column pivoting if asked for, and what is made of them.
 
 mod apply;
 mod factor;
@@ -13,11 +13,11 @@ use super::matrix::Matrix;
 use super::prelude::*;
 use crate::{PendingDispatch, Side};
 
-/// The factors `A = Q * R` of a matrix, or of each of a batch, or `A * P = Q * R` with column pivoting: they own the buffer
-/// that A was in.
+/// The factors `A = Q * R` of a matrix, or of each of a batch, or `A * P = Q * R` with column pivoting. They own the
+/// buffer that held A.
 ///
-/// R is on and above the diagonal. `Q = H_1 * H_2 * ...` with `H_i = I - tau_i * v_i * v_i^H`, where `v_i` has a one in row `i`
-/// and the rest of it below the diagonal of column `i`, as LAPACK has it.
+/// R is on and above the diagonal. `Q = H_1 * H_2 * ...` with `H_i = I - tau_i * v_i * v_i^H`, where `v_i` has a one in
+/// row `i` and the rest of it below the diagonal of column `i`, as in LAPACK.
 #[derive(Debug)]
 pub struct Qr<T: SolverElement> {
     reflectors: DeviceBuffer<T>,
@@ -27,7 +27,7 @@ pub struct Qr<T: SolverElement> {
 }
 
 impl<T: SolverElement> Qr<T> {
-    /// Factors that were made elsewhere. They are looked at by what uses them.
+    /// Factors that were made elsewhere. The operations that use them check them.
     pub fn from_parts(
         matrix: Matrix,
         reflectors: DeviceBuffer<T>,
@@ -57,7 +57,7 @@ impl<T: SolverElement> Qr<T> {
         self.matrix
     }
 
-    /// The factors, tau, and the columns where they were pivoted.
+    /// The factors, tau, and the columns if they were pivoted.
     pub fn into_parts(self) -> (DeviceBuffer<T>, DeviceBuffer<T>, Option<DeviceBuffer<i64>>) {
         (self.reflectors, self.tau, self.columns)
     }
@@ -92,7 +92,7 @@ impl<T: SolverElement> Qr<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; at the wait
-    /// [`Error::Singular`] with a zero on the diagonal of R. B comes back.
+    /// [`Error::Singular`] if R has a zero on its diagonal. B comes back.
     pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<Solution<T>> {
         let columns = self.columns.as_ref().map(DeviceBuffer::as_in);
         solve::submit(solver, self.matrix, (self.reflectors.as_in(), self.tau.as_in(), columns), of_b, b)

@@ -25,7 +25,7 @@ impl<T: SolverElement> Routine for Qrs<T> {
         self.a.check("a", a.len())?;
         if self.a.rows < self.a.cols {
             let what =
-                format!("{} x {}: least squares from factors need as many rows as columns", self.a.rows, self.a.cols);
+                format!("{} x {}: least squares needs at least as many rows as columns", self.a.rows, self.a.cols);
             return Err(Error::invalid("a", what));
         }
         check_len("tau", self.a.size(), self.a.count, tau.len())?;

@@ -1,11 +1,11 @@
-//! What the library is called with for one matrix, or for a batch of small ones.
+//! The calls of the library for one matrix, or for a batch of small ones.
 
 use super::super::method::{Jacobi, Reached, SvdMethod};
 use super::super::prelude::*;
 use super::{SvdShape, Vectors, polar};
 use crate::cuda::Queue;
 
-/// The library knows the batch as a whole: small matrices without gaps, by rotations.
+/// The options of the Jacobi method if one call takes the whole batch: small matrices without gaps.
 pub(super) fn in_one_call(shape: &SvdShape, method: SvdMethod) -> Option<Jacobi> {
     let of = &shape.a;
     match method {
@@ -21,8 +21,8 @@ pub(in crate::libraries::solver) fn room<T>(queue: &mut Queue<'_>, rows: usize, 
     Ok((queue.scratch(bytes.unwrap_or(usize::MAX))?, rows.max(1)))
 }
 
-/// Decomposes with memory for U and V, which some routines write to even where nobody wants them, and gives `V^H` where
-/// vectors are wanted.
+/// Decomposes with memory for U and V, since some routines write to it even if vectors are not wanted. Writes `V^H` if
+/// they are.
 pub(super) fn with_vectors<T: SolverElement, R>(
     queue: &mut Queue<'_>,
     full: bool,
@@ -44,7 +44,7 @@ pub(super) fn with_vectors<T: SolverElement, R>(
     Ok(answer)
 }
 
-/// Many small matrices: U and V are square, and what was asked for is copied out of them.
+/// Many small matrices in one call: U and V are square, and the requested columns are copied out of them.
 pub(super) fn batched<T: SolverElement>(
     queue: &mut Queue<'_>,
     shape: &SvdShape,
@@ -58,7 +58,7 @@ pub(super) fn batched<T: SolverElement>(
     queue.gesvdj_batched::<T>((vectors.is_some(), jacobi), (m, n, count), a, s, [u, v], info)?;
     let Some([to_u, to_vh]) = vectors else { return Ok(()) };
     let (of_u, of_vh) = (shape.u(), shape.vh());
-    // Both without the columns that were not asked for.
+    // Both without the columns that were not requested.
     let (from, to) = ((u, m, m * m), (to_u, of_u.leading(), of_u.distance()));
     // SAFETY: U lies inside its buffer (checked), what is copied in scratch of this dispatch.
     unsafe { queue.copy_matrices::<T>(Copy::All, from, to, (m, of_u.cols()), count) }?;
@@ -96,8 +96,8 @@ pub(super) fn one<T: SolverElement>(
     Ok(Reached::default())
 }
 
-/// The library takes matrices with at least as many rows as columns. Of others the adjoint is decomposed:
-/// `A^H = V * S * U^H`.
+/// The library takes matrices with at least as many rows as columns. For others the adjoint is decomposed: `A^H = V * S
+/// * U^H`.
 pub(in crate::libraries::solver) fn bidiagonal<T: SolverElement>(
     queue: &mut Queue<'_>,
     full: bool,
@@ -117,7 +117,7 @@ pub(in crate::libraries::solver) fn bidiagonal<T: SolverElement>(
     if vectors.is_none() {
         return queue.gesvd::<T>(full, (n, m), h, s, [(0, n), (0, m)], info);
     }
-    // V is n x k, U^H is m x m (k = m, or n where all of V is asked for).
+    // V is n x k, U^H is m x m (k = m, or n if all of V is wanted).
     let k = if full { n } else { m };
     let (v, uh) = (room::<T>(queue, n, k)?, room::<T>(queue, m, m)?);
     queue.gesvd::<T>(full, (n, m), h, s, [v, uh], info)?;
@@ -127,8 +127,8 @@ pub(in crate::libraries::solver) fn bidiagonal<T: SolverElement>(
     unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, k)) }
 }
 
-/// The largest values by random projections, of the adjoint where there are more columns than rows; or the first ones of all,
-/// where there are so many projections that nothing is gained.
+/// The largest values by random projections, of the adjoint if there are more columns than rows. With so many
+/// projections that they save nothing, takes the largest of the whole decomposition.
 fn projected<T: SolverElement>(
     queue: &mut Queue<'_>,
     shape: &SvdShape,

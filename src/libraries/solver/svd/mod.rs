@@ -9,15 +9,15 @@ use super::method::{Reached, SvdMethod};
 use super::prelude::*;
 use super::verdict;
 
-/// Which vectors are computed.
+/// Which vectors to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Vectors {
-    /// None: values alone.
+    /// None: only the values.
     None,
     /// As many as there are values.
     #[default]
     Thin,
-    /// All of two square matrices.
+    /// All columns of two square matrices U and V.
     Full,
 }
 
@@ -41,7 +41,7 @@ pub struct Svd<T: SolverElement> {
     reached: Reached,
 }
 
-/// What an SVD was asked for.
+/// What an SVD computes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SvdShape {
@@ -51,7 +51,7 @@ pub struct SvdShape {
 }
 
 impl SvdShape {
-    /// Singular values of each matrix.
+    /// How many singular values each matrix has.
     pub(super) fn values(&self) -> usize {
         match self.method {
             SvdMethod::Randomized(how) => how.rank,
@@ -83,14 +83,15 @@ impl<T: SolverElement> Svd<T> {
         self.shape.vh()
     }
 
-    /// Sweeps that the method of rotations made, the most of a batch; `None` for the others, and where a batch was one call of
-    /// the library, which does not tell.
+    /// How many sweeps the Jacobi method made, the most of a batch. `None` for the other methods, and for a batch that
+    /// was one call of the library, which does not report it.
     pub fn sweeps(&self) -> Option<usize> {
         self.reached.sweeps.map(|sweeps| sweeps as usize)
     }
 
-    /// What the method itself says of its error, the most of a batch. Of rotations: what was left off the diagonal of
-    /// `U^H * A * V`. Of the polar decomposition: how far the values were moved. `None` where it says nothing.
+    /// The method's own estimate of its error, the largest of a batch. For rotations: what is left off the diagonal of
+    /// `U^H * A * V`. For the polar decomposition: how far the values were moved. `None` if the method gives no
+    /// estimate.
     pub fn error(&self) -> Option<f64> {
         self.reached.error
     }
@@ -122,7 +123,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
     const BLOCKING: bool = true;
     type Reads = ();
     type Output = Svd<T>;
-    /// The verdict, and what was reached.
+    /// The verdict, and the packed [`Reached`].
     type Raw = crate::Complex<f64>;
 
     fn check(&self, (): &(), (a, s, u, vh, info): &Spans<Written<T>>) -> Result<()> {
@@ -226,9 +227,9 @@ impl Solver {
     /// suits the engine and the size ([`SvdMethod::Auto`]).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A does not lie inside its buffer; [`Error::OutOfMemory`]; a stale or foreign buffer. At the
-    /// wait [`Error::NotConverged`], also where A holds a NaN or an infinity. All buffers come back; what A holds is not
-    /// specified.
+    /// [`Error::InvalidArgument`] when A does not lie inside its buffer; [`Error::OutOfMemory`]; a stale or foreign
+    /// buffer. At the wait [`Error::NotConverged`], also if A holds a NaN or an infinity. All buffers come back; what A
+    /// holds is not specified.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -245,13 +246,13 @@ impl Solver {
         self.svd_by(SvdMethod::Auto, vectors, of_a, a)
     }
 
-    /// [`svd`](Self::svd) by a method of choice. A randomized decomposition gives as many values and vectors as its rank, and no
-    /// full set of vectors.
+    /// [`svd`](Self::svd) by the given method. A randomized decomposition gives as many values and vectors as its rank,
+    /// and no full set of vectors.
     ///
     /// # Errors
-    /// As [`svd`](Self::svd); [`Error::InvalidArgument`] too for options that make no sense. [`Error::NotConverged`] where the
-    /// sweeps of the Jacobi method were used up: what has been reached comes back. On a GPU [`Error::Unsupported`] where the
-    /// library lacks the method.
+    /// As [`svd`](Self::svd); [`Error::InvalidArgument`] also for invalid options. [`Error::NotConverged`] if the
+    /// Jacobi method used up its sweeps: the result so far comes back. On a GPU [`Error::Unsupported`] if the library
+    /// lacks the method.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -283,9 +284,10 @@ impl Solver {
         };
         let full = matches!(method, SvdMethod::Randomized(_)) && vectors == Vectors::Full;
         let whole = || match full {
-            true => {
-                Err(Error::invalid("vectors", "a randomized decomposition has no full set of vectors: ask for `Thin`"))
-            }
+            true => Err(Error::invalid(
+                "vectors",
+                "a randomized decomposition has no full set of vectors: use `Vectors::Thin`",
+            )),
             false => Ok(()),
         };
         let checked = of_a.check("a", a.len()).and_then(|()| method.check(of_a.size())).and_then(|()| whole());

@@ -1,12 +1,13 @@
-//! By the polar decomposition, always in double precision: of single precision cuSOLVER's loses half of the digits as soon as a
-//! matrix is not well-conditioned (20 x 20 with a condition of 10^6, 700 x 700 random numbers; on an H100, CUDA 13.0). In double
-//! precision, where it says that it moved nothing, values and vectors were better than those of all other methods.
+//! By the polar decomposition, always in double precision. In single precision cuSOLVER's loses half of the digits as
+//! soon as a matrix is not well-conditioned (20 x 20 with a condition of 10^6, 700 x 700 random numbers; on an H100,
+//! CUDA 13.0). In double precision its values and vectors were better than those of all other methods whenever it
+//! reported that it moved nothing.
 
 use super::super::prelude::*;
 use super::cuda::{bidiagonal, room, with_vectors};
 use crate::cuda::Queue;
 
-/// How far the values were moved.
+/// Decomposes a matrix, and returns how far its values were moved.
 pub(super) fn decompose<T: SolverElement>(
     queue: &mut Queue<'_>,
     full: bool,
@@ -43,7 +44,7 @@ pub(super) fn decompose<T: SolverElement>(
     Ok(moved)
 }
 
-/// The same, and by the bidiagonal matrix of a copy of A where anything was moved.
+/// The same, but if a value was moved, decomposes a copy of A by the bidiagonal method.
 pub(super) fn checked<T: SolverElement>(
     queue: &mut Queue<'_>,
     full: bool,

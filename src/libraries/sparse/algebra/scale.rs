@@ -36,7 +36,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
             if let Some(factors) = factors
                 && factors.len() != need
             {
-                return Err(Error::invalid("factors", format!("{} elements for {need}", factors.len())));
+                return Err(Error::invalid("factors", format!("{} elements, but {need} are needed", factors.len())));
             }
         }
         Ok(())

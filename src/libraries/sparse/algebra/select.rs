@@ -132,7 +132,7 @@ impl Sparse {
         threshold: f64,
     ) -> Result<Compressed<T, I, M>> {
         if threshold.is_nan() || threshold < 0.0 {
-            return Err(Error::invalid("threshold", format!("{threshold} is not a number of at least 0")));
+            return Err(Error::invalid("threshold", format!("{threshold} is negative or NaN")));
         }
         self.select(a, Keep::Above(threshold), (a.rows(), a.cols()))
     }

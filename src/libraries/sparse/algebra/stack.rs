@@ -31,7 +31,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
 
     fn check(&self, (offsets, indices, values): &Spans<Self::Reads>, to: &Spans<(I, I, T)>) -> Result<()> {
         if [offsets.len(), indices.len(), values.len()] != [self.sides.len(); 3] {
-            return Err(Error::invalid("parts", format!("{} matrices", self.sides.len())));
+            return Err(Error::invalid(
+                "parts",
+                format!("{} matrices, but the lists of their arrays have other lengths", self.sides.len()),
+            ));
         }
         let mut nnz = 0usize;
         for (((side, offsets), indices), values) in self.sides.iter().zip(offsets).zip(indices).zip(values) {
@@ -41,7 +44,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
         let (one, all) = (self.sides.first().map_or(0, |side| side.count), self.sides.iter().map(|side| side.count));
         let rows = if self.below { all.fold(0, usize::saturating_add) } else { one };
         if let Some(side) = self.sides.iter().find(|side| !self.below && side.count != one) {
-            return Err(Error::invalid("parts", format!("{} rows beside {one}", side.count)));
+            return Err(Error::invalid("parts", format!("a part has {} rows, but the first has {one}", side.count)));
         }
         if rows.checked_add(1) != Some(to.0.len()) {
             return Err(Error::invalid("offsets", format!("{} elements for {rows} rows", to.0.len())));
@@ -150,7 +153,7 @@ impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
 fn total(name: &'static str, sizes: impl Iterator<Item = usize>) -> Result<usize> {
     let mut sum = 0usize;
     for size in sizes {
-        sum = sum.checked_add(size).ok_or_else(|| Error::invalid(name, "their sum overflows"))?;
+        sum = sum.checked_add(size).ok_or_else(|| Error::invalid(name, "the sum of their sizes overflows"))?;
     }
     Ok(sum)
 }
@@ -161,7 +164,9 @@ impl Sparse {
         parts: &[&Compressed<T, I, M>],
         vertical: bool,
     ) -> Result<Compressed<T, I, M>> {
-        let Some(first) = parts.first() else { return Err(Error::invalid("parts", "there are no matrices")) };
+        let Some(first) = parts.first() else {
+            return Err(Error::invalid("parts", "no matrices, but at least one is needed"));
+        };
         let shared = |part: &Compressed<T, I, M>| if vertical { part.cols() } else { part.rows() };
         if let Some((place, part)) = parts.iter().enumerate().find(|(_, part)| shared(part) != shared(first)) {
             let what = if vertical { "columns" } else { "rows" };

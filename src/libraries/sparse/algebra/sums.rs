@@ -61,7 +61,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, _, values), (sums,)) = (*queue.reads(), *queue.writes());
         if !self.compressed {
-            return Err(Error::unsupported("sums across compressed rows on a GPU: convert the matrix first"));
+            return Err(Error::unsupported("column sums of CSR or row sums of CSC on a GPU: convert the matrix first"));
         }
         let args = [offsets.into(), values.into(), self.side.count.into(), values.len().into(), sums.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked.
@@ -113,7 +113,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
         let ((offsets, indices, values), (diagonal,)) = (*queue.reads(), *queue.writes());
         let ((row, column), len) = (self.first, diagonal.len());
         if row.checked_add(len).is_none_or(|end| end > self.side.count) {
-            return Err(Error::invalid("diagonal", format!("{len} rows from {row} on of {}", self.side.count)));
+            return Err(Error::invalid(
+                "diagonal",
+                format!("{len} rows from row {row} on, but there are {}", self.side.count),
+            ));
         }
         let arrays = [offsets.into(), indices.into(), values.into(), indices.len().into()];
         let args = [arrays.as_slice(), &[row.into(), column.into(), len.into(), diagonal.into()]].concat();

@@ -217,7 +217,7 @@ impl Sparse {
     /// [`Error::OutOfMemory`].
     pub fn bsr_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Bsr<T, I>) -> Result<Csr<T, I>> {
         let Stored { layout, first, second, values, .. } = a.stored();
-        let len = layout.rows.checked_add(1).ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
+        let len = layout.rows.checked_add(1).ok_or_else(|| Error::invalid("rows", "the number of rows overflows"))?;
         let made = (self.device.uninit(len)?, self.device.uninit(values.len())?, self.device.uninit(values.len())?);
         let unblock = Unblock::<T, I> { layout, _types: PhantomData };
         let (offsets, columns, values) = self.submit(unblock, (first, second, values), made)?.into_output();

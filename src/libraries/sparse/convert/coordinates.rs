@@ -142,7 +142,7 @@ impl Sparse {
     /// As [`to_coo`](Self::to_coo).
     pub fn coo_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Coo<T, I>) -> Result<Csr<T, I>> {
         let compress = Compress::<I> { rows: a.rows(), _index: PhantomData };
-        let len = a.rows().checked_add(1).ok_or_else(|| Error::invalid("rows", "their number overflows"))?;
+        let len = a.rows().checked_add(1).ok_or_else(|| Error::invalid("rows", "the number of rows overflows"))?;
         let offsets = self.submit(compress, (a.row_indices().as_in(),), (self.device.uninit(len)?,))?.into_output();
         // SAFETY: the rows of a valid matrix are sorted, so the offsets count the entries before each row.
         unsafe { Csr::assume_valid(a.rows(), a.cols(), offsets, a.column_indices().clone(), a.values().clone()) }

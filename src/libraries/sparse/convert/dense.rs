@@ -246,7 +246,7 @@ impl Sparse {
         dense: impl Into<In<'a, T>>,
     ) -> Result<Csr<T, I>> {
         if threshold.is_nan() || threshold < 0.0 {
-            return Err(Error::invalid("threshold", format!("{threshold} is not a number of at least 0")));
+            return Err(Error::invalid("threshold", format!("{threshold} is negative or NaN")));
         }
         Csr::<T, I>::layout_of(rows, cols, 0).check_sizes::<I>()?;
         let from = FromDense::<T, I> { at: how.at(rows, cols), threshold, _types: PhantomData };

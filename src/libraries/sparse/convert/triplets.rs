@@ -42,7 +42,7 @@ fn same_lengths(lengths: [usize; 3]) -> Result<()> {
     if rows == columns && columns == values {
         return Ok(());
     }
-    Err(Error::invalid("values", format!("{values} values for {rows} rows and {columns} columns")))
+    Err(Error::invalid("values", format!("{values} values, but {rows} row indices and {columns} column indices")))
 }
 
 /// Set if the result is a fault with its position; clear if it is the number of positions.

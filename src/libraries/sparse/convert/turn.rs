@@ -46,7 +46,10 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         ];
         for (name, is, need) in lengths {
             if Some(is) != need {
-                return Err(Error::invalid(name, format!("{is} elements for {} x {}", self.count, self.width)));
+                return Err(Error::invalid(
+                    name,
+                    format!("{is} elements do not fit a matrix of {} x {}", self.count, self.width),
+                ));
             }
         }
         Ok(())
@@ -79,7 +82,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
             return unsafe { queue.fill(to_offsets.address(), to_offsets.bytes(), &[0]) };
         }
         let narrow = |size: usize| {
-            let reason = || format!("converting a matrix with a size of {size} on a GPU: cuSPARSE has 32 bits");
+            let reason =
+                || format!("converting a matrix with a size of {size} on a GPU: cuSPARSE supports only 32 bits here");
             i32::try_from(size).map_err(|_| Error::unsupported(reason()))
         };
         let (m, n, nnz) = (narrow(self.count)?, narrow(self.width)?, narrow(indices.len())?);
@@ -177,7 +181,7 @@ impl Sparse {
         conj: bool,
     ) -> Result<Compressed<T, I, M::Turned>> {
         let (count, width) = if M::ROWS { (a.rows(), a.cols()) } else { (a.cols(), a.rows()) };
-        let len = width.checked_add(1).ok_or_else(|| Error::invalid("cols", "their number overflows"))?;
+        let len = width.checked_add(1).ok_or_else(|| Error::invalid("cols", "the number of columns overflows"))?;
         let made = (self.device.uninit(len)?, self.device.uninit(a.nnz())?, self.device.uninit(a.nnz())?);
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let turn = Turn::<T, I> { count, width, conj, _types: PhantomData };

@@ -52,7 +52,7 @@ impl<I: SparseIndex> Analysis<I> {
     pub(super) fn check<T: SolveElement>(&self, direct: bool, a: &Csr<T, I>) -> Result<()> {
         let (have, want) = ((a.rows(), a.cols(), a.nnz()), (self.rows, self.cols, self.nnz));
         if !direct {
-            return Err(Error::invalid("analysis", format!("it was made for {:?}", self.direct)));
+            return Err(Error::invalid("analysis", format!("made for {:?}, not for this decomposition", self.direct)));
         }
         if have != want {
             let text = |(rows, cols, nnz)| format!("{rows} x {cols} with {nnz} entries");
@@ -172,10 +172,10 @@ impl Sparse {
             return Err(Error::invalid("a", format!("{rows} x {cols} is not square")));
         }
         if rows < cols {
-            return Err(Error::invalid("a", format!("{rows} x {cols}: QR takes no more columns than rows")));
+            return Err(Error::invalid("a", format!("{rows} x {cols}: QR needs at least as many rows as columns")));
         }
         let room = |len: usize| self.device.uninit(len);
-        let after = cols.checked_add(1).ok_or_else(|| Error::invalid("a", "its columns overflow"))?;
+        let after = cols.checked_add(1).ok_or_else(|| Error::invalid("a", "the number of columns overflows"))?;
         let made = (room(cols)?, room(cols)?, room(after)?);
         let analyse = Analyse::<I> { direct, rows, cols, nnz, _index: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in());

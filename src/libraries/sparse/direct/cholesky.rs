@@ -77,10 +77,10 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     fn check(&self, reads: &Spans<Self::Reads>, (rows, values): &Spans<(I, T)>) -> Result<()> {
         let (offsets, indices, entries, order, parents, starts) = reads;
         if Some(offsets.len()) != self.n.checked_add(1) || indices.len() != self.nnz || entries.len() != self.nnz {
-            return Err(Error::invalid("a", format!("{} entries for {}", entries.len(), self.nnz)));
+            return Err(Error::invalid("a", format!("{} entries, but {} are needed", entries.len(), self.nnz)));
         }
         if rows.len() != values.len() {
-            return Err(Error::invalid("values", format!("{} values for {} rows", values.len(), rows.len())));
+            return Err(Error::invalid("values", format!("{} values, but {} row indices", values.len(), rows.len())));
         }
         super::check_plan(self.n, [order.len(), parents.len(), starts.len()])
     }
@@ -139,10 +139,10 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     fn check(&self, (order, offsets, rows, values): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
         super::check_plan(self.n, [order.len(), order.len(), offsets.len()])?;
         if rows.len() != self.entries || values.len() != self.entries {
-            return Err(Error::invalid("factor", format!("{} values for {} rows", values.len(), rows.len())));
+            return Err(Error::invalid("factor", format!("{} values, but {} row indices", values.len(), rows.len())));
         }
         if self.n.checked_mul(self.columns) != Some(b.len()) {
-            let text = format!("{} elements for {} columns of {}", b.len(), self.columns, self.n);
+            let text = format!("{} elements do not fit {} columns of {} rows", b.len(), self.columns, self.n);
             return Err(Error::invalid("b", text));
         }
         Ok(())

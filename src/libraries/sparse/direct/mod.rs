@@ -27,8 +27,8 @@ use crate::Error;
 #[cfg(feature = "sparse")]
 fn unsupported() -> Error {
     Error::unsupported(
-        "direct solutions of sparse systems on a GPU: cuSOLVER's routines for them are deprecated, and cuDSS, which follows \
-         them, is a library of its own that is not used yet; factor on `Device::host()`, or use the iterations of `sparse()`",
+        "direct solvers for sparse systems on a GPU: cuSOLVER's routines are deprecated, and their successor, cuDSS, is \
+         a separate library that is not used yet; factor on `Device::host()`, or use the iterative solvers of `sparse()`",
     )
 }
 

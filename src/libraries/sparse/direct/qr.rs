@@ -50,12 +50,12 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     fn check(&self, reads: &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
         let (offsets, indices, values, order, parents, starts, b) = reads;
         if Some(offsets.len()) != self.rows.checked_add(1) || indices.len() != self.nnz || values.len() != self.nnz {
-            return Err(Error::invalid("a", format!("{} entries for {}", values.len(), self.nnz)));
+            return Err(Error::invalid("a", format!("{} entries, but {} are needed", values.len(), self.nnz)));
         }
         super::check_plan(self.cols, [order.len(), parents.len(), starts.len()])?;
         for (name, rows, len) in [("b", self.rows, b.len()), ("x", self.cols, x.len())] {
             if rows.checked_mul(self.columns) != Some(len) {
-                let text = format!("{len} elements for {} columns of {rows}", self.columns);
+                let text = format!("{len} elements do not fit {} columns of {rows} rows", self.columns);
                 return Err(Error::invalid(name, text));
             }
         }

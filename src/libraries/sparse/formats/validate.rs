@@ -148,7 +148,9 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
     Err(match (fault, layout.format) {
         (Fault::Offset, _) => Error::invalid(
             first,
-            format!("offset {place} is wrong: they begin at 0, never decrease, and end at the index count, {stored}"),
+            format!(
+                "offset {place} is wrong: they begin at 0, never decrease, and end at {stored}, the number of indices"
+            ),
         ),
         (Fault::Range, Format::Coo) => {
             let reason = format!("entry {place} does not lie inside a {rows} x {cols} matrix");
@@ -158,7 +160,9 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
             Error::invalid(second, format!("{second}[{place}] does not lie inside a {rows} x {cols} matrix"))
         }
         (Fault::Order, Format::Coo) => {
-            let reason = format!("entry {place} is not after the one before it, by row and then by column");
+            let reason = format!(
+                "entry {place} is not after the entry before it: sort by row, then by column, without duplicates"
+            );
             Error::invalid("rows or columns", reason)
         }
         (Fault::Order, _) => Error::invalid(

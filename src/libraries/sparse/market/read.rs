@@ -62,9 +62,9 @@ impl<R: BufRead> Lines<R> {
     /// Reads a line of `N` whole numbers.
     fn sizes<const N: usize>(&mut self, what: &str) -> Result<[usize; N]> {
         let text = self.next(true)?.map(str::to_owned);
-        let text = text.ok_or_else(|| self.wrong(format!("the end, instead of {what}")))?;
+        let text = text.ok_or_else(|| self.wrong(format!("the file ends before the numbers of {what}")))?;
         let numbers: Vec<usize> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        <[usize; N]>::try_from(numbers).map_err(|_| self.wrong(format!("{text:?} instead of {what}")))
+        <[usize; N]>::try_from(numbers).map_err(|_| self.wrong(format!("{text:?} instead of the numbers of {what}")))
     }
 }
 
@@ -100,27 +100,27 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     let head = lines.next(false)?.unwrap_or_default().to_lowercase();
     let words: Vec<&str> = head.split_whitespace().collect();
     let &["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
-        return Err(lines.wrong("no header `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
+        return Err(lines.wrong("the header is not `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
     };
     let field = match field {
         "real" | "double" => Field::Real,
         "integer" => Field::Integer,
         "complex" if T::DTYPE.is_complex() => Field::Complex,
-        "complex" => return Err(lines.wrong(format!("complex entries, and {} is real", T::DTYPE))),
+        "complex" => return Err(lines.wrong(format!("the entries are complex, but {} is real", T::DTYPE))),
         "pattern" => Field::Pattern,
-        other => return Err(lines.wrong(format!("the field {other:?}"))),
+        other => return Err(lines.wrong(format!("the field {other:?} is not supported"))),
     };
     let symmetry = match symmetry {
         "general" => Symmetry::General,
         "symmetric" => Symmetry::Symmetric,
         "skew-symmetric" => Symmetry::Skew,
         "hermitian" => Symmetry::Hermitian,
-        other => return Err(lines.wrong(format!("the symmetry {other:?}"))),
+        other => return Err(lines.wrong(format!("the symmetry {other:?} is not supported"))),
     };
     let array = match format {
         "coordinate" => false,
         "array" if field != Field::Pattern => true,
-        other => return Err(lines.wrong(format!("the format {other:?} of {field:?}"))),
+        other => return Err(lines.wrong(format!("the format {other:?} with the field {field:?} is not supported"))),
     };
     let [rows, cols, total] = if array {
         let [rows, cols] = lines.sizes("rows and columns")?;
@@ -135,7 +135,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
         lines.sizes("rows, columns and entries")?
     };
     if symmetry != Symmetry::General && rows != cols {
-        return Err(lines.wrong(format!("{rows} x {cols} is not square, but {symmetry:?}")));
+        return Err(lines.wrong(format!("{rows} x {cols} is not square, but a {symmetry:?} matrix must be")));
     }
     let mut builder = CooBuilder::new(rows, cols)?;
     builder.reserve(total.min(1 << 24));
@@ -148,7 +148,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     let (mut row, mut column) = (first(0), 0);
     for done in 0..total {
         let text = lines.next(true)?.map(str::to_owned);
-        let text = text.ok_or_else(|| lines.wrong(format!("the end after {done} of {total} entries")))?;
+        let text = text.ok_or_else(|| lines.wrong(format!("the file ends after {done} of {total} entries")))?;
         let mut words = text.split_whitespace();
         if array {
             while row >= rows {
@@ -158,19 +158,21 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
         } else {
             let mut place = || words.next()?.parse::<usize>().ok()?.checked_sub(1);
             let (Some(i), Some(j)) = (place(), place()) else {
-                return Err(lines.wrong(format!("{text:?} is no entry")));
+                return Err(lines.wrong(format!("{text:?} is not an entry")));
             };
             if i >= rows || j >= cols {
                 return Err(lines.wrong(format!("({}, {}) does not lie inside {rows} x {cols}", i + 1, j + 1)));
             }
             (row, column) = (i, j);
         }
-        let Some((re, im)) = value(&mut words, field) else { return Err(lines.wrong(format!("{text:?} is no entry"))) };
+        let Some((re, im)) = value(&mut words, field) else {
+            return Err(lines.wrong(format!("{text:?} is not an entry")));
+        };
         if words.next().is_some() {
             return Err(lines.wrong(format!("{text:?} has more than one entry")));
         }
         if symmetry != Symmetry::General && column > row || symmetry == Symmetry::Skew && column == row {
-            return Err(lines.wrong(format!("an entry of the upper triangle, and the matrix is {symmetry:?}")));
+            return Err(lines.wrong(format!("an entry outside the lower triangle, but the matrix is {symmetry:?}")));
         }
         builder.push(row, column, T::from_parts(re, im))?;
         if row != column {

@@ -71,7 +71,7 @@ impl Queue<'_> {
     /// A matrix that was preprocessed before, now with these values.
     pub(in super::super) fn seen(&mut self, this: &Purpose, values: u64) -> Result<Option<Seen>> {
         // An entry can be removed when others are added, so a graph must not depend on it.
-        self.not_in_a_graph("what was found out about a matrix")?;
+        self.not_in_a_graph("the stored preprocessing of a matrix")?;
         let (api, handle) = self.consult::<Cusparse>()?;
         let Some(Looked { matrix, buffer, algorithm }) = handle.kept.get(this) else { return Ok(None) };
         let seen = Seen { matrix: matrix.raw(), buffer: *buffer, algorithm: *algorithm };

@@ -23,7 +23,7 @@ macro_rules! tables { ($($(#[$doc:meta])* $name:ident: $($dtype:ident $file:lite
                 static TEXT: Ptx = Ptx::new(include_str!(concat!("../kernels/", $file, ".ptx")));
                 Ok(&TEXT)
             })*
-            other => Err(Error::unsupported(format!("sparse kernels of {other}"))),
+            other => Err(Error::unsupported(format!("no sparse kernels for {other}"))),
         }
     }
 )* } }
@@ -208,7 +208,7 @@ impl Queue<'_> {
         /// The same value as in `products.cu`.
         const ROWS: u32 = 128;
         let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(rows.div_ceil(ROWS as usize)) else {
-            return Err(Error::unsupported(format!("{rows} rows in one launch")));
+            return Err(Error::unsupported(format!("{rows} rows are too many for one launch")));
         };
         let dims = LaunchDims { grid: (blocks, 1, 1), block: (ROWS, 1, 1), shared: 0 };
         // SAFETY: the caller's promise, passed on.
@@ -234,7 +234,7 @@ impl Queue<'_> {
         const WARPS: usize = 8;
         let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(rows.div_ceil(WARPS).saturating_mul(n.div_ceil(COLUMNS)))
         else {
-            return Err(Error::unsupported(format!("a product of {rows} x {n} in one launch")));
+            return Err(Error::unsupported(format!("a product of {rows} x {n} is too large for one launch")));
         };
         let args = [
             offsets,
@@ -337,7 +337,7 @@ impl Queue<'_> {
         }
         let tiles = rows.div_ceil(RUN);
         let Ok(blocks @ 0..=0x7fff_ffff) = u32::try_from(tiles) else {
-            return Err(Error::unsupported(format!("offsets of {rows} rows")));
+            return Err(Error::unsupported(format!("the offsets of {rows} rows are too many for one launch")));
         };
         let parts = self.scratch(tiles.saturating_add(1).saturating_mul(size_of::<i64>()))?;
         let by_tile = LaunchDims { grid: (blocks, 1, 1), block: (256, 1, 1), shared: 0 };

@@ -73,7 +73,7 @@ impl Iteration {
 impl std::fmt::Debug for Iteration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Iteration { tolerance, limit, every, restart, .. } = self;
-        write!(f, "Iteration(to {tolerance:e} in {limit}, a look every {every}, restart after {restart})")
+        write!(f, "Iteration(tolerance {tolerance:e}, limit {limit}, check every {every}, restart after {restart})")
     }
 }
 
@@ -141,7 +141,7 @@ impl<T: Element> std::fmt::Display for Unsolved<T> {
                 write!(f, "not converged: the relative residual is {residual:e} after {iterations} iterations")
             }
             Unsolved::Broken { iterations } => {
-                write!(f, "the iteration broke down: the residual is no number after {iterations} iterations")
+                write!(f, "the iteration broke down: the residual is NaN after {iterations} iterations")
             }
             Unsolved::Failed(error) => std::fmt::Display::fmt(error, f),
         }

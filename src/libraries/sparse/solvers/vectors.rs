@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 macro_rules! lengths {
     ($name:literal, $one:expr, $two:expr) => {
         if $one != $two {
-            return Err(Error::invalid($name, format!("{} elements, but there are {}", $one, $two)));
+            return Err(Error::invalid($name, format!("{} elements, but {} are needed", $one, $two)));
         }
     };
 }

@@ -324,7 +324,7 @@ impl Sparse {
         let levels = Levels::<T, I> { side: Side::of(&rows), upper, _types: PhantomData };
         let reads = (rows.offsets().as_in(), rows.indices().as_in(), rows.values().as_in());
         let len = match self.device.kind() {
-            DeviceKind::Host => n.checked_add(2).ok_or_else(|| Error::invalid("a", "its rows overflow"))?,
+            DeviceKind::Host => n.checked_add(2).ok_or_else(|| Error::invalid("a", "the number of rows overflows"))?,
             _ => 0,
         };
         let made = (self.device.uninit(n)?, self.device.uninit(len)?);

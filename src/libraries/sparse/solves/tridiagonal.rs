@@ -84,7 +84,7 @@ impl Gtsv {
             return Err(Error::invalid(name, format!("{stride} is less than the {n} rows")));
         }
         if batch != 1 && columns != 1 {
-            let reason = format!("{columns} columns in a batch of {batch} matrices: a batch has one each");
+            let reason = format!("{columns} columns, but in a batch ({batch} matrices) each matrix has one");
             return Err(Error::invalid("columns", reason));
         }
         let span = |count: usize| match (count, n) {

@@ -1,4 +1,4 @@
-//! What is left of work in flight whose buffers were taken out.
+//! The rest of a pending whose buffers were taken out.
 
 use super::{PendingDispatch, Task, Timed, Work};
 use crate::Result;
@@ -7,39 +7,39 @@ use crate::op::Output;
 use crate::sync::Arc;
 use std::time::Duration;
 
-/// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::split`].
+/// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::split`]; still a pending.
 #[must_use = "the verdict says whether the buffers hold what they should"]
 pub struct PendingHost<H> {
     pub(super) work: Work<H>,
 }
 
 impl<H> PendingHost<H> {
-    /// The verdict is there.
+    /// Whether the verdict is available.
     pub fn is_ready(&self) -> bool {
         self.work.is_ready()
     }
 
-    /// Waits by this pending's policy instead of the device's.
+    /// Waits with the policy `how` instead of the device's.
     pub fn waiting(mut self, how: Wait) -> Self {
         self.work.how = how;
         self
     }
 
-    /// Waits at most `limit`, and says whether it is ready.
+    /// Waits at most `limit`. True if the verdict is available.
     pub fn wait_timeout(&self, limit: Duration) -> bool {
         self.work.wait(self.work.timing().clock.after(limit))
     }
 
-    /// Waits and gives the host's part: a scalar, or nothing.
+    /// Waits and returns the host part: a scalar, or nothing.
     ///
     /// # Errors
     /// The failure of the work or its numerical verdict.
     pub fn await_result(mut self) -> Result<H> {
-        self.work.eager = false; // what is left is looked at whenever its owner likes
+        self.work.eager = false; // the caller may look at it any time later, so it must be complete
         self.work.result()
     }
 
-    /// Waits and gives the host's part with the time that the device spent on the work.
+    /// Waits and returns the host part, with the time that the device spent on the work.
     ///
     /// # Errors
     /// As [`await_result`](Self::await_result).
@@ -49,7 +49,7 @@ impl<H> PendingHost<H> {
         Ok(Timed { output: self.await_result()?, device })
     }
 
-    /// Waits at most `limit`; gives itself back when that was not enough.
+    /// Waits at most `limit`. Returns the pending if the work is still in flight after that.
     ///
     /// # Errors
     /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
@@ -59,13 +59,13 @@ impl<H> PendingHost<H> {
 }
 
 impl<H> PendingHost<H> {
-    /// The task, whose result is asked for elsewhere.
+    /// Takes out the task; its result is taken elsewhere.
     pub(crate) fn into_task(mut self) -> Option<Arc<dyn Task<H>>> {
         self.work.task.take()
     }
 }
 
-/// Of work that writes no buffers all that is left is the host's part.
+/// If the work writes no buffers, the host part is all there is.
 impl<O: Output<Writes = ()>> From<PendingDispatch<O>> for PendingHost<O::Host> {
     fn from(pending: PendingDispatch<O>) -> Self {
         pending.split().1

@@ -75,8 +75,8 @@ type Factors<A> = (A, DeviceBuffer<i32>, DeviceBuffer<i32>);
 
 impl Blas {
     /// LU factors with partial pivoting of each of a batch at even distances in one buffer, in place
-    /// (`cublas<t>getrfBatched`); see [`Lu`]. The factors, the pivots (`n * count` of them) and the infos (`count`) come
-    /// back; a singular matrix is no error of the call.
+    /// (`cublas<t>getrfBatched`); see [`Lu`]. Returns the factors, the pivots (`n * count` of them) and the infos
+    /// (`count`); a singular matrix is not an error of the call.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when a leading dimension is too small, something does not lie inside its buffer, or
@@ -108,11 +108,11 @@ impl Blas {
     }
 
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched), of matrices in buffers of their own
-    /// (`cublas<t>getrfBatched`). Pivots and infos are those of all.
+    /// (`cublas<t>getrfBatched`). Pivots and infos are each in one buffer for all matrices.
     ///
     /// # Errors
-    /// As [`getrf_strided_batched`](Self::getrf_strided_batched), and when [`Lu::batch`] was set to another number than that of
-    /// the buffers. All buffers come back.
+    /// As [`getrf_strided_batched`](Self::getrf_strided_batched), and when [`Lu::batch`] was set to a number that is
+    /// not that of the buffers. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -12,7 +12,7 @@ use crate::numerics::level3::batch;
 #[serde(bound = "")]
 pub(in crate::libraries::blas::level3) struct Invert<T, L, const FACTORED: bool>(Lu, PhantomData<(T, L)>);
 
-/// The most rows that the library inverts at once.
+/// Maximum number of rows of matrices that the library inverts in one call.
 #[cfg(feature = "blas")]
 const MATINV_MOST: usize = 32;
 
@@ -103,7 +103,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
         let (factors, pivots) = match pivots {
             Some(pivots) => (given, queue.keep_pivots(pivots.address(), n, count)?),
             None => {
-                // The factors go to a copy: what is read stays as it is.
+                // The factors are computed in a copy: the operand is only read.
                 let copy;
                 (copy, of_a) = queue.copies::<T>(&of_a, &given, L::whole::<T>(a))?;
                 (of_a.places::<T>(count, copy), queue.scratch(n.saturating_mul(count).saturating_mul(4))?)
@@ -124,9 +124,9 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
 }
 
 impl Blas {
-    /// The inverse of each of a batch at even distances in one buffer, into C, from the factors and pivots that
-    /// [`getrf_strided_batched`](Self::getrf_strided_batched) gave (`cublas<t>getriBatched`); see [`Lu`]. Where the info
-    /// of a matrix is not zero, what its part of C holds is not specified.
+    /// The inverse of each of a batch at even distances in one buffer, into C, from the factors and pivots of
+    /// [`getrf_strided_batched`](Self::getrf_strided_batched) (`cublas<t>getriBatched`); see [`Lu`]. If the info of a
+    /// matrix is not zero, the contents of its part of C are not specified.
     ///
     /// # Errors
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched); `c` and `info` come back.
@@ -158,8 +158,8 @@ impl Blas {
     }
 
     /// The inverse of each of a batch at even distances in one buffer, into C (`cublas<t>matinvBatched` up to 32 rows,
-    /// factors and `getriBatched` beyond); see [`Lu`]. Where the info of a matrix is not zero, what its part of C holds
-    /// is not specified.
+    /// factors and `getriBatched` beyond); see [`Lu`]. If the info of a matrix is not zero, the contents of its part of
+    /// C are not specified.
     ///
     /// # Errors
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched); `c` and `info` come back.

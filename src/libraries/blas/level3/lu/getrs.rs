@@ -70,8 +70,9 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         let (lda, ldb, pivots) = (of_a.ld as i32, of_b.ld as i32, pivots as *const _);
         let mut refused = 0i32;
         let info = (&raw mut refused).cast();
-        // SAFETY: matrices lie inside their buffers (checked), pivots, each a row, and the arrays of addresses in scratch,
-        // which live until this work is done; `info` is host memory that the call alone writes; the sizes were checked to fit.
+        // SAFETY: matrices lie inside their buffers (checked); pivots, each a row, and the arrays of addresses lie in
+        // scratch; all live until this work is done. `info` is host memory that only the call writes; the sizes were
+        // checked to fit.
         queue.typed(PointerMode::Host, |api, handle| unsafe {
             api.getrs_batched(T::LETTER, handle, trans, n, nrhs, a, lda, pivots, b, ldb, info, count)
         })?;
@@ -83,9 +84,9 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
 }
 
 impl Blas {
-    /// Solves `op(A) * X = B` for `nrhs` right sides each of a batch at even distances in one buffer, in place of B, from
-    /// the factors and pivots that [`getrf_strided_batched`](Self::getrf_strided_batched) gave (`cublas<t>getrsBatched`);
-    /// see [`Lu`]. Where a matrix is singular the solution holds infinities and NaN.
+    /// Solves `op(A) * X = B` with `nrhs` right-hand sides for each of a batch at even distances in one buffer, in
+    /// place of B, from the factors and pivots of [`getrf_strided_batched`](Self::getrf_strided_batched)
+    /// (`cublas<t>getrsBatched`); see [`Lu`]. If a matrix is singular, its solution holds infinities and NaN.
     ///
     /// # Errors
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched); `b` comes back.

@@ -1,6 +1,6 @@
-//! Many small LU factorizations, and solutions and inverses from them, at even distances in one buffer or each matrix in
-//! a buffer of its own: a file each for `getrf`, `getrs`, and `getri` with `matinv`. Here is what they share, the
-//! specification.
+//! Batches of small LU factorizations, and solutions and inverses from them, at even distances in one buffer or each
+//! matrix in a buffer of its own. There is one file each for `getrf`, for `getrs`, and for `getri` with `matinv`. This
+//! file has the specification, which they share.
 
 mod getrf;
 mod getri;
@@ -13,18 +13,19 @@ use super::super::prelude::*;
 use super::batch::{Operand, check_int};
 use super::spread::Spread;
 
-/// A batch of `n x n` matrices A, and beside each a second matrix: the right sides of [`Blas::getrs_batched`], the inverse
-/// of [`Blas::getri_batched`] and [`Blas::matinv_batched`] (and of the same routines ending in `_strided_batched`).
+/// A batch of `n x n` matrices A, and for each a second matrix: the right-hand sides of [`Blas::getrs_batched`], the
+/// inverse of [`Blas::getri_batched`] and [`Blas::matinv_batched`] (and of the same routines ending in
+/// `_strided_batched`).
 ///
-/// The pivots of matrix `i` are the `n` numbers from `i * n` on: row `r` was swapped with row `pivots[r]`, counted from 1,
-/// as LAPACK has it. The info of matrix `i` is number `i`: zero, or the place, counted from 1, of a zero on the diagonal of
-/// U, which makes the matrix singular: its factors are complete, its inverse is not. Nothing waits to look at them: they
-/// stay on the device like any result.
+/// The pivots of matrix `i` are the `n` numbers from `i * n` on: row `r` was swapped with row `pivots[r]`, counted from
+/// 1, as in LAPACK. The info of matrix `i` is number `i`: zero, or the index, counted from 1, of a zero on the diagonal
+/// of U, which makes the matrix singular: its factors are complete, its inverse is not. No call waits for the infos:
+/// they stay on the device like any result.
 ///
-/// Unless set: leading dimensions leave no gaps and each matrix begins where the one before it ends. Matrices in buffers
-/// of their own have no distance, and one that is set is refused. Matrices are column-major: a row-major A is the transpose of
-/// what the library sees, whose factors are others. Its inverse is the transposed inverse, so `matinv` takes row-major matrices
-/// as they are. All sizes fit 32-bit integers.
+/// Unless set: leading dimensions leave no gaps and each matrix begins where the previous one ends. Matrices in buffers
+/// of their own have no distance; a distance that is set is refused. Matrices are column-major: the library sees a
+/// row-major A as its transpose, which has different factors. But the inverse of the transpose is the transposed
+/// inverse, so `matinv` takes row-major matrices as they are. All sizes must fit 32-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Lu {
@@ -37,7 +38,7 @@ pub struct Lu {
 }
 
 impl Lu {
-    /// Matrices of `n x n`: one, or as many as there are buffers; [`batch`](Self::batch) says another number.
+    /// Matrices of `n x n`: one, or as many as there are buffers, unless [`batch`](Self::batch) sets the number.
     pub fn new(n: usize) -> Self {
         Lu { n, count: None, lda: None, stride_a: None, ldb: None, stride_b: None }
     }
@@ -54,7 +55,7 @@ impl Lu {
         self.count.unwrap_or(1)
     }
 
-    /// Of `buffers` matrices in buffers of their own, unless another number is set, which the check refuses.
+    /// Sets the number of matrices to that of their buffers. Keeps another number that was set; the check refuses it.
     fn listed(self, buffers: usize) -> Self {
         self.batch(self.count.unwrap_or(buffers))
     }
@@ -113,7 +114,8 @@ impl Lu {
         Err(Error::invalid("info", format!("{info} elements, but there are {} matrices", self.count())))
     }
 
-    /// `times` for each matrix, in thirds of the cube of `n`.
+    /// The cost of the batch: for each matrix, `thirds * n^3 / 3` flops (four times that for complex types), and the
+    /// memory traffic of `matrices` matrices.
     fn cost<T: BlasElement>(&self, thirds: u64, matrices: u64) -> Cost {
         let (n, count) = (self.n as u64, self.count() as u64);
         let each = if T::DTYPE.is_complex() { 4 } else { 1 };
@@ -129,7 +131,7 @@ impl Lu {
     }
 }
 
-/// The infos of matrices without elements: of each, whatever their number.
+/// Sets the infos of matrices without elements, whose number is not limited, to zero.
 #[cfg(feature = "host")]
 fn regular(info: &mut [i32], count: usize) -> Result<()> {
     info.iter_mut().take(count).for_each(|info| *info = 0);

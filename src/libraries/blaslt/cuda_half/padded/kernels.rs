@@ -1,4 +1,4 @@
-//! Our own kernels around a padded product, compiled ahead from `kernels/matmul.cu`.
+//! Our own kernels around a padded product, compiled ahead of time from `kernels/matmul.cu`.
 
 use super::plan::{Lies, Padded, slices};
 use super::product::{Beside, Finish, Sums};
@@ -10,12 +10,12 @@ use std::ffi::CStr;
 static NARROW: Ptx = Ptx::new(include_str!("../../kernels/matmul_32.ptx"));
 static WIDE: Ptx = Ptx::new(include_str!("../../kernels/matmul_64.ptx"));
 
-/// Threads beyond that take several elements each.
+/// Maximum number of threads; beyond it, each takes several elements.
 const MOST_THREADS: usize = 1 << 24;
 
 type Kernel = (&'static Ptx, &'static CStr);
 
-/// Copies a factor of this type.
+/// The kernel that copies a factor of this type.
 fn gather(data_type: u32, size: usize) -> Kernel {
     match (data_type, size) {
         (data::C32, _) => (&WIDE, c"gather_c32"),
@@ -27,7 +27,7 @@ fn gather(data_type: u32, size: usize) -> Kernel {
     }
 }
 
-/// Makes D of sums, with scalars of this type.
+/// The kernel that computes D from sums, with scalars of this type.
 fn finish(scalar: u32) -> Kernel {
     match scalar {
         data::F64 => (&WIDE, c"finish_f64"),
@@ -38,7 +38,7 @@ fn finish(scalar: u32) -> Kernel {
     }
 }
 
-/// Adds up, in f32 or f64.
+/// The kernel that adds up, in f32 or f64.
 fn sum(double: bool) -> Kernel {
     if double { (&WIDE, c"sum_f64") } else { (&NARROW, c"sum_f32") }
 }
@@ -48,7 +48,7 @@ fn threads(count: usize) -> Result<LaunchDims> {
 }
 
 impl Queue<'_> {
-    /// Copies a factor to where it was padded to.
+    /// Copies a factor into its padded form at `to`.
     ///
     /// # Safety
     /// This dispatch may read the factor, and write as many bytes as the plan says at `to`.
@@ -74,7 +74,7 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, threads(count)?, &args) }
     }
 
-    /// Makes D, and what is beside it, of sums of products.
+    /// Computes D and the additional outputs from sums of products.
     ///
     /// # Safety
     /// This dispatch may read and write what `finish` names, of the sizes and at the distances that it names.
@@ -122,7 +122,7 @@ impl Queue<'_> {
         unsafe { self.launch(ptx, name, threads(count)?, &args) }
     }
 
-    /// Scratch for the parts of a sum.
+    /// Allocates scratch for the parts of a sum; 0 if there is only one part.
     pub(super) fn lt_room_for_sums(&mut self, sums: &Sums) -> Result<u64> {
         let Sums { lines, terms, batch, double, .. } = *sums;
         let slices = slices(terms);
@@ -134,11 +134,11 @@ impl Queue<'_> {
         self.scratch(bytes.ok_or_else(|| crate::Error::invalid("grad", "the parts of its sums overflow"))?)
     }
 
-    /// Adds up, in parts where there are many terms, which then are added up.
+    /// Adds up. If there are many terms, first adds up parts of them, and then the parts.
     ///
     /// # Safety
     /// This dispatch may read and write what `sums` names; `room` is what [`lt_room_for_sums`](Self::lt_room_for_sums)
-    /// gave for it.
+    /// returned for it.
     pub(super) unsafe fn lt_sum(&mut self, sums: &Sums, room: u64) -> Result<()> {
         let Sums { from, data_type, lines, terms, line_step, term_step, stride, batch, to, double } = *sums;
         let slices = slices(terms);
@@ -152,7 +152,7 @@ impl Queue<'_> {
         if slices == 1 {
             steps.push(last(from, data_type, [line_step, term_step, stride], terms));
         } else {
-            let stride_room = lines * slices; // which is not larger than the room, and that did not overflow
+            let stride_room = lines * slices; // not larger than `room`, whose size did not overflow
             let parts = [line_step, term_step, stride, terms, slices, lines, stride_room];
             steps.push(([from, room], parts, [data_type, work]));
             steps.push(last(room, work, [1, lines, stride_room], slices));
@@ -181,7 +181,7 @@ impl Queue<'_> {
     }
 }
 
-/// What is loaded ahead.
+/// The kernels that are loaded ahead of time.
 pub(in crate::libraries::blaslt) const ALL: &[&Ptx] = &[&NARROW, &WIDE];
 
 #[cfg(test)]

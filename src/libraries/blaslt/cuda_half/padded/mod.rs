@@ -1,22 +1,22 @@
-//! A product that the library does not take as it lies, by way of scratch memory.
+//! Products whose layout the library does not support, by way of scratch memory.
 //!
-//! cuBLASLt has kernels for 8-bit floats and 8-bit integers only where A is transposed and B is not, sizes and leading
-//! dimensions are multiples of 16, and pointers of 16 bytes; it has no epilogues for some types, none along the rows of a
-//! row-major D, and faults on auxiliary matrices that begin between multiples of 16 bytes. What is common to all types is
-//! the plain product in that form, into the type of the sums. So a product that is refused is done in steps:
+//! cuBLASLt has kernels for 8-bit floats and 8-bit integers only if A is transposed and B is not, sizes and leading
+//! dimensions are multiples of 16, and pointers are aligned to 16 bytes. It has no epilogues for some types, and none
+//! along the rows of a row-major D. It faults on auxiliary matrices that are not aligned to 16 bytes. For all types it
+//! has the plain product in that form, into the type of the sums. So a product that is refused is done in steps:
 //!
 //! | step | what it does |
 //! |---|---|
-//! | gather | copies each factor that does not lie so: its terms side by side, conjugated if need be, zeros behind them |
+//! | gather | copies each factor in another layout: with contiguous terms, conjugated if needed, padded with zeros |
 //! | multiply | the library's plain product of the copies into scratch; the zeros add nothing |
-//! | finish | a kernel of our own makes D, and what is beside it, of the sums, as the host engine does |
+//! | finish | our own kernel computes D and the additional outputs from the sums, as the host engine does |
 //! | sum | adds up the gradient of a bias or of a factor |
 //!
-//! Everything that an epilogue reads or writes is read and written where it lies, whatever its alignment and distances.
+//! Everything that an epilogue reads or writes is read and written in place, whatever its alignment and distances.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `plan` | sizes and distances: pure |
+//! | `plan` | sizes and distances, as pure functions |
 //! | `product` | what is enqueued, the same for all types |
 //! | `kernels` | our own kernels |
 
@@ -46,7 +46,7 @@ fn steps(layout: Layout) -> (usize, usize) {
     }
 }
 
-/// A matrix along D: u counts its rows, or its columns where D lies by rows.
+/// A matrix of the shape of D: u counts its rows, or its columns if D is row-major.
 fn along(place: u64, data_type: u32, layout: Layout, by_rows: bool) -> Strided {
     let (row_step, column_step) = steps(layout);
     let (u_step, v_step) = if by_rows { (column_step, row_step) } else { (row_step, column_step) };
@@ -54,7 +54,7 @@ fn along(place: u64, data_type: u32, layout: Layout, by_rows: bool) -> Strided {
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
-    /// The product in steps.
+    /// Enqueues the product in steps.
     pub(super) fn padded(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry) -> Result<()> {
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
         let no_product = self.spec.k == 0 || self.has_no_product(queue);
@@ -65,14 +65,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             }
         }
         let product = self.in_steps(&reads, &writes, geometry, no_product);
-        // SAFETY: the op's check has put everything inside the operands, with these sizes and distances.
+        // SAFETY: everything lies inside the operands, with these sizes and distances (the op's check).
         unsafe { product.enqueue(queue, &self.way) }
     }
 
-    /// A factor: A as rows of op(A), or B as columns of op(B).
+    /// A factor as lines: A as the rows of op(A), B as the columns of op(B).
     fn lies<X: Element>(&self, address: u64, layout: Layout, trans: Transpose, of_a: bool) -> Lies {
         let (row_step, column_step) = steps(layout);
-        // As stored, its rows are those of op(A) where it is not transposed.
+        // The stored rows are the lines of A if A is not transposed, and those of B if B is.
         let rows_are_lines = (trans == Transpose::No) == of_a;
         let (line_step, term_step) = if rows_are_lines { (row_step, column_step) } else { (column_step, row_step) };
         let lines = if of_a { self.spec.m } else { self.spec.n };
@@ -89,7 +89,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
-    /// What is to be done, as plain data.
+    /// The steps as plain data.
     fn in_steps(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry, no_product: bool) -> Product {
         let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *geometry;
         let ([type_a, type_b, type_c, type_d], [trans_a, trans_b]) = (T::CODES.matrices, self.spec.trans);
@@ -98,7 +98,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let of_b = (type_b, self.lies::<T::B>(reads.b.address, b, trans_b, false));
         let (m, n, batch) = (self.spec.m, self.spec.n, self.spec.batch);
         let address = |place: Option<super::super::epilogue::Place>| place.map_or(0, |place| place.address);
-        // D is its own C only where their types are the same (checked).
+        // D is its own C only if their types are the same (checked).
         let c = match reads.c {
             Some(place) => along(place.address, type_c, c, by_rows),
             None if self.adds_c(reads) => along(writes.d.address, type_d, d, by_rows),
@@ -154,7 +154,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let gradient = match beside {
             Writes::GradientOfA => Some(of_factor(of_a)),
             Writes::GradientOfB => Some(of_factor(of_b)),
-            Writes::RowGradient => Some(grad(m, n)), // beside a column-major D alone
+            Writes::RowGradient => Some(grad(m, n)), // only with a column-major D
             Writes::Nothing | Writes::Mask | Writes::PreActivation => None,
         };
         let mut zeros: smallvec::SmallVec<[(u64, usize); 2]> = self.gapped(writes, geometry).into_iter().collect();

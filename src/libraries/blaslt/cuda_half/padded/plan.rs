@@ -1,13 +1,14 @@
-//! Sizes and distances of a product that the library takes in every type: which copies it needs, and how large they are.
+//! Sizes and distances of a product in the form that the library supports for every type: which copies it needs, and
+//! how large they are.
 
 use crate::{Error, Result};
 
-/// Sizes and leading dimensions are multiples of so many elements.
+/// Sizes and leading dimensions are multiples of this many elements.
 const UNIT: usize = 16;
-/// Addresses, lines and matrices begin at multiples of so many bytes.
+/// Addresses, lines and matrices begin at multiples of this many bytes.
 const ALIGN: usize = 16;
 
-/// A factor as it lies: lines, which are the rows of op(A) or the columns of op(B), of as many terms as are added up.
+/// A factor as stored: lines, which are the rows of op(A) or the columns of op(B), each with the terms of one sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Lies {
     pub(super) address: u64,
@@ -19,9 +20,9 @@ pub(super) struct Lies {
     pub(super) line_step: usize,
     /// Elements from a term to the next.
     pub(super) term_step: usize,
-    /// Elements from a matrix of the batch to the next; 0 where all share one.
+    /// Elements from a matrix of the batch to the next; 0 if all share one.
     pub(super) stride: usize,
-    /// Its elements are to be conjugated.
+    /// Whether its elements must be conjugated.
     pub(super) conj: bool,
 }
 
@@ -31,16 +32,16 @@ pub(super) struct Padded {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) ld: usize,
-    /// 0 where the batch shares one.
+    /// 0 if the batch shares one.
     pub(super) stride: usize,
-    /// How many there are.
+    /// The number of matrices.
     pub(super) matrices: usize,
-    /// Bytes of scratch that it takes; `None`: it is the operand as it lies.
+    /// Bytes of scratch that it takes; `None`: the operand is used in place.
     pub(super) scratch: Option<usize>,
 }
 
 impl Padded {
-    /// One that is made in scratch.
+    /// A matrix in scratch.
     fn new(name: &'static str, [rows, columns]: [usize; 2], size: usize, batch: usize, shared: bool) -> Result<Self> {
         let sizes = || {
             let [rows, columns] = [rows, columns].map(|n| n.checked_next_multiple_of(UNIT));
@@ -55,7 +56,7 @@ impl Padded {
         sizes().ok_or_else(|| Error::invalid(name, format!("a padded copy of {rows} x {columns} overflows")))
     }
 
-    /// A factor with its terms side by side. As it lies, if the library takes it so.
+    /// A factor with contiguous terms: in place if the library supports its layout, else a copy.
     pub(super) fn factor(name: &'static str, lies: &Lies, batch: usize) -> Result<Self> {
         let Lies { address, size, lines, terms, line_step, term_step, stride, conj } = *lies;
         let shared = batch <= 1 || stride == 0;
@@ -75,7 +76,7 @@ impl Padded {
     }
 }
 
-/// Slices that a sum of so many terms is made in, for as many threads to work at: what one of them adds up stays short.
+/// The number of slices of a sum of `terms` terms. A thread adds up each slice, so that it adds few terms.
 pub(super) fn slices(terms: usize) -> usize {
     terms.div_ceil(256).clamp(1, 64)
 }
@@ -88,7 +89,7 @@ mod tests {
         Lies { address: 4096, size: 1, lines, terms, line_step: terms, term_step: 1, ..Lies::default() }
     }
 
-    /// What the library asks for in every type.
+    /// Asserts what the library requires for every type.
     fn assert_taken(padded: &Padded, address: u64, size: usize, batch: usize) {
         let Padded { rows, columns, ld, stride, matrices, .. } = *padded;
         assert!([rows, columns, ld, stride].iter().all(|n| n.is_multiple_of(UNIT)), "{padded:?}");
@@ -107,7 +108,7 @@ mod tests {
                 let padded = Padded::factor("a", &lies, batch).unwrap();
                 assert_taken(&padded, 4096, size, batch);
                 assert!(padded.rows >= terms && padded.rows - terms < UNIT && padded.columns - lines < UNIT);
-                // Only what has to be is copied, and what is copied holds all of it.
+                // A factor is copied only if it must be, and the copy holds all of it.
                 let whole = lines % UNIT == 0 && terms % UNIT == 0;
                 assert_eq!(padded.scratch.is_none(), whole, "{lies:?}");
                 if let Some(bytes) = padded.scratch {
@@ -137,7 +138,7 @@ mod tests {
             (Lies { address: 4104, ..fine }, 2, 2048),
             (Lies { line_step: 33, ..fine }, 2, 2048),
             (Lies { line_step: 40, ..fine }, 1, 1024),
-            // Eight bytes a multiple of sixteen bytes apart, and yet no multiple of sixteen elements.
+            // Elements of eight bytes: the distance is a multiple of sixteen bytes, but not of sixteen elements.
             (Lies { line_step: 34, size: 8, ..fine }, 1, 8192),
             (Lies { term_step: 32, line_step: 1, ..fine }, 1, 1024),
             (Lies { stride: 1025, ..fine }, 2, 2048),
@@ -150,7 +151,7 @@ mod tests {
             assert_eq!(padded.scratch, Some(bytes), "{odd:?}");
             assert_taken(&padded, 0, odd.size, batch);
         }
-        // The distance of matrices of which there is one says nothing.
+        // The distance between matrices does not matter if there is only one.
         assert_eq!(Padded::factor("a", &Lies { stride: 1025, ..fine }, 1).unwrap().scratch, None);
     }
 

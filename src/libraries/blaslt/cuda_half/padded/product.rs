@@ -1,4 +1,4 @@
-//! A padded product as plain data, whatever its types: what is enqueued for it.
+//! A padded product as plain data, the same for all types, and how it is enqueued.
 
 use super::plan::{Lies, Padded};
 use crate::KernelArg;
@@ -10,7 +10,7 @@ use crate::blaslt::way::{Form, Way};
 use crate::cuda::Queue;
 use smallvec::SmallVec;
 
-/// A matrix, or vectors, beside the product: 0 where there is none. Distances in elements, but in bits of a mask.
+/// An additional matrix, or vectors; the address is 0 if there is none. Distances are in elements, for a mask in bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beside {
     pub(super) address: u64,
@@ -19,7 +19,7 @@ pub(super) struct Beside {
     pub(super) stride: usize,
 }
 
-/// The same with distances along D: u is the direction in which D's elements lie side by side.
+/// The same with distances along D: D's elements are contiguous along u.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Strided {
     pub(super) address: u64,
@@ -29,20 +29,20 @@ pub(super) struct Strided {
     pub(super) stride: usize,
 }
 
-/// What is made of the sums of products.
+/// How D and the additional outputs are computed from the sums of products.
 #[derive(Clone, Copy)]
 pub(super) struct Finish {
     pub(super) us: usize,
     pub(super) vs: usize,
     pub(super) batch: usize,
     pub(super) sums: Padded,
-    /// Where the sums are.
+    /// The address of the sums.
     pub(super) at: u64,
     pub(super) c: Strided,
     pub(super) d: Strided,
     pub(super) bias: Strided,
     pub(super) aux: Strided,
-    /// Along u and v: an address and elements from one to the next.
+    /// The scales along u and v: an address, and the elements from one to the next.
     pub(super) scales: [(u64, usize); 2],
     pub(super) scale_d: u64,
     pub(super) amax: u64,
@@ -51,13 +51,13 @@ pub(super) struct Finish {
     /// `cudaDataType` of alpha and beta.
     pub(super) scalar: u32,
     pub(super) function: Function,
-    /// A mask, or a pre-activation, is written.
+    /// Whether a mask, and whether a pre-activation, is written.
     pub(super) writes: [bool; 2],
-    /// Nothing is multiplied.
+    /// Whether nothing is multiplied.
     pub(super) no_product: bool,
-    /// What is stored to D goes to the place of the sums as well, before it is scaled and rounded.
+    /// Whether the values of D, before their scale and rounding, also replace the sums.
     pub(super) keeps: bool,
-    /// The sums are whole numbers.
+    /// Whether the sums are integers.
     pub(super) whole_sums: bool,
 }
 
@@ -93,25 +93,25 @@ pub(super) struct Sums {
     pub(super) stride: usize,
     pub(super) batch: usize,
     pub(super) to: Beside,
-    /// They are added up in f64.
+    /// Whether they are added up in f64.
     pub(super) double: bool,
 }
 
-/// All of it.
+/// A padded product with everything around it.
 pub(super) struct Product {
-    /// The lines along u, and those along v, with their types.
+    /// The factor whose lines run along u, and that whose lines run along v, with their types.
     pub(super) factors: [(u32, Lies); 2],
     pub(super) batch: usize,
     /// `cublasComputeType_t`.
     pub(super) compute: u32,
     pub(super) fast_accumulation: bool,
-    /// The factors of the padded product, which are 1 and 0 in the type of its sums.
+    /// Alpha and beta of the padded product: 1 and 0 in the type of its sums.
     pub(super) one_zero: [Factor; 2],
-    /// `at` is not known yet.
+    /// `at` and `sums` are not set yet.
     pub(super) finish: Finish,
-    /// A gradient. `None` for `from`: it is what was stored to D.
+    /// A gradient. If `finish.keeps`, it is summed over the kept values of D, and its source is not set yet.
     pub(super) gradient: Option<Sums>,
-    /// Filled with zeros before: an address and bytes.
+    /// Memory to fill with zeros first: an address and bytes.
     pub(super) zeros: SmallVec<[(u64, usize); 2]>,
 }
 
@@ -132,10 +132,11 @@ fn matrix_of(data_type: u32, padded: &Padded) -> MatrixOf {
 }
 
 impl Product {
-    /// Plans, takes what scratch it needs, and asks the library; only then is anything enqueued.
+    /// Plans, allocates scratch, and asks the library. Enqueues only after all of this has succeeded.
     ///
     /// # Safety
-    /// All that it names lies in operands of this dispatch, inside of them, and what is written may be.
+    /// All memory that it names lies inside operands of this dispatch, and what is written lies in operands that may be
+    /// written.
     pub(super) unsafe fn enqueue(self, queue: &mut Queue<'_>, way: &Way) -> Result<()> {
         let Product { factors: [(type_u, u), (type_v, v)], batch, mut finish, mut gradient, .. } = self;
         let (type_sums, size) = sums(self.compute, finish.scalar);
@@ -195,7 +196,8 @@ impl Product {
         if let Some((padded, at, problem, addresses, which)) = product {
             for (((data_type, lies), padded), to) in [(type_u, u), (type_v, v)].into_iter().zip(&padded).zip(at) {
                 if padded.scratch.is_some() {
-                    // SAFETY: the factor lies in an operand, the caller's promise, and the scratch is as large as the plan says.
+                    // SAFETY: the factor lies in an operand, the caller's promise, and the scratch has the size that
+                    // the plan says.
                     unsafe { queue.lt_gather(data_type, &lies, padded, to) }?;
                 }
             }
@@ -206,7 +208,7 @@ impl Product {
         // SAFETY: the caller's promise, and the sums are in scratch that was made for them.
         unsafe { queue.lt_finish(&finish) }?;
         match gradient {
-            // SAFETY: the caller's promise, or the sums in their scratch; the room is for this.
+            // SAFETY: the caller's promise, or the sums in their scratch; `room` was allocated for this.
             Some(sums) => unsafe { queue.lt_sum(&sums, room) },
             None => Ok(()),
         }
