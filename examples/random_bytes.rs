@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("xorwow") => Generator::Xorwow,
         Some("mrg32k3a") => Generator::Mrg32k3a,
         Some("mtgp32") => Generator::Mtgp32,
-        Some(other) => return Err(format!("there is no generator `{other}`").into()),
+        Some(other) => return Err(format!("the generator `{other}` is unknown").into()),
     };
     let device = Device::from_env()?;
     let mut rng = device.rng_of(Stream::new(generator, seed));

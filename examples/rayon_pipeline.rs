@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     for (item, product) in products.iter().enumerate() {
         let mut expected: Vec<f32> = matrix(item).iter().map(|x| 2.0 * x).collect();
         expected.rotate_left(SIZE); // column j of the product is twice column j + 1 of the item
-        assert!(*product == expected, "item {item} came back wrong");
+        assert!(*product == expected, "the product of item {item} is wrong");
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = builder()?.before_admission(move |device| hook.put_back(device)).open()?;
     println!("device      {} ({})", device.name(), device.info().name);
     if device.kind() == DeviceKind::Cuda {
-        println!("            a GPU: rebuilt on request, for a real fault would end CUDA in this process");
+        println!("            a GPU is rebuilt on request: a real fault would end CUDA in this process");
     }
     run(&device, &work)?;
 
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("stats       {} dispatches, {} faults, {} rebuilds", stats.dispatches, stats.faults, stats.rebuilds);
     for (kind, count) in &stats.errors {
-        println!("            {count} x {kind} answered");
+        println!("            {count} x {kind} returned");
     }
     Ok(())
 }
@@ -62,7 +62,7 @@ fn run(device: &Device, work: &Work) -> Result<(), Box<dyn Error>> {
         }
         if to_rebuild.next_if_eq(&round).is_some() {
             device.rebuild(PATIENCE)?;
-            work.tell(device, round, "a rebuild was asked for");
+            work.tell(device, round, "a rebuild was requested");
             continue;
         }
         match work.advance(device) {
@@ -157,7 +157,11 @@ impl Work {
 
     /// What happened, and where the computation goes on.
     fn tell(&self, device: &Device, round: usize, why: &str) {
-        println!("round {round:2}    {why}; on from round {} in generation {}", self.round(), device.generation());
+        println!(
+            "round {round:2}    {why}; continues from round {} in generation {}",
+            self.round(),
+            device.generation()
+        );
     }
 }
 

@@ -30,7 +30,7 @@ impl Op for Ratio {
     fn check(&self, (a, b): &Spans<(f64, f64)>, (q, minus): &Spans<(f64, f64)>) -> Result<()> {
         match [a, b, q, minus].iter().all(|one| one.len() == 1) {
             true => Ok(()),
-            false => Err(windlass::Error::invalid("a, b, q", "one number each")),
+            false => Err(windlass::Error::invalid("a, b, q", "each must have one element")),
         }
     }
     fn overwrites(&self, _: &Spans<(f64, f64)>) -> bool {
@@ -151,10 +151,10 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     };
     let ((one, left), (other, _)) = (solve(&eager)?, solve(&recorded)?);
     if one.iter().map(|x| x.to_bits()).ne(other.iter().map(|x| x.to_bits())) {
-        return Err("a replay is not what the same calls are".into());
+        return Err("the replay differs from the same calls made one by one".into());
     }
     println!(
-        "solution  {STEPS} steps leave {left:.1e} of a right side of {:.1}; both ways, bit for bit",
+        "solution  {STEPS} steps leave a residual of {left:.1e} for a right side of {:.1}; the same bits both ways",
         (N as f64).sqrt()
     );
 

@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     let want = 2.0 + 2.0 * (std::f64::consts::PI / (N as f64 + 1.0)).cos();
     println!("{ROUNDS} rounds in {:.1?}, the largest eigenvalue is {value:.9} (exactly {want:.9})", start.elapsed());
     println!(
-        "{} workers lost, {} started anew, the last within {:.1?}; {} orders and {} bytes crossed",
+        "{} workers lost, {} restarted, the last within {:.1?}; {} orders and {} bytes sent to and from workers",
         stats.faults,
         stats.rebuilds,
         stats.recovery.unwrap_or_default(),
@@ -91,6 +91,6 @@ fn main() -> Result<()> {
     if (value - want).abs() < 1e-6 && stats.faults == 5 && losses >= 5 {
         Ok(())
     } else {
-        Err(Error::library("the answer or the number of losses is not what it must be"))
+        Err(Error::library("the eigenvalue or the number of lost workers is wrong"))
     }
 }

@@ -41,7 +41,7 @@ fn compare(device: &Device, n: usize) -> Result<(), Box<dyn Error>> {
         return Err(format!("{wrong} of {n} elements differ from plain Rust").into());
     }
     let worst = x.iter().zip(&y).map(|(x, y)| (x.sin() - y).abs()).fold(0.0, f32::max);
-    println!("values    {n} equal to plain Rust bit for bit; the series is off the sine by {worst:.1e} at most");
+    println!("values    {n} equal to plain Rust bit for bit; the series differs from the sine by {worst:.1e} at most");
     if let Some(time) = timed.device {
         let rate = 2e-9 * (n * SINE.len()) as f64 / time.as_secs_f64();
         println!("time      {time:.1?} on the device, {rate:.1} GFLOP/s");
@@ -57,7 +57,7 @@ fn chain(device: &Device) -> Result<(), Box<dyn Error>> {
     let y = device.poly(&half, &line)?.into_output();
     let norm = device.blas().nrm2(&y)?.await_result()?;
     if norm != 5.0 {
-        return Err(format!("the norm of (3, 4) came out as {norm}").into());
+        return Err(format!("the norm of (3, 4) is {norm} instead of 5").into());
     }
     println!("chain     upload, scal, poly, nrm2 in order on the device: {norm}");
     Ok(())
@@ -71,7 +71,7 @@ fn refuse(device: &Device) -> Result<(), Box<dyn Error>> {
         Ok(_) => Err("three elements were written to a buffer of two".into()),
         Err(rejected) => {
             let back = rejected.back.map_or(0, |(y,)| y.len());
-            println!("refused   {}; the buffer of {back} came back", rejected.error);
+            println!("refused   {}; the buffer of {back} elements was returned", rejected.error);
             Ok(())
         }
     }

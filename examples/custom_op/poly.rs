@@ -24,10 +24,10 @@ impl Op for Poly {
     /// Runs before anything else: an error here costs nothing, and the caller gets `y` back.
     fn check(&self, (x, c): &Spans<Self::Reads>, (y,): &Spans<(f32,)>) -> Result<()> {
         if x.len() != y.len() {
-            return Err(Error::invalid("y", format!("{} elements for {} of x", y.len(), x.len())));
+            return Err(Error::invalid("y", format!("{} elements, but x has {}", y.len(), x.len())));
         }
         if u32::try_from(c.len()).is_err() {
-            return Err(Error::invalid("c", format!("{} terms, the kernel counts them in 32 bits", c.len())));
+            return Err(Error::invalid("c", format!("{} terms, but the kernel counts them in 32 bits", c.len())));
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ fn absent(name: &str, error: &Error, findings: &mut Findings) {
         Error::LibraryMissing { library, help, .. } => findings.advise(format!("{library}: {help}")),
         Error::DeviceLost { remedy, .. } => findings.advise(format!("{name}: {remedy}")),
         Error::InvalidArgument { .. } => {
-            findings.advise("no GPU is seen: check `nvidia-smi` and CUDA_VISIBLE_DEVICES".into());
+            findings.advise("no GPU is visible: check `nvidia-smi` and CUDA_VISIBLE_DEVICES".into());
         }
         Error::Unsupported { .. } => {} // said where the libraries are, or wanted so
         other => findings.advise(format!("{name} cannot be opened: {other}; check `nvidia-smi`")),
@@ -69,7 +69,7 @@ fn one(device: &Device, findings: &mut Findings) {
         lines.push(format!("{} of memory, {} free", bytes(memory.total), bytes(memory.free)));
     }
     match self_test(device) {
-        Ok(()) => lines.push("self-test: right (upload, product, download)".into()),
+        Ok(()) => lines.push("self-test: passed (upload, product, download)".into()),
         Err(error) => {
             lines.push(format!("self-test: FAILED, {error}"));
             findings.failed += 1;

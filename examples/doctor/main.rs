@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     findings.say("\nWhat to do");
     if findings.advice.is_empty() {
-        findings.say("  nothing: all that this build can use is there and works");
+        findings.say("  nothing: everything that this build can use is installed and works");
     }
     findings.advice.iter().for_each(|line| findings.say(format!("  - {line}")));
     let Findings { libraries, devices, failed, advice, .. } = findings;
@@ -79,6 +79,6 @@ fn libraries(verbose: bool, findings: &mut Findings) {
 
 #[cfg(not(feature = "cuda"))]
 fn libraries(_verbose: bool, findings: &mut Findings) {
-    findings.say("  this build has no CUDA engine and looks for none");
+    findings.say("  this build has no CUDA engine, so it does not search for CUDA libraries");
     findings.advise("to use NVIDIA GPUs, build windlass with the feature `cuda` (the default features have it)".into());
 }

@@ -61,7 +61,9 @@ pub(crate) fn copy_rates(device: &Device, bytes: usize, times: usize) -> Result<
         Ok(())
     })?;
     if target != source {
-        return Err(windlass::Error::library(format!("{bytes} bytes came back changed")));
+        return Err(windlass::Error::library(format!(
+            "a copy of {bytes} bytes to the device and back changed the data"
+        )));
     }
     let rate = |time: Duration| bytes as f64 * 1e-9 / time.as_secs_f64().max(1e-9);
     Ok(Rates { up: rate(up), down: rate(down) })

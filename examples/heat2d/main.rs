@@ -64,7 +64,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     // Each step rounds each cell once, by 2^-24 of at most 1, to either side.
     let bound = steps as f64 * f64::from(size).powi(2) * 2f64.powi(-24);
     if (after - before).abs() > bound {
-        return Err(format!("heat was lost: {before} became {after}, the bound is {bound:.1}").into());
+        return Err(format!("the heat was {before} and became {after}, a larger change than {bound:.1}").into());
     }
     picture::write(&file, &plate, size)?;
     println!("written to {}", file.display());

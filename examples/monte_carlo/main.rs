@@ -42,7 +42,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let most: u32 = arguments.next().map_or(Ok(18), |text| text.parse())?;
     let file = arguments.next().map_or_else(|| PathBuf::from("monte_carlo.png"), PathBuf::from);
     if !(6..=26).contains(&most) {
-        return Err("the first argument is the power of two of paths, from 6 to 26".into());
+        return Err("the first argument is the number of paths as a power of two, from 6 to 26".into());
     }
     let device = Device::from_env()?;
     println!("{} ({}): exact price {:.9}", device.name(), device.info().name, exact());
@@ -60,10 +60,13 @@ fn run() -> Result<(), Box<dyn Error>> {
         errors[1].push((paths as f64, b));
     }
     plot::write(&file, &errors)?;
-    println!("{}: errors (up) against paths (right), a line each power of ten; Philox red, Sobol blue", file.display());
+    println!(
+        "{}: error (vertical) over paths (horizontal), a line per power of ten; Philox red, Sobol blue",
+        file.display()
+    );
     let last = |errors: &[(f64, f64)]| errors.last().map_or(f64::INFINITY, |(_, error)| *error);
     if last(&errors[0]) > 0.2 || last(&errors[1]) > 0.2 {
-        return Err("the prices did not come near the exact one".into());
+        return Err("the prices are too far from the exact one".into());
     }
     Ok(())
 }

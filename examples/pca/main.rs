@@ -63,7 +63,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     for k in [1, 2, 4, 8, SHOWN, values.len()] {
         println!("{k:>5} components explain {:.2} % of the variation", 100.0 * explained(k));
     }
-    let Some(u) = svd.u else { return Err("no components came".into()) };
+    let Some(u) = svd.u else { return Err("the decomposition returned no components".into()) };
     // Orthogonal? U^T * U on the device.
     let k = values.len();
     let product = device.zeros::<f32>(k * k)?;
@@ -73,7 +73,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     let unit = |at: usize| if at % k == at / k { 1.0 } else { 0.0 };
     let worst = product.iter().enumerate().map(|(at, x)| (x - unit(at)).abs()).fold(0.0, f32::max);
     if worst > 1e-3 || (explained(k) - 1.0).abs() > 1e-3 {
-        return Err(format!("components {worst} from orthogonal explain {}", explained(k)).into());
+        return Err(format!(
+            "the components are {worst} from orthogonal and explain {} of the variation",
+            explained(k)
+        )
+        .into());
     }
 
     let u = device.download(&u)?.await_result()?;

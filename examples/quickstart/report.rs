@@ -44,7 +44,7 @@ pub(crate) fn found(folder: &Path, found: &Found) -> io::Result<()> {
         count(found.not_text, "not text"),
         count(found.too_long, "too long"),
         count(found.unreadable.len(), &format!("unreadable ({first})")),
-        found.cut.then(|| "the rest of too many files".to_string()),
+        found.cut.then(|| "the rest, because there are too many files".to_string()),
     ]
     .into_iter()
     .flatten()

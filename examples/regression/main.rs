@@ -53,7 +53,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         }
     }
     if !reached {
-        eprintln!("regression: fewer digits agree than double precision reaches");
+        eprintln!("regression: fewer digits agree than double precision should reach");
     }
     Ok(reached)
 }
@@ -75,7 +75,7 @@ fn by_singular_values(device: &Device, case: &Regression) -> Result<Vec<f64>, Bo
     let (m, n) = (case.y.len(), case.certified.len());
     let a = device.upload(&case.columns[..])?.into_output();
     let svd = device.solver().svd(Vectors::Thin, Matrix::new(m, n), a)?.await_result()?;
-    let (Some(u), Some(vh)) = (&svd.u, &svd.vh) else { return Err("no vectors came".into()) };
+    let (Some(u), Some(vh)) = (&svd.u, &svd.vh) else { return Err("the decomposition returned no vectors".into()) };
     let (u, vh) = (device.download(u)?.await_result()?, device.download(vh)?.await_result()?);
     let s = device.download(&svd.values)?.await_result()?;
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();

@@ -101,9 +101,9 @@ fn run() -> Result<(), Box<dyn Error>> {
             (picture.loudest(*frame) as f64 - want).abs() > 2.0
         });
         let off = off.count();
-        println!("the rising tone: {off} of {frames} frames have it elsewhere");
+        println!("the rising tone is in the wrong place in {off} of {frames} frames");
         if off > frames / 10 {
-            return Err("the spectra do not show the tone that is in the sound".into());
+            return Err("the spectra do not show the tone of the sound".into());
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(crate) fn read<R: Read>(mut file: WavReader<R>) -> Result<Sound, Box<dyn Err
     let channels = usize::from(channels.max(1));
     let samples: Vec<f32> = all.chunks(channels).map(|each| each.iter().sum::<f32>() / channels as f32).collect();
     if samples.is_empty() || rate == 0 {
-        return Err("there is no sound in the file".into());
+        return Err("the file contains no sound".into());
     }
     Ok(Sound { samples, rate })
 }

@@ -195,7 +195,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     fn capturable(&self) -> Result<(), &'static str> {
         match Self::KIND {
             Kind::Enqueue => Ok(()),
-            _ => Err("a call in its CUDA half waits for the GPU"),
+            _ => Err("its CUDA half waits for the GPU"),
         }
     }
 
@@ -225,7 +225,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// [`Error::Unsupported`] unless it is implemented.
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let _ = queue;
-        Err(Error::unsupported(format!("`{}` has no CUDA half", Self::NAME)))
+        Err(Error::unsupported(format!("`{}` cannot run on a GPU: `Op::cuda` is not implemented", Self::NAME)))
     }
 
     /// Returns the part of the op that must outlive its pending. Called once, when the work has been enqueued on a GPU.

@@ -141,7 +141,7 @@ fn batches_that_do_not_go_together_are_refused_with_both_shapes() {
     let blas = Device::host().unwrap().blas();
     let zeros = |shape: &[usize]| ArrayD::<f64>::zeros(IxDyn(shape));
     let product = |a: &[usize], b: &[usize]| refused(&blas.gemm_array(&zeros(a), &zeros(b)).map(drop).unwrap_err());
-    assert_eq!(product(&[2, 3, 4], &[3, 4, 5]), ("b".into(), "matrices along [3], but those of a along [2]".into()));
+    assert_eq!(product(&[2, 3, 4], &[3, 4, 5]), ("b".into(), "a batch shape of [3], but that of a is [2]".into()));
     assert_eq!(product(&[2, 3, 4], &[2, 3, 5]).1, "it is 3 x 5, but a is 3 x 4: it needs 4 rows");
     assert_eq!(product(&[4], &[4, 5]), ("a".into(), "a shape of [4] has no rows and columns".into()));
     let vector = refused(&blas.gemv_array(&zeros(&[2, 3, 4]), &zeros(&[3, 4])).map(drop).unwrap_err());

@@ -33,7 +33,7 @@ fn the_newest_operations_are_written_with_labels_types_and_lengths_when_the_devi
     assert!(lines[0].contains("poisoned by the fault plan"), "{text}");
     assert!(lines[1].starts_with("the last 3 of "), "{text}");
     assert_eq!(lines.len(), 5, "{text}");
-    assert!(text.contains("over      blas.scal \"four\" writes f64[7]"), "{text}");
+    assert!(text.contains("complete  blas.scal \"four\" writes f64[7]"), "{text}");
     assert!(!text.contains("\"one\""), "{text}");
 }
 

@@ -60,8 +60,12 @@ fn a_recovery_that_has_no_thread_is_begun_when_there_is_one() {
         let before = limit(libc::RLIMIT_AS, addresses() + (512 << 10));
         assert!(device.upload([1u8]).unwrap().await_result().is_err());
         let reason = || device.health().reason.unwrap_or_default();
-        assert!(eventually(10, || reason().contains("no thread")), "{:?}", device.health());
-        assert!(reason().matches("no thread").count() == 1 && reason().contains("fault plan"), "{}", reason());
+        assert!(eventually(10, || reason().contains("could not be started yet")), "{:?}", device.health());
+        assert!(
+            reason().matches("could not be started yet").count() == 1 && reason().contains("fault plan"),
+            "{}",
+            reason()
+        );
         assert_ne!(device.health().phase, Phase::Lost);
         limit(libc::RLIMIT_AS, before);
         assert_eq!(device.wait_healthy(LONG).unwrap().generation, 1);

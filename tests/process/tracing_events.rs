@@ -121,7 +121,7 @@ fn faults_and_rebuilds_are_told_as_they_come() {
         EVENTS.lock().unwrap().clear();
         once.rebuild(Duration::from_secs(60)).unwrap();
         let told = phases(&once);
-        let asked = Some("a rebuild was asked for".to_owned());
+        let asked = Some("a rebuild was requested".to_owned());
         assert_eq!(told, [(Level::INFO, "rebuilding".into(), asked), (Level::INFO, "healthy".into(), None)]);
 
         EVENTS.lock().unwrap().clear();

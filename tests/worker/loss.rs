@@ -160,7 +160,7 @@ fn a_worker_without_a_heart_beat_is_replaced() {
     system::signal(pid, libc::SIGSTOP);
     pass_until(clock, limit / 8, || pending.is_ready());
     let error = pending.await_result().unwrap_err().error;
-    assert!(cause(&error).contains("no sign of life"), "{error}");
+    assert!(cause(&error).contains("no heartbeat"), "{error}");
     device.wait_healthy(LONG).unwrap();
     assert!(eventually(5, || system::is_gone(pid)), "killed, and reaped beside the recovery");
 }

@@ -80,13 +80,15 @@ fn a_worker_that_is_given_a_torn_order_says_so_and_is_replaced() {
     type Tear<'a> = &'a dyn Fn(Lane);
     let tears: [(&str, Tear<'_>); 7] = [
         ("an order has no header", &|lane| lane.tear(0, &[], 8)),
-        ("20 bytes where 8 were written", &|lane| lane.tear(20, &[3; 4], 8)),
+        ("20 bytes, but 8 bytes were written", &|lane| lane.tear(20, &[3; 4], 8)),
         ("4294967295 bytes", &|lane| lane.tear(u32::MAX, &[3; 12], 16)),
-        ("bytes where", &|lane| lane.tear(8, &[3; 12], 1 << 40)),
-        ("an order of kind 200", &|lane| lane.tear(8, &[200, 0, 0, 0, 0, 0, 0, 0], 16)),
+        ("bytes were written", &|lane| lane.tear(8, &[3; 12], 1 << 40)),
+        ("unknown kind 200", &|lane| lane.tear(8, &[200, 0, 0, 0, 0, 0, 0, 0], 16)),
         // One that follows order 1 of lane 200.
-        ("follows no lane", &|lane| lane.tear(16, &[RUN, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 200], 24)),
-        ("the worker was given", &|lane| {
+        ("names a lane that does not exist", &|lane| {
+            lane.tear(16, &[RUN, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 200], 24)
+        }),
+        ("received an invalid order", &|lane| {
             let frame = lane.runs(0).pop().unwrap();
             let half = &frame[..8 + usize::from(frame[1]) * 8 + 2]; // its head, and the first of its body
             lane.tear(half.len() as u32, half, padded(half.len()));
@@ -106,7 +108,7 @@ fn a_worker_that_is_given_a_torn_order_says_so_and_is_replaced() {
         tear(lane);
         let error = pending.await_result().unwrap_err().error;
         let Error::ContextPoisoned { cause, .. } = &error else { panic!("{want}: {error:?}") };
-        assert!(cause.contains("the worker was given") && cause.contains(want), "{want}: {error}");
+        assert!(cause.contains("received an invalid order") && cause.contains(want), "{want}: {error}");
         let health = device.wait_healthy(LONG).unwrap();
         assert_eq!((health.phase, health.generation), (Phase::Healthy, generation + 1));
         kept.clear();

@@ -76,7 +76,12 @@ impl Queue<'_> {
                 [b] => api.memset_d8_async(to, b, count, stream),
                 [a, b] => api.memset_d16_async(to, u16::from_ne_bytes([a, b]), count, stream),
                 [a, b, c, d] => api.memset_d32_async(to, u32::from_ne_bytes([a, b, c, d]), count, stream),
-                _ => return Err(Error::unsupported(format!("a pattern of {} bytes", value.len()))),
+                _ => {
+                    return Err(Error::unsupported(format!(
+                        "a fill pattern must have 1, 2 or 4 bytes, not {}",
+                        value.len()
+                    )));
+                }
             }
         };
         self.check("cuMemsetAsync", code)
@@ -88,7 +93,7 @@ impl Queue<'_> {
     /// As [`copy`](Self::copy), for all staged bytes.
     pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
         let Some(block) = staging.block else { return Ok(()) };
-        self.not_in_a_graph("host data")?;
+        self.not_in_a_graph("a copy of host data")?;
         let stream = self.stream();
         // SAFETY: the block is pinned, holds `len` bytes, and is kept by the task; the caller vouches for the target.
         let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
@@ -102,7 +107,7 @@ impl Queue<'_> {
     /// # Safety
     /// As [`copy`](Self::copy), for all reserved bytes.
     pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
-        self.not_in_a_graph("data for the host")?;
+        self.not_in_a_graph("a copy to the host")?;
         let stream = self.stream();
         let mut arriving = Arriving {
             pieces: Vec::with_capacity(reserved.blocks.len()),
@@ -177,7 +182,9 @@ impl Queue<'_> {
             return Ok(None);
         }
         let pitch = rows.next_multiple_of(align);
-        let bytes = pitch.checked_mul(cols).ok_or_else(|| Error::invalid("ld", "an aligned copy overflows"))?;
+        let bytes = pitch
+            .checked_mul(cols)
+            .ok_or_else(|| Error::invalid("ld", "the size of an aligned copy of the matrix overflows"))?;
         Ok(Some((self.scratch(bytes)?, pitch)))
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn is_context_gone(code: Code) -> bool {
 }
 
 fn name(code: i32) -> Text {
-    Text::Borrowed(codes::driver_name(code).unwrap_or("an unknown code"))
+    Text::Borrowed(codes::driver_name(code).unwrap_or("an unknown status code"))
 }
 
 /// The error for a failed call that does not end the epoch.
@@ -40,7 +40,7 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
 /// Handles the code of a failed call of `epoch`. A sticky code ends the epoch together with every CUDA device of the
 /// process. If the code means that the context was destroyed, only this epoch ends.
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
-    let message = || format!("{call} answered {}", name(code.0));
+    let message = || format!("{call} returned {}", name(code.0));
     if codes::is_sticky(code.0) {
         let cause =
             Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops(), remedy: None };

@@ -265,7 +265,7 @@ impl Queue<'_> {
     /// because the graph would refer to it again.
     pub(crate) fn not_in_a_graph(&self, what: &str) -> Result<()> {
         if self.left.capturing {
-            return Err(Error::unsupported(format!("{what} in a graph")));
+            return Err(Error::unsupported(format!("{what} cannot be used while a CUDA graph is captured")));
         }
         Ok(())
     }

@@ -149,7 +149,7 @@ impl Frame {
     /// a kernel that never ends keeps them.)
     fn await_phase<'l>(&self, leg: Option<&'l Leg>, end: Option<&Mark>) -> Result<&'l Leg> {
         let (Some(leg), Some(end)) = (leg, end) else {
-            return Err(Error::library("the completion of a phase was not recorded"));
+            return Err(Error::library("the event at the end of a phase could not be recorded"));
         };
         end.outlast();
         if end.is_past() { Ok(leg) } else { Err(self.epoch.verdict()) }
@@ -201,7 +201,7 @@ impl Frame {
         end: &mut Option<Mark>,
     ) -> Result<()> {
         let Frame { core, epoch, options, .. } = self;
-        let unbuilt = || Err(Error::library("the plan was not built"));
+        let unbuilt = || Err(Error::library("internal error: a plan was used before it was built"));
         let plan = |cell: &Cell| cell.get().cloned().unwrap_or_else(unbuilt);
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
         let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != Kind::Phased);

@@ -111,7 +111,9 @@ impl Core {
     ) -> Result<Option<Member<'c>>> {
         let Some(index) = pool.turns.take_or_park(job) else { return Ok(None) };
         let slot = self.members_made(pool, epoch).and_then(|slots| {
-            slots.get(index).ok_or_else(|| Error::library("the pool of streams is smaller than its count"))
+            slots
+                .get(index)
+                .ok_or_else(|| Error::library("internal error: the index of a stream is outside of its pool"))
         });
         match slot {
             Ok(slot) => Ok(Some(Member { core: self, pool, index, slot })),

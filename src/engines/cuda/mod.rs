@@ -1,28 +1,33 @@
 //! The CUDA engine, in this process.
 //!
 //! ```text
-//! Core ─┬─ context.rs       the primary context; every entry binds it and puts back what was current
-//!       ├─ slot.rs          stream slots: what is leased while work is enqueued, and what marks share
-//!       │   ├─ sequence.rs  which tickets are known to be over; one atomic
-//!       │   ├─ ring.rs      what is kept alive until its ticket has passed
-//!       │   ├─ tables.rs    tables of addresses for libraries' batches; table_staging.rs: what long ones come through
-//!       │   └─ ../library/  its handles of libraries, and the workspace that they share
-//!       ├─ reclaim.rs       device memory on its way back to the pool; frees.rs: what of it waits on a slot
-//!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results; handed_on.rs: from epoch to epoch
+//! Core ─┬─ context.rs       the primary context; every entry makes it current, and restores the previous one
+//!       ├─ slot.rs          stream slots, each leased while work is enqueued; what the marks of a slot share
+//!       │   ├─ sequence.rs  which tickets are known to have completed; one atomic
+//!       │   ├─ ring.rs      what is kept alive until its ticket has completed
+//!       │   ├─ tables.rs    tables of addresses for the batches of libraries
+//!       │   │   └─ table_staging.rs  pinned memory to copy long tables through
+//!       │   └─ ../library/  the slot's handles of libraries, and the workspace that they share
+//!       ├─ reclaim.rs       device memory on its way back to the pool
+//!       │   └─ frees.rs     the part of it that waits on a slot
+//!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
+//!       │   └─ handed_on.rs its reuse by later epochs
 //!       ├─ blocking_wait.rs blocking waits
-//!       ├─ module.rs        kernels' code; function.rs: a kernel; ptx.rs: those that ops bring
-//!       ├─ plans.rs         what is built once for many operations
-//!       ├─ helpers.rs       threads that build plans and enqueue what its submitter could not
+//!       ├─ module.rs        modules, the code of kernels; function.rs: a kernel; ptx.rs: kernels that ops bring
+//!       ├─ plans.rs         plans, each built once and used by many operations
+//!       ├─ helpers.rs       threads that build plans, and enqueue work that its submitter could not enqueue
 //!       │   └─ members.rs   streams that are held while a call blocks
-//!       └─ housekeeping.rs  one thread that does all this when nobody else calls; sweep.rs: how
+//!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
-//! lease.rs: which slot it gets    under_lease.rs: what is done there
-//! late.rs, binding.rs: where a dispatch ends that is not enqueued yet    late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: such a
-//! dispatch
-//! graph.rs: many of them as one; quiet.rs, inside.rs: nobody else is in the driver while one is captured
-//! queue.rs: what an op's CUDA half works with; enqueue.rs: as the op sees it; copies.rs: its copies    launch.rs, limits.rs: kernels    task.rs, task_core.rs: it in flight    timer.rs: its time
-//! staging.rs: host data on its way    registered.rs: the same, shared with a parent    peer.rs: to another GPU
-//! memory.rs: the pool    live.rs: what is allocated    last_event.rs: the newest mark
+//! lease.rs: the choice of its slot    under_lease.rs: the steps while the slot is leased
+//! late.rs, binding.rs: the end of a dispatch that is not enqueued yet
+//! late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: a dispatch that is enqueued after its submission
+//! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
+//! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
+//! launch.rs, limits.rs: kernel launches    task.rs, task_core.rs: a dispatch in flight    timer.rs: its time
+//! staging.rs: host data on its way    registered.rs: host data in memory shared with a parent process
+//! peer.rs: copies to another GPU
+//! memory.rs: the pool    live.rs: which addresses are allocated    last_event.rs: the newest mark
 //! open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!

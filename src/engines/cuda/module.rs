@@ -142,7 +142,7 @@ fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Err
     let is_source = ptx.is_some() && (!log.is_empty() || matches!(code.0, INVALID_PTX | UNSUPPORTED_PTX_VERSION));
     match error {
         Error::LibraryError { .. } if is_source => {
-            let name = codes::driver_name(code.0).unwrap_or("an unknown code");
+            let name = codes::driver_name(code.0).unwrap_or("an unknown status code");
             let text_of = |file: &str| ptx.filter(|_| file == PTX_INPUT).map(|ptx| String::from_utf8_lossy(ptx).into());
             let diagnostics = Diagnostic::read(log, text_of);
             Error::Compile {

@@ -239,7 +239,7 @@ fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
     check(unsafe { api.device_get_attribute(&mut pools, MEMORY_POOLS, device) }, "cuDeviceGetAttribute")?;
     if pools == 0 {
         return Err(Error::unsupported(format!(
-            "{} has no stream-ordered memory pools, which this library stands on",
+            "{} has no stream-ordered memory pools, which windlass requires",
             text(&name)
         )));
     }

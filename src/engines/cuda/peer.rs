@@ -41,7 +41,7 @@ impl Peer {
                 Ok(Some(Peer(from.core.context.clone())))
             }
             _ => Err(Error::unsupported(format!(
-                "a copy from {} to {} on the device; download and upload instead",
+                "{} and {} cannot copy directly to each other; use download and upload instead",
                 source.label, target.label
             ))),
         }
@@ -96,7 +96,7 @@ impl Core {
         code.ok().map_err(|code| fault::classify(epoch, code, "cuDeviceCanAccessPeer"))?;
         if can == 0 {
             return Err(Error::unsupported(format!(
-                "{} cannot reach the memory of {}; download and upload instead",
+                "{} cannot access the memory of {}; use download and upload instead",
                 target.name(),
                 epoch.label
             )));
@@ -130,7 +130,7 @@ impl Core {
     /// Copies known data over the path, and compares what arrives.
     fn check_path(&self, epoch: &Arc<Epoch>, target: &Device) -> Result<()> {
         let Some(owner) = epoch.owner.upgrade() else {
-            return Err(epoch.admit().err().unwrap_or_else(|| Error::unsupported("the source device is gone")));
+            return Err(epoch.admit().err().unwrap_or_else(|| Error::unsupported("the source device was dropped")));
         };
         let source = Device::bound_to(owner, epoch.clone());
         let answer: Vec<u32> = (0..64).map(|i| 0x5A5A_0000 ^ (i * 0x0101)).collect();
@@ -141,7 +141,11 @@ impl Core {
         if arrived == answer {
             Ok(())
         } else {
-            Err(Error::unsupported(format!("a copy from {} to {} did not arrive", epoch.label, target.name())))
+            Err(Error::unsupported(format!(
+                "a test copy from {} to {} arrived with wrong data; use download and upload instead",
+                epoch.label,
+                target.name()
+            )))
         }
     }
 }

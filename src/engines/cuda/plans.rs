@@ -231,8 +231,9 @@ impl Core {
             key.build(&mut PlanBuilder { core: self, epoch })
         };
         let build = || {
-            catch_unwind(AssertUnwindSafe(build))
-                .unwrap_or_else(|_| Err(Error::Panicked { message: "building a plan".into(), site: Site::none() }))
+            catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
+                Err(Error::Panicked { message: "while it built a plan".into(), site: Site::none() })
+            })
         };
         let mut result = build();
         if let Err(Error::OutOfMemory { .. }) = result {

@@ -116,7 +116,7 @@ impl Queue<'_> {
             return Ok(cached.function.0);
         }
         self.not_in_a_graph("a kernel that is not loaded yet")?;
-        let text = CString::new(ptx.text).map_err(|_| Error::invalid("ptx", "the text holds a zero byte"))?;
+        let text = CString::new(ptx.text).map_err(|_| Error::invalid("ptx", "the text contains a zero byte"))?;
         let module = self.core.lasting_module(self.epoch, id, &text)?;
         let function = self.core.find_function(self.epoch, module, name)?;
         self.state.functions.push(Cached { module: id, name: name.as_ptr(), function: Native(function) });

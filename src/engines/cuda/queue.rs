@@ -58,12 +58,12 @@ impl Leavings {
 
 #[cold]
 fn not_made(index: usize) -> Error {
-    Error::library(format!("no buffer {index} of that type was made between the phases"))
+    Error::library(format!("`Op::next` made no buffer or scratch memory {index} of the requested type"))
 }
 
 #[cold]
 fn no_room(bytes: usize) -> Error {
-    Error::unsupported(format!("a result of {bytes} bytes"))
+    Error::unsupported(format!("a result of {bytes} bytes; 1 to {} bytes are possible", super::pinned::SLOT))
 }
 
 /// The size in bytes of a slot's device memory for results.
@@ -115,7 +115,7 @@ impl<'q> Queue<'q> {
     }
 
     pub(crate) fn stream_memory(&self, bytes: usize) -> Result<u64> {
-        self.not_in_a_graph("scratch")?;
+        self.not_in_a_graph("scratch memory")?;
         let address = self.core.raw_alloc(self.state, bytes);
         address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
     }
@@ -160,7 +160,9 @@ impl<'q> Queue<'q> {
         }
         outcome?;
         if raw_bytes > 0 && !std::mem::take(&mut self.left.result_asked) {
-            return Err(Error::library("the CUDA half left no result"));
+            return Err(Error::library(
+                "the CUDA half did not call `result`, but the operation's `Raw` type has bytes",
+            ));
         }
         Ok(())
     }
@@ -170,7 +172,9 @@ impl<'q> Queue<'q> {
         let (Landed::Slot(slot), true, Some(address)) = (&self.left.landed, self.left.result_asked, self.state.result)
         else {
             return match (&self.left.landed, self.raw_bytes) {
-                (Landed::Slot(_), 1..) => Err(Error::library("the CUDA half left no result")),
+                (Landed::Slot(_), 1..) => {
+                    Err(Error::library("the CUDA half did not call `result`, but the operation's `Raw` type has bytes"))
+                }
                 _ => Ok(()),
             };
         };

@@ -95,7 +95,7 @@ impl Arriving {
         let timing = self.slot.timing;
         let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(&timing.waits));
         let Some((ticket, event)) = piece.mark.or_else(|| self.end.get().copied()) else {
-            return Err(Error::library("the completion of a download was not recorded"));
+            return Err(Error::library("the event at the end of a download could not be recorded"));
         };
         while !self.slot.poll(ticket, event) {
             if self.slot.over() && !self.slot.sequence.reached(ticket) {

@@ -78,10 +78,9 @@ impl Queue<'_> {
             Some(open) => open,
             None => {
                 let Some(block) = staging.blocks.pop() else {
-                    return Err(staging
-                        .refused
-                        .take()
-                        .unwrap_or_else(|| Error::library("there are more addresses than operands")));
+                    return Err(staging.refused.take().unwrap_or_else(|| {
+                        Error::library("internal error: the operation wrote more addresses than it has operands")
+                    }));
                 };
                 let all = (block.at, block.bytes());
                 self.left.keep.push(block);

@@ -155,7 +155,12 @@ impl Queue<'_> {
     pub(crate) fn even_table(&mut self, series: &[Series], count: usize) -> Result<u64> {
         let bytes = count.checked_mul(size_of_val(&[0u64; SERIES])).map(|most| most / SERIES * series.len());
         let bytes = bytes.filter(|_| series.len() <= SERIES);
-        let bytes = bytes.ok_or_else(|| Error::invalid("count", format!("the addresses of {count} overflow")))?;
+        let bytes = bytes.ok_or_else(|| {
+            Error::invalid(
+                "count",
+                format!("{count} matrices are too many: the size of their table of addresses overflows"),
+            )
+        })?;
         let mut key = [0; 2 * SERIES];
         for (to, from) in key.chunks_exact_mut(2).zip(series) {
             to.copy_from_slice(&[from.first, from.step]);
@@ -173,7 +178,7 @@ impl Queue<'_> {
         bytes: usize,
         make: impl FnOnce(&mut Self) -> Result<u64>,
     ) -> Result<u64> {
-        self.not_in_a_graph("a table of addresses")?;
+        self.not_in_a_graph("a table of addresses in device memory")?;
         if let Some(at) = self.state.tables.find(form, key) {
             return Ok(at);
         }

@@ -45,7 +45,9 @@ impl Undone {
     pub(super) fn error(self) -> Error {
         match self {
             Undone::Untouched(error) | Undone::Touched(error) => error,
-            Undone::Late | Undone::Between => Error::library("it follows nothing, and has one phase"),
+            Undone::Late | Undone::Between => {
+                Error::library("internal error: an operation without predecessors, with one phase, was not enqueued")
+            }
         }
     }
 }
@@ -69,8 +71,9 @@ pub(super) struct Phase<'a> {
 
 /// Runs an op's CUDA half.
 fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-    catch_unwind(AssertUnwindSafe(half))
-        .unwrap_or_else(|_| Err(Error::Panicked { message: "in its CUDA half".into(), site: Site::none() }))
+    catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|_| {
+        Err(Error::Panicked { message: "while it enqueued its CUDA work".into(), site: Site::none() })
+    })
 }
 
 impl Core {

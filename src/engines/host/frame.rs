@@ -135,7 +135,7 @@ impl Frame {
         }
         match &self.fault {
             None => {}
-            Some(Fault::Fail) => return Err(Error::library("failed by the fault plan")),
+            Some(Fault::Fail) => return Err(Error::library("the fault plan injected this failure")),
             Some(Fault::Delay(time)) => self.epoch.timing.clock.sleep(*time),
             Some(Fault::Poison) => {
                 self.epoch.fault("poisoned by the fault plan", None);

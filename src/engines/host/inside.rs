@@ -15,9 +15,7 @@ pub(crate) fn inside_op() -> bool {
 /// Fails inside a host half: there the operation `what` would wait for itself.
 pub(crate) fn refuse_inside(what: &str) -> Result<()> {
     if inside_op() {
-        return Err(Error::unsupported(format!(
-            "{what} from inside an operation's host half would deadlock its device"
-        )));
+        return Err(Error::unsupported(format!("{what} inside an operation's host half would deadlock the device")));
     }
     Ok(())
 }

@@ -124,5 +124,5 @@ fn own_pool(threads: usize, label: &str) -> Result<Arc<rayon::ThreadPool>> {
         .start_handler(|_| mark_thread())
         .build()
         .map(Arc::new)
-        .map_err(|e| Error::library(format!("no thread pool of {threads} threads could be started: {e}")))
+        .map_err(|e| Error::library(format!("a pool of {threads} threads could not be started: {e}")))
 }

@@ -82,7 +82,7 @@ fn blocks_of(n: usize, threads: u32) -> Result<u32> {
     let blocks = u32::try_from(n.div_ceil(threads.max(1) as usize)).ok().filter(|b| *b <= i32::MAX as u32);
     let most = u64::from(threads) * i32::MAX as u64;
     let blocks =
-        blocks.ok_or_else(|| Error::invalid("n", format!("{n} elements, a grid has at most {most} threads")))?;
+        blocks.ok_or_else(|| Error::invalid("n", format!("{n} elements, but a grid has at most {most} threads")))?;
     Ok(blocks.max(1))
 }
 
@@ -226,24 +226,24 @@ impl LaunchConfig {
         extents("block", self.block, device.block)?;
         let threads = self.block.count();
         if threads > device.block_threads.into() {
-            let reason = format!("{} = {threads} threads, the device allows {}", self.block, device.block_threads);
+            let reason = format!("{} = {threads} threads, but the device allows {}", self.block, device.block_threads);
             return Err(Error::invalid("block", reason));
         }
         if threads > kernel.block_threads.into() {
             let (most, registers) = (kernel.block_threads, kernel.registers);
-            let reason = format!("{threads} threads, `{name}` allows {most} with its {registers} registers a thread");
+            let reason = format!("{threads} threads, but `{name}` allows {most} ({registers} registers per thread)");
             return Err(Error::invalid("block", reason));
         }
         let most = device.shared.saturating_sub(kernel.shared);
         if self.shared > most {
             let reason = format!(
-                "{} bytes, the device has {} for a block, of which `{name}` takes {} itself",
+                "{} bytes, but the device has {} per block, of which `{name}` itself uses {}",
                 self.shared, device.shared, kernel.shared
             );
             return Err(Error::invalid("shared", reason));
         }
         if self.cooperative && !device.cooperative {
-            return Err(Error::unsupported("this device has no cooperative launches"));
+            return Err(Error::unsupported("this device does not support cooperative launches"));
         }
         if let Some(cluster) = self.cluster {
             self.check_cluster(cluster, device)?;
@@ -251,7 +251,7 @@ impl LaunchConfig {
         match self.priority {
             Some(p) if !(device.priorities.0..=device.priorities.1).contains(&p) => {
                 let (most, least) = device.priorities;
-                Err(Error::invalid("priority", format!("{p}, the device has {most} (most urgent) to {least}")))
+                Err(Error::invalid("priority", format!("{p}, but the device supports {most} (most urgent) to {least}")))
             }
             _ => Ok(()),
         }
@@ -261,10 +261,10 @@ impl LaunchConfig {
         /// The cluster size that every device with clusters supports.
         const PORTABLE: u128 = 8;
         if !device.clusters {
-            return Err(Error::unsupported("this device has no clusters of blocks"));
+            return Err(Error::unsupported("this device does not support thread block clusters"));
         }
         if cluster.count() == 0 || cluster.count() > PORTABLE {
-            let reason = format!("{cluster} = {} blocks, 1 to {PORTABLE} are possible", cluster.count());
+            let reason = format!("{cluster} = {} blocks, but a cluster can have 1 to {PORTABLE}", cluster.count());
             return Err(Error::invalid("cluster", reason));
         }
         let (grid, cluster) = (self.grid, cluster);
@@ -272,7 +272,7 @@ impl LaunchConfig {
         if fits {
             Ok(())
         } else {
-            Err(Error::invalid("cluster", format!("{cluster} does not divide the grid, {grid}")))
+            Err(Error::invalid("cluster", format!("the grid {grid} is not a multiple of the cluster {cluster}")))
         }
     }
 }
@@ -281,10 +281,10 @@ impl LaunchConfig {
 fn extents(argument: &'static str, given: Dim3, most: [u32; 3]) -> Result<()> {
     for ((axis, given), most) in ["x", "y", "z"].into_iter().zip(given.array()).zip(most) {
         if given == 0 {
-            return Err(Error::invalid(argument, format!("0 along {axis}, 1 to {most} are possible")));
+            return Err(Error::invalid(argument, format!("{axis} is 0, but it must be 1 to {most}")));
         }
         if given > most {
-            return Err(Error::invalid(argument, format!("{given} along {axis}, the device allows {most}")));
+            return Err(Error::invalid(argument, format!("{axis} is {given}, but the device allows {most}")));
         }
     }
     Ok(())

@@ -67,7 +67,7 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
         Self: Listed,
     {
         let _ = (site, question);
-        Err(Error::unsupported(format!("the library `{}` answers no questions", Self::NAME)))
+        Err(Error::unsupported(format!("the library `{}` does not support queries", Self::NAME)))
     }
 
     /// Adds the counters of the epoch's shared state to the statistics of the device.
@@ -104,5 +104,5 @@ impl Seat<'_> {
 /// This cannot happen: the list gives each library its number, and the table is made from the list.
 #[cold]
 pub(super) fn unlisted() -> Error {
-    Error::library("the device was not opened with this library")
+    Error::library("internal error: the device was not opened with this library")
 }

@@ -36,7 +36,7 @@ impl<'q> Queue<'q> {
         match self.state.handles.get::<L>() {
             Some(_) => Ok(()),
             None => {
-                self.not_in_a_graph("a library's handle that is not made yet")?;
+                self.not_in_a_graph("a library's handle that is not created yet")?;
                 self.core.make_handle::<L>(self.epoch, self.state)
             }
         }
@@ -72,7 +72,7 @@ impl<'q> Queue<'q> {
     /// their work is on one stream, so each kernel is done with it before the next one begins. Its contents do not last
     /// from one call to the next.
     pub(crate) fn slot_workspace(&mut self) -> Option<u64> {
-        if self.state.workspace.is_none() && self.not_in_a_graph("a workspace that is not made yet").is_err() {
+        if self.state.workspace.is_none() && self.not_in_a_graph("a workspace that is not allocated yet").is_err() {
             return None;
         }
         self.core.slot_workspace(self.state)
@@ -134,8 +134,8 @@ impl<'q> Queue<'q> {
     /// # Safety
     /// As for [`copy`](Self::copy), for the memory that is read.
     pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
-        const { assert!(N <= crate::cuda::SLOT, "a look is at a few bytes") };
-        self.not_in_a_graph("a look at the device")?;
+        const { assert!(N <= crate::cuda::SLOT, "`look` reads a few bytes only") };
+        self.not_in_a_graph("a read of device memory")?;
         // Pinned memory, as for every copy. Allocating it may wait for the GPU, as this method does.
         let slot = match self.core.pinned.slot() {
             Ok(slot) => slot,
@@ -185,7 +185,7 @@ impl Core {
     #[cold]
     pub(super) fn make_handle<L: Listed>(&self, epoch: &Arc<Epoch>, state: &mut SlotState) -> Result<()> {
         if matches!(L::HANDLES, Placement::None) {
-            return Err(Error::library("the library has no handles"));
+            return Err(Error::library("internal error: the library has no handles"));
         }
         crate::worker::first_use();
         let api = L::load()?;

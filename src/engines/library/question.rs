@@ -41,7 +41,7 @@ pub(crate) fn ask<A: DeserializeOwned>(device: &Device, name: &str, question: &i
             return decode(&answer_here(&engine.core, &epoch, name, &question)?);
         }
     }
-    Err(Error::unsupported(format!("{} has no library `{name}` that could be asked", device.name())))
+    Err(Error::unsupported(format!("{} does not use the library `{name}`", device.name())))
 }
 
 /// Answers a question to the library `name` in this process.
@@ -62,12 +62,14 @@ pub(super) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>>
 /// Serializes a question or an answer.
 #[cfg(feature = "cuda")]
 pub(crate) fn encode(data: &impl Serialize) -> Result<Vec<u8>> {
-    postcard::to_stdvec(data).map_err(|error| Error::library(format!("the question could not be serialised: {error}")))
+    postcard::to_stdvec(data).map_err(|error| {
+        Error::library(format!("the query to the library, or its result, could not be serialised: {error}"))
+    })
 }
 
 /// The reverse of [`encode`].
 #[cfg(feature = "cuda")]
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     postcard::from_bytes(bytes)
-        .map_err(|error| Error::library(format!("the question or its answer could not be read: {error}")))
+        .map_err(|error| Error::library(format!("the query to the library, or its result, could not be read: {error}")))
 }

@@ -36,8 +36,8 @@ impl Class {
             Class::OutOfMemory => "out of memory",
             Class::Unsupported => "not supported",
             Class::NotInitialized => "the library is not initialized",
-            Class::InvalidValue => "it refuses an argument",
-            Class::ExecutionFailed => "a kernel was not executed",
+            Class::InvalidValue => "an invalid argument",
+            Class::ExecutionFailed => "a kernel could not be executed",
             Class::Numerical => "a numerical failure",
             Class::Internal => "an internal failure",
         }
@@ -60,7 +60,7 @@ pub(crate) fn error(table: &'static [Status], call: &str, code: Code) -> Error {
     let (name, class) = find(table, code).map_or(("an unknown status", Class::Internal), |row| (row.1, row.2));
     let error = match class {
         Class::OutOfMemory => Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() },
-        Class::Unsupported => Error::unsupported(format!("{call} answered {name}")),
+        Class::Unsupported => Error::unsupported(format!("{call} returned {name}")),
         class => Error::library(format!("{call} failed: {name} ({})", class.words())),
     };
     error.locate(|site| {

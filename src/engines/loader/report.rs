@@ -23,7 +23,7 @@ impl fmt::Display for LibraryReport {
         match &self.found {
             Ok(path) => match self.version {
                 Some(version) => write!(f, "{}: {version}, {}", self.library, path.display()),
-                None => write!(f, "{}: version not told, {}", self.library, path.display()),
+                None => write!(f, "{}: version unknown, {}", self.library, path.display()),
             },
             Err(missing) if f.alternate() => write!(f, "{missing:#}"),
             Err(missing) => write!(f, "{missing}"),

@@ -133,7 +133,7 @@ fn toolkit(env: &SearchEnv, steps: &mut Steps) {
 /// The environment that contains the running program: `venv/bin/prog`, regardless of the variables.
 fn own_environment(env: &SearchEnv, steps: &mut Steps) {
     let Some(program) = &env.program else {
-        return steps.nothing("the program's own environment: its place is not known");
+        return steps.nothing("the program's own environment: the program's path is not known");
     };
     let mut found = beside(program);
     // A conda environment has the libraries directly in its `lib`.
@@ -218,7 +218,7 @@ impl Steps {
 
     fn add(&mut self, source: &str, found: Vec<PathBuf>) {
         if found.is_empty() {
-            return self.nothing(format!("{source}: no folder of libraries there"));
+            return self.nothing(format!("{source}: no library folder found"));
         }
         for folder in found {
             let place = SearchStep::Folder(folder);

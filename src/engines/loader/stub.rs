@@ -38,4 +38,4 @@ pub(crate) fn refuse(handle: &Handle) -> Result<(), String> {
     }
 }
 
-const IS_STUB: &str = "it is a toolkit's stub, not a driver (it answers 34, CUDA_ERROR_STUB_LIBRARY)";
+const IS_STUB: &str = "it is a toolkit's stub, not a driver (it returns 34, CUDA_ERROR_STUB_LIBRARY)";

@@ -1,7 +1,7 @@
 //! The answers of the worker: a flag and a few bytes for each dispatch in flight, in shared memory.
 //!
 //! ```text
-//!            client                        worker                          nobody (the worker is gone)
+//!            client                        worker                          the worker is gone
 //!   PENDING ──── sleeps on it ──> WAITED
 //!      └──────────────┴────────────── DONE | SPILLED ─── answered          LOST ─── will not be answered
 //! ```

@@ -165,7 +165,7 @@ impl WorkerEngine {
             if start.elapsed() < waits.spin { std::hint::spin_loop() } else { backoff.pause(None) }
         }
         let answer = asked.answer.lock().take();
-        let answer = answer.unwrap_or_else(|| Err(Error::library("the worker did not answer a question")));
+        let answer = answer.unwrap_or_else(|| Err(Error::library("the worker did not answer a request")));
         let answer = answer.map_err(|error| {
             error.locate(|site| {
                 site.move_to(epoch.label.to_string(), epoch.generation);

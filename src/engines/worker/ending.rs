@@ -1,7 +1,7 @@
 //! The end of a worker: its cause, its progress, and who is notified.
 //!
 //! ```text
-//!   told: its epoch is dead ──> over: nothing more is taken, what is in flight is settled ──> gone: it is reaped
+//!   told: its epoch is dead ──> over: no more orders are accepted, what is in flight is settled ──> gone: it is reaped
 //! ```
 //!
 //! **Race "early end"**: the worker may end before an epoch is made around it. [`bind`](Ending::bind) and

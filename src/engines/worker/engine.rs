@@ -205,7 +205,7 @@ impl WorkerEngine {
         }
         if facts.kind == Kind::Phased {
             return Err(Error::unsupported(format!(
-                "`{}` on {}: the buffers that it makes on its way would be the worker's, and have no handles here",
+                "`{}` cannot run on the isolated device {}: it makes buffers between its phases",
                 facts.name, epoch.label
             )));
         }
@@ -320,7 +320,8 @@ impl WorkerEngine {
         }
         epoch.admit()?;
         let answer = question.answer.get().cloned();
-        let answer = answer.unwrap_or_else(|| Err(Error::library("the worker did not say how much memory is free")))?;
+        let answer =
+            answer.unwrap_or_else(|| Err(Error::library("the worker did not report how much memory is free")))?;
         let [free, reserved, reserved_peak, used, used_peak, ..] = answer;
         Ok(Some((free, self.info.total_memory, PoolInfo { reserved, reserved_peak, used, used_peak })))
     }
@@ -358,7 +359,7 @@ impl Flight for Question {
         let answer = match self.link.answers.state(place).load(Ordering::Acquire) {
             DONE => Ok(reply::words_of(&self.link.answers.bytes(place))),
             SPILLED => match self.link.spill(place) {
-                Some(Ok(_)) => Err(Error::library("the worker answered another question")),
+                Some(Ok(_)) => Err(Error::library("the worker answered another request")),
                 Some(Err(error)) => Err(error),
                 // The answer is still in the socket.
                 None if !self.link.ending.is_over() => return false,

@@ -8,14 +8,15 @@ use std::sync::OnceLock;
 pub(crate) fn executable() -> Result<[u8; 32]> {
     static HASH: OnceLock<Result<[u8; 32]>> = OnceLock::new();
     HASH.get_or_init(|| {
-        let path = distance::file().ok_or_else(|| Error::unsupported("the file of this program is not known"))?;
+        let path =
+            distance::file().ok_or_else(|| Error::unsupported("the path of this program's file is not known"))?;
         let read = |path: &std::path::Path| {
             let mut hasher = blake3::Hasher::new();
             std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
             Ok(*hasher.finalize().as_bytes())
         };
         read(&path).map_err(|error: std::io::Error| {
-            Error::unsupported(format!("the file of this program cannot be read: {}: {error}", path.display()))
+            Error::unsupported(format!("this program's file cannot be read: {}: {error}", path.display()))
         })
     })
     .clone()

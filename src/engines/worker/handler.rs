@@ -66,8 +66,8 @@ impl OpCode {
 #[cold]
 fn lies_elsewhere(name: &str) -> Error {
     Error::unsupported(format!(
-        "`{name}` lies in another shared object than windlass itself, and where that lies in a worker process is not known: \
-         link both into the program, or name a program `windlass-worker`"
+        "`{name}` and windlass are in different shared objects, so the address of `{name}` in a worker process is \
+         unknown: link both into the program, or use the program `windlass-worker`"
     ))
 }
 
@@ -88,20 +88,23 @@ impl Handlers {
     pub(super) fn find(&self, code: u64) -> Result<&'static Handler> {
         let unknown = || {
             Error::unsupported(
-                "the worker program does not know this operation: operations of your own need \
-                 `windlass::worker::init()` first in `main`, and no other worker program",
+                "the worker program does not know this operation: for your own operations, call \
+                 `windlass::worker::init()` first in `main`, and do not name another worker program",
             )
         };
         match self {
             Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
             Handlers::Same => {
-                let at = distance::place::<Handler>(code)
-                    .ok_or_else(|| Error::library("the worker has no handler at the operation's address"))?;
+                let at = distance::place::<Handler>(code).ok_or_else(|| {
+                    Error::library("the operation's code was not found in the worker: its address is invalid")
+                })?;
                 // SAFETY: `place` has found an aligned address in a readable segment of this file, with space for a
                 // handler. The bytes there are valid as numbers, whatever they are.
                 let mark = unsafe { std::ptr::read_volatile(at.cast::<[u64; 2]>()) };
                 if mark != MARK {
-                    return Err(Error::library("no handler at an operation's place"));
+                    return Err(Error::library(
+                        "the operation's code was not found in the worker: its address holds something else",
+                    ));
                 }
                 // SAFETY: the mark shows that a handler lies here. Nothing else in this file has it: the code contains
                 // only its two halves, apart.
@@ -153,8 +156,8 @@ pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
     static HANDLERS: OnceLock<Handlers> = OnceLock::new();
     if !cfg!(feature = "worker-program") {
         return Err(Error::unsupported(
-            "another executable has written it, and this one does not know operations by their names: build both with the \
-             cargo feature `worker-program`, or record it here",
+            "another executable wrote it, and this one cannot find operations by their names: build both with the \
+             cargo feature `worker-program`, or record the program here",
         ));
     }
     let handlers = HANDLERS.get_or_init(|| Registry::of(crate::Device::builder().libraries()).handlers());
@@ -186,7 +189,7 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     let mut submission = Submission::new(&mut *call, &epoch, &options, (&views, read_count));
     submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
     server.device.submit_here(submission)?;
-    let work = call.take_ongoing().ok_or_else(|| Error::library("the operation was not submitted"))?;
+    let work = call.take_ongoing().ok_or_else(|| Error::library("internal error: the operation was not submitted"))?;
     let answered = Arc::clone(&work);
     server.when_settled(
         (call.facts().name, work),

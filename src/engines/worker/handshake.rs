@@ -36,9 +36,9 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         let beat = Duration::from_millis(hello.device.beat.max(1));
         let visible = hello.namespace.is_some() && hello.namespace == program::namespace();
         let parent = visible.then_some(hello.parent);
-        watched
-            .and_then(|socket| heart::start(socket, control.clone(), beat, parent, patient.clone()))
-            .map_err(|e| Error::library(format!("no thread to watch the parent: {e}")))?;
+        watched.and_then(|socket| heart::start(socket, control.clone(), beat, parent, patient.clone())).map_err(
+            |e| Error::library(format!("the thread that watches the parent process could not be started: {e}")),
+        )?;
         let device = open(&hello.device)?;
         if hello.device.test {
             crate::supervisor::self_test(&device)?;
@@ -95,19 +95,21 @@ pub(super) fn accept(hello: &Hello, socket: &UnixStream) -> Result<(Segment, Seg
     let [control, bulk] = files?;
     let handlers = match hello.same {
         Some(theirs) if theirs == program::identity()? => Handlers::Same,
-        Some(_) => return Err(Error::unsupported("the worker runs another file than the program that started it")),
+        Some(_) => {
+            return Err(Error::unsupported("the worker runs another executable file than the program that started it"));
+        }
         None => {
             if !cfg!(feature = "worker-program") {
                 return Err(Error::unsupported(
-                    "the worker is another program than the one that started it, and knows no operations: only \
-                     `windlass-worker` does (cargo feature `worker-program`)",
+                    "the worker is another program than the one that started it, and knows no operations: use the \
+                     program `windlass-worker` (cargo feature `worker-program`)",
                 ));
             }
             Registry::of(Device::builder().libraries()).handlers()
         }
     };
     if hello.control != layout::CONTROL as u64 {
-        return Err(Error::unsupported("the worker's memory is laid out in another way than its parent's"));
+        return Err(Error::unsupported("the worker and its parent process use different layouts of the shared memory"));
     }
     let bulk = Segment::map(bulk, usize::try_from(hello.bulk).unwrap_or(usize::MAX))?;
     Ok((Segment::map(control, layout::CONTROL)?, bulk, handlers))
@@ -144,7 +146,7 @@ fn ordinal_of(uuid: Option<[u8; 16]>, ordinal: usize) -> Result<usize> {
         let mut ordinals = std::iter::once(ordinal).chain((0..count).filter(|n| *n != ordinal));
         return ordinals
             .find(|n| crate::cuda::uuid_of(*n) == Some(uuid))
-            .ok_or_else(|| Error::library(format!("none of {count} GPUs is the one that was lost")));
+            .ok_or_else(|| Error::library(format!("the lost GPU is not among the {count} GPUs of this machine")));
     }
     let _ = uuid;
     Ok(ordinal)

@@ -130,7 +130,7 @@ impl Lane {
             Pushed::TooLong => {
                 let (len, most) = (body.len(), ring.longest());
                 Err(Error::unsupported(format!(
-                    "an operation of {len} bytes does not cross to a worker, at most {most} do"
+                    "an operation of {len} bytes is too large for a worker, at most {most} are possible"
                 )))
             }
         }

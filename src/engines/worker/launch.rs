@@ -37,7 +37,7 @@ struct Program {
     same: bool,
 }
 
-const HELP: &str = "call `windlass::worker::init()` first in `main`, or name the program `windlass-worker` by \
+const HELP: &str = "call `windlass::worker::init()` first in `main`, or name the program `windlass-worker` with \
                     `DeviceBuilder::worker_program` or the environment variable WINDLASS_WORKER";
 
 fn missing(tried: Vec<String>) -> Error {
@@ -61,7 +61,7 @@ fn choose(set: Option<&Path>, named: Option<OsString>, privileged: bool) -> Resu
     Err(missing(vec![
         "this executable: `windlass::worker::init()` was not called in it".into(),
         if ignored {
-            "WINDLASS_WORKER: ignored, because this process runs with rights that its user has not".into()
+            "WINDLASS_WORKER: ignored, because this process runs with elevated privileges".into()
         } else {
             "WINDLASS_WORKER: not set".into()
         },
@@ -112,7 +112,7 @@ pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Tim
             drop(socket);
             process.kill();
             let ended = process.wait(timing.watch.failed_start, timing);
-            let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
+            let how = ended.map_or_else(|| "killed, but not reaped yet".into(), |ended| ended.to_string());
             if ended.is_none() {
                 // A kill can hang in the kernel, so a thread waits for the end: no zombie stays.
                 let _ = std::thread::Builder::new().name("windlass reaper".into()).spawn(move || process.wait_long());
@@ -132,8 +132,8 @@ fn bulk_bytes(staging_limit: u64, file_limit: u64) -> Result<usize> {
     let control = layout::CONTROL as u64;
     if file_limit < LEAST.max(control) {
         return Err(Error::unsupported(format!(
-            "files of this process may have {file_limit} bytes (RLIMIT_FSIZE, `ulimit -f`), and memory that is shared with a \
-             worker counts as one: {} bytes are needed, and `staging_limit` to have all of it",
+            "RLIMIT_FSIZE (`ulimit -f`) is {file_limit} bytes, and also limits the memory shared with a worker: \
+             at least {} bytes are needed, and as many as `staging_limit` to use all of it",
             LEAST.max(control)
         )));
     }
@@ -214,8 +214,8 @@ fn other_gpu(uuid: Option<[u8; 16]>, info: &DeviceInfo) -> Error {
 /// The worker program is of another version.
 pub(super) fn other_version(version: &str, protocol: u32) -> Error {
     Error::unsupported(format!(
-        "the worker program is of windlass {version} (protocol {protocol}) and this one of {} (protocol {PROTOCOL}): build \
-         both from the same",
+        "the worker program was built from windlass {version} (protocol {protocol}), but this program from {} \
+         (protocol {PROTOCOL}): build both from the same version",
         env!("CARGO_PKG_VERSION")
     ))
 }
@@ -326,7 +326,7 @@ mod tests {
         message::send_files(&one, &files()).unwrap();
         let hello = Hello { same: Some((1, 2)), ..hello(env!("CARGO_PKG_VERSION")) };
         let error = super::super::server::accept(&hello, &two).map(drop).unwrap_err();
-        assert!(error.to_string().contains("another file"), "{error}");
+        assert!(error.to_string().contains("another executable file"), "{error}");
     }
 
     #[test]

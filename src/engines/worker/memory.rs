@@ -45,7 +45,7 @@ impl Operand {
 impl Memory {
     fn shard(&self, id: u64) -> Result<MutexGuard<'_, HashMap<u64, Allocated>>> {
         let shard = self.0.get((id / 64) as usize % SHARDS);
-        shard.map(Mutex::lock).ok_or_else(|| Error::library("no such shard"))
+        shard.map(Mutex::lock).ok_or_else(|| Error::library("internal error: no such shard of the memory table"))
     }
 
     pub(super) fn add(&self, id: u64, len: usize, region: Result<Arc<Region>>) {

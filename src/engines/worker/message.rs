@@ -90,7 +90,7 @@ pub(super) fn frame(message: &impl Serialize, longest: u32) -> Result<Vec<u8>> {
     let len = u32::try_from(bytes.len() - 4).unwrap_or(u32::MAX);
     if len > longest {
         return Err(Error::unsupported(format!(
-            "an answer of {len} bytes is too long for a worker, at most {longest}"
+            "an answer of {len} bytes is too long, at most {longest} are possible"
         )));
     }
     if let Some(head) = bytes.first_chunk_mut::<4>() {
@@ -116,7 +116,7 @@ pub(super) fn receive<M: DeserializeOwned>(socket: &mut impl Read) -> Result<Opt
     }
     let len = u32::from_le_bytes(len);
     if len > LONGEST {
-        return Err(Error::library(format!("the worker's socket: a message of {len} bytes is no message of ours")));
+        return Err(Error::library(format!("the worker's socket: invalid message length {len}")));
     }
     // Grows as bytes arrive: a length alone reserves no memory.
     let mut bytes = Vec::new();

@@ -68,7 +68,7 @@ pub(super) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
         }
     }
     let _ = (memory, lent);
-    Err(Error::unsupported(format!("the worker's device loads no modules, and was asked {what:?}")))
+    Err(Error::unsupported(format!("the worker's device cannot load modules; the request was {what:?}")))
 }
 
 impl Modules {
@@ -137,7 +137,7 @@ impl Modules {
                 encoded(&crate::library::answer_here(core, epoch, &name, &question)?)
             }
             Question::Warm { library } => crate::library::warm(device, &library).and_then(|()| encoded(&())),
-            Question::Program { .. } => Err(Error::library("a recorded program was sent as a module")),
+            Question::Program { .. } => Err(Error::library("internal error: a recorded program was sent as a module")),
         }
     }
 
@@ -191,5 +191,5 @@ fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
 
 #[cfg(feature = "cuda")]
 fn text(name: String) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::library("a name with a zero byte"))
+    CString::new(name).map_err(|_| Error::library("a name contains a zero byte"))
 }

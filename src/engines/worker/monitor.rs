@@ -68,14 +68,14 @@ impl Useless {
     /// The reason, once this has lasted for the time that a worker may take to end (`Watch::farewell`).
     fn look(&mut self, link: &Link, now: Instant) -> Option<&'static str> {
         if self.since.is_none() && link.doomed.load(Ordering::Acquire) {
-            self.since = Some((now, "its generation was over, and it hung"));
+            self.since = Some((now, "its generation had ended, but the worker did not exit"));
         }
         let long_ago = |at| now.saturating_duration_since(at) > link.timing.watch.asking;
         if self.since.is_none() && link.closing.load(Ordering::Acquire) && self.asked.is_none_or(long_ago) {
             self.asked = Some(now);
             if link.is_forsaken() {
                 self.since =
-                    Some((link.timing.clock.now(), "its device was dropped, and nobody waited for what it was doing"));
+                    Some((link.timing.clock.now(), "its device was dropped, and no caller waited for its work"));
             }
         }
         self.since
@@ -112,7 +112,7 @@ pub(super) fn start(
                 monitor.process.kill();
                 monitor.process.wait_long();
             }
-            Err(Error::library(format!("no thread to watch the worker: {e}")))
+            Err(Error::library(format!("the thread that watches the worker could not be started: {e}")))
         }
     }
 }
@@ -138,7 +138,7 @@ impl Monitor {
                     self.process.kill();
                     ended = self.process.wait(watch.reaping, timing);
                 }
-                let how = ended.map_or_else(|| "killed, and not reaped yet".into(), |ended| ended.to_string());
+                let how = ended.map_or_else(|| "killed, but not reaped yet".into(), |ended| ended.to_string());
                 End { message: format!("worker process {} ended ({how})", self.link.pid), code: None }
             }
         };
@@ -196,7 +196,7 @@ impl Monitor {
             match self.listen(nap) {
                 Ok(None) => {}
                 Ok(Some(outcome)) => return outcome,
-                Err(error) => return Outcome::because(format!("the worker cannot be heard: {error}")),
+                Err(error) => return Outcome::because(format!("the messages of the worker cannot be read: {error}")),
             }
             let beat = self.link.beats();
             let now = clock.now();
@@ -210,7 +210,7 @@ impl Monitor {
             if beat != beats.0 || slept > nap + self.heartbeat / 2 {
                 beats = (beat, looked);
             } else if now - beats.1 > self.heartbeat {
-                return Outcome::because(format!("the worker gave no sign of life for {:?}", self.heartbeat));
+                return Outcome::because(format!("the worker sent no heartbeat for {:?}", self.heartbeat));
             }
         }
     }
@@ -221,7 +221,7 @@ impl Monitor {
         awake.tick(self.link.timing.clock.now(), limit / 8);
         let time = awake.lived(time);
         (time > limit).then(|| {
-            Outcome::because(format!("watchdog: `{op}` had been running for {time:.1?}, {limit:?} are allowed"))
+            Outcome::because(format!("watchdog: `{op}` had been running for {time:.1?}, but the limit is {limit:?}"))
         })
     }
 
@@ -267,7 +267,9 @@ impl Monitor {
                 let code = code.map(|(code, name)| (code, name.into()));
                 Ok(Some(Outcome::Known(End { message, code })))
             }
-            Some(Message::Ready { .. } | Message::Refused(_)) => Err(Error::library("it began anew")),
+            Some(Message::Ready { .. } | Message::Refused(_)) => {
+                Err(Error::library("it sent an unexpected handshake message"))
+            }
             None => Ok(Some(Outcome::Gone)),
         }
     }

@@ -131,18 +131,20 @@ fn exit_status(status: &WaitIdStatus) -> ExitStatus {
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Ended::With(status, oom_kill) = self else {
-            return write!(f, "how it ended was told to somebody else: SIGCHLD is ignored, or another wait took it");
+            return write!(f, "exit status unknown: SIGCHLD is ignored, or another wait in this process reaped it");
         };
         match (status.signal(), status.code()) {
             (Some(libc::SIGKILL), _) => f.write_str(match oom_kill {
                 OomKill::Likely => {
-                    "killed by SIGKILL: by the system for want of memory, which it has killed for in this control group"
+                    "killed by SIGKILL, probably by the OOM killer, which has killed in this control group while it ran"
                 }
                 OomKill::Possible => {
-                    "killed by SIGKILL: by us, by a user, or by the system, which has killed for want of memory meanwhile"
+                    "killed by SIGKILL: by windlass, by a user, or by the OOM killer, which has killed while it ran"
                 }
-                OomKill::No => "killed by SIGKILL: by us or by a user, for the system has killed nobody for want of memory",
-                OomKill::Unknown => "killed by SIGKILL: by us, by a user, or by the system for want of memory",
+                OomKill::No => {
+                    "killed by SIGKILL: by windlass or by a user; the OOM killer has not killed while it ran"
+                }
+                OomKill::Unknown => "killed by SIGKILL: by windlass, by a user, or by the OOM killer",
             }),
             (Some(libc::SIGSEGV), _) => write!(f, "killed by SIGSEGV: a segmentation fault"),
             (Some(libc::SIGABRT), _) => write!(f, "killed by SIGABRT: it aborted"),
@@ -181,7 +183,7 @@ mod tests {
             assert!(how.contains("SIGKILL"), "{how}");
             // Unless the machine is short of memory just now.
             let counted = std::fs::read_to_string("/proc/vmstat").is_ok_and(|text| text.contains("oom_kill "));
-            assert!(!counted || how.contains("nobody for want of memory") || how.contains("meanwhile"), "{how}");
+            assert!(!counted || how.contains("has not killed") || how.contains("which has killed while"), "{how}");
             process.kill();
         }
     }

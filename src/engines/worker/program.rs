@@ -58,8 +58,8 @@ pub(super) fn exit(code: i32) -> ! {
 pub(super) fn guard() {
     static CHECKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     if *CHECKED.get_or_init(is_worker) && !SERVING.swap(true, Ordering::Relaxed) {
-        const WHY: &str = "this program was started as the worker of another process, and came to open a device of its own: \
-                           `windlass::worker::init()` does not stand first in its `main`";
+        const WHY: &str = "this program was started as the worker of another process, but it opened a device of its \
+                           own: call `windlass::worker::init()` first in its `main`";
         // Before the parent is told: it then kills this process.
         let _ = writeln!(std::io::stderr(), "windlass: {WHY}");
         super::handshake::refuse(Error::unsupported(WHY));

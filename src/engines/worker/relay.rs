@@ -43,7 +43,7 @@ impl Relay {
     pub(crate) fn inject_fault(&self) -> Result<()> {
         match self.fault {
             None => Ok(()),
-            Some(InjectedFault::Fail) => Err(Error::library("failed by the fault plan")),
+            Some(InjectedFault::Fail) => Err(Error::library("the fault plan injected this failure")),
             Some(InjectedFault::Poison) => self.reply.poison("poisoned by the fault plan"),
             Some(InjectedFault::Delay(nanos)) => {
                 clock::pause(Duration::from_nanos(nanos));

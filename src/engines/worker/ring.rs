@@ -1,7 +1,7 @@
 //! Orders to the worker: a ring of bytes in shared memory, with one writer and one reader at a time.
 //!
 //! ```text
-//!   head    bytes read so far, ever                writer: room = capacity - (tail - head)
+//!   head    bytes read so far, ever                writer: free bytes = capacity - (tail - head)
 //!   tail    bytes written so far, ever             frame:  length (4), bytes, padding to a multiple of 8
 //!   asleep  1 while the reader sleeps on it        the writer takes the 1 away and wakes
 //! ```
@@ -105,7 +105,9 @@ impl Ring {
         let len = u32::from_le_bytes(len) as usize;
         let needed = (len + 4).next_multiple_of(8);
         if len > self.longest() || needed as u64 > there || there > self.capacity as u64 {
-            return Err(Error::library(format!("an order of {len} bytes where {there} were written")));
+            return Err(Error::library(format!(
+                "corrupt ring: an order of {len} bytes, but {there} bytes were written"
+            )));
         }
         frame.clear();
         frame.resize(len, 0);
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(writer.push(&[&[1; 20]]), Pushed::Done);
         writer.segment.word(TAIL).store(8, Ordering::Release); // the writer died in the middle
         let mut frame = Vec::new();
-        assert!(reader.pop(&mut frame).unwrap_err().to_string().contains("20 bytes where 8"));
+        assert!(reader.pop(&mut frame).unwrap_err().to_string().contains("20 bytes, but 8 bytes"));
         writer.segment.word(TAIL).store(u64::MAX / 2, Ordering::Release);
         assert!(reader.pop(&mut frame).is_err());
     }

@@ -30,7 +30,7 @@ impl Segment {
     /// A new segment, zeroed, and the descriptor to send to the other process.
     pub(super) fn create(name: &str, len: usize) -> Result<(Self, OwnedFd)> {
         let failed = |what: &str, e: Errno| {
-            Error::library(format!("{len} bytes of shared memory could not be made: {what}: {e}"))
+            Error::library(format!("{len} bytes of shared memory could not be created: {what}: {e}"))
         };
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
@@ -50,13 +50,15 @@ impl Segment {
         let file: BorrowedFd<'_> = file.as_fd();
         let size = rustix::fs::fstat(file).map_or(0, |s| s.st_size);
         if u64::try_from(size).unwrap_or(0) < len as u64 {
-            return Err(Error::library(format!("shared memory of {size} bytes where {len} were agreed on")));
+            return Err(Error::library(format!("the shared memory has {size} bytes, but {len} were agreed on")));
         }
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address of the kernel's choice; nothing is replaced.
         let base = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, file, 0) }.map_err(|e| {
             let help = match e {
-                Errno::NOMEM => "; the address space (`ulimit -v`) must hold it, which `staging_limit` makes smaller",
+                Errno::NOMEM => {
+                    "; the address space limit (`ulimit -v`) may be too small: raise it, or lower `staging_limit`"
+                }
                 _ => "",
             };
             Error::library(format!("{len} bytes of shared memory could not be mapped: {e}{help}"))

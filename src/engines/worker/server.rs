@@ -92,7 +92,7 @@ impl Server {
                     server.work(lane);
                 };
                 if let Err(error) = thread.spawn(work) {
-                    self.outlet.fault(format!("no thread for lane {lane}: {error}"), None);
+                    self.outlet.fault(format!("the thread for lane {lane} could not be started: {error}"), None);
                 }
             }
             open |= wanted;
@@ -143,7 +143,9 @@ impl Server {
     /// follows earlier ones only. Of all orders that are not carried out, the one that was written first waits for
     /// nothing.
     fn follow(&self, lane: usize, number: u64) {
-        let Some(post) = self.posts.get(lane) else { self.garbled(Error::library("an order that follows no lane")) };
+        let Some(post) = self.posts.get(lane) else {
+            self.garbled(Error::library("an order names a lane that does not exist"))
+        };
         let carried = self.control.word(layout::carried(lane));
         let (start, serving) = (Clock::SYSTEM.start(), &Timing::standard().serving);
         while carried.load(Ordering::Acquire) < number {
@@ -156,7 +158,7 @@ impl Server {
 
     /// The client's orders are invalid, and nothing that follows can be trusted: ends the process.
     fn garbled(&self, error: Error) -> ! {
-        self.outlet.end(format!("the worker was given {error}"), None, GARBLED)
+        self.outlet.end(format!("the worker received an invalid order: {error}"), None, GARBLED)
     }
 
     /// An error here means that the order itself is invalid. The error of an operation is sent as its answer.
@@ -167,7 +169,7 @@ impl Server {
                 let Alloc { id, len, size, freeing } = postcard::from_bytes(body).map_err(wire::garbled)?;
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 let bytes = len.checked_mul(size as usize);
-                let region = bytes.ok_or_else(|| Error::invalid("len", "it overflows"));
+                let region = bytes.ok_or_else(|| Error::invalid("len", "the size in bytes overflows"));
                 memory.add(id, len, region.and_then(|bytes| self.allocate(bytes, len, &freeing)));
             }
             order::FREE => {
@@ -218,7 +220,7 @@ impl Server {
                     Err(error) => reply.fail(error),
                 }
             }
-            other => return Err(Error::library(format!("an order of kind {other}"))),
+            other => return Err(Error::library(format!("an order has the unknown kind {other}"))),
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ impl Standby {
         if let Err(error) = std::thread::Builder::new().name("windlass standby".into()).spawn(run) {
             let mut state = self.state.lock();
             state.starting = false;
-            state.failed = Some(format!("no thread to start it: {error}"));
+            state.failed = Some(format!("its thread could not be started: {error}"));
         }
     }
 

@@ -79,7 +79,7 @@ impl<O: Op> Ongoing for WorkerTask<O> {
     }
 
     fn to_remote(&self, _: RemoteTarget) -> Result<RemoteResult> {
-        Err(Error::unsupported("a worker process dispatches to no other worker"))
+        Err(Error::unsupported("a worker process cannot dispatch to another worker"))
     }
 
     fn abandon(&self) {

@@ -109,6 +109,6 @@ impl Watchdog {
             };
             since = seen.map_or(since, |(_, then)| then.min(since));
         }
-        Some((now - since.max(self.finished.1), "an order on its way to the device"))
+        Some((now - since.max(self.finished.1), "submitting an order to the device"))
     }
 }

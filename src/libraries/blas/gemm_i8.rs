@@ -44,7 +44,9 @@ impl Products {
         let word = |scalar: &Scalar<T::Scalar>| -> Result<(u32, u64)> {
             let (value, at) = scalar.place();
             let bits = bytemuck::bytes_of(&value).try_into().map(u32::from_ne_bytes);
-            let odd = |_| Error::library("the scalars of a product of 8-bit integers are 32-bit integers");
+            let odd = |_| {
+                Error::library("internal error: the scalars of a product of 8-bit integers are not 32-bit integers")
+            };
             Ok((bits.map_err(odd)?, at))
         };
         let (a, b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));

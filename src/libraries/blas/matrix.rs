@@ -54,7 +54,7 @@ pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usi
 /// conjugate without a transpose.
 pub(super) fn check_order(refused: bool, what: &str) -> Result<()> {
     match refused {
-        true => Err(Error::unsupported(format!("{what} of a row-major complex matrix: BLAS has no such routine"))),
+        true => Err(Error::unsupported(format!("BLAS has no routine for {what} of a row-major complex matrix"))),
         false => Ok(()),
     }
 }

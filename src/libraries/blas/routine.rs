@@ -113,7 +113,7 @@ impl<R: Routine> Op for Call<R> {
 
     #[cfg(not(feature = "blas"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(crate::Error::unsupported("this build has no cuBLAS front (feature `blas`)"))
+        Err(crate::Error::unsupported("this build has no cuBLAS support (feature `blas`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -36,7 +36,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let (alpha, beta) =
             (factors.next().unwrap_or(self.spec.alpha_of::<T>()), factors.next().unwrap_or(self.spec.beta));
         let (mut mask_out, mut pre_out, mut grad) = (None, None, None);
-        let misaligned = |_| Error::library("an operand is not aligned to its type");
+        let misaligned = |_| Error::library("internal error: an operand is not aligned to its type");
         if let Some(bytes) = writes.beside {
             if self.writes_gaps(&aux) {
                 bytes.fill(0);

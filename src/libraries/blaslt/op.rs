@@ -138,14 +138,20 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let integers = <T::A as Element>::DTYPE == DType::I8;
         let relu = self.kind.function == Function::Relu && self.kind.beside == Beside::Nothing;
         if integers && !plain && !relu {
-            return Err(Error::unsupported("of 8-bit integers there are a bias and ReLU, and no gradients"));
+            return Err(Error::unsupported("products of 8-bit integers support a bias and ReLU, but no gradients"));
         }
         if self.spec.tf32 && !matches!(<T::A as Element>::DTYPE, DType::F32 | DType::C32) {
-            return Err(Error::invalid("tf32", format!("it is a way to multiply f32, not {}", T::A::DTYPE)));
+            return Err(Error::invalid(
+                "tf32",
+                format!("only products of f32 and c32 can use it, not of {}", T::A::DTYPE),
+            ));
         }
         let eight = fp8(<T::A as Element>::DTYPE);
         if self.spec.fast_accumulation && !eight {
-            return Err(Error::invalid("fast_accumulation", format!("it is of 8-bit floats, not of {}", T::A::DTYPE)));
+            return Err(Error::invalid(
+                "fast_accumulation",
+                format!("only products of 8-bit floats can use it, not of {}", T::A::DTYPE),
+            ));
         }
         for (name, there) in ["scale_a", "scale_b"].into_iter().zip(self.scaled) {
             if there && !eight {
@@ -155,23 +161,26 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let [_, _, scale_d] = self.scaled;
         for (name, there) in [("scale_d", scale_d), ("amax", writes.amax.is_some())] {
             if there && !fp8(<T::D as Element>::DTYPE) {
-                return Err(Error::invalid(name, format!("only a d of 8-bit floats has one, not {}", T::D::DTYPE)));
+                return Err(Error::invalid(
+                    name,
+                    format!("only a matrix d of 8-bit floats has one, not of {}", T::D::DTYPE),
+                ));
             }
         }
         if reads.c.is_none() && self.adds_c(reads) && <T::C as Element>::DTYPE != <T::D as Element>::DTYPE {
             let (c, d) = (<T::C as Element>::DTYPE, <T::D as Element>::DTYPE);
-            return Err(Error::invalid("c", format!("beta * c needs a c of {c}, and d is of {d}")));
+            return Err(Error::invalid("c", format!("beta * c needs a matrix c of {c}, because d is of {d}")));
         }
         let [.., order_d] = self.spec.order;
         let aux = matches!(self.kind.function, Function::ReluGradient | Function::GeluGradient)
             || matches!(self.kind.beside, Beside::Mask | Beside::PreActivation);
         if aux && order_d == super::Order::Row {
             return Err(Error::unsupported(
-                "auxiliary matrices are column-major, and so must d be: multiply the transposes in the other order",
+                "auxiliary matrices are column-major, so d must be too: multiply the transposes in the other order",
             ));
         }
         if matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.is_empty() {
-            return Err(Error::invalid("d", "there is no gradient beside an empty product"));
+            return Err(Error::invalid("d", "an empty product has no gradient"));
         }
         Ok(())
     }
@@ -182,7 +191,7 @@ fn at_least(name: &'static str, need: usize, place: &Place) -> Result<()> {
     if need <= place.len {
         return Ok(());
     }
-    Err(Error::invalid(name, format!("{} elements, and the product takes {need}", place.len)))
+    Err(Error::invalid(name, format!("{} elements, but the product needs {need}", place.len)))
 }
 
 /// Checks that a buffer holds exactly `need` elements.
@@ -190,7 +199,7 @@ fn exactly(name: &'static str, need: usize, place: &Place) -> Result<()> {
     if need == place.len {
         return Ok(());
     }
-    Err(Error::invalid(name, format!("{} elements, and the product takes {need}", place.len)))
+    Err(Error::invalid(name, format!("{} elements, but the product takes {need}", place.len)))
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
@@ -214,7 +223,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
                 return Err(Error::invalid(
                     name,
                     format!(
-                        "{} elements do not hold {batch}{rows} x {columns} with ld = {ld}, {len} elements",
+                        "{} elements do not hold {batch}{rows} x {columns} with ld = {ld}, which spans {len}",
                         place.len
                     ),
                 ));
@@ -302,7 +311,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
 
     #[cfg(not(feature = "blaslt"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuBLASLt front (feature `blaslt`)"))
+        Err(Error::unsupported("this build has no cuBLASLt support (feature `blaslt`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -38,9 +38,9 @@ pub(super) fn advise(error: Error, major: u32, folders: &[PathBuf]) -> Error {
         let crt = if major < 13 { "nvcc" } else { "crt" };
         let packages = ["runtime", crt, "cccl"].map(|part| format!("nvidia-cuda-{part}{suffix}")).join(" ");
         log.push_str(&format!(
-            "\nwindlass: `{name}` is one of CUDA {major}'s headers, which are not installed beside its libraries. Install them \
-             with `pip install {packages}` (`nvidia-curand{suffix}` for cuRAND's) in the environment of the libraries, or \
-             install a CUDA toolkit; set WINDLASS_CUDA_PATH to either.\n"
+            "\nwindlass: `{name}` is one of CUDA {major}'s headers, which are not installed beside its libraries. \
+             Install them with `pip install {packages}` (`nvidia-curand{suffix}` for cuRAND's) in the environment of \
+             the libraries, or install a CUDA toolkit; set WINDLASS_CUDA_PATH to either.\n"
         ));
     }
     Error::Compile { log, diagnostics }

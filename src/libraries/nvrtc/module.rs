@@ -331,8 +331,8 @@ impl SharedModule {
     pub(super) fn global(&self, name: &str) -> Result<Option<(Loaded, u64, usize)>> {
         let Some(module) = self.load()? else {
             return Err(Error::unsupported(
-                "a host device loads no modules, so it has no module variables: let the twin capture what is constant, and \
-                 pass what changes as an argument",
+                "a host device loads no modules, so it has no module variables: let the twin capture what is constant, \
+                 and pass what changes as an argument",
             ));
         };
         // A program asks for the name of a variable by an expression with its address: `&factor`.

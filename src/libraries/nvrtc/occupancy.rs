@@ -16,7 +16,7 @@ impl Kernel {
             return Ok(());
         }
         let reason = format!(
-            "{wanted} blocks at once, but the device holds {most} of `{}` ({each} on each of {processors} multiprocessors)",
+            "{wanted} blocks at once, but {most} of `{}` fit the device ({each} on each of {processors} multiprocessors)",
             self.name(),
         );
         Err(Error::invalid("grid", reason))

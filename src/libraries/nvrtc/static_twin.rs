@@ -80,8 +80,8 @@ impl Twin {
     pub(super) fn crosses(&self, name: &str, is_same_program: bool) -> Result<()> {
         if !is_same_program {
             return Err(Error::unsupported(format!(
-                "the twin of `{name}` is code of this program, which a separate worker program does not contain: let this \
-                 program be its own worker (call `windlass::worker::init()` first in `main`)"
+                "the twin of `{name}` is code of this program, which a separate worker program does not contain: let \
+                 this program be its own worker (call `windlass::worker::init()` first in `main`)"
             )));
         }
         self.distances(name).map(drop)

@@ -141,7 +141,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// [`Error::InvalidArgument`] when `mid` is past the end; the buffer is returned.
     pub fn split_at(self, mid: usize) -> Result<(Self, Self), Rejected<Self>> {
         if mid > self.len {
-            let error = Error::invalid("mid", format!("{mid} is past the end, {}", self.len));
+            let error = Error::invalid("mid", format!("{mid} is past the end; the buffer has {} elements", self.len));
             return Err(Rejected::new(error, self));
         }
         let full = self.region.window.clone();
@@ -171,7 +171,7 @@ impl<T: Element> DeviceBuffer<T> {
             let error = Error::invalid(
                 "right",
                 format!(
-                    "{:?} of one buffer and {:?} of another are not neighbours",
+                    "{:?} and {:?} are not adjacent parts of one allocation",
                     self.region.window, right.region.window
                 ),
             );

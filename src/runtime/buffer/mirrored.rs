@@ -19,7 +19,7 @@ use std::time::Duration;
 /// let table = device.mirrored(vec![1.0f32, 2.0])?;
 /// let before = table.get();
 /// device.rebuild(Duration::from_secs(10))?;
-/// assert!(device.download(&before).is_err()); // of the life before
+/// assert!(device.download(&before).is_err()); // of the previous generation
 /// assert_eq!(device.download(&table.get())?.await_result()?, [1.0, 2.0]);
 /// # Ok(()) }
 /// ```
@@ -190,7 +190,7 @@ mod tests {
             tell.lock().unwrap().send(()).unwrap();
             let start = Clock::SYSTEM.start();
             while device.inner().supervisor.waiters.load(Ordering::SeqCst) == 0 {
-                assert!(start.elapsed().as_secs() < 60, "nobody waits for the new life");
+                assert!(start.elapsed().as_secs() < 60, "nothing waits for the new generation");
                 std::thread::yield_now();
             }
             Ok(())

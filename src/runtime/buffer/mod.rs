@@ -4,7 +4,7 @@
 //! DeviceBuffer<T> ─┐                      (owns, may be written; share() / try_unique() turn one into the other)
 //! GpuRef<T> ───────┼─> Region ─> Allocation ─> bytes of an engine
 //! In<'a, T> ───────┘   │  track: completions of the last writers and of the readers since
-//!                      └─ epoch: the life of the device these bytes belong to
+//!                      └─ epoch: the generation of the device that these bytes belong to
 //! ```
 //!
 //! - An [`Allocation`] is a piece of an engine's memory. It knows how to return itself, and holds **no epoch**: work in

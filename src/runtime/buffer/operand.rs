@@ -87,7 +87,7 @@ pub(super) fn narrow(offset: usize, len: usize, range: impl RangeBounds<usize>) 
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= len => Ok((offset + start, end - start)),
         (Some(start), Some(end)) => outside(format!("{start}..{end}")),
-        (None, _) | (_, None) => outside("a range up to the last address".to_string()),
+        (None, _) | (_, None) => outside("a range whose bound overflows `usize`".to_string()),
     }
 }
 

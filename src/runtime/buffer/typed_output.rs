@@ -62,6 +62,9 @@ impl From<AnyBuffers> for Error {
     /// The error for buffers that do not have the types asked for.
     fn from(buffers: AnyBuffers) -> Self {
         let types: Vec<_> = buffers.iter().map(|b| b.dtype().name()).collect();
-        Error::invalid("buffers", format!("they are of the types ({})", types.join(", ")))
+        Error::invalid(
+            "buffers",
+            format!("the buffers have the element types ({}), but others were requested", types.join(", ")),
+        )
     }
 }

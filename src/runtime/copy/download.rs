@@ -61,7 +61,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
     }
 
     fn capturable(&self) -> Result<(), &'static str> {
-        Err("each replay would bring it to the host; name it by `Recorder::output`, and download that after the replay")
+        Err("a recording cannot download; declare the buffer with `Recorder::output`, and download it after the replay")
     }
 
     fn host(&self, (source,): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<Landed<T>> {
@@ -86,7 +86,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
                 // SAFETY: an operand, and `lent` has as many bytes. The GPU can access them, so no staging is needed.
                 return unsafe { queue.copy_to_lent(source.address(), lent) };
             }
-            Err(crate::Error::library("the download has no staging memory"))
+            Err(crate::Error::library("internal error: the download has no staging memory"))
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -130,7 +130,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
     fn finish(&self, landed: Landed<T>) -> Result<HostOf<Self>> {
         match &self.form {
             Some(form) => Ok(form.host(landed)),
-            None => Err(Error::library("a download that a worker was to finish")),
+            None => Err(Error::library("internal error: a worker process tried to finish a download")),
         }
     }
 }

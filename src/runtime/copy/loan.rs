@@ -69,7 +69,7 @@ impl<T: Element> Drop for Lender<'_, T> {
     fn drop(&mut self) {
         let mut loan = self.loan.lock();
         if matches!(*loan, Loan::Slice(..)) {
-            *loan = Loan::Ended(Error::library("the call that lent the data panicked"));
+            *loan = Loan::Ended(Error::library("the upload call panicked before its data was copied"));
         }
     }
 }

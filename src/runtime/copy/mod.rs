@@ -24,7 +24,7 @@ fn check_target(has: usize, gets: usize, moved: &str) -> crate::Result<()> {
     if has == gets {
         return Ok(());
     }
-    Err(crate::Error::invalid("target", format!("{has} elements for {gets} {moved}")))
+    Err(crate::Error::invalid("target", format!("the target has {has} elements, but {gets} elements are {moved}")))
 }
 
 /// Registers the operations of this folder in the registry of a worker program.

@@ -90,7 +90,7 @@ impl Device {
         let source = source.into();
         if self.is_isolated() || source.region.epoch.engine.is_isolated() {
             let error = crate::Error::unsupported(
-                "memory of an isolated device is another process's: download and upload instead",
+                "the memory of an isolated device belongs to another process; use download and upload instead",
             );
             let error = self.refusal(&self.epoch(), error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY));
             return Err(Rejected::new(error, (target,)));

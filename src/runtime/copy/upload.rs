@@ -10,8 +10,8 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-const TAKEN: &str = "its data is gone after the first time; upload before, and give the buffer to the recording or to its \
-                     replays";
+const TAKEN: &str = "an upload consumes its data, so it cannot be replayed; upload before the recording, and pass the \
+                     buffer to the recording or to its replays";
 
 /// Writes host data into a buffer.
 pub(super) struct Upload<T: Element> {
@@ -91,12 +91,14 @@ impl<T: Element> Op for Upload<T> {
                 let target: &mut [u8] = bytemuck::cast_slice_mut(target);
                 let data = Some(lent.bytes()).filter(|data| data.len() == target.len());
                 parallel::copy_slice(
-                    data.ok_or_else(|| Error::library("the data differ from what was announced"))?,
+                    data.ok_or_else(|| {
+                        Error::library("the size of the shared data differs from the size of the target")
+                    })?,
                     target,
                 );
             }
             #[cfg(any(feature = "cuda", target_os = "linux"))]
-            _ => return Err(Error::library("staged data were given to a host device")),
+            _ => return Err(Error::library("internal error: staged data was given to a host device")),
         }
         Ok(())
     }
@@ -111,7 +113,7 @@ impl<T: Element> Op for Upload<T> {
             // SAFETY: as above; the GPU can access the lent memory, otherwise it would have been staged.
             Payload::Lent(lent) => unsafe { queue.copy_from_lent(target.address(), &lent) },
             Payload::Gone => Ok(()),
-            _ => Err(Error::library("host data that was not staged")),
+            _ => Err(Error::library("internal error: host data was not staged")),
         }
     }
 
@@ -262,7 +264,7 @@ impl Device {
                 #[cfg(target_os = "linux")]
                 Engine::Worker(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Shared),
                 #[cfg(feature = "host")]
-                Engine::Host(_) => Err(Error::library("the data were staged for a host device")),
+                Engine::Host(_) => Err(Error::library("internal error: the data was staged for a host device")),
                 Engine::Tape(_) => Err(crate::program::not_recordable(Upload::<T>::NAME, TAKEN)),
             };
             let pending = match staged {

@@ -119,8 +119,8 @@ impl DeviceBuilder {
     pub fn named(self, text: &str) -> Result<Self> {
         let name = text.trim();
         let unknown = || {
-            let known = "`host`, `cuda`, `cuda:N` and `best`, with `:isolated` or `:isolated:standby` behind them";
-            Error::invalid("device", format!("`{name}` names no device; known are {known}"))
+            let known = "`host`, `cuda`, `cuda:N` or `best`, optionally followed by `:isolated` or `:isolated:standby`";
+            Error::invalid("device", format!("`{name}` is not a device name; use {known}"))
         };
         let (rest, standby) = name.strip_suffix(":standby").map_or((name, false), |rest| (rest, true));
         let (device, isolated) = rest.strip_suffix(":isolated").map_or((rest, false), |rest| (rest, true));
@@ -328,10 +328,10 @@ impl DeviceBuilder {
             return Err(Error::invalid("memory_limit", "a limit of 0 bytes holds nothing, at least 1 is needed"));
         }
         if config.staging_limit == 0 {
-            return Err(Error::invalid("staging_limit", "0 bytes of staging move nothing, at least 1 is needed"));
+            return Err(Error::invalid("staging_limit", "a limit of 0 bytes cannot move data, at least 1 is needed"));
         }
         if matches!(config.in_flight, InFlight::Wait(0) | InFlight::Busy(0)) {
-            return Err(Error::invalid("in_flight", "a bound of 0 admits nothing, at least 1 is needed"));
+            return Err(Error::invalid("in_flight", "a bound of 0 allows no dispatch, at least 1 is needed"));
         }
         let worker = &config.worker;
         for (name, limit) in [

@@ -126,7 +126,7 @@ impl Inner {
                 (Engine::Worker(engine), Arc::new(old.meter.again()))
             }
             // The current epoch of a device is never a recording.
-            Engine::Tape(_) => return Err(Error::unsupported("a recording has no next life")),
+            Engine::Tape(_) => return Err(Error::unsupported("internal error: a recording cannot be rebuilt")),
         };
         let epoch = Epoch::new(Parts {
             device: self.id,

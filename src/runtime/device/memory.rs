@@ -38,7 +38,7 @@ struct Wanted {
 fn bytes_of<T: Element>(len: usize) -> Result<usize> {
     len.checked_mul(size_of::<T>())
         .filter(|&bytes| isize::try_from(bytes).is_ok())
-        .ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))
+        .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))
 }
 
 impl Device {

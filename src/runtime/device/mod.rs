@@ -137,19 +137,19 @@ impl Device {
 
     /// A handle whose calls measure the time they take on the device; see
     /// [`PendingDispatch::await_timed`](crate::PendingDispatch::await_timed).
-    #[must_use = "it is another handle, and this one is as it was"]
+    #[must_use = "this returns a new handle and leaves the original one unchanged"]
     pub fn timed(&self) -> Self {
         Device { options: Options { timed: true, ..self.options }, ..self.clone() }
     }
 
     /// A handle whose waits follow `how` instead of the device's policy.
-    #[must_use = "it is another handle, and this one is as it was"]
+    #[must_use = "this returns a new handle and leaves the original one unchanged"]
     pub fn waiting(&self, how: Wait) -> Self {
         Device { options: Options { wait: Some(how), ..self.options }, ..self.clone() }
     }
 
     /// A handle whose operations carry `label` in traces and NVTX ranges.
-    #[must_use = "it is another handle, and this one is as it was"]
+    #[must_use = "this returns a new handle and leaves the original one unchanged"]
     pub fn labelled(&self, label: &'static str) -> Self {
         Device { options: Options { label: Some(label), ..self.options }, ..self.clone() }
     }

@@ -153,7 +153,7 @@ pub(crate) struct Typed<'a, O: Op> {
 
 #[cold]
 fn taken() -> Error {
-    Error::library("the operation was already submitted")
+    Error::library("internal error: the operation was already submitted")
 }
 
 impl<'a, O: Op> Typed<'a, O> {
@@ -298,7 +298,7 @@ impl<O: Op> Call for Typed<'_, O> {
         let raw = leg.raw()?;
         match &self.op {
             Some(op) => op.next(phase, &raw, make),
-            None => Err(Error::library("the operation was dropped between its phases")),
+            None => Err(Error::library("internal error: the operation was dropped between its phases")),
         }
     }
 

@@ -157,7 +157,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.submit(submission),
             Engine::Worker(_) | Engine::Tape(_) => {
-                Err(Error::unsupported("a worker process dispatches to no other worker"))
+                Err(Error::unsupported("a worker process cannot dispatch to another worker"))
             }
         }
     }
@@ -194,14 +194,14 @@ impl Device {
                 if other.engine.is_tape() {
                     return Err(Error::invalid(
                         name(i),
-                        "a buffer of a recording was given to work that is not part of it",
+                        "the buffer belongs to a recording; only operations of that recording can use it",
                     ));
                 }
                 if i >= read_count && epoch.engine.is_tape() {
                     return Err(Error::invalid(
                         name(i),
-                        "a buffer of the device cannot be written by a recording; name what it writes by \
-                         `Recorder::operand` or `Recorder::output`, and give the buffer to each replay",
+                        "a recording cannot write a buffer of the device; declare what it writes with \
+                         `Recorder::operand` or `Recorder::output`, and pass the buffer to each replay",
                     ));
                 }
             }
@@ -213,8 +213,8 @@ impl Device {
                 InitState::Uninit => {
                     return Err(Error::invalid(
                         name(i),
-                        "its contents are undefined: it was never written, or its last operation used it to work in; only \
-                         an operation that overwrites all of it may be given it",
+                        "its contents are undefined: it was never written, or its last operation used it as workspace; \
+                         only an operation that overwrites all of it can take it",
                     ));
                 }
                 InitState::Failed => {
@@ -228,8 +228,11 @@ impl Device {
     #[cold]
     fn foreign(&self, epoch: &Epoch, operand: String) -> Error {
         // A GPU that was opened twice counts as two devices.
-        let other = if *epoch.label == *self.name() { "another device of that name, " } else { "" };
-        Error::invalid(operand, format!("a buffer of {other}{} was given to {}", epoch.label, self.name()))
+        let other = if *epoch.label == *self.name() { "another device with the same name, " } else { "" };
+        Error::invalid(
+            operand,
+            format!("the buffer belongs to {other}{}, but the operation runs on {}", epoch.label, self.name()),
+        )
     }
 }
 

@@ -117,7 +117,7 @@ pub struct Timed<O> {
 /// assert_eq!(norm, 5.0);
 /// # Ok(()) }
 /// ```
-#[must_use = "dropping a pending drops its output"]
+#[must_use = "dropping a `PendingDispatch` also drops its output"]
 pub struct PendingDispatch<O: Output> {
     work: Work<O::Host>,
     buffers: Bufs<O>,

@@ -64,7 +64,7 @@ pub enum Landing {
 }
 
 fn misplaced() -> Error {
-    Error::library("the op's CUDA half left its result in another place than its type says")
+    Error::library("the operation did not store its result where `Op::Raw` requires")
 }
 
 /// The error if a block of shared memory could not be read.
@@ -231,7 +231,10 @@ impl<T: Element> Landed<T> {
     /// [`Error::InvalidArgument`] if the lengths differ; the device's own error if it died meanwhile.
     pub fn copy_into(self, target: &mut [T]) -> Result<()> {
         if self.len() != target.len() {
-            return Err(Error::invalid("target", format!("{} elements for {} downloaded", target.len(), self.len())));
+            return Err(Error::invalid(
+                "target",
+                format!("the target has {} elements, but {} elements are downloaded", target.len(), self.len()),
+            ));
         }
         match self.0 {
             HostCopy::Owned(data) => {

@@ -125,7 +125,7 @@ impl Engine {
         match self {
             #[cfg(feature = "host")]
             Engine::Host(_) => {
-                "open the device again, with a restart policy that allows more if the faults are expected"
+                "open the device again; if the faults are expected, use a restart policy that allows more restarts"
             }
             #[cfg(feature = "cuda")]
             Engine::Cuda(_) => {
@@ -134,7 +134,7 @@ impl Engine {
             }
             #[cfg(target_os = "linux")]
             Engine::Worker(_) => {
-                "open the device again, with a restart policy that allows more if losing workers is expected"
+                "open the device again; if workers are expected to fail, use a restart policy that allows more restarts"
             }
             Engine::Tape(_) => "record again",
         }

@@ -157,7 +157,8 @@ impl Epoch {
     #[cold]
     pub(crate) fn verdict(&self) -> Error {
         let cause = self.cause.lock().clone().unwrap_or_default();
-        let message = if cause.message.is_empty() { "the epoch ended".to_string() } else { cause.message };
+        let message =
+            if cause.message.is_empty() { "the device's generation ended".to_string() } else { cause.message };
         let error = if self.is_forked() {
             Error::forked()
         } else if self.life.stand() == Stand::Lost {

@@ -58,9 +58,9 @@ pub(crate) fn admit() -> Result<()> {
         return Ok(());
     }
     Err(Error::DeviceLost {
-        cause: "this process was forked in the middle of a compilation, and the compiler's locks are held for good"
+        cause: "this process was forked during a compilation, and the compiler's locks can never be released in it"
             .into(),
-        remedy: "fork while nothing compiles, or start another program after the fork".into(),
+        remedy: "fork only while no compilation runs, or start another program after the fork".into(),
         site: Site::none(),
     })
 }

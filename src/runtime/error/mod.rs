@@ -181,7 +181,7 @@ pub enum Error {
         site: Site,
     },
     /// A matrix is not positive definite.
-    #[error("not positive definite: the leading minor of order {order} is not{site}")]
+    #[error("not positive definite: the leading minor of order {order} is not positive{site}")]
     NotPositiveDefinite {
         /// The order of that minor.
         order: u64,
@@ -276,7 +276,7 @@ impl Error {
         let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
             (Some(text), _) => (*text).to_string(),
             (_, Some(text)) => text.clone(),
-            _ => "a value that is no text".to_string(),
+            _ => "a panic value that is not a string".to_string(),
         };
         Error::Panicked { message, site: Site::none() }
     }

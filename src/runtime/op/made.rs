@@ -70,7 +70,7 @@ impl<'m> Make<'m> {
     /// [`Error::OutOfMemory`]; [`Error::Unsupported`] on a GPU.
     pub fn filled<T: Element>(&mut self, data: &[T]) -> Result<()> {
         if !self.epoch.engine.is_host() {
-            return Err(Error::unsupported("host data for a buffer that is made between two phases on a GPU"));
+            return Err(Error::unsupported("`Make::filled` works only in a host half, not on a GPU"));
         }
         let piece = self.piece::<T>(data.len())?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
@@ -84,7 +84,8 @@ impl<'m> Make<'m> {
 
     fn piece<T: Element>(&self, len: usize) -> Result<Piece> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let bytes = bytes.ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
+        let bytes = bytes
+            .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
         let (allocation, track) = self.allocate(bytes)?;
         let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..len);
         Ok(Piece { region, len, dtype: T::DTYPE })
@@ -100,7 +101,9 @@ impl<'m> Make<'m> {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate_between(self.epoch, bytes),
             #[cfg(target_os = "linux")]
-            Engine::Worker(_) => Err(Error::unsupported("buffers are made only where the operation runs")),
+            Engine::Worker(_) => Err(Error::unsupported(
+                "an isolated device makes buffers in its worker process, not in the client process",
+            )),
             Engine::Tape(_) => Err(Error::unsupported("an operation does not run while it is being recorded")),
         }
     }
@@ -126,7 +129,8 @@ impl Made {
         match self.outputs.pop_front() {
             Some(Piece { region, len, dtype }) if dtype == T::DTYPE => Ok(DeviceBuffer::new(region, 0, len)),
             Some(piece) => {
-                let error = format!("a buffer was made of {} and is taken as {}", piece.dtype, T::DTYPE);
+                let error =
+                    format!("the next buffer has the element type {}, but {} was requested", piece.dtype, T::DTYPE);
                 self.outputs.push_front(piece);
                 Err(Error::library(error))
             }

@@ -110,5 +110,5 @@ impl Hash for dyn AnyKey {
 /// The error if an op's CUDA half asks for a plan that it did not prepare, or by another type.
 #[cold]
 pub(crate) fn unprepared(index: usize) -> Error {
-    Error::library(format!("the op prepared no plan {index} of that type"))
+    Error::library(format!("`Op::prepare` prepared no plan {index} of the requested type"))
 }

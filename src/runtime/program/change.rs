@@ -50,11 +50,11 @@ impl Program {
             (_, 0) => {
                 return Err(Error::invalid(
                     "body",
-                    "it records nothing, or reads a buffer of the device that the step does not",
+                    "it records no operation, or it reads a buffer of the device that the program did not capture",
                 ));
             }
             (_, more) => {
-                let reason = format!("it records {} operations, and one takes the place of a step", more + 1);
+                let reason = format!("it records {} operations, but exactly one must replace the step", more + 1);
                 return Err(Error::invalid("body", reason));
             }
         }
@@ -63,11 +63,14 @@ impl Program {
 
     fn replace(&mut self, index: usize, entry: Entry) -> Result<()> {
         let Some(node) = self.plan.nodes.get(index) else {
-            return Err(Error::invalid("step", format!("{index} of {} steps", self.plan.nodes.len())));
+            return Err(Error::invalid(
+                "step",
+                format!("there is no step {index}; the program has {} steps", self.plan.nodes.len()),
+            ));
         };
         let (old, new) = ((node.info.op, node.info.library), (entry.info.op, entry.info.library));
         if old != new {
-            return Err(Error::invalid("body", format!("it records `{}` in the place of `{}`", new.0, old.0)));
+            return Err(Error::invalid("body", format!("it records `{}`, but the step is `{}`", new.0, old.0)));
         }
         #[cfg(feature = "cuda")]
         let plans =
@@ -75,7 +78,10 @@ impl Program {
         #[cfg(not(feature = "cuda"))]
         let plans = true;
         if node.uses != entry.uses || node.answer.is_some() != entry.answer.is_some() || !plans {
-            return Err(Error::invalid("body", format!("it records `{}` on other operands", new.0)));
+            return Err(Error::invalid(
+                "body",
+                format!("it records `{}` with other operands than the step has", new.0),
+            ));
         }
         self.plan = Arc::new(self.plan.with_step(index, entry.step));
         Ok(())
@@ -91,13 +97,19 @@ impl Program {
     pub fn bind<'a>(&mut self, captured: usize, buffer: impl Into<AnyIn<'a>>) -> Result<()> {
         let count = self.captured.len();
         let Some(place) = self.captured.get_mut(captured) else {
-            return Err(Error::invalid("captured", format!("{captured} of {count} buffers")));
+            return Err(Error::invalid(
+                "captured",
+                format!("there is no captured buffer {captured}; the program has {count}"),
+            ));
         };
         let buffer = buffer.into();
         let ((_, _, bytes), (_, _, recorded)) = (buffer.place(), place.as_in().place());
         let (size, of_recorded) = (buffer.dtype().size(), place.dtype().size());
         if (bytes, size) != (recorded, of_recorded) {
-            let reason = format!("{bytes} bytes of elements of {size} in the place of {recorded} of {of_recorded}");
+            let reason = format!(
+                "the buffer has {bytes} bytes ({size}-byte elements), but the recorded buffer has {recorded} bytes \
+                 ({of_recorded}-byte elements)"
+            );
             return Err(Error::invalid("buffer", reason));
         }
         *place = buffer.kept();

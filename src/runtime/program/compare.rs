@@ -149,7 +149,10 @@ impl Program {
         let of_writes = place.base.checked_sub(first).and_then(|index| writes.get(index)).map(AnyBuffer::as_in);
         let base = of_writes.unwrap_or(arena);
         let window = base.bytes(place.offset as usize, bytes as usize);
-        down(&self.device, &window.ok_or_else(|| Error::library("a step that writes outside of its operand"))?)
+        down(
+            &self.device,
+            &window.ok_or_else(|| Error::library("internal error: a step writes outside of its operand"))?,
+        )
     }
 }
 
@@ -158,7 +161,7 @@ fn down(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
     fn of<T: Element>(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
         let data = match read.reinterpreted::<T>() {
             Some(read) => device.download(read)?.await_result()?,
-            None => return Err(Error::library("elements of another size")),
+            None => return Err(Error::library("internal error: the elements have another size")),
         };
         Ok(bytemuck::cast_slice(&data).to_vec())
     }

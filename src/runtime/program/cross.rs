@@ -86,7 +86,7 @@ fn small(n: usize) -> u32 {
 
 #[cold]
 fn cut() -> Error {
-    Error::library("a program that cannot be read")
+    Error::library("the recorded program cannot be read")
 }
 
 impl Plan {
@@ -232,7 +232,11 @@ impl ArrivedStep {
 impl Replay {
     /// The order that this replay sends to a worker.
     pub(super) fn ordered(&self) -> Result<Ordered> {
-        let program = self.crossed.as_ref().ok_or_else(|| Error::library("a program that did not cross"))?.address;
+        let program = self
+            .crossed
+            .as_ref()
+            .ok_or_else(|| Error::library("internal error: the program was not sent to the worker"))?
+            .address;
         #[cfg(feature = "cuda")]
         let graphs = self.graphs.wanted.load(crate::sync::Ordering::Relaxed);
         #[cfg(not(feature = "cuda"))]

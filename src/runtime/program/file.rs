@@ -88,13 +88,17 @@ impl Program {
     pub fn later<H: 'static>(&self, step: usize) -> Result<Later<H>> {
         let plan = &*self.plan;
         let (Some(node), Some(of)) = (plan.nodes.get(step), plan.steps.get(step)) else {
-            return Err(Error::invalid("step", format!("{step} of {} steps", plan.nodes.len())));
+            return Err(Error::invalid(
+                "step",
+                format!("there is no step {step}; the program has {} steps", plan.nodes.len()),
+            ));
         };
         let Some(answer) = node.answer else {
-            return Err(Error::invalid("step", format!("`{}` leaves nothing for the host", node.info.op)));
+            return Err(Error::invalid("step", format!("`{}` has no result for the host", node.info.op)));
         };
         let Some(conclude) = of.conclusion().downcast_ref::<Conclude<H>>() else {
-            let reason = format!("what `{}` leaves is no {}", node.info.op, std::any::type_name::<H>());
+            let reason =
+                format!("the host result of `{}` is not of the type {}", node.info.op, std::any::type_name::<H>());
             return Err(Error::invalid("H", reason));
         };
         let task = Arc::new(Answering::new(of.clone(), plan.id, Some(answer), *conclude));
@@ -117,7 +121,7 @@ impl Program {
         for (node, step) in plan.nodes.iter().zip(&plan.steps) {
             let info = &node.info;
             if info.kernel.is_some() {
-                return Err(not_recordable(info.op, "kernels are not saved with a program"));
+                return Err(not_recordable(info.op, "a program that launches kernels cannot be saved"));
             }
             let (here, named) = contained(|| Ok((step.crossing(OpCode::Offset)?, step.crossing(OpCode::Name)?)))?;
             let operand = |one: &Use| SavedUse { source: one.source, offset: one.offset, bytes: one.bytes };
@@ -155,7 +159,10 @@ impl Program {
         for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
             let given = Elements::of(buffer);
             if given != recorded {
-                return Err(Error::invalid(format!("captured {index}"), format!("{given} in the place of {recorded}")));
+                return Err(Error::invalid(
+                    format!("captured {index}"),
+                    format!("the buffer has {given}, but {recorded} were recorded"),
+                ));
             }
         }
         let mut written = Written::default();
@@ -186,7 +193,7 @@ impl Written {
             let bytes = usize::try_from(piece.bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
             let next = piece.bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| base.checked_add(room));
             let (Some(bytes), Some(next)) = (bytes, next) else {
-                return Err(unreadable(format!("{} bytes of memory", piece.bytes)));
+                return Err(unreadable(format!("the memory size of {} bytes is invalid", piece.bytes)));
             };
             let given = match piece.part {
                 Part::Temporary => None,
@@ -199,7 +206,12 @@ impl Written {
                     Some(dtype) if index == given.len() => {
                         given.push(Operand { dtype, len: bytes / dtype.size(), fresh: piece.fresh });
                     }
-                    _ => return Err(unreadable(format!("an operand of type {} at place {index}", piece.dtype))),
+                    _ => {
+                        return Err(unreadable(format!(
+                            "operand {index} with the type code {} is invalid",
+                            piece.dtype
+                        )));
+                    }
                 }
             }
             self.pieces.push(Piece { base, bytes: piece.bytes, part: piece.part });
@@ -231,7 +243,7 @@ fn entry(
         false => with_named(saved.name, &mut read),
     })?;
     let ArrivedStep { step, facts, mut info, writes, sizes } =
-        arrived.ok_or_else(|| unreadable("an operation that is none"))?;
+        arrived.ok_or_else(|| unreadable("a step holds no valid operation"))?;
     info.label = saved.label.as_deref().map(interned);
     let answer = (facts.raw_bytes > 0).then(|| std::mem::replace(answers, *answers + 1));
     let uses = saved.operands.iter().zip(&writes).map(|(one, &(writes, overwrites))| Use {
@@ -253,7 +265,7 @@ fn placed(
     captured: &[Elements],
 ) -> Result<Entry> {
     if saved.operands.len() != entry.uses.len() {
-        return Err(unreadable("an operation with other operands"));
+        return Err(unreadable("the step and its operation have different numbers of operands"));
     }
     for (index, one) in entry.uses.iter().enumerate() {
         let good = match one.source {
@@ -264,7 +276,7 @@ fn placed(
             }
         };
         if !good {
-            return Err(unreadable(format!("operand {index} lies outside of its memory, or was never written")));
+            return Err(unreadable(format!("operand {index} is outside of its memory, or was never written")));
         }
     }
     entry.uses.iter().for_each(|one| covered.note(one));

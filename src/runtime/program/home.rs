@@ -39,7 +39,7 @@ impl Program {
     pub(super) fn home(&self) -> Result<Arc<Home>> {
         let home = self.home.lock().clone();
         if !self.device.is_isolated() {
-            return home.ok_or_else(|| Error::library("a program without memory"));
+            return home.ok_or_else(|| Error::library("internal error: the program has no memory"));
         }
         let now = self.device.epoch();
         let is_good =
@@ -57,11 +57,12 @@ impl Program {
 
     fn make_home(&self, epoch: &Arc<Epoch>) -> Result<Home> {
         let bytes = usize::try_from(self.plan.arena_bytes().max(1));
-        let arena = self.device.uninit::<u8>(bytes.map_err(|_| Error::invalid("arena", "it overflows"))?)?;
-        let arena = arena.gated().ok_or_else(|| Error::library("a new buffer that somebody else has"))?;
+        let arena =
+            self.device.uninit::<u8>(bytes.map_err(|_| Error::invalid("arena", "its size overflows `usize`"))?)?;
+        let arena = arena.gated().ok_or_else(|| Error::library("internal error: a new buffer is already shared"))?;
         if !Arc::ptr_eq(&arena.region.epoch, epoch) {
             epoch.admit()?; // the device was rebuilt meanwhile
-            return Err(Error::library("memory of another life of the device"));
+            return Err(Error::library("the memory belongs to another generation of the device"));
         }
         #[cfg(target_os = "linux")]
         let crossed = match epoch.engine.as_worker() {

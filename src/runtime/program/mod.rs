@@ -154,7 +154,7 @@ impl Device {
         static IDS: AtomicU64 = AtomicU64::new(1);
         crate::host::refuse_inside("a recording")?;
         if self.recording().is_some() {
-            return Err(Error::unsupported("a recording inside a recording"));
+            return Err(Error::unsupported("a recording cannot be started inside another recording"));
         }
         let real = self.epoch();
         real.admit()?;

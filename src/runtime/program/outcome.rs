@@ -45,11 +45,11 @@ impl<W> Replayed<W> {
     pub fn get<H>(&self, later: &Later<H>) -> Result<H> {
         let Later { recording, answer, task } = later;
         if *recording != self.answers.recording {
-            return Err(Error::invalid("later", "it is an operation of another program"));
+            return Err(Error::invalid("later", "its operation belongs to another program"));
         }
         let at = answer * size_of::<Cell>();
         let cell = self.answers.cells.0.get(at..at + size_of::<Cell>()).and_then(|bytes| Cell::try_from(bytes).ok());
-        let cell = cell.ok_or_else(|| Error::library("an answer that the replay did not bring"))?;
+        let cell = cell.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
         task.take(&mut Made::answering(cell))
     }
 }

@@ -205,7 +205,7 @@ impl Plan {
     /// Sets the addresses of the steps' operands for this replay. Replays run one after another.
     pub(super) fn place(&self, bases: &[u64]) -> Result<()> {
         if bases.len() != self.bases() {
-            return Err(Error::library("a replay with other operands than the recording has"));
+            return Err(Error::library("internal error: a replay has other operands than its recording"));
         }
         let mut placed = self.placed.lock();
         if *placed == bases {
@@ -372,8 +372,8 @@ fn check_outputs(pieces: &[Piece], entries: &[Entry], operands: &[Operand]) -> R
             return Err(Error::invalid(
                 format!("operand {operand}"),
                 format!(
-                    "an output of {} bytes of which the recording writes {whole}; what it only changes is named by \
-                     `Recorder::operand`",
+                    "the recording writes only {whole} of the {} bytes of this output; for a buffer that it does not \
+                     overwrite completely, use `Recorder::operand`",
                     piece.bytes
                 ),
             ));

@@ -85,10 +85,7 @@ impl Recorder {
         let task = pending.into().into_task();
         match task.map(|task| (task.recorded(), task)) {
             Some((Some((recording, answer)), task)) if recording == self.id => Ok(Later { recording, answer, task }),
-            _ => Err(Error::invalid(
-                "pending",
-                "nothing comes later of it: its operation leaves nothing, or was not recorded here",
-            )),
+            _ => Err(Error::invalid("pending", "its operation has no result for the host, or was not recorded here")),
         }
     }
 }

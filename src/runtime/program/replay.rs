@@ -170,7 +170,7 @@ impl Op for Replay {
     }
 
     fn capturable(&self) -> Result<(), &'static str> {
-        Err("a program in a program is recorded by running its steps again on the recorder")
+        Err("a recording cannot contain a replay; record the steps of that program again instead")
     }
 
     #[cfg(target_os = "linux")]

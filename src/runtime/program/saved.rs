@@ -46,7 +46,7 @@ impl Elements {
 
 impl std::fmt::Display for Elements {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes of elements of {}", self.bytes, self.size)
+        write!(f, "{} bytes ({}-byte elements)", self.bytes, self.size)
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) struct SavedUse {
 
 #[cold]
 pub(super) fn unreadable(reason: impl std::fmt::Display) -> Error {
-    Error::invalid("path", format!("the file holds no program that can be read: {reason}"))
+    Error::invalid("path", format!("the file holds no readable program: {reason}"))
 }
 
 impl Saved {
@@ -105,19 +105,21 @@ impl Saved {
     /// Decodes the bytes of a whole file.
     pub(super) fn of_bytes(bytes: &[u8]) -> Result<Self> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
-            return Err(unreadable("it does not begin as one that `Program::save` has written"));
+            return Err(unreadable("it does not begin like a file that `Program::save` wrote"));
         };
         let cut = || unreadable(format!("it is cut off at {} bytes", bytes.len()));
         let (version, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
         let version = u32::from_le_bytes(*version);
         if version != VERSION {
-            return Err(unreadable(format!("it is of version {version}, and this release reads version {VERSION}")));
+            return Err(unreadable(format!(
+                "it has the format version {version}, but this release reads version {VERSION}"
+            )));
         }
         let (length, rest) = rest.split_first_chunk::<8>().ok_or_else(cut)?;
         let (sum, body) = rest.split_first_chunk::<32>().ok_or_else(cut)?;
         let length = u64::from_le_bytes(*length);
         if length != body.len() as u64 {
-            return Err(unreadable(format!("{length} bytes were saved, and {} are there", body.len())));
+            return Err(unreadable(format!("{length} bytes were saved, but the file holds {}", body.len())));
         }
         if blake3::hash(body) != *sum {
             return Err(unreadable("it is damaged: its checksum does not match"));

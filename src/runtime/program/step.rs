@@ -90,7 +90,9 @@ impl<O: Op> Step for Recorded<O> {
         };
         match raw.to_remote(leaving)? {
             RemoteResult::Slot(cell) => Ok(cell),
-            RemoteResult::Bulk(_) => Err(Error::library("a step that leaves more than a slot holds")),
+            RemoteResult::Bulk(_) => {
+                Err(Error::library("internal error: the result of a step is larger than its slot"))
+            }
         }
     }
 
@@ -102,12 +104,12 @@ impl<O: Op> Step for Recorded<O> {
             None => {
                 return Err(super::not_recordable(
                     O::NAME,
-                    "it cannot cross to a worker process: `Op::wire` is not implemented",
+                    "it cannot be sent to a worker process: `Op::wire` is not implemented",
                 ));
             }
         }
         if out.block.is_some() {
-            return Err(super::not_recordable(O::NAME, "it takes data along to a worker"));
+            return Err(super::not_recordable(O::NAME, "it sends bulk data to a worker process"));
         }
         let (reads, writes) = &*self.spans.lock();
         let mut shape = Shape::new();
@@ -142,7 +144,7 @@ pub(crate) fn conclude<O: Op>(step: &dyn Step, cell: Cell) -> Result<HostOf<O>> 
             let host = contained(|| recorded.op.conclude(raw, &mut Made::default()));
             host.map_err(|error| error.in_op(O::NAME, O::LIBRARY))
         }
-        None => Err(Error::library("the step is of another type")),
+        None => Err(Error::library("internal error: the step has another type")),
     }
 }
 
@@ -167,7 +169,7 @@ impl<H> Task<H> for Answering<H> {
             (Some(cell), _) => (self.conclude)(&*self.step, cell),
             (None, None) => (self.conclude)(&*self.step, [0; 64]),
             (None, Some(_)) => Err(Error::unsupported(
-                "the answer of a recorded operation comes with each replay: give its pending to `Recorder::later`",
+                "a recorded operation has a result only after a replay: pass its pending to `Recorder::later`",
             )),
         }
     }

@@ -98,17 +98,17 @@ pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
 
 #[cold]
 fn closed() -> Error {
-    Error::invalid("recording", "it has ended: its buffers mean nothing any more")
+    Error::invalid("recording", "the recording has ended, so its buffers can no longer be used")
 }
 
 /// Fails if an op with these facts cannot be recorded.
 pub(super) fn recordable(facts: &Facts) -> Result<()> {
     let reason = match facts.kind {
-        Kind::Blocking => "a call in its CUDA half waits for the GPU",
-        Kind::Phased => "how much memory it needs is known only when it runs",
-        _ if facts.pooled => "its library's handles are bound to streams of their own",
+        Kind::Blocking => "its CUDA half waits for the GPU",
+        Kind::Phased => "the amount of memory that it needs is known only when it runs",
+        _ if facts.pooled => "its library's handles use their own streams",
         _ if facts.from_peer => "it reads memory of another device",
-        _ if facts.bulk => "it brings data to the host",
+        _ if facts.bulk => "it copies data to the host",
         _ => return Ok(()),
     };
     Err(not_recordable(facts.name, reason))
@@ -151,11 +151,13 @@ impl Tape {
         if state.replacing {
             return Err(Error::invalid(
                 "memory",
-                "a step that is replaced keeps its operands; it is given no new ones",
+                "no new memory can be made while a step is replaced; the step keeps its operands",
             ));
         }
         let end = bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| state.bytes.checked_add(room));
-        let end = end.filter(|end| *end < FIRST).ok_or_else(|| Error::invalid("len", "no address space holds it"))?;
+        let end = end
+            .filter(|end| *end < FIRST)
+            .ok_or_else(|| Error::invalid("len", "the size exceeds the address space of a recording"))?;
         let base = FIRST + std::mem::replace(&mut state.bytes, end);
         self.meter.take(bytes)?;
         state.written.pieces.push(Piece { base, bytes, part });
@@ -171,7 +173,8 @@ impl Tape {
     ) -> Result<Arc<Region>> {
         let operand = Operand { dtype: T::DTYPE, len, fresh };
         let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let bytes = bytes.ok_or_else(|| Error::invalid("len", format!("{len} elements of {} overflow", T::DTYPE)))?;
+        let bytes = bytes
+            .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
         let mut state = self.state.lock();
         let part = match read {
             true => Part::Input(state.written.inputs.len()),
@@ -187,13 +190,13 @@ impl Tape {
     pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
         recordable(s.facts)?;
         if s.facts.listed && s.views.len() > MOST_LISTED {
-            return Err(not_recordable(s.facts.name, "it has more operands than a kernel takes as parameters"));
+            return Err(not_recordable(s.facts.name, "it has more operands than a kernel can take as parameters"));
         }
         #[cfg(target_os = "linux")]
         if self.real.engine.is_isolated() && !s.call.crosses() {
             return Err(not_recordable(
                 s.facts.name,
-                "it cannot cross to a worker process: `Op::wire` is not implemented",
+                "it cannot be sent to a worker process: `Op::wire` is not implemented",
             ));
         }
         let info = s.call.info(s.options.label, None)?;
@@ -213,7 +216,9 @@ impl Tape {
             uses.push(match Arc::ptr_eq(&view.region.epoch, s.epoch) {
                 true => {
                     let piece = state.written.pieces.binary_search_by_key(&base, |piece| piece.base);
-                    let piece = piece.map_err(|_| Error::library("an operand that no piece of the recording holds"))?;
+                    let piece = piece.map_err(|_| {
+                        Error::library("internal error: an operand is not in the memory of the recording")
+                    })?;
                     Use::of_piece(piece, offset, bytes, (writes, view.overwritten))
                 }
                 false => Use::of_captured(capture(&mut state.written.captured, view, bytes), bytes),

@@ -40,7 +40,7 @@ use policy::History;
 use std::time::Duration;
 
 /// Added to the reason while a recovery waits for a thread.
-const NO_THREAD: &str = "; no thread for the supervisor yet: ";
+const NO_THREAD: &str = "; the supervisor's thread could not be started yet: ";
 
 /// A user's function that is called during or after a rebuild.
 pub(crate) type Hook = Arc<dyn Fn(&Device) -> Result<()> + Send + Sync>;

@@ -42,7 +42,9 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
                 let why = old.cause().map(|c| c.message).unwrap_or_default();
                 let RestartPolicy { restarts, window, .. } = supervisor.policy;
                 let last = failed.as_ref().map(|e| format!("; the last attempt failed: {e}")).unwrap_or_default();
-                let reason = format!("{why}; {restarts} restarts in {window:?} are used up{last}");
+                let reason = format!(
+                    "{why}; all {restarts} restarts that the restart policy allows in {window:?} are used{last}"
+                );
                 return supervisor.lose(&inner, reason, failed.as_ref().and_then(remedy_of));
             };
             pause
@@ -59,11 +61,11 @@ pub(super) fn recover(device: &Weak<Inner>, old: &Arc<Epoch>, mut failed: Option
 /// The remedy after an attempt that failed with this error, if more attempts would not help.
 fn remedy_of(error: &Error) -> Option<&'static str> {
     match error {
-        Error::OutOfMemory { .. } => Some("free memory of the device, or ask it for less, and open the device again"),
+        Error::OutOfMemory { .. } => Some("free memory of the device, or use less of it, and open the device again"),
         Error::LibraryMissing { .. } => Some("install what is missing, and open the device again"),
         Error::Panicked { .. } => Some("open the device again with a hook that does not panic"),
         Error::InvalidArgument { .. } | Error::Unsupported { .. } => {
-            Some("open the device again with hooks, and mirrored data, that a new generation takes")
+            Some("open the device again with hooks and mirrored data that a new generation accepts")
         }
         _ => None,
     }
@@ -131,7 +133,7 @@ impl Supervisor {
     /// Ends a drained epoch for a rebuild. False if a fault came first: then its recovery sets the phase. Until the
     /// phase is set here, the epoch's own flag tells that it is over.
     pub(super) fn claim(&self, old: &Epoch) -> bool {
-        let why = || "a rebuild was asked for".to_string();
+        let why = || "a rebuild was requested".to_string();
         let first = {
             let mut state = self.state.lock();
             let first = old.end(Stand::Poisoned, || Cause { message: why(), ..Cause::default() });
@@ -161,7 +163,10 @@ impl Supervisor {
             // A fault during a hook that the hook itself did not report.
             .and_then(|()| if epoch.dead() { Err(epoch.verdict()) } else { Ok(()) });
         if let Err(error) = ready {
-            epoch.end(Stand::Stale, || Cause { message: "its rebuild failed".into(), ..Cause::default() });
+            epoch.end(Stand::Stale, || Cause {
+                message: "the rebuild of this generation failed".into(),
+                ..Cause::default()
+            });
             epoch.engine.retire();
             return Err(error);
         }
@@ -213,7 +218,7 @@ impl Drop for Making {
 pub(super) fn not_in_its_hook(device: &Inner) -> Result<()> {
     if MAKING.get() == Some(device.id) {
         return Err(Error::unsupported(format!(
-            "a hook before admission waits for the rebuild of {}, which waits for the hook",
+            "a `before_admission` hook must not wait for the rebuild of {}, which waits for the hook",
             device.label
         )));
     }

@@ -23,7 +23,7 @@ impl Op for SelfTest {
         if x.len() == y.len() {
             Ok(())
         } else {
-            Err(Error::invalid("y", format!("{} elements, but x has {}", y.len(), x.len())))
+            Err(Error::invalid("y", format!("y has {} elements, but x has {}", y.len(), x.len())))
         }
     }
 
@@ -82,7 +82,7 @@ fn expect(device: &Device, buffer: &DeviceBuffer<u32>, wanted: &[u32]) -> Result
     let patience = device.inner().config.timing.recovery.self_test;
     match device.download(buffer)?.await_timeout(patience) {
         Ok(Ok(answer)) if *answer == *wanted => Ok(()),
-        Ok(Ok(answer)) => Err(Error::library(format!("the self-test answered {answer:?} instead of {wanted:?}"))),
+        Ok(Ok(answer)) => Err(Error::library(format!("the self-test returned {answer:?} instead of {wanted:?}"))),
         Ok(Err(rejected)) => Err(rejected.error),
         Err(_) => Err(Error::Timeout { waited: patience, site: Site::none() }),
     }

@@ -88,7 +88,7 @@ impl Track {
             let misses = device.stats().plan_misses;
             let before = std::mem::replace(&mut self.state.lock().misses, misses);
             if misses > before {
-                let text = format!("{} plans that had to be made", misses - before).into();
+                let text = format!("{} plans had to be built", misses - before).into();
                 events.push(Event::Incident { process: self.process, name: "plan miss", at, text });
                 self.level(events, "plan misses", at, misses);
             }
@@ -189,7 +189,7 @@ impl Trace for Track {
     fn recovered(&self, recovery: &Recovery<'_>) {
         let (now, took) = (self.shared.now(), nanos(recovery.time));
         let place = (self.process, STATE);
-        self.shared.name_thread(place, || "lives".into());
+        self.shared.name_thread(place, || "generations".into());
         let text = format!("generation {}", recovery.generation).into();
         self.shared.add([
             Event::Slice { place, name: "rebuild", at: now.saturating_sub(took), took: took.min(now), info: None },

@@ -78,12 +78,12 @@ impl FlightRecorder {
         let mut text = format!("{cause}\n");
         let _ = writeln!(
             text,
-            "the last {} of {} operations, the newest last; {in_flight} of them not known to be over",
+            "the last {} of {} operations, the newest last; {in_flight} of them not known to be complete",
             noted.newest.len(),
             noted.count
         );
         for Note { info, lens, reads, over } in &noted.newest {
-            let state = if *over { "over     " } else { "in flight" };
+            let state = if *over { "complete " } else { "in flight" };
             let _ = write!(text, "#{} {state} {}.{}", info.number, info.library, info.kernel.unwrap_or(info.op));
             if let Some(label) = info.label {
                 let _ = write!(text, " {label:?}");

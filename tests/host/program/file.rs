@@ -219,9 +219,9 @@ fn bad_files_and_arguments_are_refused_by_name() {
     let short = up(&device, vec![1.0f64; 8]);
     assert!(why(Program::load(&device, &file.0, (&short,))).contains("captured 0"));
     let loaded = Program::load(&device, &file.0, (&a,)).unwrap();
-    assert!(why(loaded.later::<f32>(1)).contains("no f32"));
-    assert!(why(loaded.later::<f64>(0)).contains("leaves nothing"));
-    assert!(why(loaded.later::<f64>(4)).contains("4 of 4 steps"));
+    assert!(why(loaded.later::<f32>(1)).contains("not of the type f32"));
+    assert!(why(loaded.later::<f64>(0)).contains("no result for the host"));
+    assert!(why(loaded.later::<f64>(4)).contains("no step 4; the program has 4 steps"));
     let (other, file) = (Device::host().unwrap(), file);
     let stranger = Program::load(&device, &file.0, (&matrix(&other),)).unwrap();
     let x = up(&device, vec![1.0, 1.0, 1.0]);

@@ -97,7 +97,7 @@ fn a_hook_that_never_succeeds_costs_the_device() {
     assert!(matches!(device.rebuild(LONG), Err(Error::LibraryError { message, .. }) if message == "no luck"));
     assert_eq!(device.health().phase, Phase::Lost);
     let Err(Error::DeviceLost { cause, remedy, .. }) = device.upload([1u8]) else { panic!("it is lost") };
-    assert!(cause.contains("a rebuild was asked for") && cause.contains("no luck"), "{cause}");
+    assert!(cause.contains("a rebuild was requested") && cause.contains("no luck"), "{cause}");
     assert!(remedy.contains("restart policy"), "{remedy}");
     // Where more attempts would not help, the remedy is what would.
     let builder = host(1).memory_limit(1 << 20).restart_policy(policy);

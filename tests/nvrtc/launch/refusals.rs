@@ -110,9 +110,9 @@ fn grids_and_blocks_that_are_empty_or_too_large_are_refused() {
         let base = holdings(&device);
         let dispatches = device.stats().dispatches;
         let cases: &[(LaunchConfig, &str, &[&str])] = &[
-            (LaunchConfig::new(0, 32), "grid", &["0 along x"]),
-            (LaunchConfig::new((1, 0), 32), "grid", &["0 along y"]),
-            (LaunchConfig::new(1, (32, 1, 0)), "block", &["0 along z"]),
+            (LaunchConfig::new(0, 32), "grid", &["x is 0"]),
+            (LaunchConfig::new((1, 0), 32), "grid", &["y is 0"]),
+            (LaunchConfig::new(1, (32, 1, 0)), "block", &["z is 0"]),
             (LaunchConfig::new(1, 1025), "block", &["1025", "1024"]),
             (LaunchConfig::new(1, (1, 1, 65)), "block", &["65", "64"]),
             (LaunchConfig::new(1, (32, 32, 2)), "block", &["2048", "1024"]),

@@ -523,9 +523,9 @@ fn a_gpu_that_is_gone_is_not_replaced_by_another() {
         let device = isolated().restart_policy(RestartPolicy::never()).open().unwrap();
         set(&[("WINDLASS_STANDIN_UUIDS", "1")]);
         let error = device.rebuild(LONG).unwrap_err();
-        assert!(error.to_string().contains("none of 1 GPUs"), "{error}");
+        assert!(error.to_string().contains("not among the 1 GPUs"), "{error}");
         assert_eq!(device.health().phase, Phase::Lost);
-        assert!(device.health().reason.unwrap().contains("none of 1 GPUs"));
+        assert!(device.health().reason.unwrap().contains("not among the 1 GPUs"));
     });
 }
 

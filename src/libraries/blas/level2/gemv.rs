@@ -127,8 +127,8 @@ impl<T: BlasElement> Routine for Product<T> {
         check_scalar("beta", beta)?;
         self.spec.check_a(a.len())?;
         let (rows, cols) = self.spec.lengths();
-        self.x.check_n("x", x.len(), cols, "the columns of op(A)")?;
-        self.y.check_n("y", y.len(), rows, "the rows of op(A)")
+        self.x.check_n("x", x.len(), cols, "the number of columns of op(A)")?;
+        self.y.check_n("y", y.len(), rows, "the number of rows of op(A)")
     }
 
     fn overwrites(&self, (y,): &Spans<(T,)>) -> bool {

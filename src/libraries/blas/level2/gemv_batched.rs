@@ -105,7 +105,7 @@ impl<T: BlasElement> Routine for StridedBatch<T> {
         check_scalar("beta", beta)?;
         check_size("count", spec.count)?;
         if spec.gemv.band.is_some() {
-            return Err(Error::unsupported("batches of band matrices: BLAS has no routine"));
+            return Err(Error::unsupported("BLAS has no routine for batches of band matrices"));
         }
         if spec.count == 0 {
             return Ok(());
@@ -215,16 +215,16 @@ impl<T: BlasElement> Routine for Batch<T> {
             }
         }
         if self.spec.band.is_some() {
-            return Err(Error::unsupported("batches of band matrices: BLAS has no routine"));
+            return Err(Error::unsupported("BLAS has no routine for batches of band matrices"));
         }
         let ((rows, cols), (first_x, first_y)) = (self.spec.lengths(), self.incs());
         a.iter().try_for_each(|a| self.spec.check_a(a.len()))?;
         let vectors = [("x", &self.x, x, cols, first_x.inc), ("y", &self.y, y, rows, first_y.inc)];
         for (name, vectors, spans, n, inc) in vectors {
             for (at, span) in vectors.iter().zip(spans) {
-                at.check_n(name, span.len(), n, "that side of op(A)")?;
+                at.check_n(name, span.len(), n, "the length of that side of op(A)")?;
                 if at.inc != inc {
-                    let reason = format!("increments of {} and {inc} in one batch", at.inc);
+                    let reason = format!("increments of {} and {inc}, but a batch has one increment", at.inc);
                     return Err(Error::invalid(name, reason));
                 }
             }

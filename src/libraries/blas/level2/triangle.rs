@@ -62,9 +62,9 @@ impl Triangle {
                 Some(need) if need <= len => Ok(()),
                 Some(need) => Err(Error::invalid(
                     "a",
-                    format!("{len} elements do not hold a packed triangle of {n}, which is {need}"),
+                    format!("{len} elements do not hold a packed triangle of order {n}, which has {need}"),
                 )),
-                None => Err(Error::invalid("a", format!("a packed triangle of {n} overflows"))),
+                None => Err(Error::invalid("a", format!("a packed triangle of order {n} overflows"))),
             },
             (Store::Band(k), _) if k >= i64::MAX as usize => {
                 Err(Error::invalid("k", format!("{k} does not fit the library's 64-bit integers")))

@@ -91,9 +91,11 @@ scalars!(Herk<T: ComplexElement>, alpha: T::Real, beta: T::Real);
 pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> Result<()> {
     match (trans, hermitian) {
         (Transpose::Conjugate, false) if T::DTYPE.is_complex() => {
-            Err(Error::invalid("trans", "Conjugate, but the product is symmetric: No or Yes"))
+            Err(Error::invalid("trans", "Conjugate, but the product is symmetric: use No or Yes"))
         }
-        (Transpose::Yes, true) => Err(Error::invalid("trans", "Yes, but the product is Hermitian: No or Conjugate")),
+        (Transpose::Yes, true) => {
+            Err(Error::invalid("trans", "Yes, but the product is Hermitian: use No or Conjugate"))
+        }
         _ => Ok(()),
     }
 }

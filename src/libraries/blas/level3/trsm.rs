@@ -61,7 +61,7 @@ impl<T: BlasElement> Triangular<T> {
     /// Refuses a leading dimension of C if the result replaces B.
     pub(super) fn check_in_place(&self) -> Result<()> {
         match self.ldc {
-            Some(ldc) => Err(Error::invalid("ldc", format!("{ldc}, but the result takes the place of b"))),
+            Some(ldc) => Err(Error::invalid("ldc", format!("{ldc}, but the result overwrites b: set `ldb` instead"))),
             None => Ok(()),
         }
     }

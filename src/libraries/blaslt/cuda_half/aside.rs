@@ -39,7 +39,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if !addresses.aux.is_multiple_of(VECTOR as u64) {
             let at = addresses.aux % VECTOR as u64;
             return Err(crate::Error::unsupported(format!(
-                "cuBLASLt wants an auxiliary matrix to begin at a multiple of {VECTOR} bytes; this is {at} past one"
+                "cuBLASLt needs an auxiliary matrix at a multiple of {VECTOR} bytes; this one is {at} bytes past one"
             )));
         }
         if addresses.bias == 0 {
@@ -63,7 +63,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let rows = len * size;
         let pitch = if columns > 1 && stride_aligned { stride } else { rows.next_multiple_of(VECTOR) };
-        let overflow = || crate::Error::invalid("stride_bias", "an aligned copy overflows");
+        let overflow = || crate::Error::invalid("stride_bias", "the size of an aligned copy overflows");
         let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
         let to = (std::mem::replace(&mut addresses.bias, aside), stride);
         if columns > 1 {

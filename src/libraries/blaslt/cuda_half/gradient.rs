@@ -70,7 +70,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let factor = Side { data_type, layout, trans, address, scale: 0, outer: false }.by_columns();
         let factor = if of_a { factor } else { factor.transposed() };
         let (terms, len, (one, size)) = (self.spec.k, self.gradient_len().unwrap_or(0), (one(dtype)?, dtype.size()));
-        let overflow = || crate::Error::invalid("k", format!("{terms} ones overflow"));
+        let overflow = || crate::Error::invalid("k", format!("the size of a vector of {terms} ones overflows"));
         let at = queue.scratch(terms.checked_mul(size).ok_or_else(overflow)?)?;
         let vector = |rows, stride| Layout { rows, columns: 1, order: Order::Column, ld: rows, stride, len: rows };
         let sums = matrix(T::CODES.bias, vector(len, geometry.bias_stride));

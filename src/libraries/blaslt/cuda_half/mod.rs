@@ -53,7 +53,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 outcome => return outcome,
             }
         }
-        Err(refusal.unwrap_or_else(|| Error::library("a product in no form")))
+        Err(refusal.unwrap_or_else(|| Error::library("internal error: no form of the product was tried")))
     }
 
     /// The forms in which the product is tried, best first.
@@ -117,8 +117,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             // If their types differ, D cannot be its own C, and the library (13.1) refuses D's address for C. `beta` is
             // zero then, so the scratch is not read.
             let c = geometry.layouts[3].len.checked_mul(size_of::<T::C>());
-            addresses.c =
-                queue.scratch(c.ok_or_else(|| crate::Error::invalid("d", "a matrix of its size overflows"))?)?;
+            addresses.c = queue
+                .scratch(c.ok_or_else(|| crate::Error::invalid("d", "the size of its matrix in bytes overflows"))?)?;
             problem.in_place = false;
         }
         if zeros {

@@ -65,7 +65,8 @@ impl Choices {
             }
             Question::Pin(number, choice) => {
                 let survey = self.surveys.lock().get(&number).map(|(problem, _)| *problem);
-                let problem = survey.ok_or_else(|| Error::library("a way was measured for no known problem"))?;
+                let problem =
+                    survey.ok_or_else(|| Error::library("internal error: the measured problem is not known"))?;
                 self.pin(&problem, choice);
                 encode(&())
             }

@@ -171,7 +171,7 @@ impl Queue<'_> {
         match self.failure::<CublasLt>(call, code) {
             Error::LibraryError { .. } | Error::Unsupported { .. } if unsupported => {
                 let name = crate::library::name(status::STATUS, code);
-                Error::unsupported(format!("{call} answers {name} to {problem}")).locate(|site| {
+                Error::unsupported(format!("{call} returned {name} for {problem}")).locate(|site| {
                     site.set_code(code.0, Text::Borrowed(name));
                 })
             }

@@ -91,7 +91,7 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = ["A", "B", "C", "D"];
         for (name, m) in names.into_iter().zip(&self.matrices) {
-            let order = if m.order == 1 { " by rows" } else { "" };
+            let order = if m.order == 1 { " row-major" } else { "" };
             write!(f, "{name} {} x {} of type {}, ld {}{order}; ", m.rows, m.columns, m.data_type, m.ld)?;
         }
         let [a, b] = self.trans;

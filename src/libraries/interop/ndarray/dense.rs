@@ -36,7 +36,7 @@ fn matrices<'s>(name: &'static str, shape: &'s [usize]) -> Result<((usize, usize
 fn products(a: &[usize], b: &[usize]) -> Result<((usize, usize, usize), usize)> {
     let ((of_a, batch_a), (of_b, batch_b)) = (matrices("a", a)?, matrices("b", b)?);
     if batch_a != batch_b {
-        return Err(Error::invalid("b", format!("matrices along {batch_b:?}, but those of a along {batch_a:?}")));
+        return Err(Error::invalid("b", format!("a batch shape of {batch_b:?}, but that of a is {batch_a:?}")));
     }
     Ok((sizes(of_a, of_b)?, batch_a.iter().product()))
 }

@@ -49,7 +49,7 @@ impl<T: Element, D: Dimension> Output for Array<T, D> {
     fn join((): (), Shaped { landed, shape }: Shaped<T, D>) -> Result<Self> {
         let column = shape.order == Order::Column;
         Array::from_shape_vec(shape.dim.set_f(column), landed.into_vec()?)
-            .map_err(|error| Error::library(format!("a shape that was checked does not fit: {error}")))
+            .map_err(|error| Error::library(format!("internal error: a checked shape does not fit: {error}")))
     }
 }
 
@@ -106,7 +106,10 @@ impl<T: Element, D: Dimension> PendingDispatch<Array<T, D>> {
         let shaped = self.await_host()?;
         let Shape { dim, order } = &shaped.shape;
         if target.shape() != dim.slice() {
-            return Err(Error::invalid("target", format!("{:?} for {:?} downloaded", target.shape(), dim.slice())));
+            return Err(Error::invalid(
+                "target",
+                format!("a shape of {:?}, but the download has {:?}", target.shape(), dim.slice()),
+            ));
         }
         let elements = match order {
             Order::Row => target.as_slice_mut(),

@@ -11,7 +11,10 @@ fn whole<R: FftReal>() -> Result<()> {
     if R::PER_COMPLEX == 1 {
         return Ok(());
     }
-    Err(Error::unsupported(format!("transforms of arrays of {}: two elements are a complex number", R::DTYPE)))
+    Err(Error::unsupported(format!(
+        "transforms of arrays of {}, whose complex numbers take two elements each",
+        R::DTYPE
+    )))
 }
 
 /// The shape with another length along the last axis.

@@ -37,7 +37,7 @@ impl<'a, T: Element> HostData<'a, T> {
                 Order::Column => "column after column (the first axis fastest)",
             };
             let (shape, strides) = (array.shape(), array.strides());
-            Error::invalid("array", format!("a shape of {shape:?} with strides of {strides:?} does not lie {lines}"))
+            Error::invalid("array", format!("a shape of {shape:?} with strides of {strides:?} is not stored {lines}"))
         })
     }
 }

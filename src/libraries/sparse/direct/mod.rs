@@ -27,8 +27,9 @@ use crate::Error;
 #[cfg(feature = "sparse")]
 fn unsupported() -> Error {
     Error::unsupported(
-        "direct solvers for sparse systems on a GPU: cuSOLVER's routines are deprecated, and their successor, cuDSS, is \
-         a separate library that is not used yet; factor on `Device::host()`, or use the iterative solvers of `sparse()`",
+        "direct solvers for sparse systems on a GPU: cuSOLVER's routines are deprecated, and their successor, cuDSS, \
+         is a separate library that is not used yet; factor on `Device::host()`, or use the iterative solvers of \
+         `sparse()`",
     )
 }
 

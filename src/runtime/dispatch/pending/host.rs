@@ -8,7 +8,7 @@ use crate::sync::Arc;
 use std::time::Duration;
 
 /// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::split`]; still a pending.
-#[must_use = "the verdict says whether the buffers hold what they should"]
+#[must_use = "this tells whether the operation succeeded and its buffers are valid"]
 pub struct PendingHost<H> {
     pub(super) work: Work<H>,
 }

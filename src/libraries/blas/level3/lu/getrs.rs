@@ -78,7 +78,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         })?;
         match refused {
             0 => Ok(()),
-            which => Err(Error::library(format!("getrs refused its argument {which}"))),
+            which => Err(Error::library(format!("cuBLAS rejected argument {which} of getrs"))),
         }
     }
 }

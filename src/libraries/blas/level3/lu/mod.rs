@@ -103,7 +103,7 @@ impl Lu {
         if pivots >= need {
             return Ok(());
         }
-        let what = format!("{pivots} elements, but {} matrices of {} rows have {need}", self.count(), self.n);
+        let what = format!("{pivots} elements, but {} matrices of {} rows need {need}", self.count(), self.n);
         Err(Error::invalid("pivots", what))
     }
 

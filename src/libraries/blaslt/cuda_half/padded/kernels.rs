@@ -131,7 +131,7 @@ impl Queue<'_> {
         }
         let size = if double { 8 } else { 4 };
         let bytes = lines.checked_mul(slices).and_then(|n| n.checked_mul(batch)).and_then(|n| n.checked_mul(size));
-        self.scratch(bytes.ok_or_else(|| crate::Error::invalid("grad", "the parts of its sums overflow"))?)
+        self.scratch(bytes.ok_or_else(|| crate::Error::invalid("grad", "the size of its partial sums overflows"))?)
     }
 
     /// Adds up. If there are many terms, first adds up parts of them, and then the parts.

@@ -53,7 +53,8 @@ impl Padded {
             isize::try_from(bytes).ok()?;
             Some(Padded { rows, columns, ld: rows, stride, matrices, scratch: Some(bytes) })
         };
-        sizes().ok_or_else(|| Error::invalid(name, format!("a padded copy of {rows} x {columns} overflows")))
+        sizes()
+            .ok_or_else(|| Error::invalid(name, format!("the size of a padded copy of {rows} x {columns} overflows")))
     }
 
     /// A factor with contiguous terms: in place if the library supports its layout, else a copy.
