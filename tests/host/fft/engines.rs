@@ -2,7 +2,7 @@
 
 use crate::common::{LONG, assert_same_bits, beside_work, busy, devices, down, host, inline, up};
 use windlass::fft::{Convolve, Edges, RealTransform, Stft, Trig, Window, window};
-use windlass::{Complex, Device, DeviceKind, Error, FaultPlan, Fft};
+use windlass::{Complex, Device, DeviceBuffer, DeviceKind, Error, FaultPlan, Fft};
 
 fn numbers(n: usize) -> Vec<f64> {
     (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect()
@@ -45,7 +45,7 @@ fn threads_change_no_bit() {
 fn one_plan_serves_transforms_of_two_streams_at_once() {
     for device in devices() {
         let (fft, spec, x) = (device.fft(), Fft::r2c([6000]), up(&device, numbers(6000)));
-        let transform = |x| fft.r2c(&spec, x, device.uninit(3001).unwrap()).unwrap();
+        let transform = |x: &DeviceBuffer<f64>| fft.r2c(&spec, x, device.uninit(3001).unwrap()).unwrap();
         let want = down(&device, &transform(&x).await_result().unwrap()); // the plan is there from here on
         // At odd addresses copies go ahead, to memory that the driver may take from a stream that is still at work.
         let plain = std::env::var_os("WINDLASS_TEST_SHIFT").is_none_or(|shift| shift == "0");
