@@ -1,9 +1,8 @@
 //! Work that must happen even when no thread calls the engine: frees behind completed work, releasing what the
 //! work of dropped pendings kept alive, the end of an epoch.
 //!
-//! Each epoch has one housekeeping thread, started by the first nudge. It sweeps while something is in flight or
-//! parked, and sleeps otherwise. It makes no unbounded driver call, and ends with the epoch. Callers help: every
-//! dispatch reaps a few entries.
+//! Each epoch has one housekeeping thread, started by the first nudge. It sweeps while something is in flight or parked, and
+//! sleeps otherwise. It makes no unbounded driver call, and ends with the epoch. Callers help: each dispatch reaps a few.
 
 use super::Core;
 use super::api::Code;

@@ -8,12 +8,14 @@
 mod diagnostic;
 mod rejected;
 mod site;
+mod stale;
 
 pub use diagnostic::Diagnostic;
 #[cfg(feature = "cuda")]
 pub(crate) use diagnostic::PTX_INPUT;
 pub use rejected::Rejected;
 pub use site::Site;
+pub use stale::Stale;
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -24,35 +26,6 @@ pub type Text = Cow<'static, str>;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Why a buffer or kernel can no longer be used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Stale {
-    /// Every handle of the device was dropped: its context is gone.
-    DeviceGone,
-    /// The process is exiting.
-    ShuttingDown,
-    /// The device was rebuilt since: data does not survive a rebuild.
-    Generation {
-        /// The generation the buffer was made in.
-        made: u64,
-        /// The generation the device is in.
-        now: u64,
-    },
-}
-
-impl std::fmt::Display for Stale {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Stale::DeviceGone => f.write_str("its device is gone"),
-            Stale::ShuttingDown => f.write_str("the process is shutting down"),
-            Stale::Generation { made, now } => {
-                write!(f, "made in generation {made}, the device is in generation {now}")
-            }
-        }
-    }
-}
 
 /// Any failure of a call or of its work.
 #[derive(Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
