@@ -1,7 +1,7 @@
 //! Error bounds: how far a computed result may be from the exact one.
 
 use super::super::spec::GemmSpec;
-use super::matmul::{element, in_a, in_b};
+use super::matmul::{element, products};
 use super::value::{Value, at, size};
 
 /// `n * u / (1 - n * u)`: the bound of the relative error of a term after `n` roundings of unit `u`.
@@ -30,15 +30,16 @@ pub fn gemm_error_bound<I: Value, S: Value, O: Value>(
     let roundings = spec.k * if I::COMPLEX { 2 } else { 1 } + 8;
     let gamma = gamma(roundings, unit);
     let underflow = roundings as f64 * S::TINY * (1.0 + alpha) + O::TINY;
+    let products = products(spec, a, b);
     let places = (0..spec.n).flat_map(|j| (0..spec.m).map(move |i| (i, j)));
     let bound = |(i, j)| {
         let old = at(c, i + j * spec.ldc);
+        let (product, product_sizes) = at(&products, i + j * spec.m);
         let mut sizes = if beta == 0.0 { 0.0 } else { beta * size(old) };
         if alpha != 0.0 {
-            let terms = (0..spec.k).map(|p| size(at(a, in_a(spec, i, p))) * size(at(b, in_b(spec, p, j))));
-            sizes += alpha * terms.sum::<f64>();
+            sizes += alpha * product_sizes;
         }
-        let exact = element(spec, a, b, old, i, j);
+        let exact = element(spec, product, old);
         let most = exact.re.to_f64().abs().max(exact.im.to_f64().abs());
         let error = gamma * sizes;
         error + 2.0 * O::UNIT * (most + error) + underflow

@@ -10,6 +10,7 @@ pub struct Double {
 }
 
 impl From<f64> for Double {
+    #[inline]
     fn from(hi: f64) -> Self {
         Self { hi, lo: 0.0 }
     }
@@ -17,6 +18,7 @@ impl From<f64> for Double {
 
 impl Double {
     /// `hi + lo`, where `lo` is the rounding error of `hi`. Infinity and NaN have no remainder.
+    #[inline]
     fn new(hi: f64, lo: f64) -> Self {
         if !hi.is_finite() {
             return hi.into();
@@ -26,12 +28,14 @@ impl Double {
     }
 
     /// The product of two f64, exact except for underflow.
+    #[inline]
     pub fn product(x: f64, y: f64) -> Self {
         let hi = x * y;
         Self::new(hi, x.mul_add(y, -hi))
     }
 
     /// The nearest f64.
+    #[inline]
     pub fn to_f64(self) -> f64 {
         self.hi
     }
@@ -84,6 +88,7 @@ impl Double {
 impl Neg for Double {
     type Output = Self;
 
+    #[inline]
     fn neg(self) -> Self {
         Self { hi: -self.hi, lo: -self.lo }
     }
@@ -92,6 +97,7 @@ impl Neg for Double {
 impl Add for Double {
     type Output = Self;
 
+    #[inline]
     fn add(self, other: Self) -> Self {
         let hi = self.hi + other.hi;
         let back = hi - self.hi;
@@ -103,6 +109,7 @@ impl Add for Double {
 impl Mul for Double {
     type Output = Self;
 
+    #[inline]
     fn mul(self, other: Self) -> Self {
         let Self { hi, lo } = Self::product(self.hi, other.hi);
         Self::new(hi, lo + (self.hi * other.lo + self.lo * other.hi))

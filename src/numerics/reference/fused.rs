@@ -1,8 +1,7 @@
 //! The parts of a fused product: one sum of products, and the activations, by other formulas than the engine's.
 
-use num_complex::Complex;
-
-use super::value::{Pair, Value, add_product, size};
+use super::terms::Factor;
+use super::value::Value;
 
 /// A sum of products.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,10 +14,8 @@ pub struct Sum {
 
 /// The sum of `x * y` in double-double; `conj` says which of the factors are conjugated.
 pub fn sum_of_products<X: Value, Y: Value>(terms: impl Iterator<Item = (X, Y)>, conj: [bool; 2]) -> Sum {
-    let [conj_x, conj_y] = conj;
-    let (sum, sizes): (Pair, f64) = terms.fold((Complex::default(), 0.0), |(sum, sizes), (x, y)| {
-        (add_product(sum, x, y, conj_x, conj_y), sizes + size(x) * size(y))
-    });
+    let (x, y): (Vec<X>, Vec<Y>) = terms.unzip();
+    let (sum, sizes) = Factor::of(x, conj[0]).times(&Factor::of(y, conj[1]));
     Sum { value: [sum.re.to_f64(), sum.im.to_f64()], size: sizes }
 }
 

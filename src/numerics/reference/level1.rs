@@ -3,6 +3,7 @@
 use num_complex::Complex;
 
 use super::double::Double;
+use super::terms::Factor;
 use super::value::{Pair, Value, add_product, at, exact, scaled, sum};
 
 /// The index of element `i` of a vector of `n` elements.
@@ -44,9 +45,8 @@ pub fn dotc<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize) -> T
 }
 
 fn products<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj: bool) -> Pair {
-    (0..n).fold(Pair::default(), |sum, i| {
-        add_product(sum, at(x, place(n, incx, i)), at(y, place(n, incy, i)), conj, false)
-    })
+    let x = Factor::of((0..n).map(|i| at(x, place(n, incx, i))), conj);
+    x.times(&Factor::of((0..n).map(|i| at(y, place(n, incy, i))), false)).0
 }
 
 /// The Euclidean norm, rounded to `N`: NaN if x holds a NaN, else infinity if x holds one; zero for `incx < 1`.

@@ -4,6 +4,7 @@
 use num_complex::Complex;
 
 use super::double::Double;
+use super::terms::Factor;
 use super::value::{Pair, Value, add_product, at, exact, scaled, size, sum};
 
 /// Element (i, j) of `alpha * x * y^T + beta * y * x^T + A`, and its error bound. With `conj` the second factor of each
@@ -40,12 +41,9 @@ impl<T: Value, S: Value> Update<T, S> {
 /// The residual `b - op(A) * x` in one row, where `row` gives the elements of `op(A)` in that row, and its bound for a
 /// backward stable solver: `gamma(4 n + 16) * |op(A)| * |x|`.
 pub fn residual<T: Value>(row: impl Iterator<Item = T>, x: &[T], b: T) -> (f64, f64) {
-    let (mut rest, mut sizes) = (exact(b), 0.0);
-    for (k, a) in row.enumerate() {
-        let product = add_product(Pair::default(), a, at(x, k), false, false);
-        rest = sum(rest, Complex::new(-product.re, -product.im));
-        sizes += size(a) * size(at(x, k));
-    }
+    let row = Factor::of(row, false);
+    let (product, sizes) = row.times(&Factor::of((0..row.len()).map(|k| at(x, k)), false));
+    let rest = sum(exact(b), Complex::new(-product.re, -product.im));
     let most = |x: Double| x.to_f64().abs();
     (most(rest.re).max(most(rest.im)), super::gamma(4 * x.len() + 16, T::UNIT) * sizes + T::TINY)
 }

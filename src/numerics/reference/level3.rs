@@ -20,10 +20,12 @@ pub struct Exact {
 }
 
 /// The sum of the magnitudes of the parts.
+#[inline]
 fn size(x: Pair) -> f64 {
     x.re.to_f64().abs() + x.im.to_f64().abs()
 }
 
+#[inline]
 fn conj(x: Pair) -> Pair {
     Complex::new(x.re, -x.im)
 }
@@ -109,7 +111,10 @@ impl Exact {
 
     /// `alpha * self * other`.
     pub fn times<S: Value>(&self, alpha: S, other: &Exact) -> Bounded {
-        let alpha = exact(alpha);
+        self.times_pair(exact(alpha), other)
+    }
+
+    fn times_pair(&self, alpha: Pair, other: &Exact) -> Bounded {
         let cell = |i, j| {
             let terms = (0..self.cols).map(|p| (self.get(i, p), other.get(p, j)));
             terms

@@ -13,6 +13,7 @@ mod level1;
 mod level2;
 mod level3;
 mod matmul;
+mod terms;
 mod value;
 
 pub use bound::{dot_error_bound, gamma, gemm_error_bound, nrm2_error_bound};

@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use num_complex::{Complex, Complex32, Complex64};
 
 use super::double::Double;
+use super::terms::{Side, add_product_of};
 use crate::{F8E4M3, F8E5M2};
 
 /// A complex number in double-double.
@@ -101,22 +102,10 @@ pub(super) fn exact<T: Value>(x: T) -> Pair {
     Complex::new(re.into(), im.into())
 }
 
-/// `sum + x * y`. Parts that a real type does not have are left out, so that no infinity is multiplied by their zeros.
+/// `sum + x * y`.
 pub(super) fn add_product<X: Value, Y: Value>(sum: Pair, x: X, y: Y, conj_x: bool, conj_y: bool) -> Pair {
-    let ([xr, xi], [yr, yi]) = (x.parts(), y.parts());
-    let (xi, yi) = (if conj_x { -xi } else { xi }, if conj_y { -yi } else { yi });
-    let mut sum = sum;
-    sum.re = sum.re + Double::product(xr, yr);
-    if X::COMPLEX && Y::COMPLEX {
-        sum.re = sum.re + Double::product(-xi, yi);
-    }
-    if Y::COMPLEX {
-        sum.im = sum.im + Double::product(xr, yi);
-    }
-    if X::COMPLEX {
-        sum.im = sum.im + Double::product(xi, yr);
-    }
-    sum
+    let side = |complex, conj| Side { complex, conj };
+    add_product_of(sum, (x.parts(), side(X::COMPLEX, conj_x)), (y.parts(), side(Y::COMPLEX, conj_y)))
 }
 
 /// `factor * x`, where a real `factor` has no imaginary part to multiply by.
@@ -126,11 +115,13 @@ pub(super) fn scaled<S: Value>(factor: S, x: Pair) -> Pair {
 }
 
 /// `x * y`.
+#[inline]
 pub(super) fn times(x: Pair, y: Pair) -> Pair {
     Complex::new(x.re * y.re + -(x.im * y.im), x.re * y.im + x.im * y.re)
 }
 
 /// `x + y`.
+#[inline]
 pub(super) fn sum(x: Pair, y: Pair) -> Pair {
     Complex::new(x.re + y.re, x.im + y.im)
 }
@@ -143,6 +134,7 @@ pub(super) fn size<T: Value>(x: T) -> f64 {
 }
 
 /// The element at `i`, zero outside.
+#[inline]
 pub(super) fn at<T: Copy + Default>(x: &[T], i: usize) -> T {
     x.get(i).copied().unwrap_or_default()
 }
