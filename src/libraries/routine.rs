@@ -142,7 +142,7 @@ impl<R: Routine> Op for Call<R> {
     }
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 impl crate::worker::Registry {
     /// Registers the routine.
     pub(crate) fn call<R: Routine>(&mut self) {

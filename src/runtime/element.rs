@@ -148,12 +148,12 @@ macro_rules! elements {
 }
 
 /// Calls a function that is generic over the element type for each of them.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 macro_rules! each_element { ($f:ident($($arg:expr),*)) => {
     $crate::element::each_element!(@ $f($($arg),*) f32, f64, $crate::f16, $crate::bf16, $crate::Complex<f32>,
         $crate::Complex<f64>, i8, u8, i16, u16, i32, u32, i64, u64, $crate::F8E4M3, $crate::F8E5M2)
 }; (@ $f:ident($arg:expr) $($t:ty),*) => { $($f::<$t>($arg);)* } }
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use each_element;
 
 elements!(

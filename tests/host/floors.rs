@@ -16,7 +16,7 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../src")
 }
 
 /// The folders of the libraries.

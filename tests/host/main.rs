@@ -9,7 +9,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-#[cfg(feature = "ndarray")]
 mod arrays;
 mod bad_input;
 mod conformance;
@@ -19,7 +18,6 @@ mod floors;
 mod front_door;
 mod inside;
 mod lifecycle;
-#[cfg(feature = "ndarray")]
 mod ndarray;
 mod ordering;
 mod pipeline;

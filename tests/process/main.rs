@@ -12,6 +12,5 @@ mod limits;
 mod loader;
 #[cfg(feature = "collective")]
 mod loader_path;
-#[cfg(feature = "tracing")]
 mod tracing_events;
 mod worker_guard;

@@ -30,7 +30,6 @@ mod isolated;
 mod late;
 mod launch;
 mod neighbours;
-#[cfg(feature = "nvtx")]
 mod nvtx;
 mod oom;
 mod order;

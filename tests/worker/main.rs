@@ -21,7 +21,6 @@ mod load;
 mod loss;
 mod mirrors;
 mod ops;
-#[cfg(feature = "worker-program")]
 mod program;
 mod programs;
 mod replays;

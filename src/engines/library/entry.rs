@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     /// The name of its front.
     pub(crate) name: &'static str,
     /// Registers its operations in a worker that is another executable.
-    #[cfg(all(feature = "worker-program", target_os = "linux"))]
+    #[cfg(all(feature = "every-operation", target_os = "linux"))]
     pub(crate) register: fn(&mut crate::worker::Registry),
     /// Adds the counters of its front, for a device that was opened with these settings.
     pub(crate) fill: fn(&Settings, &mut Stats),
@@ -132,7 +132,7 @@ macro_rules! libraries {
         pub(crate) static TABLE: [$crate::library::Entry; [$($feature),*].len()] = [$(
             $crate::library::Entry {
                 name: $feature,
-                #[cfg(all(feature = "worker-program", target_os = "linux"))]
+                #[cfg(all(feature = "every-operation", target_os = "linux"))]
                 register: $front::register,
                 fill: $crate::library::libraries!(@fill $front $($fill)?),
                 #[cfg(feature = "cuda")]

@@ -115,22 +115,28 @@ impl Handlers {
 }
 
 /// The library's own operations, for a worker program that is another executable. Each of them is compiled into that
-/// program whether it is used or not, which costs more than all the rest: so it is a cargo feature of its own.
+/// program whether it is used or not, which costs more than all the rest: so it is a cargo feature of its own. The feature
+/// `precompiled` walks the same list to compile the host half of each operation with the library.
 #[derive(Default)]
 pub(crate) struct Registry(HashMap<u64, &'static Handler>);
 
 impl Registry {
     /// Adds the operation `O`.
-    #[cfg(feature = "worker-program")]
+    #[cfg(feature = "every-operation")]
     pub(crate) fn add<O: Op>(&mut self) {
+        #[cfg(feature = "worker-program")]
         self.0.insert(hash(std::any::type_name::<O>()), handler::<O>());
+        // To name the host half is enough to have it compiled here. Up to opt-level 1, as in builds with debug assertions,
+        // other crates use what was compiled here; beyond that they compile their own.
+        #[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
+        std::hint::black_box(crate::host::host_half::<O> as *const ());
     }
 
     /// All operations of the runtime and of these libraries.
     pub(super) fn of(libraries: &[crate::library::Entry]) -> Self {
-        #[cfg_attr(not(feature = "worker-program"), expect(unused_mut, reason = "knows nothing"))]
+        #[cfg_attr(not(feature = "every-operation"), expect(unused_mut, reason = "knows nothing"))]
         let mut registry = Registry::default();
-        #[cfg(feature = "worker-program")]
+        #[cfg(feature = "every-operation")]
         {
             crate::copy::register(&mut registry);
             crate::program::register(&mut registry);

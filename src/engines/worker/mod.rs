@@ -214,7 +214,7 @@ pub(crate) use failover::open;
 pub(crate) use flights::Flight;
 #[cfg(target_os = "linux")]
 pub(crate) use flying::Flying;
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
 pub(crate) use handler::{OpCode, With, with_handler, with_named};

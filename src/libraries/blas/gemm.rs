@@ -310,12 +310,12 @@ impl Blas {
     }
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn products<T: GemmElement>(registry: &mut crate::worker::Registry) {
     registry.routine::<Product<T, Same>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn products_into_f32<T: MixedElement>(registry: &mut crate::worker::Registry) {
     registry.routine::<Product<T, Single>>();
 }

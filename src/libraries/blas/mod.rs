@@ -148,7 +148,7 @@ impl Blas {
 }
 
 /// Registers the routines that a worker executable can run: one line per family of routines, with its types.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     use crate::{Complex, bf16, f16};
     macro_rules! each { ($($family:ident: $($t:ty),*;)*) => { $($($family::<$t>(registry);)*)* } }

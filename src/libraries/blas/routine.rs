@@ -125,7 +125,7 @@ impl<R: Routine> Op for Call<R> {
     }
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 impl crate::worker::Registry {
     /// Registers the routine.
     pub(super) fn routine<R: Routine>(&mut self) {

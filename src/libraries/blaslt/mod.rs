@@ -91,7 +91,7 @@ mod matmul;
 pub(crate) mod native;
 mod op;
 mod operands;
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 mod register;
 mod spec;
 mod types;
@@ -104,7 +104,7 @@ pub use autotune::{Candidate, Tuned, Tuning};
 pub use epilogue::{Amax, Epilogue, Extra};
 pub use matmul::EpilogueOf;
 pub use operands::{Absent, Given, Operands, Optional};
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use register::register;
 pub use spec::{Matmul, Order};
 pub use types::{Auto, MatmulElement, MatmulTypes};

@@ -105,7 +105,7 @@ impl Device {
 }
 
 /// Registers the operations of this folder in the registry of a worker program.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn real<R: FftReal>(registry: &mut crate::worker::Registry) {
         use form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, R2c, R2cInPlace};

@@ -190,7 +190,7 @@ pub(crate) fn fill(settings: &Settings, stats: &mut Stats) {
 }
 
 /// Registers the operations that a worker of another executable can run.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     registry.add::<launch::Launch>();
     #[cfg(feature = "cuda")]

@@ -141,7 +141,7 @@ fn key(draw: &Draw<u64, Bits>) -> Result<[u32; 2]> {
     Err(Error::unsupported("a permutation needs the host engine, which this build does not have (feature `host`)"))
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register(registry: &mut crate::worker::Registry) {
     registry.add::<Permute>();
 }

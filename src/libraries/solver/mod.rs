@@ -161,7 +161,7 @@ impl Solver {
 }
 
 /// Registers the operations of this folder in the registry of a worker program.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn all<T: SolverElement>(registry: &mut crate::worker::Registry) {
         registry.call::<lu::Getrf<T>>();

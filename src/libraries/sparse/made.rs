@@ -226,7 +226,7 @@ impl Sparse {
     }
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<P: Producer>(registry: &mut crate::worker::Registry) {
     registry.call::<Count<P>>();
     registry.call::<Fill<P>>();

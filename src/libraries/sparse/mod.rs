@@ -122,7 +122,7 @@ impl Device {
 }
 
 /// Registers the operations that a worker of another executable can run.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     use crate::{Complex, bf16, f16};
     macro_rules! each { ($($t:ty),*) => { $(both::<$t, i32>(registry); both::<$t, i64>(registry);)* } }

@@ -28,7 +28,7 @@ fn check_target(has: usize, gets: usize, moved: &str) -> crate::Result<()> {
 }
 
 /// Registers the operations of this folder in the registry of a worker program.
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {
         registry.add::<device_copy::DeviceCopy<T>>();

@@ -23,7 +23,7 @@ mod self_test;
 
 pub use health::{Health, Phase};
 pub use policy::RestartPolicy;
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use self_test::SelfTest;
 pub(crate) use self_test::self_test;
 #[cfg(target_os = "linux")]

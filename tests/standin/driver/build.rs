@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 /// Where the sources are.
 fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/standin/driver")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("standin/driver")
 }
 
 /// The folder with the libraries and the self-test. It is named for the sources and made under another name, so that
@@ -17,7 +17,7 @@ pub(super) fn build() -> io::Result<PathBuf> {
     let source = |path: &PathBuf| path.extension().is_some_and(|kind| ["c", "h", "cpp"].iter().any(|one| kind == *one));
     files.retain(|path| source(path) || path.ends_with("build.rs"));
     files.sort();
-    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/libraries/sparse/kernels");
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/libraries/sparse/kernels");
     let mut sparse: Vec<PathBuf> = fs::read_dir(kernels)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     sparse.retain(|path| path.extension().is_some_and(|kind| kind == "cu" || kind == "cuh"));
     sparse.sort();

@@ -18,14 +18,14 @@ mod reduction;
 mod rot;
 mod scal;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::{BlasElement, RealElement, VectorElement};
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use crate::worker::Registry;
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use reduction::{OnDevice, Returned};
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn vectors<T: VectorElement>(registry: &mut Registry) {
     registry.routine::<axpy::Axpy<T>>();
     registry.routine::<Returned<dot::Dot<T, false>>>();
@@ -37,7 +37,7 @@ pub(super) fn vectors<T: VectorElement>(registry: &mut Registry) {
     registry.routine::<scal::Scal<T>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn vectors_of_fields<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<Returned<asum::Asum<T>>>();
     registry.routine::<OnDevice<asum::Asum<T>>>();
@@ -53,7 +53,7 @@ pub(super) fn vectors_of_fields<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<rot::Rotg<T>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn vectors_of_reals<T: RealElement>(registry: &mut Registry) {
     registry.routine::<modified::Rotm<T>>();
     registry.routine::<modified::Rotmg<T>>();

@@ -27,12 +27,12 @@ pub use syr::{Her, Syr};
 pub use syr2::Syr2;
 pub use trmv::Trmv;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::{BlasElement, ComplexElement};
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use crate::worker::Registry;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<gemv::Product<T>>();
     registry.routine::<gemv_batched::StridedBatch<T>>();
@@ -46,7 +46,7 @@ pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<trmv::Triangular<T, true>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrix_vectors_of_complex<T: ComplexElement>(registry: &mut Registry) {
     registry.routine::<symv::Product<T, true>>();
     registry.routine::<syr::HerUpdate<T>>();

@@ -76,29 +76,29 @@ impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
     }
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::gemm::{Same, Single};
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::{BlasElement, ComplexElement, GemmElement, MixedElement};
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use crate::worker::Registry;
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use spread::{Even, Listed};
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn batched_products<T: GemmElement>(registry: &mut Registry) {
     registry.routine::<gemm_batched::Grouped<T, Same, false>>();
     registry.routine::<gemm_batched::Grouped<T, Same, true>>();
     registry.routine::<gemm_strided::Strided<T, Same>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn batched_products_into_f32<T: MixedElement>(registry: &mut Registry) {
     registry.routine::<gemm_batched::Grouped<T, Single, false>>();
     registry.routine::<gemm_strided::Strided<T, Single>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrices<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<dgmm::Scale<T>>();
     registry.routine::<Geam<T>>();
@@ -113,7 +113,7 @@ pub(super) fn matrices<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<trsm::Trsm<T>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrices_of_complex<T: ComplexElement>(registry: &mut Registry) {
     registry.routine::<symm::Product<T, true>>();
     registry.routine::<syrk::Rank<T, T::Real, true>>();
@@ -121,7 +121,7 @@ pub(super) fn matrices_of_complex<T: ComplexElement>(registry: &mut Registry) {
     registry.routine::<syr2k::Rank2<T, T::Real, true, false>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 fn batches<T: BlasElement, L: spread::Spread>(registry: &mut Registry) {
     registry.routine::<lu::Factor<T, L>>();
     registry.routine::<lu::Solve<T, L>>();

@@ -4,7 +4,7 @@ mod factor;
 mod invert;
 mod solve;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use {factor::Getrf, invert::Getri, solve::Getrs};
 
 use super::matrix::Matrix;

@@ -5,7 +5,7 @@ mod factor;
 mod generate;
 mod solve;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use {apply::Ormqr, factor::Geqrf, generate::Orgqr, solve::Qrs};
 
 use super::Solution;

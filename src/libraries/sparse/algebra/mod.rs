@@ -16,7 +16,7 @@ mod stack;
 mod sums;
 mod vectors;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
     super::made::register::<add::Add<T, I>>(registry);
     super::made::register::<select::Select<T, I>>(registry);

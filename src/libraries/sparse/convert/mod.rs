@@ -16,7 +16,7 @@ mod turn;
 
 pub use dense::Dense;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
     registry.call::<coordinates::Expand<I>>();
     registry.call::<coordinates::Compress<I>>();

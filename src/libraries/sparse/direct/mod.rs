@@ -54,14 +54,14 @@ fn check_plan(n: usize, lens: [usize; 3]) -> crate::Result<()> {
     }
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SolveElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
     registry.call::<cholesky::Factor<T, I>>();
     registry.call::<cholesky::Solve<T, I>>();
     registry.call::<qr::Solve<T, I>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register_indices<I: SparseIndex>(registry: &mut crate::worker::Registry) {
     registry.call::<analyse::Analyse<I>>();
 }

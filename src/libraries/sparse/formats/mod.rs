@@ -50,7 +50,7 @@ pub struct Stored<'a, T: SparseElement, I: SparseIndex> {
     pub(super) values: In<'a, T>,
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
     registry.call::<validate::Validate<Csr<T, I>>>();
     registry.call::<validate::Validate<Csc<T, I>>>();

@@ -10,7 +10,7 @@ pub(super) use spgemm::Side;
 pub use spmm::Spmm;
 pub use spmv::Spmv;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::element::{SparseElement, SparseIndex};
 use crate::{Error, Result, Span};
 
@@ -30,7 +30,7 @@ fn scalar<S: Copy>(value: S, at: Option<&[S]>) -> S {
     at.and_then(|at| at.first()).copied().unwrap_or(value)
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
     registry.call::<spmv::Product<T, I>>();
     registry.call::<spmm::Product<T, I>>();

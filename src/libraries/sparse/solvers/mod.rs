@@ -28,7 +28,7 @@ mod watch;
 pub use iteration::{Iteration, Progress, Solution, Unsolved};
 pub use precondition::Preconditioner;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
     registry.call::<scalars::Quotient<T>>();
     registry.call::<scalars::Lanczos<T>>();

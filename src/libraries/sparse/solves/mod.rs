@@ -13,14 +13,14 @@ mod tridiagonal;
 pub use triangular::{Spsm, Triangular};
 pub use tridiagonal::Gtsv;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SolveElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
     registry.call::<triangular::Levels<T, I>>();
     registry.call::<triangular::Solve<T, I>>();
     registry.call::<factor::Factor<T, I>>();
 }
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register_elements<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
     registry.call::<tridiagonal::Solve<T>>();
 }

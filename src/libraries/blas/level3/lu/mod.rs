@@ -6,7 +6,7 @@ mod getrf;
 mod getri;
 mod getrs;
 
-#[cfg(all(feature = "worker-program", target_os = "linux"))]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use {getrf::Factor, getri::Invert, getrs::Solve};
 
 use super::super::prelude::*;
