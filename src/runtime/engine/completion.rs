@@ -7,7 +7,7 @@ use crate::sync::Arc;
 #[derive(Clone)]
 pub(crate) enum Completion {
     /// The node itself; it remembers whether it failed.
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "made by the host engine only"))]
+    #[cfg_attr(not(any(feature = "host", test)), expect(dead_code, reason = "made by the host engine only"))]
     Host(Arc<dyn Runnable>),
     /// A ticket of a stream slot.
     #[cfg(feature = "cuda")]

@@ -24,7 +24,7 @@ const AROUND: u32 = 2;
 
 impl Diagnostic {
     /// Reads the messages of a log. `text_of` returns the text of a file by the name that the log uses for it.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no compiler, no log"))]
+    #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "no compiler, no log"))]
     pub(crate) fn read(log: &str, text_of: impl Fn(&str) -> Option<String>) -> Vec<Self> {
         let mut all: Vec<Diagnostic> = log.lines().filter_map(one).collect();
         for diagnostic in &mut all {

@@ -323,6 +323,6 @@ fn interned(label: &str) -> &'static str {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "host"))]
 #[path = "file_tests.rs"]
 mod tests;
