@@ -323,6 +323,7 @@ fn interned(label: &str) -> &'static str {
     })
 }
 
-#[cfg(all(test, feature = "host"))]
+#[cfg(test)]
+#[cfg(feature = "host")]
 #[path = "file_tests.rs"]
 mod tests;
