@@ -119,7 +119,7 @@ pub struct Program {
 }
 
 /// Registers the operations of this folder in the registry of a worker program.
-#[cfg(feature = "every-operation")]
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::worker::Registry) {
     registry.add::<Replay>();
 }
