@@ -9,9 +9,9 @@
 #[cfg(target_os = "linux")]
 pub(crate) use crossbeam_queue::SegQueue;
 pub(crate) use parking_lot::{Condvar, Mutex, RwLock};
-pub(crate) use std::sync::Arc;
 #[cfg(feature = "cuda")]
 pub(crate) use std::sync::OnceLock;
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 pub(crate) use std::sync::atomic::fence;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Arc, Weak};

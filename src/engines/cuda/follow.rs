@@ -83,7 +83,7 @@ impl Core {
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         let mut known = true;
         for view in writes {
-            let heals = view.overwritten && view.whole;
+            let heals = !view.needs_contents();
             let mut add = |end, heals: bool| {
                 known &= match self.add(end, follows) {
                     Added::Followed => true,

@@ -42,7 +42,7 @@ impl Core {
         let number = frame.number;
         let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
         let edges = {
-            let _gate = if s.facts.gated { Gate::enter(around.views, around.read_count) } else { Gate::default() };
+            let _gate = Gate::enter(around.views, around.read_count, s.is_gated());
             let edges = look(around);
             publish(around, &edges, &late);
             edges
@@ -51,7 +51,7 @@ impl Core {
         follow(&job, &edges);
         let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
         self.find_plans(s.epoch, needs, &job, &plans);
-        task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.views.len() });
+        task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.operand_count });
         // Drop the guard.
         if job.core().dep_done() {
             if s.facts.kind == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
@@ -83,8 +83,7 @@ fn look(s: Around<'_, '_>) -> Edges {
             let track = view.region.history.lock();
             edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), true)));
         } else {
-            // A write that overwrites only a window leaves the rest of the region as it was, failures included.
-            let data = !(view.overwritten && view.whole);
+            let data = view.needs_contents();
             let track = view.region.history.lock();
             edges.extend(track.writers.iter().filter(|end| !end.is_spent()).map(|end| (end.clone(), data)));
             // Also readers that failed, although they have completed: a reader that is not listed here stays in the
@@ -112,7 +111,11 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
         }
         let mut track = view.region.history.lock();
         view.region.writers_done.store(false, Ordering::Release);
-        track.publish_write_beside(&end, is_followed);
+        if view.is_part() {
+            track.publish_part(&end)
+        } else {
+            track.publish_write_beside(&end, is_followed)
+        }
         drop(track);
         if !s.preserves_on_failure {
             written_late(view);
@@ -122,7 +125,7 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
 
 /// Sets the state of the region's contents after a submitted write.
 fn written_late(view: &View<'_>) {
-    if view.whole && view.undefined {
+    if (view.whole || view.capture) && view.undefined {
         view.region.init.set(InitState::Uninit);
     } else if view.whole || view.region.init.get() == InitState::Valid {
         view.region.init.set(InitState::Late);

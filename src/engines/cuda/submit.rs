@@ -107,7 +107,7 @@ fn announce(s: &Submission<'_, '_>) -> Result<()> {
     match s.epoch.counters.trace() {
         None => Ok(()),
         Some(trace) => {
-            trace.begin(&s.info(None)?, (s.views, s.read_count));
+            trace.begin(&s.info(None)?, (s.operands(), s.read_count));
             Ok(())
         }
     }
@@ -164,11 +164,11 @@ impl Core {
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
         let landed = self.landing(facts, s.epoch)?;
         let given = Given { landed, traced: trace.is_some(), plans, phase: Phase::default() };
-        let staging = match facts.listed && s.views.len() > table_staging::MOST_WITHOUT {
-            true => Some(self.table_staging(s.epoch, s.views.len(), patience)?),
+        let staging = match facts.listed && s.operand_count > table_staging::MOST_WITHOUT {
+            true => Some(self.table_staging(s.epoch, s.operand_count, patience)?),
             false => None,
         };
-        let gate = facts.gated.then(|| Gate::enter(around.views, around.read_count));
+        let gate = Gate::enter(around.views, around.read_count, s.is_gated());
         if !self.gather(around, &mut follows) {
             return Err(Undone::Late);
         }

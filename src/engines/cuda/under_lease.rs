@@ -225,7 +225,11 @@ impl Core {
             } else {
                 let mut track = view.region.history.lock();
                 view.region.writers_done.store(false, Ordering::Release);
-                track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
+                if view.is_part() {
+                    track.publish_part(end);
+                } else {
+                    track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
+                }
                 drop(track);
                 if ok {
                     view.written();

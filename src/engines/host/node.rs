@@ -89,9 +89,9 @@ impl HostEngine {
         let prompt = trace.is_none() && self.plan().is_none() && s.call.is_prompt();
         let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
-            trace.begin(info, (s.views, s.read_count));
+            trace.begin(info, (s.operands(), s.read_count));
         }
-        let gate = if s.facts.gated { Gate::enter(s.views, s.read_count) } else { Gate::default() };
+        let gate = Gate::enter(s.views, s.read_count, s.is_gated());
         // After the hook, because the hook may wait for everything in flight.
         let number = epoch.flow.enter();
         let traced = trace.map(|_| s.number);
@@ -148,10 +148,13 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
             edges.extend(track.writers.iter().filter(|c| follows(c)).cloned().map(|c| (c, true)));
             track.publish_read(&completion);
         } else {
-            // An op that overwrites only a window leaves the rest of the region as it was, even if that is the result
-            // of a failed op.
-            let data = !(view.overwritten && view.whole);
-            track.take_over(&completion, follows, |c, wrote| edges.push((c, wrote && data)));
+            let data = view.needs_contents();
+            if view.is_part() {
+                edges.extend(track.all().filter(|c| follows(c)).map(|c| (c.clone(), false)));
+                track.publish_part(&completion);
+            } else {
+                track.take_over(&completion, follows, |c, wrote| edges.push((c, wrote && data)));
+            }
             view.written();
         }
     }

@@ -214,14 +214,15 @@ impl WorkerEngine {
             None => None,
         };
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), &info) {
-            trace.begin(info, (s.views, s.read_count));
+            trace.begin(info, (s.operands(), s.read_count));
         }
+        let (is_gated, operands) = (s.is_gated(), s.operands());
         let (call, mut shape) = (s.call, Shape::new());
         call.shape(&mut shape)?;
         // The operands after these become invalid if the order is not carried out.
-        let spared = if facts.preserves_on_failure { s.views.len() } else { s.read_count };
+        let spared = if facts.preserves_on_failure { s.operand_count } else { s.read_count };
         let seat = s.options.seat;
-        let mut order = self.order(call.code(self.code)?, (s.timed, seat), (s.views, spared), &shape)?;
+        let mut order = self.order(call.code(self.code)?, (s.timed, seat), (operands, spared), &shape)?;
         guarded(&mut || call.encode(&mut order))?;
         let (order, block) = order.closed();
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
@@ -229,7 +230,7 @@ impl WorkerEngine {
         let number = epoch.flow.enter();
         let flying = Flying::new(facts, &self.link, (epoch, number), keep, block, info);
         let sent = call.become_flight(flying).and_then(|flight| {
-            self.send(epoch, &flight, &order, (s.views, s.read_count, facts.gated), info)?;
+            self.send(epoch, &flight, &order, (s.views, s.read_count, is_gated), info)?;
             Ok(flight)
         });
         let flight = sent.inspect_err(|_| epoch.flow.leave(number))?;
@@ -270,16 +271,17 @@ impl WorkerEngine {
         epoch: &Arc<Epoch>,
         flight: &Arc<dyn Flight>,
         order: &[u8],
-        (views, read_count, gated): (&[View<'_>], usize, bool),
+        (views, read_count, is_gated): (&[View<'_>], usize, bool),
         info: Option<OpInfo>,
     ) -> Result<()> {
-        let _gate = if gated { Gate::enter(views, read_count) } else { Gate::default() };
+        let gate = Gate::enter(views, read_count, is_gated);
         let follows = Follows::gather(views, read_count);
         let turn = self.link.send(epoch, order::RUN, flight, &follows, order)?;
         follows.publish(views, read_count, turn);
         for write in views.iter().skip(read_count) {
             write.written();
         }
+        drop(gate);
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), info) {
             trace.emit(Event::AfterEnqueue, &info);
         }

@@ -117,6 +117,8 @@ impl Follows {
             let mut track = view.region.history.lock();
             if i < read_count {
                 track.publish_read(&completion);
+            } else if view.is_part() {
+                track.publish_part(&completion);
             } else {
                 track.publish_write_beside(&completion, |c| self.covers(c));
             }

@@ -115,6 +115,11 @@ impl AccessHistory {
         }
     }
 
+    /// Records one more writer beside those that are recorded.
+    pub(super) fn add_writer(&mut self, writer: Completion) {
+        add(&mut self.writers, writer);
+    }
+
     /// Adds what another region of the same allocation has in flight.
     pub(crate) fn absorb(&mut self, other: AccessHistory) {
         // A writer that failed stays: if a part has failed, the whole has failed.

@@ -1,6 +1,7 @@
 //! A piece of an engine's memory.
 
 use super::access_history::AccessHistory;
+use super::capture::Captures;
 use super::host_memory::HostMemory;
 use crate::error::Site;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -147,13 +148,14 @@ pub(crate) struct Allocation {
     parted: AtomicBool,
     /// What the dropped regions had in flight. Used only if `parted`.
     uses: Mutex<AccessHistory>,
+    pub(super) captures: Captures,
 }
 
 impl Allocation {
     /// The meter must already have been charged with `bytes`; the allocation returns them when it is dropped.
     pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
         let (regions, parted, uses) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
-        Allocation { address, bytes, home, meter, regions, parted, uses }
+        Allocation { address, bytes, home, meter, regions, parted, uses, captures: Captures::default() }
     }
 
     /// Memory of this process, aligned for every element type and for vector instructions: zeroed, or with arbitrary
@@ -186,9 +188,11 @@ impl Allocation {
     }
 
     /// Whether it is memory of a worker process.
-    #[cfg(target_os = "linux")]
     pub(super) fn is_remote(&self) -> bool {
-        matches!(self.home, Home::Worker(_))
+        #[cfg(target_os = "linux")]
+        return matches!(self.home, Home::Worker(_));
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     pub(super) fn add_region(&self) {
@@ -204,6 +208,7 @@ impl Allocation {
     pub(crate) fn renew(&self) {
         self.regions.store(0, Ordering::Relaxed);
         self.parted.store(false, Ordering::Relaxed);
+        self.captures.clear();
     }
 
     /// A region was dropped with `track` in flight. The last region returns device memory to its pool, together with

@@ -54,7 +54,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// As [`token`](Self::token), for something that an allocation of no bytes identifies.
     #[cfg(feature = "cuda")]
     pub(crate) fn token_of(allocation: Arc<Allocation>, epoch: &Arc<Epoch>) -> Self {
-        Self::new(Region::gated(allocation, epoch.clone()), 0, 0)
+        Self::new(Region::token(allocation, epoch.clone()), 0, 0)
     }
 
     /// Makes this new buffer one without a single owner: several threads may alias it and submit it at once, to

@@ -79,9 +79,9 @@ impl<'a> AnyIn<'a> {
         (self.dtype.size() == size_of::<T>()).then(|| In::new(self.region, self.offset, self.len))
     }
 
-    /// A handle of the same window, to be used for reading only.
-    pub(crate) fn kept(&self) -> AnyBuffer {
-        AnyBuffer::reader(self.region, (self.offset, self.len), self.dtype)
+    /// A handle of the same window for a program, which reads it in each replay: see `capture.rs`.
+    pub(crate) fn captured(&self) -> AnyBuffer {
+        AnyBuffer::captured(self.region, (self.offset, self.len), self.dtype)
     }
 
     /// The typed operand; `None` when the element type is not `T`.
@@ -123,10 +123,17 @@ pub struct AnyBuffer {
 }
 
 impl AnyBuffer {
-    /// A second handle of a window that another handle owns. It must be used for reading only.
-    pub(crate) fn reader(region: &Arc<Region>, (offset, len): (usize, usize), dtype: DType) -> Self {
+    /// A handle of a window that another handle owns, for a program, which reads it in each replay.
+    pub(crate) fn captured(region: &Arc<Region>, (offset, len): (usize, usize), dtype: DType) -> Self {
+        let region = region.capture(offset..offset + len);
         region.handles.add_one();
-        AnyBuffer { region: region.clone(), offset, len, dtype }
+        AnyBuffer { region, offset, len, dtype }
+    }
+
+    /// A second handle of captured memory.
+    pub(crate) fn captured_again(&self) -> Self {
+        self.region.handles.add_one();
+        AnyBuffer { region: self.region.clone(), offset: self.offset, len: self.len, dtype: self.dtype }
     }
 
     /// The same bytes as elements of type `dtype`, which has the same size.

@@ -82,6 +82,7 @@ impl<'x> Visit<'_, 'x> {
             whole: len == region.window.len(),
             overwritten: false,
             undefined: false,
+            capture: false,
         });
     }
 }

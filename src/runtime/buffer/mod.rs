@@ -18,11 +18,12 @@
 //! are `region.rs` and `allocation.rs`; `host_memory.rs` has the memory of the host engine. `access_history.rs` has the
 //! ordering state, `init_state.rs` whether the contents are valid. Operands: `elems.rs` as tuples, `dynamic.rs` without
 //! their types, `any.rs` as an engine sees them, `typed_output.rs` converted to typed outputs. `mirrored.rs`: data that
-//! survives the loss of its device.
+//! survives the loss of its device. `capture.rs`: memory that recorded programs read while its owner may write it.
 
 mod access_history;
 mod allocation;
 mod any;
+mod capture;
 mod device_buffer;
 mod dynamic;
 mod elems;
@@ -38,6 +39,7 @@ mod typed_output;
 pub(crate) use access_history::AccessHistory;
 pub(crate) use allocation::{Allocation, Home, Meter};
 pub use any::{AnySlice, AnySliceMut, AnySpan};
+pub(crate) use capture::Captured;
 pub use device_buffer::DeviceBuffer;
 pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
 pub use elems::{Elems, List, Operand};

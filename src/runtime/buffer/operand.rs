@@ -105,6 +105,26 @@ pub(crate) struct View<'a> {
     pub(crate) overwritten: bool,
     /// What the operation leaves there is undefined.
     pub(crate) undefined: bool,
+    /// It is no operand: the operation writes memory that recorded programs read (`capture.rs`).
+    pub(crate) capture: bool,
+}
+
+impl View<'_> {
+    /// Whether a write through it needs the earlier contents, so that it fails if an earlier writer failed. A write of
+    /// a window leaves the rest of the region as it was, even if that is the result of a failed operation. (A capture
+    /// is no operand; the operand itself decides.)
+    #[inline]
+    pub(crate) fn needs_contents(&self) -> bool {
+        !(self.capture || self.overwritten && self.whole)
+    }
+
+    /// Whether it stands for a write of a part of captured memory: see [`AccessHistory::publish_part`].
+    ///
+    /// [`AccessHistory::publish_part`]: super::AccessHistory::publish_part
+    #[inline]
+    pub(crate) fn is_part(&self) -> bool {
+        self.capture && !self.whole
+    }
 }
 
 /// The operands of one dispatch.

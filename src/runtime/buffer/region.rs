@@ -38,9 +38,19 @@ impl Region {
         history: AccessHistory,
         window: Range<usize>,
     ) -> Arc<Self> {
+        Arc::new(Self::unshared(allocation, epoch, state, history, window))
+    }
+
+    fn unshared(
+        allocation: Arc<Allocation>,
+        epoch: Arc<Epoch>,
+        state: InitState,
+        history: AccessHistory,
+        window: Range<usize>,
+    ) -> Self {
         allocation.add_region();
         let (handles, init, history) = (Handles::one(), InitCell::new(state), Mutex::new(history));
-        Arc::new(Region {
+        Region {
             allocation,
             epoch,
             handles,
@@ -50,7 +60,7 @@ impl Region {
             writers_done: AtomicBool::new(false),
             window,
             gate: None,
-        })
+        }
     }
 }
 
@@ -70,14 +80,31 @@ impl Region {
     }
 }
 
-#[cfg(feature = "cuda")]
 impl Region {
+    /// A region without a single owner: `window` of `of`'s allocation, with the contents of `of`.
+    pub(super) fn gated(of: &Region, window: Range<usize>, history: AccessHistory) -> Arc<Self> {
+        let (allocation, epoch) = (of.allocation.clone(), of.epoch.clone());
+        let region = Self::without_owner(allocation, epoch, of.init.get(), history, window);
+        region.init.fails_by(of.init.why());
+        region
+    }
+
     /// A region of no bytes, without a single owner.
-    pub(super) fn gated(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
-        allocation.add_region();
-        let (handles, init, history) = (Handles::one(), InitCell::new(InitState::Valid), Mutex::default());
-        let (writers_done, gate) = (AtomicBool::new(false), Some(Box::default()));
-        Arc::new(Region { allocation, epoch, handles, init, history, writers_done, window: 0..0, gate })
+    #[cfg(feature = "cuda")]
+    pub(super) fn token(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
+        Self::without_owner(allocation, epoch, InitState::Valid, AccessHistory::default(), 0..0)
+    }
+
+    fn without_owner(
+        allocation: Arc<Allocation>,
+        epoch: Arc<Epoch>,
+        state: InitState,
+        history: AccessHistory,
+        window: Range<usize>,
+    ) -> Arc<Self> {
+        let mut region = Self::unshared(allocation, epoch, state, history, window);
+        region.gate = Some(Box::default());
+        Arc::new(region)
     }
 }
 

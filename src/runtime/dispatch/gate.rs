@@ -1,6 +1,7 @@
 //! Operands without a unique owner.
 
-use crate::buffer::View;
+use crate::buffer::{Region, View};
+use crate::sync::RwLock;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 
@@ -9,22 +10,34 @@ use smallvec::SmallVec;
 /// that time.
 #[derive(Default)]
 pub(crate) struct Gate<'x> {
-    reads: SmallVec<[RwLockReadGuard<'x, ()>; 1]>,
-    writes: SmallVec<[RwLockWriteGuard<'x, ()>; 1]>,
+    _reads: SmallVec<[RwLockReadGuard<'x, ()>; 1]>,
+    _writes: SmallVec<[RwLockWriteGuard<'x, ()>; 1]>,
 }
 
 impl<'x> Gate<'x> {
-    /// The views must be different operands. Readers do not wait for waiting writers, so that two submissions that each
-    /// hold what the other wants can both go on.
-    pub(crate) fn enter(views: &[View<'x>], read_count: usize) -> Self {
-        let (reads, writes) = views.split_at(read_count.min(views.len()));
-        let mut all = Gate::default();
-        // Not `collect`, which costs more than all of this where no operand has a gate.
-        for gate in reads.iter().filter_map(|view| view.region.gate.as_deref()) {
-            all.reads.push(gate.read_recursive());
+    /// Enters the gates of a submission that may have some ([`Submission::is_gated`](super::Submission)).
+    #[inline]
+    pub(crate) fn enter(views: &[View<'x>], read_count: usize, is_gated: bool) -> Self {
+        if is_gated { Self::enter_all(views, read_count) } else { Gate::default() }
+    }
+
+    /// Enters in the order of the gates' addresses, so that two submissions that both want the same gates cannot each
+    /// hold one that the other waits for.
+    #[inline(never)]
+    fn enter_all(views: &[View<'x>], read_count: usize) -> Self {
+        let mut gates: SmallVec<[(&'x RwLock<()>, bool); 4]> = SmallVec::new();
+        for (index, view) in views.iter().enumerate() {
+            let region: &'x Region = view.region;
+            if let Some(gate) = region.gate.as_deref() {
+                gates.push((gate, index < read_count));
+            }
         }
-        for gate in writes.iter().filter_map(|view| view.region.gate.as_deref()) {
-            all.writes.push(gate.write());
+        // Of two equal ones the writer comes first, and stays.
+        gates.sort_unstable_by_key(|(gate, reads)| (std::ptr::from_ref(*gate), *reads));
+        gates.dedup_by_key(|(gate, _)| std::ptr::from_ref(*gate));
+        let mut all = Gate::default();
+        for (gate, reads) in gates {
+            if reads { all._reads.push(gate.read()) } else { all._writes.push(gate.write()) }
         }
         all
     }

@@ -51,7 +51,7 @@ pub(crate) use wait::FineTimer;
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
 
-use crate::buffer::{Elems, InitState, View, Views, Visit};
+use crate::buffer::{Captured, Elems, InitState, View, Views, Visit};
 use crate::engine::{Engine, Epoch};
 use crate::error::Rejected;
 use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
@@ -136,15 +136,10 @@ impl Device {
         };
         let submission = Submission::new(call, epoch, self.options(), (views, read_count));
         self.check(&submission)?;
-        match &epoch.engine {
-            #[cfg(feature = "host")]
-            Engine::Host(engine) => engine.submit(submission),
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.submit(submission),
-            #[cfg(target_os = "linux")]
-            Engine::Worker(engine) => engine.submit(submission),
-            Engine::Tape(tape) => tape.submit(submission),
+        if submission.views.iter().any(View::meets_captures) {
+            return enter_with_captures(submission);
         }
+        enter(submission)
     }
 
     /// Submits in a worker process, where the operands have no handles.
@@ -236,6 +231,31 @@ impl Device {
     }
 }
 
+/// Steps 3 to 6.
+fn enter(submission: Submission<'_, '_>) -> Result<()> {
+    match &submission.epoch.engine {
+        #[cfg(feature = "host")]
+        Engine::Host(engine) => engine.submit(submission),
+        #[cfg(feature = "cuda")]
+        Engine::Cuda(engine) => engine.submit(submission),
+        #[cfg(target_os = "linux")]
+        Engine::Worker(engine) => engine.submit(submission),
+        Engine::Tape(tape) => tape.submit(submission),
+    }
+}
+
+/// As [`enter`], for an operation that may write memory which recorded programs read.
+#[cold]
+fn enter_with_captures(mut submission: Submission<'_, '_>) -> Result<()> {
+    let mut captured = Captured::new();
+    for (index, view) in submission.views.iter().enumerate() {
+        view.captures(index < submission.read_count, &mut captured);
+    }
+    let mut views: Views<'_> = submission.views.iter().copied().collect();
+    views.extend(captured.iter().map(|(region, written)| written.view(region)));
+    enter(submission.with_views(&views))
+}
+
 /// Whether the output can be taken before the device is done. True only for bulk data, which arrives piece by piece.
 /// Any other raw result is valid only when the work is done, whatever output the op's author makes from it.
 fn is_eager<O: Op>() -> bool {
@@ -255,6 +275,8 @@ impl View<'_> {
     pub(crate) fn written(&self) {
         if self.whole {
             self.region.init.set(if self.undefined { InitState::Uninit } else { InitState::Valid });
+        } else if self.capture && self.undefined {
+            self.region.init.set(InitState::Uninit);
         }
     }
 }

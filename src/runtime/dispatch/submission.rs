@@ -26,10 +26,12 @@ pub(crate) struct Submission<'a, 'x> {
     pub(crate) timed: bool,
     /// Already admitted when it was submitted: closing the device to new work does not stop it.
     pub(crate) was_admitted: bool,
-    /// Reads first, then writes.
+    /// Reads first, then writes, then the captures that it writes (`buffer/capture.rs`).
     pub(crate) views: &'a [View<'x>],
     /// How many of the views are reads.
     pub(crate) read_count: usize,
+    /// How many of the views are operands; the others are captures.
+    pub(crate) operand_count: usize,
 }
 
 /// Where the operands lie: first those that are read, then those that are written.
@@ -48,7 +50,46 @@ impl<'a, 'x> Submission<'a, 'x> {
             None => (0, options.timed),
             Some(trace) => (next_number(), options.timed || trace.is_timed()),
         };
-        Submission { call, facts, epoch, options, relay: None, number, timed, was_admitted: false, views, read_count }
+        Submission {
+            call,
+            facts,
+            epoch,
+            options,
+            relay: None,
+            number,
+            timed,
+            was_admitted: false,
+            views,
+            read_count,
+            operand_count: views.len(),
+        }
+    }
+
+    /// The same submission with these views: its own operands, and captures after them.
+    pub(crate) fn with_views<'b>(&'b mut self, views: &'b [View<'b>]) -> Submission<'b, 'b> {
+        Submission {
+            call: &mut *self.call,
+            facts: self.facts,
+            epoch: self.epoch,
+            options: self.options,
+            relay: self.relay.take(),
+            number: self.number,
+            timed: self.timed,
+            was_admitted: self.was_admitted,
+            views,
+            read_count: self.read_count,
+            operand_count: self.operand_count,
+        }
+    }
+
+    /// The views without the captures.
+    pub(crate) fn operands(&self) -> &'a [View<'x>] {
+        self.views.get(..self.operand_count).unwrap_or(self.views)
+    }
+
+    /// Whether an operand or a capture may have no single owner.
+    pub(crate) fn is_gated(&self) -> bool {
+        self.facts.gated || self.operand_count < self.views.len()
     }
 
     /// For traces.

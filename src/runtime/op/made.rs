@@ -172,6 +172,7 @@ impl Made {
             whole: true,
             overwritten: true,
             undefined: false,
+            capture: false,
         })
     }
 

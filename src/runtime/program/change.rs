@@ -2,7 +2,7 @@
 
 use super::tape::Entry;
 use super::{Program, Recorder};
-use crate::buffer::AnyIn;
+use crate::buffer::{AnyBuffer, AnyIn};
 use crate::op::contained;
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -39,7 +39,7 @@ impl Program {
     /// # Ok(()) }
     /// ```
     pub fn set<T>(&mut self, step: usize, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<T> {
-        let captured = self.captured.iter().map(|one| one.as_in().kept());
+        let captured = self.captured.iter().map(AnyBuffer::captured_again);
         self.tape.reopen(self.plan.pieces.clone(), captured.collect());
         let kept = contained(|| body(&self.recorder));
         let written = self.tape.close();
@@ -112,7 +112,7 @@ impl Program {
             );
             return Err(Error::invalid("buffer", reason));
         }
-        *place = buffer.kept();
+        *place = buffer.captured();
         Ok(())
     }
 }

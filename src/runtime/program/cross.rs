@@ -214,6 +214,7 @@ impl ArrivedStep {
             whole: true,
             overwritten: false,
             undefined: false,
+            capture: false,
         };
         let views: Views<'_> = regions.iter().map(view).collect();
         let mut receive =

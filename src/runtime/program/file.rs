@@ -176,7 +176,7 @@ impl Program {
             written.entries.push(entry);
         }
         let plan = Plan::of(id, written, lengths.len(), !epoch.engine.is_host())?;
-        let captured: Vec<AnyBuffer> = captured.iter().map(|one| one.kept()).collect();
+        let captured: Vec<AnyBuffer> = captured.iter().map(|one| one.captured()).collect();
         let program = Program::on(device, (recorder, tape.clone()), plan, captured)?;
         if saved.graphs {
             program.capture_graphs();

@@ -72,6 +72,47 @@ fn compare(what: &str, index: usize, given: &AnySpan, recorded: &Operand) -> Res
     ))
 }
 
+impl Replay {
+    /// Fails if memory that the replay writes is also read by it, or written twice. Captured buffers are handles of
+    /// memory that the caller may pass to the replay as an operand as well.
+    fn check_aliases(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+        let spans = reads.iter().chain(writes).enumerate().filter(|(_, span)| !span.is_empty());
+        let mut spans: Vec<(u64, u64, usize)> = spans
+            .map(|(index, span)| (span.address(), span.address().saturating_add(span.bytes() as u64), index))
+            .collect();
+        spans.sort_unstable();
+        // The span that reaches farthest so far, of those that are read and of those that are written.
+        let (mut read, mut written) = (None::<(u64, usize)>, None::<(u64, usize)>);
+        for (start, end, index) in spans {
+            let writes = index >= reads.len();
+            let meets =
+                |farthest: Option<(u64, usize)>| farthest.filter(|(end, _)| *end > start).map(|(_, other)| other);
+            if let Some(other) = meets(written).or(if writes { meets(read) } else { None }) {
+                let (write, other) = if writes { (index, other) } else { (other, index) };
+                return Err(self.alias(write, other, reads.len()));
+            }
+            let farthest = if writes { &mut written } else { &mut read };
+            if farthest.is_none_or(|(before, _)| before < end) {
+                *farthest = Some((end, index));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn alias(&self, write: usize, other: usize, read_count: usize) -> Error {
+        let name = |index| self.operand_name(index, read_count).unwrap_or_default();
+        Error::invalid(
+            name(write),
+            format!(
+                "the replay would write memory that it also uses as {}; pass another buffer, or let the program read a \
+                 copy (`Program::bind`)",
+                name(other)
+            ),
+        )
+    }
+}
+
 impl Op for Replay {
     const NAME: &'static str = "replay";
     const LIBRARY: &'static str = "program";
@@ -95,7 +136,8 @@ impl Op for Replay {
                 compare(what, index, given, recorded)?;
             }
         }
-        Ok(())
+        // Where nothing was captured, the types of the handles rule out that operands share memory.
+        if plan.captured > 0 { self.check_aliases(reads, writes) } else { Ok(()) }
     }
 
     fn overwrites_each(&self, _: &Spans<Dyn>, index: usize) -> bool {

@@ -240,10 +240,11 @@ impl Tape {
 fn capture(captured: &mut Vec<AnyBuffer>, view: &View<'_>, bytes: usize) -> usize {
     let (window, dtype) = ((view.offset, view.len), DType::of_size(bytes.checked_div(view.len).unwrap_or(1)));
     let same = |other: &AnyBuffer| {
-        Arc::ptr_eq(other.region(), view.region) && (other.window(), other.dtype()) == (window, dtype)
+        let (one, other_window) = (&other.region().allocation, (other.window(), other.dtype()));
+        Arc::ptr_eq(one, &view.region.allocation) && other_window == (window, dtype)
     };
     captured.iter().position(same).unwrap_or_else(|| {
-        captured.push(AnyBuffer::reader(view.region, window, dtype));
+        captured.push(AnyBuffer::captured(view.region, window, dtype));
         captured.len() - 1
     })
 }
