@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod asleep;
+mod captures;
 pub mod child;
 pub mod fatbin;
 mod in_place;
@@ -17,6 +18,7 @@ pub mod timeline;
 mod work;
 
 pub use asleep::{Asleep, lasts_an_hour, let_others_run};
+pub use captures::{captures, halves_that_are_overwritten_beside_replays};
 pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};

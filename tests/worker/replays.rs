@@ -1,6 +1,6 @@
 //! Programs of a device in a worker: they cross once, a replay is one order, and the next worker gets them by itself.
 
-use crate::common::{LONG, down, eventually, up, within};
+use crate::common::{LONG, captures, down, eventually, halves_that_are_overwritten_beside_replays, up, within};
 use crate::{alone, isolated, kill, system};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -282,4 +282,15 @@ fn threads_that_replay_one_program_take_turns_at_its_arena_through_losses() {
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
     });
+}
+
+#[test]
+fn captured_memory_is_read_in_its_turn_in_a_worker_too() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    for seed in 1..=40 {
+        println!("seed {seed}");
+        assert!(captures(&device, seed, 60) > 0);
+    }
+    halves_that_are_overwritten_beside_replays(&device, 64, 200);
 }

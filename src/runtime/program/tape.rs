@@ -240,8 +240,9 @@ impl Tape {
 fn capture(captured: &mut Vec<AnyBuffer>, view: &View<'_>, bytes: usize) -> usize {
     let (window, dtype) = ((view.offset, view.len), DType::of_size(bytes.checked_div(view.len).unwrap_or(1)));
     let same = |other: &AnyBuffer| {
-        let (one, other_window) = (&other.region().allocation, (other.window(), other.dtype()));
-        Arc::ptr_eq(one, &view.region.allocation) && other_window == (window, dtype)
+        let memory = &other.region().allocation;
+        // `Program::bind` knows the type, a recording only its size.
+        Arc::ptr_eq(memory, &view.region.allocation) && (other.window(), other.dtype().size()) == (window, dtype.size())
     };
     captured.iter().position(same).unwrap_or_else(|| {
         captured.push(AnyBuffer::captured(view.region, window, dtype));

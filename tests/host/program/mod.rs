@@ -1,6 +1,7 @@
 //! Programs: recorded once, replayed many times.
 
 mod alike;
+mod captured;
 mod change;
 #[cfg(target_os = "linux")]
 mod compare;

@@ -1,5 +1,6 @@
 //! Programs on the CUDA engine: what a replay calls, and what it does when calls fail.
 
+mod captured;
 mod captures;
 mod graphs;
 
