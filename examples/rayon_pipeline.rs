@@ -1,8 +1,8 @@
-//! Items of a rayon iterator through the device, with a bounded window of work in flight and a progress bar.
+//! Items of a rayon iterator through the device, with a bounded window of work in flight.
 //! Each is a matrix, uploaded, multiplied and downloaded: three dispatches in a row, and no wait in the closure.
 
-use indicatif::ProgressBar;
 use rayon::prelude::*;
+use std::time::Instant;
 use windlass::{Device, Gemm, Result};
 
 /// Rows and columns of the matrices.
@@ -12,10 +12,9 @@ const ITEMS: usize = 2_000;
 fn main() -> Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=cuda:isolated
     let device = Device::from_env()?;
-    let bar = ProgressBar::new(ITEMS as u64);
-    let shown = bar.clone();
     let twice_moved = (0..SIZE * SIZE).map(|at| if at % SIZE == (at / SIZE + 1) % SIZE { 2.0 } else { 0.0 });
     let twice_moved = device.upload(twice_moved.collect::<Vec<f32>>())?.into_output().share();
+    let begun = Instant::now();
     let products = device
         .par_pipeline((0..ITEMS).into_par_iter().with_min_len(100), 16, |device, item| {
             let a = device.upload(matrix(item))?.into_output();
@@ -23,9 +22,13 @@ fn main() -> Result<()> {
             let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &twice_moved, c)?.into_output();
             device.download(&c) // `a` and `c` are dropped here: their memory goes back when the device is done
         })
-        .on_progress(move |progress| shown.set_position(progress.done as u64))
+        .on_progress(|progress| {
+            if progress.done % (ITEMS / 100) == 0 {
+                eprint!("\r{} of {ITEMS} done", progress.done);
+            }
+        })
         .collect::<Result<Vec<_>>>()?;
-    println!("{:.0} products a second on {}", ITEMS as f64 / bar.elapsed().as_secs_f64(), device.name());
+    println!("\n{:.0} products a second on {}", ITEMS as f64 / begun.elapsed().as_secs_f64(), device.name());
     for (item, product) in products.iter().enumerate() {
         let mut expected: Vec<f32> = matrix(item).iter().map(|x| 2.0 * x).collect();
         expected.rotate_left(SIZE); // column j of the product is twice column j + 1 of the item

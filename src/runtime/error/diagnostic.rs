@@ -170,7 +170,7 @@ mod tests {
         let error = Error::Compile { log: log.to_owned(), diagnostics: read(log) };
         let text = error.to_string();
         assert!(text.contains(log) && text.contains(">    2 | two"), "{text}");
-        let sent = serde_json::to_string(&error).unwrap();
-        assert_eq!(serde_json::from_str::<Error>(&sent).unwrap(), error);
+        let sent = postcard::to_allocvec(&error).unwrap();
+        assert_eq!(postcard::from_bytes::<Error>(&sent).unwrap(), error);
     }
 }

@@ -377,8 +377,8 @@ mod tests {
         let e = Error::Singular { position: 3, site: Site::none() }.locate(|s| {
             s.set_code(700, "CUDA_ERROR_ILLEGAL_ADDRESS").set_device("cuda:0", 7);
         });
-        let json = serde_json::to_string(&e).unwrap();
-        assert_eq!(serde_json::from_str::<Error>(&json).unwrap(), e);
+        let sent = postcard::to_allocvec(&e).unwrap();
+        assert_eq!(postcard::from_bytes::<Error>(&sent).unwrap(), e);
         assert_eq!(e.site().unwrap().code(), Some(700));
     }
 }

@@ -271,7 +271,7 @@ fn our_own_kernels_compile_for_every_generation_of_gpus() {
     let sources: [(_, _, &[&str]); 5] = [
         ("kernels.cu", include_str!("../launch/kernels.cu"), &[]),
         ("globals.cu", include_str!("../launch/globals.cu"), &[]),
-        ("heat2d", of_example(include_str!("../../../examples/heat2d/step.rs")), &[]),
+        ("heat2d", of_example(include_str!("../../../examples/more/heat2d/step.rs")), &[]),
         ("saxpy", of_example(include_str!("../../../examples/saxpy.rs")), &[]),
         (
             "templated",

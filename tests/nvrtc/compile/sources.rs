@@ -28,7 +28,7 @@ fn the_examples_kernels_compile_for_every_generation_of_gpus() {
     let examples: [(&str, &[&str]); 3] = [
         (include_str!("../../../examples/saxpy.rs"), &["saxpy"]),
         (include_str!("../../../examples/templated.rs"), &raise),
-        (include_str!("../../../examples/heat2d/step.rs"), &["heat_step"]),
+        (include_str!("../../../examples/more/heat2d/step.rs"), &["heat_step"]),
     ];
     for (example, kernels) in examples {
         let program = kernels.iter().fold(Program::new(source_of(example)), |program, name| program.expression(*name));

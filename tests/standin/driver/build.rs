@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 /// Where the sources are.
 fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("standin/driver")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/standin/driver") // the benchmarks include this file as well
 }
 
 /// The folder with the libraries and the self-test. It is named for the sources and made under another name, so that
