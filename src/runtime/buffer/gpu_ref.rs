@@ -83,7 +83,8 @@ impl<T: Element> GpuRef<T> {
 
     /// Turns the last **handle** back into the owner, with its full extent.
     ///
-    /// Work in flight does not count: the next writer follows the readers' completions.
+    /// Work in flight does not count: the next writer follows the readers' completions. A program that captured the
+    /// memory does not count either: later operations are ordered with its replays.
     ///
     /// # Errors
     /// Returns the handle while other handles exist.

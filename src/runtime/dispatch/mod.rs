@@ -136,7 +136,7 @@ impl Device {
         };
         let submission = Submission::new(call, epoch, self.options(), (views, read_count));
         self.check(&submission)?;
-        if submission.views.iter().any(View::meets_captures) {
+        if submission.views.iter().any(View::meets_captures) && !epoch.engine.is_tape() {
             return enter_with_captures(submission);
         }
         enter(submission)
