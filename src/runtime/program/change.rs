@@ -1,6 +1,6 @@
 //! Other scalars and other buffers, without recording again.
 
-use super::tape::Entry;
+use super::tape::{Entry, Replaced, Written};
 use super::{Program, Recorder};
 use crate::buffer::AnyIn;
 use crate::op::contained;
@@ -40,7 +40,8 @@ impl Program {
     /// ```
     pub fn set<T>(&mut self, step: usize, body: impl FnOnce(&Recorder) -> Result<T>) -> Result<T> {
         let captured = self.captured.iter().map(|one| one.as_in().kept());
-        self.tape.reopen(self.plan.pieces.clone(), captured.collect());
+        let replaced = Replaced { answer: self.plan.nodes.get(step).and_then(|node| node.answer) };
+        self.tape.reopen(Written::again(&self.plan, captured.collect()), replaced);
         let kept = contained(|| body(&self.recorder));
         let written = self.tape.close();
         let kept = kept?;
@@ -73,8 +74,9 @@ impl Program {
             return Err(Error::invalid("body", format!("it records `{}`, but the step is `{}`", new.0, old.0)));
         }
         #[cfg(feature = "cuda")]
-        let plans =
-            !node.facts.prepared || node.plans.is_empty() || super::enqueue::plans_of(&*entry.step) == node.plans.len();
+        let plans = !node.facts.prepared
+            || node.plans.is_empty()
+            || super::enqueue::plans_of(&*entry.step)? == node.plans.len();
         #[cfg(not(feature = "cuda"))]
         let plans = true;
         if node.uses != entry.uses || node.answer.is_some() != entry.answer.is_some() || !plans {

@@ -16,7 +16,7 @@ impl Plan {
                 _ => format!("arena {}", self.slots.get(piece).copied().flatten().unwrap_or(0)),
             },
         };
-        format!("{whole} [{}..{}]", one.offset, one.offset + one.bytes)
+        format!("{whole} [{}..{}]", one.offset, one.end())
     }
 
     fn described(&self, index: usize, node: &Node) -> String {
