@@ -1,11 +1,18 @@
 //! Other scalars and other buffers, without recording again.
 
+use super::step::Step;
 use super::tape::{Entry, Replaced, Written};
 use super::{Program, Recorder};
 use crate::buffer::AnyIn;
 use crate::op::contained;
 use crate::sync::Arc;
 use crate::{Error, Result};
+use std::any::{Any, TypeId};
+
+/// The type of a step, which tells that of its operation.
+fn step_type(step: &dyn Step) -> TypeId {
+    (step as &dyn Any).type_id()
+}
 
 impl Program {
     /// The number of the first step with this label: see [`Device::labelled`](crate::Device::labelled).
@@ -13,13 +20,15 @@ impl Program {
         self.plan.nodes.iter().position(|node| node.info.label == Some(label))
     }
 
-    /// Replaces a step by another operation: the same routine on the same operands, with other scalars. `body` records
-    /// it on buffers that it kept from the recording; its return value, for example those buffers, is passed on.
-    /// Replays that were submitted before are not affected.
+    /// Replaces a step by another operation of the same type: the same routine on the same operands, with other scalars.
+    /// `body` records it on buffers that it kept from the recording; its return value, for example those buffers, is
+    /// passed on. Replays that were submitted before are not affected, and neither are their results: a
+    /// [`Later`](crate::Later) of the step, whether it was made while recording or in `body`, gives the value of the
+    /// operation that the replay ran.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a step that does not exist, and when `body` records another routine, other
-    /// operands, or more or less than one operation; any error that `body` returns. The program is then unchanged.
+    /// [`Error::InvalidArgument`] for a step that does not exist, and when `body` records another routine or the
+    /// routine for another type, other operands, or more or less than one operation; any error that `body` returns. The program is then unchanged.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -63,15 +72,20 @@ impl Program {
     }
 
     fn replace(&mut self, index: usize, entry: Entry) -> Result<()> {
-        let Some(node) = self.plan.nodes.get(index) else {
+        let (Some(node), Some(step)) = (self.plan.nodes.get(index), self.plan.steps.get(index)) else {
             return Err(Error::invalid(
                 "step",
                 format!("there is no step {index}; the program has {} steps", self.plan.nodes.len()),
             ));
         };
         let (old, new) = ((node.info.op, node.info.library), (entry.info.op, entry.info.library));
-        if old != new {
-            return Err(Error::invalid("body", format!("it records `{}`, but the step is `{}`", new.0, old.0)));
+        // Its results are converted by the new operation: by the type, for a name says nothing about their types.
+        if step_type(&**step) != step_type(&*entry.step) {
+            let reason = match old == new {
+                true => format!("it records an operation of another type than the step, although both are `{}`", new.0),
+                false => format!("it records `{}`, but the step is `{}`", new.0, old.0),
+            };
+            return Err(Error::invalid("body", reason));
         }
         #[cfg(feature = "cuda")]
         let plans = !node.facts.prepared

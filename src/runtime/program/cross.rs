@@ -172,6 +172,7 @@ impl Arrived {
             operands: given(&crossed.operands)?,
             captured: crossed.captured as usize,
             answers: crossed.answers as usize,
+            answered: Vec::new(),
             arena: crossed.arena,
             slots: Vec::new(),
             pieces: Vec::new(),

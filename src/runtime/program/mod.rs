@@ -53,7 +53,7 @@ pub use operands::{Moved, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
 pub use stats::ProgramStats;
-pub(crate) use step::{Answering, Recorded, Step, conclude};
+pub(crate) use step::{Answering, Recorded, Step, StepAnswer, conclude};
 pub(crate) use tape::{Tape, not_recordable};
 
 use crate::buffer::{AnyBuffer, AnyBuffers};

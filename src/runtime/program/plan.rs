@@ -113,6 +113,8 @@ pub(crate) struct Shape {
     pub(super) operands: Vec<Operand>,
     pub(super) captured: usize,
     pub(super) answers: usize,
+    /// For each answer: the step that leaves it.
+    pub(super) answered: Vec<Option<usize>>,
     /// Bytes of the temporaries. On a GPU the answers follow them in the arena.
     pub(super) arena: u64,
     /// For each piece: the offset in the arena, if it is a temporary.
@@ -150,7 +152,19 @@ impl Plan {
             nodes.push(Node { info, facts, uses, places, after, before: SmallVec::new(), answer, plans: 0..0, heavy });
             steps.push(step);
         }
-        let shape = Shape { id, nodes, inputs, operands, captured, answers, arena, pieces, slots, parallel: false };
+        let shape = Shape {
+            id,
+            nodes,
+            inputs,
+            operands,
+            captured,
+            answers,
+            answered: Vec::new(),
+            arena,
+            pieces,
+            slots,
+            parallel: false,
+        };
         Plan::complete(shape, steps, gpu)
     }
 
@@ -163,6 +177,12 @@ impl Plan {
                 if let Some(node) = nodes.get_mut(earlier) {
                     node.before.push(index);
                 }
+            }
+        }
+        shape.answered = vec![None; shape.answers];
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(place) = node.answer.and_then(|answer| shape.answered.get_mut(answer)) {
+                *place = Some(index);
             }
         }
         let after: Vec<_> = nodes.iter().map(|node| node.after.clone()).collect();
