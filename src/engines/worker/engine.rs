@@ -273,10 +273,11 @@ impl WorkerEngine {
         (views, read_count, gated): (&[View<'_>], usize, bool),
         info: Option<OpInfo>,
     ) -> Result<()> {
-        let _gate = if gated { Gate::enter(views, read_count) } else { Gate::default() };
+        let gate = if gated { Gate::enter(views, read_count) } else { Gate::default() };
         let follows = Follows::gather(views, read_count);
         let turn = self.link.send(epoch, order::RUN, flight, &follows, order)?;
         follows.publish(views, read_count, turn);
+        drop(gate); // before the hook, which may submit on the same operands
         for write in views.iter().skip(read_count) {
             write.written();
         }
