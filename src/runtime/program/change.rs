@@ -103,27 +103,32 @@ impl Program {
         Ok(())
     }
 
-    /// Makes the program read `buffer` instead of a buffer of the device that it captured while it was recorded.
-    /// Captured buffers are counted from 0 in the order in which they were first read: [`to_dot`](Self::to_dot) names
-    /// them.
+    /// Makes the program read `buffer` instead of a window of a buffer of the device that it captured while it was
+    /// recorded.
+    ///
+    /// What an operation reads of a buffer of the device (all of it, or a slice) is a captured window. Windows are
+    /// counted from 0 in the order in which they were first read; two different slices of one buffer are two windows,
+    /// and a window that several operations read is one. [`to_dot`](Self::to_dot), [`load`](Self::load) and errors use
+    /// the same numbers: `captured 0`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is no captured buffer of that number, or when `buffer` has another length
+    /// [`Error::InvalidArgument`] when there is no captured window of that number, or when `buffer` has another length
     /// in bytes or elements of another size. Each replay checks whether it belongs to this device.
     pub fn bind<'a>(&mut self, captured: usize, buffer: impl Into<AnyIn<'a>>) -> Result<()> {
         let count = self.captured.len();
         let Some(place) = self.captured.get_mut(captured) else {
             return Err(Error::invalid(
                 "captured",
-                format!("there is no captured buffer {captured}; the program has {count}"),
+                format!("there is no captured window {captured}; the program has {count}"),
             ));
         };
         let buffer = buffer.into();
         let ((_, _, bytes), (_, _, recorded)) = (buffer.place(), place.as_in().place());
         let (size, of_recorded) = (buffer.dtype().size(), place.dtype().size());
-        if (bytes, size) != (recorded, of_recorded) {
+        // The element size of an empty window is not known.
+        if bytes != recorded || (size != of_recorded && bytes > 0) {
             let reason = format!(
-                "the buffer has {bytes} bytes ({size}-byte elements), but the recorded buffer has {recorded} bytes \
+                "the buffer has {bytes} bytes ({size}-byte elements), but the captured window has {recorded} bytes \
                  ({of_recorded}-byte elements)"
             );
             return Err(Error::invalid("buffer", reason));

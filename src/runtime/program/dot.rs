@@ -48,7 +48,7 @@ fn quoted(text: &str) -> String {
 impl Program {
     /// The program as a graph in the DOT language, for `dot -Tsvg`. It has a node for each operation, with its library,
     /// its label, the least number of bytes that it must move, and what it reads and writes as byte ranges of the
-    /// inputs, the operands and the arena. It has an edge from each operation to each that directly follows it.
+    /// inputs, the operands, the captured windows (by the numbers of [`bind`](Self::bind)) and the arena. It has an edge from each operation to each that directly follows it.
     pub fn to_dot(&self) -> String {
         let mut text = String::from("digraph program {\n  node [shape=box, fontname=monospace];\n");
         for (index, node) in self.plan.nodes.iter().enumerate() {

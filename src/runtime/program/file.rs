@@ -23,7 +23,7 @@ use std::path::Path;
 impl Program {
     /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars,
     /// sizes and labels, and the lengths and types of the buffers that each replay is given. The data of
-    /// [captured](Self::bind) buffers is not written, only their lengths. On Linux.
+    /// [captured](Self::bind) windows is not written, only their lengths. On Linux.
     ///
     /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if
     /// both have the cargo feature `worker-program`, which compiles all operations of this library (and no others) into
@@ -59,8 +59,8 @@ impl Program {
     }
 
     /// Reads a program that [`save`](Self::save) has written, for this device, which may use another engine than the
-    /// one it was recorded on. `captured` are the buffers that it reads besides those of each replay, in the order of
-    /// their numbers: see [`bind`](Self::bind).
+    /// one it was recorded on. `captured` are the buffers, or slices of buffers, that it reads besides those of each replay:
+    /// one for each captured window, in the order of their numbers. See [`bind`](Self::bind).
     ///
     /// A program that no recording could have made is refused. But the checksum detects damage, not an attack: like a
     /// shared library, a file refers to code of the executable by its position. Load only files whose code you would
@@ -68,7 +68,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a file that cannot be read, is damaged, or is of another version, and for too few
-    /// or too many captured buffers, or one of another length. [`Error::Unsupported`] for an operation that this
+    /// or too many buffers for the captured windows, or one of another length. [`Error::Unsupported`] for an operation that this
     /// executable does not know, or that its device cannot record.
     pub fn load<'a>(device: &Device, path: impl AsRef<Path>, captured: impl ReplayReads<'a>) -> Result<Program> {
         let path = path.as_ref();
@@ -153,7 +153,10 @@ impl Program {
         tape.close(); // nothing is recorded: the steps come from the file
         let (given, lengths) = (captured.len(), &saved.captured);
         if given != lengths.len() {
-            return Err(Error::invalid("captured", format!("{given} buffers, but {} were recorded", lengths.len())));
+            return Err(Error::invalid(
+                "captured",
+                format!("{given} buffers, but {} windows were recorded", lengths.len()),
+            ));
         }
         for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
             let given = Elements::of(buffer);

@@ -96,6 +96,38 @@ fn another_buffer_is_bound_in_the_place_of_one_that_was_captured() {
     }
 }
 
+/// A window that an operation reads is captured by itself: a slice, and another slice of the same buffer.
+#[test]
+fn captured_windows_have_the_same_numbers_everywhere() {
+    for device in recorders() {
+        let buffer = up(&device, vec![1.0, 2.0, 3.0, 4.0]);
+        let (low, high) = (buffer.as_in().slice(0..2).unwrap(), buffer.as_in().slice(1..4).unwrap());
+        let (mut program, ()) = device
+            .record(|r| {
+                r.copy(high, r.output::<f64>(3)?).map(drop)?;
+                r.copy(low, r.output::<f64>(2)?).map(drop)?;
+                r.copy(high, r.output::<f64>(3)?).map(drop)?;
+                Ok(())
+            })
+            .unwrap();
+        let dot = program.to_dot();
+        assert!(dot.contains("reads captured 0 [0..24]") && dot.contains("reads captured 1 [0..16]"), "{dot}");
+        assert!(!dot.contains("captured 2"), "{dot}");
+        let run = |program: &Program| {
+            let (x, y, z) = (device.uninit::<f64>(3).unwrap(), device.uninit(2).unwrap(), device.uninit(3).unwrap());
+            let (x, y, z) = program.replay((), (x, y, z)).unwrap().into_buffers().unwrap();
+            [down(&device, &x), down(&device, &y), down(&device, &z)].concat()
+        };
+        assert_eq!(run(&program), [2.0, 3.0, 4.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
+        let other = up(&device, vec![0.0, 7.0, 8.0, 0.0]);
+        let (argument, reason) = refused(&program.bind(2, &other).unwrap_err());
+        assert!(argument == "captured" && reason == "there is no captured window 2; the program has 2", "{reason}");
+        assert!(refused(&program.bind(1, &other).unwrap_err()).1.contains("the captured window has 16 bytes"));
+        program.bind(1, other.as_in().slice(1..3).unwrap()).unwrap();
+        assert_eq!(run(&program), [2.0, 3.0, 4.0, 7.0, 8.0, 2.0, 3.0, 4.0]);
+    }
+}
+
 /// Adds up, and leaves the sum times a scalar: of which the scalar is known only to `finish`.
 struct Scaled<R, const KEY: u8>(f64, std::marker::PhantomData<fn() -> R>);
 
