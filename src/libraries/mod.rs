@@ -11,6 +11,8 @@ pub mod blaslt;
 pub mod fft;
 mod interop;
 pub mod nvrtc;
+#[cfg(all(test, feature = "host", target_os = "linux"))]
+mod program_files;
 pub mod rng;
 mod routine;
 mod setters;

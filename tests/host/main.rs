@@ -16,6 +16,7 @@ mod fft;
 mod flight;
 mod floors;
 mod front_door;
+mod hooks;
 mod inside;
 mod lifecycle;
 mod ndarray;

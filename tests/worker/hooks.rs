@@ -7,7 +7,7 @@ use crate::{LONG, alone, isolated, kill};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, OpInfo, Phase, Trace};
+use windlass::{Device, Error, OpInfo, Phase, Program, Trace};
 
 /// What a test's hook does at the end of operations.
 type Hook = dyn Fn(&Device, &OpInfo) + Send + Sync;
@@ -124,6 +124,41 @@ fn a_drop_that_takes_long_hides_no_loss() {
         let dropping = Lingering::dropping(&device);
         loses(&device);
         drop(dropping);
+    });
+}
+
+/// Once, after a replay was enqueued: replays the program again, and tries to wait for the device.
+#[derive(Default)]
+struct Replays {
+    with: Mutex<Option<(Device, Arc<Program>)>>,
+    refused: AtomicBool,
+}
+
+impl Trace for Replays {
+    fn after_enqueue(&self, op: &OpInfo) {
+        let with = if op.op == "replay" { self.with.lock().unwrap().take() } else { None };
+        if let Some((device, program)) = with {
+            let waits = [device.synchronize(LONG), device.rebuild(LONG)];
+            let is_refused = |wait: &windlass::Result<()>| matches!(wait, Err(Error::Unsupported { .. }));
+            self.refused.store(waits.iter().all(is_refused), SeqCst);
+            drop(program.replay((), ()).unwrap().await_result().unwrap());
+        }
+    }
+}
+
+/// The order of replays is not locked while the hook runs.
+#[test]
+fn a_hook_after_the_enqueue_of_a_replay_may_replay_the_same_program() {
+    let _alone = alone();
+    within(60, || {
+        let replays = Arc::new(Replays::default());
+        let device = isolated().trace(replays.clone()).open().unwrap();
+        let (program, ()) = device.record(|r| Ok(drop(r.fill(r.uninit::<f64>(4)?, 1.0)?))).unwrap();
+        let program = Arc::new(program);
+        *replays.with.lock().unwrap() = Some((device.clone(), program.clone()));
+        program.replay((), ()).unwrap().await_result().unwrap();
+        assert!(replays.with.lock().unwrap().is_none() && replays.refused.load(SeqCst));
+        device.synchronize(LONG).unwrap();
     });
 }
 

@@ -294,3 +294,48 @@ fn captured_memory_is_read_in_its_turn_in_a_worker_too() {
     }
     halves_that_are_overwritten_beside_replays(&device, 64, 200);
 }
+
+/// The sum of what it reads, times a scalar that only `finish` uses.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Times(f64);
+
+impl windlass::Op for Times {
+    const NAME: &'static str = "times";
+    type Reads = (f64,);
+    type Output = f64;
+    type Raw = f64;
+    fn check(&self, _: &windlass::Spans<(f64,)>, (): &windlass::Spans<()>) -> windlass::Result<()> {
+        Ok(())
+    }
+    fn host(&self, (x,): windlass::Slices<'_, Self>, (): windlass::SlicesMut<'_, Self>) -> windlass::Result<f64> {
+        Ok(x.iter().sum())
+    }
+    fn finish(&self, sum: f64) -> windlass::Result<f64> {
+        Ok(sum * self.0)
+    }
+    fn wire() -> Option<windlass::Wire<Self>> {
+        windlass::Wire::plain()
+    }
+}
+
+#[test]
+fn a_result_is_that_of_the_operation_that_the_replay_ran() {
+    let _alone = alone();
+    let device = isolated().open().unwrap();
+    let times = |r: &Device, x: &windlass::GpuRef<f64>, by: f64| r.dispatch(Times(by), (x.as_in(),), ());
+    let (mut program, (x, recorded)) = device
+        .record(|r| {
+            let x = r.input::<f64>(3)?;
+            let recorded = r.later(times(r, &x, 2.0)?)?;
+            Ok((x, recorded))
+        })
+        .unwrap();
+    let given = up(&device, vec![1.0, 2.0, 3.0]);
+    let before = program.replay((&given,), ()).unwrap();
+    let changed = program.set(0, |r| r.later(times(r, &x, 10.0)?)).unwrap();
+    let after = program.replay((&given,), ()).unwrap().await_result().unwrap();
+    let before = before.await_result().unwrap();
+    for later in [&recorded, &changed] {
+        assert_eq!((before.get(later).unwrap(), after.get(later).unwrap()), (12.0, 60.0));
+    }
+}

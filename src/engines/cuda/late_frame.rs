@@ -261,20 +261,25 @@ pub(super) fn run(task: Arc<dyn LateJob>) {
         Err(error) => Err(error),
     };
     let Some(mut work) = frame.work.lock().take() else { return };
-    let mut end = None;
-    // The user's code that runs in this call: the op's CUDA half and a trace.
+    let (mut end, mut told) = (None, None);
+    // The user's code that runs in this call: the op's CUDA half, and what it tells a trace.
     let outcome = task.enqueue(&mut |call| {
         let member = std::mem::replace(&mut member, Ok(None))?;
         frame.carry_out(call, &mut work, member.as_ref(), &mut end)?;
-        if let Some(trace) = frame.epoch.counters.trace() {
+        if frame.epoch.counters.trace().is_some() {
             let slot = end.as_ref().map(|end| end.slot.index);
-            trace.emit(Event::AfterEnqueue, &call.info(frame.options.label, slot)?.numbered(frame.traced));
+            told = Some(call.info(frame.options.label, slot)?.numbered(frame.traced));
         }
         Ok(())
     });
     let Work { relay, edges, .. } = work;
     drop(relay);
+    let has_failed = outcome.is_err();
     frame.bind(&edges, end, outcome.err().map(|error| frame.locate(error)));
+    // Not before it is bound, and without its lock: a hook may wait for what follows it.
+    if let (Some(trace), Some(info), false) = (frame.epoch.counters.trace(), told, has_failed) {
+        trace.emit(Event::AfterEnqueue, &info);
+    }
 }
 
 /// One of its dependencies is done. The last one queues it on the helpers.

@@ -13,7 +13,7 @@ use crate::buffer::View;
 use crate::dispatch::{Backoff, Call, Facts, Gate, Submission};
 use crate::engine::Epoch;
 use crate::op::plan::AnyPlan;
-use crate::op::{Kind, Prepare};
+use crate::op::{Kind, Prepare, guarded};
 use crate::sync::Arc;
 use crate::trace::Event;
 use crate::{Error, Result};
@@ -29,7 +29,7 @@ impl CudaEngine {
         }
         let mut needs = self.core.plans.needs();
         if facts.prepared {
-            s.call.prepare(&mut Prepare(&mut needs))?;
+            guarded(&mut || s.call.prepare(&mut Prepare(&mut needs)))?; // the code of the op's author
         }
         let plans = needs.ready();
         announce(&s)?;

@@ -3,6 +3,7 @@
 use super::HostEngine;
 use super::fault_plan::Fault;
 use super::follower::{Core, Follower};
+use super::hooked::waits_for_hook;
 use super::inside::Inside;
 use crate::clock::{self, Clock, Deadline, Stopwatch};
 use crate::device::Options;
@@ -196,6 +197,9 @@ impl Frame {
     pub(super) fn wait(&self, op: &dyn OpMetadata, how: Wait, until: Option<Deadline>) -> bool {
         if self.is_settled(op) {
             return true;
+        }
+        if waits_for_hook(self.place) {
+            return false;
         }
         let (waits, mut looks) = (&self.epoch.timing.waits, 0u32);
         match how {

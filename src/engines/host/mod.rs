@@ -8,7 +8,7 @@
 //! No thread of the pool ever blocks. An op starts when its last dependency is done, which `dispatch/settle.rs` counts.
 //! `node.rs` is an op in flight, `frame.rs` the part of it that does not depend on the type of the op, `follower.rs`
 //! what is notified when it settles; `queue.rs` runs ready ops, `runners.rs` limits how many run at a time, `inside.rs`
-//! knows which threads are inside an op. `machine.rs`: the CPU's name and the machine's memory; `fault_plan.rs`: fault
+//! knows which threads are inside an op, `hooked.rs` which are inside a trace's hook. `machine.rs`: the CPU's name and the machine's memory; `fault_plan.rs`: fault
 //! injection.
 
 #[cfg(feature = "host")]
@@ -16,6 +16,8 @@ mod fault_plan;
 mod follower;
 #[cfg(feature = "host")]
 mod frame;
+#[cfg(feature = "host")]
+mod hooked;
 mod inside;
 #[cfg(feature = "host")]
 mod machine;

@@ -15,6 +15,7 @@
 
 use super::follower::{Core, Follower, Runnable};
 use super::frame::Frame;
+use super::hooked::{Hooked, waits_for_hook};
 use crate::buffer::{Allocation, Elems, View};
 use crate::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
@@ -107,6 +108,7 @@ impl HostEngine {
         link(&me, s.views, s.read_count);
         drop(gate);
         if let Some((trace, info)) = after {
+            let _hooked = Hooked::enter(me.clone());
             trace.emit(Event::AfterEnqueue, &info);
         }
         // Drop the guard count.
@@ -263,6 +265,10 @@ impl<O: Op> Ongoing for Node<O> {
 
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
         self.frame.wait(self, how, until)
+    }
+
+    fn waits_for_hook(&self) -> bool {
+        waits_for_hook(self.place)
     }
 
     fn timing(&self) -> &'static Timing {

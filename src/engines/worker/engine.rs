@@ -278,6 +278,7 @@ impl WorkerEngine {
         let follows = Follows::gather(views, read_count);
         let turn = self.link.send(epoch, order::RUN, flight, &follows, order)?;
         follows.publish(views, read_count, turn);
+        drop(gate); // before the hook, which may submit on the same operands
         for write in views.iter().skip(read_count) {
             write.written();
         }

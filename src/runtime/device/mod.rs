@@ -31,7 +31,7 @@ use crate::dispatch::Wait;
 use crate::engine::Epoch;
 use crate::supervisor::{Health, Phase};
 use crate::sync::{Arc, Ordering};
-use crate::trace::Stats;
+use crate::trace::{Stats, refuse_inside_hook};
 use crate::{Error, Result};
 use std::time::Duration;
 
@@ -255,9 +255,11 @@ impl Device {
     /// [`Error::Timeout`] when the work in flight did not end in time; then nothing has changed. [`Error::DeviceLost`]
     /// when the device is lost, which a rebuild in this process cannot repair. [`Error::ContextPoisoned`] when another
     /// rebuild is under way. [`Error::Unsupported`] from inside an operation's host half, and from a hook that a
-    /// rebuild of this device waits for.
+    /// rebuild of this device waits for, and from the hooks [`after_enqueue`](crate::Trace::after_enqueue) and
+    /// [`before_complete`](crate::Trace::before_complete) of this device.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
         crate::host::refuse_inside("a rebuild")?;
+        refuse_inside_hook("a rebuild", self.inner.counters.trace())?;
         self.inner.supervisor.rebuild(&self.inner, deadline)
     }
 
@@ -280,9 +282,11 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's
-    /// host half.
+    /// host half, and from the hooks [`after_enqueue`](crate::Trace::after_enqueue) and
+    /// [`before_complete`](crate::Trace::before_complete) of this device, whose operation is still in flight.
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
         crate::host::refuse_inside("a wait for the device")?;
+        refuse_inside_hook("a wait for the device", self.inner.counters.trace())?;
         let epoch = self.epoch();
         if self.inner.synchronize(&epoch, limit, self.wait_policy())? {
             Ok(())

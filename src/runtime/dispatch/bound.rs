@@ -2,9 +2,10 @@
 
 use super::Backoff;
 use crate::device::Options;
-use crate::engine::Epoch;
+use crate::engine::{Engine, Epoch};
 use crate::error::Site;
 use crate::sync::Arc;
+use crate::trace::{Hook, is_inside, refusal};
 use crate::{Error, Result};
 
 /// A bound on the work in flight, counted in completions on the device. Work that is done but was not awaited does not
@@ -26,7 +27,10 @@ pub enum InFlight {
     /// none for ten seconds.)
     #[default]
     Unbounded,
-    /// At the bound, submitting waits until the device has finished something.
+    /// At the bound, submitting waits until the device has finished something. In a hook that is called while its operation
+    /// is in flight, such as [`after_enqueue`](crate::Trace::after_enqueue), the device may finish nothing before the hook
+    /// returns: there submitting fails with [`Error::Unsupported`]. (In the completion hooks of a GPU and of an isolated
+    /// device it waits.)
     Wait(u64),
     /// At the bound, submitting fails with [`Error::Busy`].
     Busy(u64),
@@ -50,6 +54,13 @@ impl InFlight {
             return Ok(());
         }
         let mut backoff = Backoff::new(&epoch.timing.waits);
+        // The operation of the hook counts, and on the host engine it goes on only when the hook has returned.
+        let hook = |hook| is_inside(epoch.counters.trace(), hook);
+        let stays = || match &epoch.engine {
+            #[cfg(feature = "host")]
+            Engine::Host(_) if hook(Hook::BeforeComplete) => Some("before_complete"),
+            _ => hook(Hook::AfterEnqueue).then_some("after_enqueue"),
+        };
         loop {
             let in_flight = epoch.engine.unfinished(epoch);
             if in_flight < limit {
@@ -57,6 +68,9 @@ impl InFlight {
             }
             if !wait {
                 return Err(Error::Busy { in_flight, limit, site: Site::none() });
+            }
+            if let Some(hook) = stays() {
+                return Err(refusal("submitting at the bound on the work in flight", hook));
             }
             backoff.pause(None);
             epoch.admit()?;

@@ -55,8 +55,9 @@ fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Dea
     }
     let index = match pendings.iter().position(PendingDispatch::is_ready) {
         Some(index) => index,
-        // A wait here would deadlock the device. The first pending's result is the error that says so.
+        // A wait here would deadlock the device, or the calling thread. The first pending's result is the error that says so.
         None if crate::host::inside_op() => 0,
+        None if pendings.iter().all(|one| one.task().is_some_and(|task| task.waits_for_hook())) => 0,
         None => wait_for_one(pendings, until)?,
     };
     let pending = pendings.swap_remove(index);

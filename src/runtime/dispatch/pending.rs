@@ -11,6 +11,7 @@ use crate::clock::{Deadline, Timing};
 use crate::error::Rejected;
 use crate::op::{Bufs, Immediate, Made, Output, contained};
 use crate::sync::Arc;
+use crate::trace::refusal;
 use crate::{Element, Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -30,6 +31,11 @@ pub(crate) trait Ongoing: Send + Sync {
     fn is_settled(&self) -> bool;
     /// Waits. Returns false if the deadline passed first.
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool;
+    /// Whether a wait for it on the calling thread cannot end: the thread is inside the
+    /// [`after_enqueue`](crate::Trace::after_enqueue) of work that this work follows, and that begins only after the hook.
+    fn waits_for_hook(&self) -> bool {
+        false
+    }
     /// The clock and the limits of the work's device.
     fn timing(&self) -> &'static Timing;
     /// Adds the operation and the device to an error that occurred while the result was taken.
@@ -153,6 +159,9 @@ impl<H> Work<H> {
     fn result(&mut self) -> Result<H> {
         if !self.is_ready() {
             crate::host::refuse_inside("a wait")?;
+            if self.task.as_ref().is_some_and(|task| task.waits_for_hook()) {
+                return Err(refusal("a wait for a dispatch that follows", "after_enqueue"));
+            }
         }
         // Only the policies that spin take the data piece by piece; the others wait until all of it is there.
         if !self.eager || !matches!(self.how, Wait::Adaptive | Wait::Spin) {

@@ -93,6 +93,13 @@ impl<E: Clone, W: Waiter<E>> Settle<E, W> {
         true
     }
 
+    /// Passes each waiter to `visit`, under the lock.
+    #[expect(clippy::allow_attributes, reason = "unused only in builds without the host engine")]
+    #[allow(dead_code, reason = "only the host engine asks")]
+    pub(crate) fn each_waiter(&self, visit: &mut dyn FnMut(&W)) {
+        self.links.lock().waiters.iter().for_each(visit);
+    }
+
     /// Removes a waiter.
     pub(crate) fn unsubscribe(&self, waiter: &W) {
         self.links.lock().waiters.retain(|w| !w.same(waiter));

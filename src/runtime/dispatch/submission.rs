@@ -5,7 +5,7 @@ use crate::Result;
 use crate::buffer::View;
 use crate::device::Options;
 use crate::engine::Epoch;
-use crate::op::{Op, Spans, WritesOf};
+use crate::op::{Op, Spans, WritesOf, contained};
 use crate::sync::Arc;
 use crate::trace::{OpInfo, next_number};
 use crate::worker::Relay;
@@ -94,6 +94,7 @@ impl<'a, 'x> Submission<'a, 'x> {
 
     /// For traces.
     pub(crate) fn info(&self, stream: Option<usize>) -> Result<OpInfo> {
-        Ok(self.call.info(self.options.label, stream)?.numbered(self.number))
+        let info = contained(|| self.call.info(self.options.label, stream))?; // calls code of the op's author
+        Ok(info.numbered(self.number))
     }
 }

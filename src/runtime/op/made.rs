@@ -27,7 +27,7 @@ pub struct Made {
     outputs: VecDeque<Piece>,
     scratch: Vec<Piece>,
     /// For a replay: the raw result of the step whose result is taken.
-    pub(crate) answer: Option<[u8; 64]>,
+    pub(crate) answer: Option<crate::program::StepAnswer>,
 }
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Make<'_> {
 
 impl Made {
     /// The raw result of one step of a replay.
-    pub(crate) fn answering(answer: [u8; 64]) -> Self {
+    pub(crate) fn answering(answer: crate::program::StepAnswer) -> Self {
         Made { answer: Some(answer), ..Made::default() }
     }
 

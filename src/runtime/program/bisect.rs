@@ -79,7 +79,7 @@ impl Program {
                 }
             }
         }
-        let answers = Answers { recording: program.plan.id, cells: Cells::from(cells) };
+        let answers = Answers { plan: program.plan.clone(), cells: Cells::from(cells) };
         Replayed::new(writes, answers).map_err(|error| program.failure(program.plan.nodes.len(), error))
     }
 

@@ -172,13 +172,14 @@ impl Arrived {
             operands: given(&crossed.operands)?,
             captured: crossed.captured as usize,
             answers: crossed.answers as usize,
+            answered: Vec::new(),
             arena: crossed.arena,
             slots: Vec::new(),
             pieces: Vec::new(),
             parallel: false,
         };
         Ok(Arrived {
-            plan: Arc::new(Plan::complete(shape, steps, gpu)),
+            plan: Arc::new(Plan::complete(shape, steps, gpu)?),
             #[cfg(feature = "cuda")]
             graphs: Arc::default(),
         })
@@ -198,13 +199,14 @@ impl ArrivedStep {
         let mut next = NOWHERE;
         let region = |(offset, bytes): (u64, u64)| {
             meter.take(bytes)?;
-            let address = next + offset % ALIGN;
+            let (address, len) = (next + offset % ALIGN, usize::try_from(bytes).map_err(|_| cut())?);
             next = bytes
                 .checked_next_multiple_of(ALIGN)
                 .and_then(|bytes| next.checked_add(bytes)?.checked_add(2 * ALIGN))
+                .filter(|next| next.checked_add(ALIGN).is_some()) // see `address`
                 .ok_or_else(cut)?;
             let memory = Arc::new(Allocation::new(address, bytes, Home::Empty, meter.clone()));
-            Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..bytes as usize))
+            Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..len))
         };
         let regions = packed.operands.map(region).collect::<Result<Vec<_>>>()?;
         let view = |region| View {

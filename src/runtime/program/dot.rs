@@ -16,7 +16,7 @@ impl Plan {
                 _ => format!("arena {}", self.slots.get(piece).copied().flatten().unwrap_or(0)),
             },
         };
-        format!("{whole} [{}..{}]", one.offset, one.offset + one.bytes)
+        format!("{whole} [{}..{}]", one.offset, one.end())
     }
 
     fn described(&self, index: usize, node: &Node) -> String {
@@ -48,7 +48,7 @@ fn quoted(text: &str) -> String {
 impl Program {
     /// The program as a graph in the DOT language, for `dot -Tsvg`. It has a node for each operation, with its library,
     /// its label, the least number of bytes that it must move, and what it reads and writes as byte ranges of the
-    /// inputs, the operands and the arena. It has an edge from each operation to each that directly follows it.
+    /// inputs, the operands, the captured windows (by the numbers of [`bind`](Self::bind)) and the arena. It has an edge from each operation to each that directly follows it.
     pub fn to_dot(&self) -> String {
         let mut text = String::from("digraph program {\n  node [shape=box, fontname=monospace];\n");
         for (index, node) in self.plan.nodes.iter().enumerate() {

@@ -3,8 +3,8 @@
 use super::plan::{Node, Plan};
 use super::step::{Cell, Step};
 use crate::cuda::Queue;
-use crate::op::Prepare;
 use crate::op::plan::{Ask, Key};
+use crate::op::{Prepare, guarded};
 use crate::sync::Arc;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -19,19 +19,25 @@ impl Ask for Count {
 }
 
 /// How many plans a step needs.
-pub(super) fn plans_of(step: &dyn Step) -> usize {
+pub(super) fn plans_of(step: &dyn Step) -> Result<usize> {
     let mut count = Count(0);
-    step.prepare(&mut Prepare(&mut count));
-    count.0
+    // The code of the op's author.
+    guarded(&mut || {
+        step.prepare(&mut Prepare(&mut count));
+        Ok(())
+    })?;
+    Ok(count.0)
 }
 
 /// Assigns to each step its range among the plans of all steps.
-pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<dyn Step>]) {
+pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<dyn Step>]) -> Result<()> {
     let mut next = 0;
     for (node, step) in nodes.iter_mut().zip(steps).filter(|(node, _)| node.facts.prepared) {
-        node.plans = next..next + plans_of(&**step);
+        let plans = plans_of(&**step).map_err(|error| error.in_op(node.info.op, node.info.library))?;
+        node.plans = next..next + plans;
         next = node.plans.end;
     }
+    Ok(())
 }
 
 impl Plan {

@@ -3,16 +3,15 @@
 //! A file names operations as the orders to a worker process do: by their position in the executable, which is
 //! identified by the hash of its file; or by the names of their types, for a program that was built with all of them.
 
+use super::Later;
 use super::Program;
 use super::cross::{ArrivedStep, Packed};
 use super::operands::ReplayReads;
-use super::plan::{Plan, Source, Use};
+use super::plan::{Plan, Use};
 use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
 use super::step::{Answering, Conclude};
-use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written, not_recordable, recordable};
-use super::{Later, covered::Covered};
-use crate::buffer::{AnyBuffer, AnyIns};
-use crate::engine::Epoch;
+use super::tape::{Entry, Operand, Part, Piece, Tape, Written, not_recordable};
+use crate::buffer::AnyIns;
 use crate::op::contained;
 use crate::sync::{Arc, Mutex};
 use crate::worker::{Modules, OpCode, executable, with_handler, with_named};
@@ -24,7 +23,7 @@ use std::path::Path;
 impl Program {
     /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars,
     /// sizes and labels, and the lengths and types of the buffers that each replay is given. The data of
-    /// [captured](Self::bind) buffers is not written, only their lengths. On Linux.
+    /// [captured](Self::bind) windows is not written, only their lengths. On Linux.
     ///
     /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if
     /// both have the cargo feature `worker-program`, which compiles all operations of this library (and no others) into
@@ -60,8 +59,8 @@ impl Program {
     }
 
     /// Reads a program that [`save`](Self::save) has written, for this device, which may use another engine than the
-    /// one it was recorded on. `captured` are the buffers that it reads besides those of each replay, in the order of
-    /// their numbers: see [`bind`](Self::bind).
+    /// one it was recorded on. `captured` are the buffers, or slices of buffers, that it reads besides those of each replay:
+    /// one for each captured window, in the order of their numbers. See [`bind`](Self::bind).
     ///
     /// A program that no recording could have made is refused. But the checksum detects damage, not an attack: like a
     /// shared library, a file refers to code of the executable by its position. Load only files whose code you would
@@ -69,7 +68,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a file that cannot be read, is damaged, or is of another version, and for too few
-    /// or too many captured buffers, or one of another length. [`Error::Unsupported`] for an operation that this
+    /// or too many buffers for the captured windows, or one of another length. [`Error::Unsupported`] for an operation that this
     /// executable does not know, or that its device cannot record.
     pub fn load<'a>(device: &Device, path: impl AsRef<Path>, captured: impl ReplayReads<'a>) -> Result<Program> {
         let path = path.as_ref();
@@ -154,7 +153,10 @@ impl Program {
         tape.close(); // nothing is recorded: the steps come from the file
         let (given, lengths) = (captured.len(), &saved.captured);
         if given != lengths.len() {
-            return Err(Error::invalid("captured", format!("{given} buffers, but {} were recorded", lengths.len())));
+            return Err(Error::invalid(
+                "captured",
+                format!("{given} buffers, but {} windows were recorded", lengths.len()),
+            ));
         }
         for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
             let given = Elements::of(buffer);
@@ -165,19 +167,15 @@ impl Program {
                 ));
             }
         }
-        let mut written = Written::default();
+        let captured = captured.iter().map(|one| one.captured()).collect();
+        let mut written = Written { captured, ..Written::default() };
         written.pieces_of(&saved.pieces)?;
-        let mut covered = Covered::of(&written);
-        let epoch = tape.real();
         for (index, step) in saved.steps.iter().enumerate() {
-            let entry = entry(step, same, epoch, &mut written.answers)
-                .and_then(|entry| placed(step, entry, &mut covered, lengths))
-                .map_err(|error| in_step(index, step, error))?;
-            written.entries.push(entry);
+            add(&tape, &mut written, step, same).map_err(|error| in_step(index, step, error))?;
         }
-        let plan = Plan::of(id, written, lengths.len(), !epoch.engine.is_host())?;
-        let captured: Vec<AnyBuffer> = captured.iter().map(|one| one.captured()).collect();
-        let program = Program::on(device, (recorder, tape.clone()), plan, captured)?;
+        let captured = std::mem::take(&mut written.captured);
+        let plan = Plan::of(id, written, captured.len(), !tape.real().engine.is_host())?;
+        let program = Program::on(device, (recorder, tape), plan, captured)?;
         if saved.graphs {
             program.capture_graphs();
         }
@@ -188,53 +186,41 @@ impl Program {
 impl Written {
     /// Names the recording's memory again, as the recording did.
     fn pieces_of(&mut self, saved: &[SavedPiece]) -> Result<()> {
-        let mut base = 0u64;
-        for piece in saved {
-            let bytes = usize::try_from(piece.bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
-            let next = piece.bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| base.checked_add(room));
-            let (Some(bytes), Some(next)) = (bytes, next) else {
-                return Err(unreadable(format!("the memory size of {} bytes is invalid", piece.bytes)));
-            };
-            let given = match piece.part {
-                Part::Temporary => None,
-                Part::Input(index) => Some((index, &mut self.inputs)),
-                Part::Operand(index) => Some((index, &mut self.operands)),
-            };
-            if let Some((index, given)) = given {
-                let dtype = DType::from_code(piece.dtype).filter(|dtype| bytes.is_multiple_of(dtype.size()));
-                match dtype {
-                    Some(dtype) if index == given.len() => {
-                        given.push(Operand { dtype, len: bytes / dtype.size(), fresh: piece.fresh });
-                    }
-                    _ => {
-                        return Err(unreadable(format!(
-                            "operand {index} with the type code {} is invalid",
-                            piece.dtype
-                        )));
-                    }
-                }
-            }
-            self.pieces.push(Piece { base, bytes: piece.bytes, part: piece.part });
-            base = next;
+        for (index, piece) in saved.iter().enumerate() {
+            let named = self.piece_of(piece);
+            named.map_err(|error| unreadable(format!("memory {index}, {:?}: {error}", piece.part)))?;
         }
         Ok(())
     }
+
+    fn piece_of(&mut self, &SavedPiece { part, bytes, dtype, fresh }: &SavedPiece) -> Result<Piece> {
+        let no = |what: &'static str| Error::invalid(what, "no recording has memory like this");
+        let dtype = DType::from_code(dtype).ok_or_else(|| no("dtype"))?;
+        let len = usize::try_from(bytes).ok().filter(|bytes| bytes.is_multiple_of(dtype.size()));
+        let operand = Operand { dtype, len: len.ok_or_else(|| no("bytes"))? / dtype.size(), fresh };
+        match part {
+            Part::Temporary if fresh || dtype != DType::U8 => Err(no("dtype")),
+            Part::Temporary => self.temporary(bytes),
+            Part::Input(_) if fresh => Err(no("fresh")),
+            Part::Input(index) if index == self.inputs.len() => self.given(operand, true),
+            Part::Operand(index) if index == self.operands.len() => self.given(operand, false),
+            _ => Err(no("index")),
+        }
+    }
 }
 
-/// Decodes the operation. Returns the entry, whose operands have no real addresses yet, and the element size in bytes
-/// of each operand.
-fn entry(
-    saved: &SavedStep,
-    same: bool,
-    epoch: &Arc<Epoch>,
-    answers: &mut usize,
-) -> Result<(Entry, SmallVec<[usize; 4]>)> {
+/// Adds a step, if a recording on this device could have recorded it. `same`: this executable wrote the file.
+fn add(tape: &Tape, written: &mut Written, saved: &SavedStep, same: bool) -> Result<()> {
+    // Before the operation sees their lengths.
+    for (index, one) in saved.operands.iter().enumerate() {
+        written.inside(index, (one.source, one.offset, one.bytes))?;
+    }
     let (mut arrived, modules) = (None, Modules::default());
     let mut read = |call: &mut dyn crate::dispatch::Call| {
-        recordable(call.facts())?;
+        tape.records(call, saved.operands.len())?;
         let operands = &mut saved.operands.iter().map(|one| (one.offset, one.bytes));
         let packed = Packed { op: &saved.packed, shape: &saved.shape, operands };
-        arrived = Some(ArrivedStep::of(call, packed, (epoch, &modules))?);
+        arrived = Some(ArrivedStep::of(call, packed, (tape.real(), &modules))?);
         Ok(())
     };
     // Decoding and checking an operation runs its author's code.
@@ -245,7 +231,8 @@ fn entry(
     let ArrivedStep { step, facts, mut info, writes, sizes } =
         arrived.ok_or_else(|| unreadable("a step holds no valid operation"))?;
     info.label = saved.label.as_deref().map(interned);
-    let answer = (facts.raw_bytes > 0).then(|| std::mem::replace(answers, *answers + 1));
+    let answer = (facts.raw_bytes > 0).then_some(written.answers);
+    written.answers += usize::from(answer.is_some());
     let uses = saved.operands.iter().zip(&writes).map(|(one, &(writes, overwrites))| Use {
         source: one.source,
         offset: one.offset,
@@ -254,33 +241,7 @@ fn entry(
         overwrites,
     });
     let uses: SmallVec<_> = uses.collect();
-    Ok((Entry { step, info, facts, uses, answer }, sizes))
-}
-
-/// Returns the entry if each operand lies inside the memory that holds it, and was written before it is read.
-fn placed(
-    saved: &SavedStep,
-    (entry, sizes): (Entry, SmallVec<[usize; 4]>),
-    covered: &mut Covered,
-    captured: &[Elements],
-) -> Result<Entry> {
-    if saved.operands.len() != entry.uses.len() {
-        return Err(unreadable("the step and its operation have different numbers of operands"));
-    }
-    for (index, one) in entry.uses.iter().enumerate() {
-        let good = match one.source {
-            Source::Piece(piece) => covered.admits(piece, one),
-            Source::Captured(captured_index) => {
-                let recorded = sizes.get(index).map(|&size| Elements { bytes: one.bytes, size: size as u64 });
-                !one.writes && one.offset == 0 && recorded.as_ref() == captured.get(captured_index)
-            }
-        };
-        if !good {
-            return Err(unreadable(format!("operand {index} is outside of its memory, or was never written")));
-        }
-    }
-    entry.uses.iter().for_each(|one| covered.note(one));
-    Ok(entry)
+    written.admit(Entry { step, info, facts, uses, answer }, &sizes)
 }
 
 #[cold]
@@ -327,3 +288,13 @@ fn interned(label: &str) -> &'static str {
 #[cfg(feature = "host")]
 #[path = "file_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[cfg(feature = "host")]
+#[path = "file_fuzz.rs"]
+pub(super) mod fuzz;
+
+#[cfg(test)]
+#[cfg(feature = "host")]
+#[path = "file_model.rs"]
+mod model;

@@ -12,14 +12,14 @@
 //! `cross.rs`: how a program is sent to a worker. `operands.rs`, `outcome.rs`: what a replay takes and what it returns.
 //! `stats.rs`, `dot.rs`: numbers and a graph that describe a program; `change.rs`: other scalars and other buffers
 //! without recording again; `bisect.rs`: which step fails; `compare.rs`: how far the results of two devices differ.
-//! `file.rs`: a program in a file, `saved.rs`: what the file holds; `covered.rs`: which memory was written before it is
-//! read, for programs that are loaded from files.
+//! `admit.rs`: what admits a step, whether it is recorded or read from a file; `covered.rs`: which memory was written.
+//! `file.rs`: a program in a file, `saved.rs`: what the file holds.
 
+mod admit;
 mod bisect;
 mod change;
 #[cfg(target_os = "linux")]
 mod compare;
-#[cfg(target_os = "linux")]
 mod covered;
 #[cfg(target_os = "linux")]
 mod cross;
@@ -47,11 +47,13 @@ pub use bisect::StepFailure;
 pub use compare::{Comparison, StepDifference};
 #[cfg(target_os = "linux")]
 pub(crate) use cross::Arrived;
+#[cfg(all(test, feature = "host", target_os = "linux"))]
+pub(crate) use file::fuzz;
 pub use operands::{Moved, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
 pub use stats::ProgramStats;
-pub(crate) use step::{Answering, Recorded, Step, conclude};
+pub(crate) use step::{Answering, Recorded, Step, StepAnswer, conclude};
 pub(crate) use tape::{Tape, not_recordable};
 
 use crate::buffer::{AnyBuffer, AnyBuffers};

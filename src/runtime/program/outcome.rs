@@ -2,7 +2,6 @@
 
 use super::operands::Moved;
 use super::replay::Answers;
-use super::step::Cell;
 use crate::buffer::{AnyBuffers, Dyn};
 use crate::dispatch::Task;
 use crate::op::{Made, Output};
@@ -38,19 +37,20 @@ pub struct Replayed<W> {
 }
 
 impl<W> Replayed<W> {
-    /// The value that this operation left in this replay.
+    /// The value that this operation left in this replay. If [`Program::set`](crate::Program::set) has replaced it, that is
+    /// the value of the operation that was in its place when the replay was submitted.
     ///
     /// # Errors
-    /// The operation's numerical verdict; [`Error::InvalidArgument`] when the operation is of another program.
+    /// The operation's numerical verdict; [`Error::InvalidArgument`] when the operation is of another program, or of a
+    /// call of `set` that failed.
     pub fn get<H>(&self, later: &Later<H>) -> Result<H> {
         let Later { recording, answer, task } = later;
-        if *recording != self.answers.recording {
+        if *recording != self.answers.plan.id {
             return Err(Error::invalid("later", "its operation belongs to another program"));
         }
-        let at = answer * size_of::<Cell>();
-        let cell = self.answers.cells.0.get(at..at + size_of::<Cell>()).and_then(|bytes| Cell::try_from(bytes).ok());
-        let cell = cell.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
-        task.take(&mut Made::answering(cell))
+        let answer = self.answers.of(*answer);
+        let answer = answer.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
+        task.take(&mut Made::answering(answer))
     }
 }
 

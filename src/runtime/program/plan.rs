@@ -4,6 +4,7 @@
 //! dispatches keep. Temporaries share one arena. A temporary reuses the memory of another only where each of its steps
 //! already follows all steps of the other. So reuse adds no dependencies, and branches stay parallel.
 
+use super::admit::check_outputs;
 use super::step::Step;
 use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
 use crate::buffer::Places;
@@ -24,7 +25,7 @@ const MOST: usize = 8192;
 const LIGHT: u64 = 64 << 10;
 
 /// What holds an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum Source {
     Piece(usize),
     Captured(usize),
@@ -51,7 +52,7 @@ impl Use {
     }
 
     pub(super) fn end(&self) -> u64 {
-        self.offset + self.bytes
+        self.offset.saturating_add(self.bytes)
     }
 
     fn meets(&self, other: &Use) -> bool {
@@ -112,6 +113,8 @@ pub(crate) struct Shape {
     pub(super) operands: Vec<Operand>,
     pub(super) captured: usize,
     pub(super) answers: usize,
+    /// For each answer: the step that leaves it.
+    pub(super) answered: Vec<Option<usize>>,
     /// Bytes of the temporaries. On a GPU the answers follow them in the arena.
     pub(super) arena: u64,
     /// For each piece: the offset in the arena, if it is a temporary.
@@ -128,7 +131,7 @@ impl Plan {
         check_outputs(&pieces, &entries, &operands)?;
         let after = if entries.len() > MOST { chain(entries.len()) } else { follows(&entries) };
         let before_all = ancestors(&after);
-        let (slots, arena) = lay_out(&pieces, &entries, &before_all);
+        let (slots, arena) = lay_out(&pieces, &entries, &before_all)?;
         let (given, read) = (inputs.len(), inputs.len() + captured);
         let place = |one: &Use| match one.source {
             Source::Captured(index) => Place { base: given + index, offset: one.offset },
@@ -137,7 +140,7 @@ impl Plan {
                 Some(Part::Operand(index)) => Place { base: read + index, offset: one.offset },
                 _ => {
                     let slot = slots.get(piece).copied().flatten().unwrap_or(0);
-                    Place { base: read + operands.len(), offset: slot + one.offset }
+                    Place { base: read + operands.len(), offset: slot.saturating_add(one.offset) }
                 }
             },
         };
@@ -149,12 +152,24 @@ impl Plan {
             nodes.push(Node { info, facts, uses, places, after, before: SmallVec::new(), answer, plans: 0..0, heavy });
             steps.push(step);
         }
-        let shape = Shape { id, nodes, inputs, operands, captured, answers, arena, pieces, slots, parallel: false };
-        Ok(Plan::complete(shape, steps, gpu))
+        let shape = Shape {
+            id,
+            nodes,
+            inputs,
+            operands,
+            captured,
+            answers,
+            answered: Vec::new(),
+            arena,
+            pieces,
+            slots,
+            parallel: false,
+        };
+        Plan::complete(shape, steps, gpu)
     }
 
     /// Completes a plan with what can be derived from its nodes and steps.
-    pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<dyn Step>>, gpu: bool) -> Self {
+    pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<dyn Step>>, gpu: bool) -> Result<Self> {
         let nodes = &mut shape.nodes;
         for index in 0..nodes.len() {
             let after = nodes.get(index).map(|node| node.after.clone()).unwrap_or_default();
@@ -164,14 +179,20 @@ impl Plan {
                 }
             }
         }
+        shape.answered = vec![None; shape.answers];
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(place) = node.answer.and_then(|answer| shape.answered.get_mut(answer)) {
+                *place = Some(index);
+            }
+        }
         let after: Vec<_> = nodes.iter().map(|node| node.after.clone()).collect();
         shape.parallel = is_parallel(nodes, &ancestors(&after));
         #[cfg(feature = "cuda")]
         if gpu {
-            super::enqueue::count_plans(nodes, &steps);
+            super::enqueue::count_plans(nodes, &steps)?;
         }
         let _ = gpu;
-        Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() }
+        Ok(Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() })
     }
 
     /// Pinned memory for the answers of one replay, on a GPU.
@@ -199,7 +220,9 @@ impl Plan {
 
     /// Bytes of the arena: temporaries, and a slot for each answer.
     pub(super) fn arena_bytes(&self) -> u64 {
-        self.arena + (self.answers * size_of::<super::step::Cell>()) as u64
+        // No device has as much memory as a sum that overflows.
+        let answers = self.answers.saturating_mul(size_of::<super::step::Cell>());
+        self.arena.saturating_add(answers as u64)
     }
 
     /// Sets the addresses of the steps' operands for this replay. Replays run one after another.
@@ -308,7 +331,7 @@ struct Block {
 }
 
 /// The offsets of the temporaries in the arena, and the size of the arena in bytes.
-fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> (Vec<Option<u64>>, u64) {
+fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> Result<(Vec<Option<u64>>, u64)> {
     let mut users: Vec<Vec<usize>> = pieces.iter().map(|_| Vec::new()).collect();
     let mut order = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -336,17 +359,20 @@ fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> (Vec<Opti
                 block.offset
             }
             None => {
-                let bytes = piece.bytes.next_multiple_of(ALIGN);
+                let bytes = piece.bytes.checked_next_multiple_of(ALIGN);
+                let next = bytes.and_then(|bytes| end.checked_add(bytes));
+                let (Some(bytes), Some(next)) = (bytes, next) else {
+                    return Err(Error::invalid("len", "the temporaries exceed the address space"));
+                };
                 blocks.push(Block { offset: end, bytes, users });
-                end += bytes;
-                end - bytes
+                std::mem::replace(&mut end, next)
             }
         };
         if let Some(slot) = slots.get_mut(index) {
             *slot = Some(offset);
         }
     }
-    (slots, end)
+    Ok((slots, end))
 }
 
 /// Whether there are two heavy steps of which neither follows the other.
@@ -354,30 +380,4 @@ fn is_parallel(nodes: &[Node], before: &Ancestors) -> bool {
     let heavy: Vec<usize> = nodes.iter().enumerate().filter(|(_, node)| node.heavy).map(|(index, _)| index).collect();
     // If the heavy steps form a chain, each follows the one before it.
     heavy.iter().zip(heavy.iter().skip(1)).any(|(&earlier, &later)| !before.has(later, earlier))
-}
-
-/// Fails if the recording does not overwrite all of an output ([`Recorder::output`](super::Recorder::output)).
-fn check_outputs(pieces: &[Piece], entries: &[Entry], operands: &[Operand]) -> Result<()> {
-    for (index, piece) in pieces.iter().enumerate() {
-        let Part::Operand(operand) = piece.part else { continue };
-        if !operands.get(operand).is_some_and(|operand| operand.fresh) {
-            continue;
-        }
-        let uses = entries.iter().flat_map(|entry| &entry.uses);
-        let writes = uses.filter(|one| one.source == Source::Piece(index) && one.overwrites);
-        let mut written: Vec<(u64, u64)> = writes.map(|one| (one.offset, one.end())).collect();
-        written.sort_unstable();
-        let whole = written.iter().fold(0, |end, &(from, to)| if from <= end { end.max(to) } else { end });
-        if whole < piece.bytes {
-            return Err(Error::invalid(
-                format!("operand {operand}"),
-                format!(
-                    "the recording writes only {whole} of the {} bytes of this output; for a buffer that it does not \
-                     overwrite completely, use `Recorder::operand`",
-                    piece.bytes
-                ),
-            ));
-        }
-    }
-    Ok(())
 }

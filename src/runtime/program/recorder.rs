@@ -13,7 +13,8 @@ use std::ops::Deref;
 /// Buffers that it makes belong to the recording: [`uninit`](Device::uninit) and [`zeros`](Device::zeros) name
 /// temporaries, which have no memory of their own until the program is made. [`input`](Self::input),
 /// [`operand`](Self::operand) and [`output`](Self::output) name buffers that each replay is given. Operations may also
-/// read a buffer of the device itself: the program keeps it, and each replay reads its current contents.
+/// read a buffer of the device itself, or a slice of one: the program keeps it as a captured window, and each replay reads
+/// its current contents.
 ///
 /// Pendings are ready at once. [`into_output`](crate::PendingDispatch::into_output) and
 /// [`await_result`](crate::PendingDispatch::await_result) return the buffers. A result that only the device can

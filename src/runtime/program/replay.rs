@@ -4,6 +4,7 @@
 //! and writes the operands and, last, the arena.
 
 use super::plan::Plan;
+use super::step::{Cell, StepAnswer};
 use super::tape::Operand;
 use crate::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::dispatch::raw::Cells;
@@ -32,12 +33,27 @@ pub(super) struct Replay {
 /// The output of a replay: its operands, followed by the arena, and the answers.
 pub(super) struct Ran;
 
-/// The answers that the steps left, and the number of their recording. Opaque.
+/// The answers that the steps left, and the plan with these steps. Opaque.
 #[doc(hidden)]
-#[derive(Debug)]
 pub struct Answers {
-    pub(super) recording: u64,
+    pub(super) plan: Arc<Plan>,
     pub(super) cells: Cells,
+}
+
+impl Answers {
+    /// The answer numbered `index`.
+    pub(super) fn of(&self, index: usize) -> Option<StepAnswer> {
+        let at = index.checked_mul(size_of::<Cell>())?;
+        let cell = *self.cells.0.get(at..)?.first_chunk()?;
+        let step = *self.plan.answered.get(index)?;
+        Some(StepAnswer { step: self.plan.steps.get(step?)?.clone(), cell })
+    }
+}
+
+impl std::fmt::Debug for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Answers({} of recording {})", self.plan.answers, self.plan.id)
+    }
 }
 
 impl Output for Ran {
@@ -224,6 +240,6 @@ impl Op for Replay {
     }
 
     fn finish(&self, cells: Cells) -> Result<Answers> {
-        Ok(Answers { recording: self.plan.id, cells })
+        Ok(Answers { plan: self.plan.clone(), cells })
     }
 }

@@ -19,6 +19,7 @@ const HEAD: usize = 16 + 4 + 8 + 32;
 
 /// The whole contents.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Saved {
     /// The hash of the executable that [`SavedStep::distance`] refers to.
     pub(super) executable: [u8; 32],
@@ -40,7 +41,9 @@ pub(super) struct Elements {
 
 impl Elements {
     pub(super) fn of(buffer: &AnyIn<'_>) -> Self {
-        Elements { bytes: buffer.place().2 as u64, size: buffer.dtype().size() as u64 }
+        let bytes = buffer.place().2 as u64;
+        // A recording knows the size of elements only by their number.
+        Elements { bytes, size: if bytes == 0 { 1 } else { buffer.dtype().size() as u64 } }
     }
 }
 
@@ -52,6 +55,7 @@ impl std::fmt::Display for Elements {
 
 /// A piece of memory of a recording.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct SavedPiece {
     pub(super) part: Part,
     pub(super) bytes: u64,
@@ -63,6 +67,7 @@ pub(super) struct SavedPiece {
 
 /// A recorded operation.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct SavedStep {
     /// The operation's name, for error messages if it cannot be loaded.
     pub(super) op: String,
@@ -78,6 +83,7 @@ pub(super) struct SavedStep {
 
 /// An operand: the memory that holds it, its offset there, and its length, both in bytes.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct SavedUse {
     pub(super) source: Source,
     pub(super) offset: u64,

@@ -23,6 +23,18 @@ use std::time::Duration;
 
 /// The raw answer that a step leaves for the host.
 pub(crate) type Cell = [u8; 64];
+/// The answer of one step in one replay, with the operation that left it: the step may have been replaced since.
+pub(crate) struct StepAnswer {
+    pub(super) step: Arc<dyn Step>,
+    pub(super) cell: Cell,
+}
+
+impl std::fmt::Debug for StepAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StepAnswer({:?})", self.cell)
+    }
+}
+
 /// Converts a step's raw answer into the value that its caller gets.
 pub(crate) type Conclude<H> = fn(&dyn Step, Cell) -> Result<H>;
 
@@ -144,12 +156,13 @@ pub(crate) fn conclude<O: Op>(step: &dyn Step, cell: Cell) -> Result<HostOf<O>> 
             let host = contained(|| recorded.op.conclude(raw, &mut Made::default()));
             host.map_err(|error| error.in_op(O::NAME, O::LIBRARY))
         }
-        None => Err(Error::library("internal error: the step has another type")),
+        None => Err(Error::invalid("later", "it was made for an operation that the program did not take")),
     }
 }
 
 /// The pending of a recorded op: it is settled at once. The answer that a device would give comes with each replay.
 pub(crate) struct Answering<H> {
+    /// The op as it was recorded. An answer of a replay comes with the op that left it.
     step: Arc<dyn Step>,
     recording: u64,
     /// The index of its answer in each replay; `None` for an op that leaves nothing, whose host value is already known.
@@ -166,7 +179,7 @@ impl<H> Answering<H> {
 impl<H> Task<H> for Answering<H> {
     fn take(&self, made: &mut Made) -> Result<H> {
         match (made.answer.take(), self.answer) {
-            (Some(cell), _) => (self.conclude)(&*self.step, cell),
+            (Some(answer), _) => (self.conclude)(&*answer.step, answer.cell),
             (None, None) => (self.conclude)(&*self.step, [0; 64]),
             (None, Some(_)) => Err(Error::unsupported(
                 "a recorded operation has a result only after a replay: pass its pending to `Recorder::later`",

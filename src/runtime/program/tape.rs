@@ -3,12 +3,13 @@
 //! Memory of a recording has addresses that are meaningless outside of it: each piece begins at the next multiple of
 //! [`ALIGN`], so that an operand's address tells which piece it lies in, and at which offset.
 
+use super::covered::Covered;
 use super::plan::Use;
 use super::step::Step;
 use crate::buffer::{AccessHistory, Allocation, AnyBuffer, Home, InitState, Meter, Places, Region, View};
-use crate::dispatch::{Facts, Submission};
+use crate::dispatch::{Call, Facts, Submission};
 use crate::engine::Epoch;
-use crate::op::Kind;
+use crate::op::{Kind, guarded};
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::trace::OpInfo;
 use crate::{DType, Element, Error, Result};
@@ -17,8 +18,9 @@ use smallvec::SmallVec;
 
 /// The alignment of every piece, in a recording and in its arena, in bytes.
 pub(super) const ALIGN: u64 = 256;
-/// Where the addresses of a recording begin: no real memory lies there.
-const FIRST: u64 = 1 << 62;
+/// Where the addresses of a recording begin: no real memory lies there. Its length is limited to as much, so no sum of its
+/// sizes overflows.
+pub(super) const FIRST: u64 = 1 << 62;
 
 /// The most operands of an op with lists of operands: more addresses do not fit into the parameters of a kernel.
 const MOST_LISTED: usize = 480;
@@ -38,12 +40,16 @@ pub(crate) struct Tape {
 struct State {
     closed: bool,
     /// A step is being replaced ([`Program::set`](super::Program::set)): no new memory may be named.
-    replacing: bool,
-    bytes: u64,
+    replacing: Option<Replaced>,
     written: Written,
 }
 
-/// The result of a recording.
+/// The step that is being replaced: the index of its answer, if it has one.
+pub(super) struct Replaced {
+    pub(super) answer: Option<usize>,
+}
+
+/// The result of a recording. `admit.rs` adds to it.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) pieces: Vec<Piece>,
@@ -53,10 +59,14 @@ pub(super) struct Written {
     pub(super) inputs: Vec<Operand>,
     pub(super) operands: Vec<Operand>,
     pub(super) answers: usize,
+    /// Where the next piece begins, counted from [`FIRST`].
+    pub(super) room: u64,
+    /// What the steps so far have written.
+    pub(super) covered: Covered,
 }
 
 /// Memory that a recording has named.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) struct Piece {
     pub(super) base: u64,
     pub(super) bytes: u64,
@@ -127,11 +137,10 @@ impl Tape {
         Written { answers: self.answers.load(Ordering::Relaxed), ..std::mem::take(&mut state.written) }
     }
 
-    /// Records again, on memory and buffers of the device that were named before.
-    pub(super) fn reopen(&self, pieces: Vec<Piece>, captured: Vec<AnyBuffer>) {
+    /// Records a step again, on memory and buffers of the device that were named before.
+    pub(super) fn reopen(&self, written: Written, replaced: Replaced) {
         let mut state = self.state.lock();
-        (state.closed, state.replacing) = (false, true);
-        state.written = Written { pieces, captured, ..Written::default() };
+        (state.closed, state.replacing, state.written) = (false, Some(replaced), written);
     }
 
     /// How many operations were recorded.
@@ -141,26 +150,22 @@ impl Tape {
 
     /// Names memory for a temporary.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Arc<Allocation>> {
-        self.piece(&mut self.state.lock(), bytes as u64, Part::Temporary)
+        self.named(&mut |written| written.temporary(bytes as u64))
     }
 
-    fn piece(&self, state: &mut State, bytes: u64, part: Part) -> Result<Arc<Allocation>> {
+    fn named(&self, name: &mut dyn FnMut(&mut Written) -> Result<Piece>) -> Result<Arc<Allocation>> {
+        let mut state = self.state.lock();
         if state.closed {
             return Err(closed());
         }
-        if state.replacing {
+        if state.replacing.is_some() {
             return Err(Error::invalid(
                 "memory",
                 "no new memory can be made while a step is replaced; the step keeps its operands",
             ));
         }
-        let end = bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|room| state.bytes.checked_add(room));
-        let end = end
-            .filter(|end| *end < FIRST)
-            .ok_or_else(|| Error::invalid("len", "the size exceeds the address space of a recording"))?;
-        let base = FIRST + std::mem::replace(&mut state.bytes, end);
+        let Piece { base, bytes, .. } = name(&mut state.written)?;
         self.meter.take(bytes)?;
-        state.written.pieces.push(Piece { base, bytes, part });
         Ok(Arc::new(Allocation::new(base, bytes, Home::Empty, self.meter.clone())))
     }
 
@@ -172,44 +177,55 @@ impl Tape {
         (read, fresh): (bool, bool),
     ) -> Result<Arc<Region>> {
         let operand = Operand { dtype: T::DTYPE, len, fresh };
-        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let bytes = bytes
-            .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
-        let mut state = self.state.lock();
-        let part = match read {
-            true => Part::Input(state.written.inputs.len()),
-            false => Part::Operand(state.written.operands.len()),
-        };
-        let allocation = self.piece(&mut state, bytes as u64, part)?;
-        if read { &mut state.written.inputs } else { &mut state.written.operands }.push(operand);
+        let allocation = self.named(&mut |written| written.given(operand, read))?;
         let content = if fresh && len > 0 { InitState::Uninit } else { InitState::Valid };
         Ok(Region::new(allocation, epoch.clone(), content, AccessHistory::default(), 0..len))
     }
 
-    /// Records an op.
-    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
-        recordable(s.facts)?;
-        if s.facts.listed && s.views.len() > MOST_LISTED {
-            return Err(not_recordable(s.facts.name, "it has more operands than a kernel can take as parameters"));
+    /// Fails if an op with so many operands cannot be recorded for this device. Calls code of the op's author.
+    pub(super) fn records(&self, call: &dyn Call, operands: usize) -> Result<()> {
+        let facts = call.facts();
+        recordable(facts)?;
+        if facts.listed && operands > MOST_LISTED {
+            return Err(not_recordable(facts.name, "it has more operands than a kernel can take as parameters"));
         }
         #[cfg(target_os = "linux")]
-        if self.real.engine.is_isolated() && !s.call.crosses() {
+        if self.real.engine.is_isolated() && !call.crosses() {
             return Err(not_recordable(
-                s.facts.name,
+                facts.name,
                 "it cannot be sent to a worker process: `Op::wire` is not implemented",
             ));
         }
-        let info = s.call.info(s.options.label, None)?;
-        let answer = (s.facts.raw_bytes > 0).then(|| self.answers.fetch_add(1, Ordering::Relaxed));
-        let step = s.call.become_step(self.id, answer)?;
+        Ok(())
+    }
+
+    /// The index of the answer of the op that is recorded: a new one, or that of the step that it replaces.
+    fn answer(&self) -> usize {
+        let replaced = self.state.lock().replacing.as_ref().and_then(|replaced| replaced.answer);
+        replaced.unwrap_or_else(|| self.answers.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Records an op.
+    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+        let mut parts = None;
+        // All of this calls code of the op's author.
+        guarded(&mut || {
+            self.records(s.call, s.views.len())?;
+            let info = s.call.info(s.options.label, None)?;
+            let answer = (s.facts.raw_bytes > 0).then(|| self.answer());
+            parts = Some((s.call.become_step(self.id, answer)?, info, answer));
+            Ok(())
+        })?;
+        let Some((step, info, answer)) = parts else { return Err(closed()) };
         let mut places: SmallVec<[(u64, usize); 4]> = SmallVec::new();
         step.place(&mut Places(&mut |address, bytes| places.push((*address, bytes))));
         let mut state = self.state.lock();
         if state.closed {
             return Err(closed());
         }
-        let mut uses = SmallVec::new();
+        let (mut uses, mut sizes) = (SmallVec::new(), SmallVec::<[usize; 4]>::new());
         for (i, (view, (address, bytes))) in s.views.iter().zip(places).enumerate() {
+            sizes.push(bytes.checked_div(view.len).unwrap_or(1));
             let base = view.region.allocation.address;
             let writes = i >= s.read_count;
             let offset = address.saturating_sub(base);
@@ -224,7 +240,7 @@ impl Tape {
                 false => Use::of_captured(capture(&mut state.written.captured, view, bytes), bytes),
             });
         }
-        state.written.entries.push(Entry { step, info, facts: s.facts, uses, answer });
+        state.written.admit(Entry { step, info, facts: s.facts, uses, answer }, &sizes)?;
         drop(state);
         s.views.iter().skip(s.read_count).for_each(|view| view.written());
         Ok(())

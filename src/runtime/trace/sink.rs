@@ -1,5 +1,6 @@
 //! Where events go: the user's hooks, and `tracing` if that feature is on.
 
+use super::hook::{Hook, Inside};
 use super::{FlightRecorder, Loss, OpInfo, Recovery, Trace};
 use crate::buffer::View;
 use crate::sync::Arc;
@@ -67,6 +68,11 @@ impl Sink {
     /// Calls all listeners. No lock is held. A panic in a hook or a subscriber is caught: on a pool thread it would end
     /// the process, and in the middle of a completion the dispatch would never settle.
     pub(crate) fn emit(&self, event: Event, info: &OpInfo) {
+        let _inside = match event {
+            Event::AfterEnqueue => Some(Inside::enter(self, Hook::AfterEnqueue)),
+            Event::BeforeComplete => Some(Inside::enter(self, Hook::BeforeComplete)),
+            Event::BeforeEnqueue | Event::AfterComplete(_) => None,
+        };
         #[cfg(feature = "tracing")]
         let _ = catch_unwind(AssertUnwindSafe(|| match event {
             Event::AfterEnqueue => tracing::trace!(

@@ -96,6 +96,157 @@ fn another_buffer_is_bound_in_the_place_of_one_that_was_captured() {
     }
 }
 
+/// A window that an operation reads is captured by itself: a slice, and another slice of the same buffer.
+#[test]
+fn captured_windows_have_the_same_numbers_everywhere() {
+    for device in recorders() {
+        let buffer = up(&device, vec![1.0, 2.0, 3.0, 4.0]);
+        let (low, high) = (buffer.as_in().slice(0..2).unwrap(), buffer.as_in().slice(1..4).unwrap());
+        let (mut program, ()) = device
+            .record(|r| {
+                r.copy(high, r.output::<f64>(3)?).map(drop)?;
+                r.copy(low, r.output::<f64>(2)?).map(drop)?;
+                r.copy(high, r.output::<f64>(3)?).map(drop)?;
+                Ok(())
+            })
+            .unwrap();
+        let dot = program.to_dot();
+        assert!(dot.contains("reads captured 0 [0..24]") && dot.contains("reads captured 1 [0..16]"), "{dot}");
+        assert!(!dot.contains("captured 2"), "{dot}");
+        let run = |program: &Program| {
+            let (x, y, z) = (device.uninit::<f64>(3).unwrap(), device.uninit(2).unwrap(), device.uninit(3).unwrap());
+            let (x, y, z) = program.replay((), (x, y, z)).unwrap().into_buffers().unwrap();
+            [down(&device, &x), down(&device, &y), down(&device, &z)].concat()
+        };
+        assert_eq!(run(&program), [2.0, 3.0, 4.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
+        let other = up(&device, vec![0.0, 7.0, 8.0, 0.0]);
+        let (argument, reason) = refused(&program.bind(2, &other).unwrap_err());
+        assert!(argument == "captured" && reason == "there is no captured window 2; the program has 2", "{reason}");
+        assert!(refused(&program.bind(1, &other).unwrap_err()).1.contains("the captured window has 16 bytes"));
+        program.bind(1, other.as_in().slice(1..3).unwrap()).unwrap();
+        assert_eq!(run(&program), [2.0, 3.0, 4.0, 7.0, 8.0, 2.0, 3.0, 4.0]);
+    }
+}
+
+/// Adds up, and leaves the sum times a scalar: of which the scalar is known only to `finish`.
+struct Scaled<R, const KEY: u8>(f64, std::marker::PhantomData<fn() -> R>);
+
+impl<R, const KEY: u8> Scaled<R, KEY> {
+    fn by(factor: f64) -> Self {
+        Scaled(factor, std::marker::PhantomData)
+    }
+}
+
+macro_rules! scaled { ($($number:ty: $finish:expr;)*) => { $(
+    impl<const KEY: u8> windlass::Op for Scaled<$number, KEY> {
+        const NAME: &'static str = "scaled";
+        type Reads = (f64,);
+        type Output = $number;
+        type Raw = $number;
+        fn check(&self, _: &windlass::Spans<(f64,)>, (): &windlass::Spans<()>) -> windlass::Result<()> {
+            Ok(())
+        }
+        fn host(
+            &self,
+            (x,): windlass::Slices<'_, Self>,
+            (): windlass::SlicesMut<'_, Self>,
+        ) -> windlass::Result<$number> {
+            Ok(x.iter().sum::<f64>() as $number)
+        }
+        fn finish(&self, sum: $number) -> windlass::Result<$number> {
+            Ok($finish(sum, self.0))
+        }
+    }
+)* } }
+scaled! {
+    f64: |sum: f64, factor: f64| sum * factor;
+    u64: |sum: u64, factor: f64| sum * factor as u64;
+}
+
+/// Of a step that is replaced, each replay gives what its own operation makes of it.
+#[test]
+fn a_result_is_that_of_the_operation_that_the_replay_ran() {
+    let device = host(2).open().unwrap();
+    let (mut program, (x, recorded)) = device
+        .record(|r| {
+            let x = r.input::<f64>(2)?;
+            let recorded = r.later(r.dispatch(Scaled::<f64, 0>::by(2.0), (x.as_in(),), ())?)?;
+            Ok((x, recorded))
+        })
+        .unwrap();
+    let given = up(&device, vec![1.0, 2.0]);
+    let replay = |program: &Program| program.replay((&given,), ()).unwrap();
+    let done = |pending: windlass::PendingDispatch<windlass::Replayed<()>>| pending.await_result().unwrap();
+    let before = done(replay(&program));
+    let submitted = replay(&program);
+    let changed = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(10.0), (x.as_in(),), ())?)).unwrap();
+    let after = done(replay(&program));
+    for later in [&recorded, &changed] {
+        assert_eq!(before.get(later).unwrap(), 6.0);
+        assert_eq!(after.get(later).unwrap(), 30.0);
+    }
+    let submitted = done(submitted);
+    assert_eq!(submitted.get(&recorded).unwrap(), 6.0, "submitted before");
+    let again = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(-1.0), (x.as_in(),), ())?)).unwrap();
+    for later in [&recorded, &changed, &again] {
+        assert_eq!(done(replay(&program)).get(later).unwrap(), -3.0);
+        assert_eq!(after.get(later).unwrap(), 30.0);
+    }
+    let bisected = program.bisect((&given,), ()).unwrap();
+    assert_eq!((bisected.get(&recorded).unwrap(), bisected.get(&again).unwrap()), (-3.0, -3.0));
+}
+
+/// Names are no types: of two operations with the same name, neither takes the other's place, nor reads its result.
+#[test]
+fn an_operation_of_another_type_is_refused_whatever_its_name_is() {
+    let device = host(2).open().unwrap();
+    let (mut program, (x, later)) = device
+        .record(|r| {
+            let x = r.input::<f64>(2)?;
+            let later = r.later(r.dispatch(Scaled::<u64, 0>::by(2.0), (x.as_in(),), ())?)?;
+            Ok((x, later))
+        })
+        .unwrap();
+    let mut leaked = None;
+    let error = program
+        .set(0, |r| {
+            leaked = Some(r.later(r.dispatch(Scaled::<f64, 0>::by(2.0), (x.as_in(),), ())?)?);
+            Ok(())
+        })
+        .unwrap_err();
+    let (argument, reason) = refused(&error);
+    assert!(argument == "body" && reason.contains("of another type") && reason.contains("`scaled`"), "{reason}");
+    let same_result =
+        program.set(0, |r| r.dispatch(Scaled::<u64, 1>::by(2.0), (x.as_in(),), ()).map(drop).map_err(Error::from));
+    assert_eq!(refused(&same_result.unwrap_err()).0, "body");
+    let done = program.replay((&up(&device, vec![1.0, 2.0]),), ()).unwrap().await_result().unwrap();
+    assert_eq!(done.get(&later).unwrap(), 6);
+    assert_eq!(refused(&done.get(&leaked.unwrap()).unwrap_err()).0, "later", "a u64's bits are no f64");
+}
+
+/// The step has no result, so what `body` records for it leaves none that could be read.
+#[test]
+fn a_result_in_the_place_of_a_step_without_one_is_refused() {
+    for device in recorders() {
+        let (mut program, x) = twice(&device);
+        let mut leaked = None;
+        let error = program
+            .set(0, |r| {
+                let norm = r.blas().nrm2(&x)?;
+                assert!(matches!(
+                    r.blas().nrm2(&x)?.await_result().map_err(Error::from),
+                    Err(Error::Unsupported { .. })
+                ));
+                leaked = Some(r.later(norm)?);
+                Ok(())
+            })
+            .unwrap_err();
+        assert_eq!(refused(&error).0, "body");
+        let done = program.replay((), (up(&device, vec![1.0, -1.0]),)).unwrap().await_result().unwrap();
+        assert!(done.get(&leaked.unwrap()).is_err());
+    }
+}
+
 #[test]
 fn step_by_step_it_is_what_a_replay_is() {
     for device in recorders() {

@@ -215,7 +215,7 @@ fn bad_files_and_arguments_are_refused_by_name() {
     assert!(why(load(&file.0)).contains("version 2"));
 
     std::fs::write(&file.0, &good).unwrap();
-    assert!(why(Program::load(&device, &file.0, ())).contains("0 buffers, but 1 were recorded"));
+    assert!(why(Program::load(&device, &file.0, ())).contains("0 buffers, but 1 windows were recorded"));
     let short = up(&device, vec![1.0f64; 8]);
     assert!(why(Program::load(&device, &file.0, (&short,))).contains("captured 0"));
     let loaded = Program::load(&device, &file.0, (&a,)).unwrap();

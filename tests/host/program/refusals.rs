@@ -114,6 +114,82 @@ fn buffers_of_a_recording_and_of_the_device_do_not_mix_by_mistake() {
     }
 }
 
+/// `x = x + 1`; asked about itself, it panics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Panics {
+    Capturable,
+    Wire,
+}
+
+impl windlass::Op for Panics {
+    const NAME: &'static str = "panics";
+    type Reads = ();
+    type Output = DeviceBuffer<f64>;
+    type Raw = ();
+    fn check(&self, (): &windlass::Spans<()>, _: &windlass::Spans<(f64,)>) -> windlass::Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): windlass::Slices<'_, Self>, (x,): windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
+        x.iter_mut().for_each(|x| *x += 1.0);
+        Ok(())
+    }
+    fn finish(&self, (): ()) -> windlass::Result<()> {
+        Ok(())
+    }
+    fn capturable(&self) -> Result<(), &'static str> {
+        assert!(*self != Panics::Capturable, "in `capturable`");
+        Ok(())
+    }
+    fn wire() -> Option<windlass::Wire<Self>> {
+        panic!("in `wire`")
+    }
+}
+
+#[test]
+fn an_operation_that_panics_when_it_is_asked_about_itself_is_refused_with_its_buffers() {
+    for device in recorders() {
+        let (program, ()) = device
+            .record(|r| {
+                let x = r.operand::<f64>(2)?;
+                let refused = r.dispatch(Panics::Capturable, (), (x,)).unwrap_err();
+                let text = refused.error.to_string();
+                let told = if device.is_isolated() { "in `wire`" } else { "in `capturable`" };
+                assert!(matches!(&refused.error, Error::Panicked { .. }) && text.contains(told), "{text}");
+                let (x,) = refused.back.unwrap();
+                r.blas().scal(2.0, x).map(drop).map_err(Error::from)
+            })
+            .unwrap();
+        let done = program.replay((), (up(&device, vec![1.0f64; 2]),)).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &done.buffers.0), [2.0; 2], "the recording went on");
+    }
+    let device = crate::common::host(2).open().unwrap();
+    let recorded =
+        device.record(|r| r.dispatch(Panics::Wire, (), (r.operand::<f64>(2)?,)).map(drop).map_err(Error::from));
+    #[cfg(target_os = "linux")]
+    {
+        let path = std::env::temp_dir().join(format!("windlass-test-panics-{}", std::process::id()));
+        let error = recorded.as_ref().unwrap().0.save(&path).unwrap_err();
+        assert!(matches!(error, Error::Panicked { .. }) && !path.exists(), "{error}");
+    }
+    drop(recorded.unwrap());
+}
+
+/// Two handles of one window are `unsafe` to make; one operation must not get both, and a recording says so.
+#[test]
+fn an_operation_that_writes_what_it_reads_through_an_alias_is_refused() {
+    for device in recorders() {
+        let recorded = device.record(|r| {
+            let x = r.operand::<f64>(4)?;
+            // SAFETY: the recording refuses what would break the promise.
+            let (low, high) = unsafe { (x.alias().narrow(0..3)?, x.alias().narrow(2..4)?) };
+            let back = r.copy(low.as_in().slice(0..2)?, high).map_err(Error::from)?;
+            r.copy(low.as_in().slice(1..3)?, back.into_output()).map(drop).map_err(Error::from)
+        });
+        let (argument, reason) = refused(&recorded.unwrap_err());
+        assert!(argument == "operand 1" && reason.contains("overlaps"), "{argument}: {reason}");
+    }
+}
+
 #[test]
 fn an_answer_is_of_its_own_program() {
     for device in recorders() {

@@ -3,11 +3,11 @@
 use super::ops::{AddOne, BLOCKING, ENQUEUE};
 use crate::common::{LONG, down, eventually, up};
 use crate::standin::{Mode, device, session};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, Error, InFlight, OpInfo, Trace};
+use windlass::{Device, DeviceBuffer, Error, InFlight, Op, OpInfo, Trace};
 
 #[test]
 fn what_follows_a_call_that_blocks_is_enqueued_after_it_and_the_rest_passes() {
@@ -137,6 +137,40 @@ fn what_is_not_enqueued_counts_as_in_flight_and_is_waited_for() {
     assert!(first.is_ready() && second.is_ready() && third.is_ready());
     assert!(eventually(30, || device.stats().in_flight == 0));
     drop((first, second, third, device));
+    driver.assert_finished();
+}
+
+/// After the enqueue of an `AddOne`, reads what it writes through another handle, and waits for that.
+#[derive(Default)]
+struct Reads {
+    with: Mutex<Option<(Device, DeviceBuffer<f32>)>>,
+    answer: Mutex<Option<(bool, Vec<f32>)>>,
+}
+
+impl Trace for Reads {
+    fn after_enqueue(&self, op: &OpInfo) {
+        let with = if op.op == AddOne::<BLOCKING>::NAME { self.with.lock().unwrap().take() } else { None };
+        if let Some((device, x)) = with {
+            let refused = matches!(device.synchronize(LONG), Err(Error::Unsupported { .. }));
+            let data = device.download(&x).unwrap().await_timeout(LONG).expect("it waits for the hook");
+            *self.answer.lock().unwrap() = Some((refused, data.unwrap()));
+        }
+    }
+}
+
+/// The hook runs on a helper, when the operation can already be followed and nothing of it is locked.
+#[test]
+fn a_hook_after_a_late_enqueue_may_wait_for_what_follows_the_operation() {
+    let driver = session();
+    let reads = Arc::new(Reads::default());
+    let device = Device::builder().cuda(0).slots(2).trace(reads.clone()).open().unwrap();
+    let x = up(&device, [1.0f32; 4]);
+    // SAFETY: one operation after the other uses them, and neither is split or joined.
+    *reads.with.lock().unwrap() = Some((device.clone(), unsafe { x.alias() }));
+    let x = device.dispatch(AddOne::<BLOCKING>::default(), (), (x,)).unwrap().await_result().unwrap();
+    assert!(eventually(30, || reads.answer.lock().unwrap().is_some()));
+    assert_eq!(reads.answer.lock().unwrap().take(), Some((true, vec![2.0; 4])));
+    drop((x, device));
     driver.assert_finished();
 }
 

@@ -1,0 +1,42 @@
+//! Program files with operations of the libraries and any contents: what they decode, and how long their operands are, must
+//! be checked by the operations themselves.
+
+use crate::blas::{Gemm, Gemv};
+use crate::{Complex, Device, DeviceBuffer, Fft, Program};
+
+/// Answers, temporaries that share memory, lists of operands, and captured windows.
+fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
+    let recorded = device.record(|r| {
+        let (a, x, y) = (r.input::<f64>(4)?, r.operand::<f64>(2)?, r.output::<f64>(4)?);
+        let one = r.labelled("one").blas().gemv(Gemv::new(2, 2), &a, &x, r.uninit(2)?)?.into_output();
+        drop(r.blas().nrm2(&one)?);
+        let two = r.blas().gemv(Gemv::new(2, 2), captured, &one, r.uninit(2)?)?.into_output();
+        let three = r.blas().axpy(2.0, captured.as_in().slice(1..3)?, two)?.into_output();
+        let x = r.blas().scal(0.5, x)?.into_output();
+        drop(r.blas().iamax(&x)?);
+        let y = r.blas().gemm(Gemm::new(2, 2, 1), &three, &x, y)?.into_output();
+        let (gemm, all) = (Gemm::new(2, 2, 2).beta(1.0), [a.as_in(), a.as_in()]);
+        let others = vec![r.zeros(4)?, y];
+        let y = r.blas().gemm_batched(gemm, &all, &all, others)?.into_output().remove(1);
+        r.copy(y.as_in().slice(0..2)?, x).map(drop)?;
+        Ok(())
+    });
+    recorded.unwrap().0
+}
+
+/// Transforms, with elements of other sizes.
+fn transforms(device: &Device, _: &DeviceBuffer<f64>) -> Program {
+    let recorded = device.record(|r| {
+        let (x, y) = (r.input::<f64>(8)?, r.output::<f64>(8)?);
+        let z = r.fft().r2c(&Fft::r2c([8]), &x, r.uninit::<Complex<f64>>(5)?)?.into_output();
+        let z = r.blas().scal(Complex::new(0.0, 1.0), z)?.into_output();
+        r.fft().c2r(&Fft::c2r([8]), &z, y).map(drop)?;
+        Ok(())
+    });
+    recorded.unwrap().0
+}
+
+#[test]
+fn whatever_the_fields_of_a_file_say_it_is_refused_or_sound() {
+    crate::program::fuzz::fuzz(&[products, transforms]);
+}
