@@ -282,7 +282,6 @@ impl WorkerEngine {
         for write in views.iter().skip(read_count) {
             write.written();
         }
-        drop(gate);
         if let (Some(trace), Some(info)) = (epoch.counters.trace(), info) {
             trace.emit(Event::AfterEnqueue, &info);
         }

@@ -292,7 +292,7 @@ mod tests;
 #[cfg(test)]
 #[cfg(feature = "host")]
 #[path = "file_fuzz.rs"]
-pub(super) mod fuzz;
+pub(crate) mod fuzz;
 
 #[cfg(test)]
 #[cfg(feature = "host")]

@@ -7,6 +7,7 @@
 //!
 //! `WINDLASS_TEST_FILES`: the number of cases. `WINDLASS_TEST_SEED`: another seed.
 
+use super::super::plan::Source;
 use super::*;
 use crate::buffer::AnyBuffer;
 use crate::dispatch::PendingHost;

@@ -1,5 +1,6 @@
 //! Files with contents that no recording could have made.
 
+use super::super::plan::Source;
 use super::*;
 use crate::buffer::AnyBuffer;
 use crate::{DeviceBuffer, Op, Slices, SlicesMut, Spans, Wire};
@@ -90,7 +91,7 @@ fn what_no_recording_could_have_made_is_refused() {
         ("a sum that overflows", |saved| temporaries(saved, [u64::MAX / 2 - 300; 4]), "address space"),
         ("longer than a slice can be", |saved| temporaries(saved, [0, 0, 0, u64::MAX]), "address space"),
         ("beyond the last address", |saved| saved.steps[1].operands[1].offset = u64::MAX - 7, "outside"),
-        ("read and written", |saved| saved.steps[1].operands[1].source = saved.steps[1].operands[0].source, "overlaps"),
+        ("read and written", |saved| saved.steps[1].operands[1] = saved.steps[1].operands[0].clone(), "overlaps"),
         ("read and written in part", reads_what_it_writes, "overlaps"),
         ("a temporary with a type", |saved| saved.pieces[2].dtype = DType::F64 as u32, "no recording has"),
         ("an input that needs no contents", |saved| saved.pieces[0].fresh = true, "no recording has"),
