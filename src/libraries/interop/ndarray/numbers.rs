@@ -2,7 +2,7 @@
 
 use super::Coming;
 use crate::rng::{Distribution, Random, Rng};
-use crate::{Error, Order, Result};
+use crate::{Error, Order};
 use ndarray::{Dimension, IntoDimension};
 
 impl Rng {
