@@ -33,6 +33,7 @@
 #![cfg_attr(
     not(all(
         feature = "host",
+        feature = "cuda",
         feature = "blas",
         feature = "blaslt",
         feature = "fft",
@@ -46,8 +47,9 @@
         unused_imports,
         unused_macros,
         unused_variables,
+        unreachable_pub,
         irrefutable_let_patterns,
-        reason = "a build with one engine, or with some of the libraries, leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, or without some of the libraries, leaves parts of the common code unused; the default build is strict"
     )
 )]
 
@@ -70,13 +72,28 @@ use engines::cuda;
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, launch, library};
-pub use libraries::{blas, blaslt, fft, nvrtc, rng, solver, sparse};
+#[cfg(feature = "blas")]
+pub use libraries::blas;
+#[cfg(feature = "blaslt")]
+pub use libraries::blaslt;
+#[cfg(feature = "fft")]
+pub use libraries::fft;
+#[cfg(feature = "nvrtc")]
+pub use libraries::nvrtc;
+#[cfg(feature = "rng")]
+pub use libraries::rng;
+#[cfg(feature = "solver")]
+pub use libraries::solver;
+#[cfg(feature = "sparse")]
+pub use libraries::sparse;
 use runtime::{
     buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, program, supervisor, sync, trace,
 };
 
-pub use blas::{Blas, Diag, Gemm, Side, Transpose, Uplo, Vector, VectorMut};
-pub use blaslt::{BlasLt, Matmul, Order};
+#[cfg(feature = "blas")]
+pub use blas::{Blas, Gemm, Vector, VectorMut};
+#[cfg(feature = "blaslt")]
+pub use blaslt::{BlasLt, Matmul};
 pub use buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
     Mirrored, Operand, Span, TypedOutput,
@@ -92,10 +109,13 @@ pub use dispatch::{
 };
 pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
+#[cfg(feature = "fft")]
 pub use fft::Fft;
 pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
+pub use libraries::flags::{Diag, Order, Side, Transpose, Uplo};
+#[cfg(feature = "nvrtc")]
 pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
 pub use op::{
     Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
@@ -104,18 +124,20 @@ pub use op::{
 #[cfg(target_os = "linux")]
 pub use program::{Comparison, StepDifference};
 pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
+#[cfg(feature = "rng")]
 pub use rng::Rng;
 #[doc(hidden)]
 pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use runtime::timeline;
+#[cfg(feature = "sparse")]
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};
 pub use trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;
 
 /// Slow, independent reference results and their error bounds, for tests of this crate. Not part of the API.
-#[cfg(feature = "host")]
+#[cfg(all(feature = "host", feature = "blas"))]
 #[doc(hidden)]
 pub mod reference {
     pub use crate::numerics::reference::*;

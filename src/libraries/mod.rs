@@ -1,22 +1,31 @@
 //! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
 //! calls and its caches. This layer may use every layer below it; no lower layer may use it.
 //!
-//! `routine` has what the routines of several libraries share, `setters` what their specifications share.
+//! `routine` has what the routines of several libraries share, `setters` and `flags` what their specifications share.
 //!
 //! The list at the end is all that a library needs outside of its folder. CONTRIBUTING.md, "Adding a library",
-//! describes the steps.
+//! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
+//! under the features of the engines, `host` and `cuda`.
 
+#[cfg(feature = "blas")]
 pub mod blas;
+#[cfg(feature = "blaslt")]
 pub mod blaslt;
+#[cfg(feature = "fft")]
 pub mod fft;
+pub(crate) mod flags;
 mod interop;
+#[cfg(feature = "nvrtc")]
 pub mod nvrtc;
-#[cfg(all(test, feature = "host", target_os = "linux"))]
+#[cfg(all(test, feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]
 mod program_files;
+#[cfg(feature = "rng")]
 pub mod rng;
 mod routine;
 mod setters;
+#[cfg(feature = "solver")]
 pub mod solver;
+#[cfg(feature = "sparse")]
 pub mod sparse;
 
 use crate::{Device, DeviceBuilder};

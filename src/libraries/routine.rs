@@ -12,10 +12,6 @@ use serde::de::DeserializeOwned;
 pub(crate) trait Front: 'static {
     /// As [`Op::LIBRARY`]; also the name of the cargo feature.
     const LIBRARY: &'static str;
-    /// The library's own name.
-    const NATIVE: &'static str;
-    /// Whether this build contains it.
-    const IS_BUILT: bool;
     /// Whether it has a pool of handles.
     const IS_POOLED: bool = false;
     /// Whether its calls can be captured: as [`Op::capturable`].
@@ -70,11 +66,7 @@ pub(crate) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
     /// As [`Op::cuda`].
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let _ = queue;
-        let (library, native) = (Self::Front::LIBRARY, Self::Front::NATIVE);
-        Err(match Self::Front::IS_BUILT {
-            true => Error::unsupported(format!("`{}` runs on the host engine only", Self::NAME)),
-            false => Error::unsupported(format!("this build has no {native} support (feature `{library}`)")),
-        })
+        Err(Error::unsupported(format!("`{}` runs on the host engine only", Self::NAME)))
     }
 
     /// As [`Op::finish`].

@@ -27,20 +27,32 @@
 //! A new narrow type needs `Widen` and `Narrow` in `widen`; a new level-1 operation needs a kernel in
 //! `level1::kernel` and its walk over the vector in `level1`.
 
+#[cfg(feature = "blas")]
 pub(crate) mod gemm;
+#[cfg(feature = "blas")]
 mod integer;
+#[cfg(feature = "blas")]
 pub(crate) mod level1;
+#[cfg(feature = "blas")]
 pub(crate) mod level2;
+#[cfg(feature = "blas")]
 pub(crate) mod level3;
+#[cfg(feature = "blaslt")]
 pub(crate) mod matmul;
 pub(crate) mod parallel;
+#[cfg(feature = "blas")]
 pub(crate) mod reference;
+#[cfg(feature = "blas")]
 mod simd;
+#[cfg(feature = "blas")]
 mod spec;
+#[cfg(feature = "blas")]
 pub(crate) mod widen;
 
+#[cfg(feature = "blas")]
 pub(crate) use level1::Field;
+#[cfg(feature = "blas")]
 pub use spec::{GemmSpec, Trans};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "blas", feature = "blaslt"))]
 mod tests;

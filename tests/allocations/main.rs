@@ -1,5 +1,5 @@
 //! What is counted for the whole process: calls of its allocator, bytes, threads. One test at a time.
-#![cfg(all(feature = "host", target_os = "linux"))]
+#![cfg(all(feature = "host", feature = "libraries", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]

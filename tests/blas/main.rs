@@ -3,7 +3,7 @@
 //!
 //! `cargo test --test blas level3::` runs one suite, `WINDLASS_TEST_DEVICE=cuda:0` runs any of them on a GPU, and
 //! `host:isolated` in worker processes.
-#![cfg(feature = "host")]
+#![cfg(all(feature = "host", feature = "libraries"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
 //! What only a real GPU can show. Without one (`WINDLASS_TEST_DEVICE=cuda:0`) each test says that it was skipped.
-#![cfg(all(feature = "host", feature = "blas", target_os = "linux"))]
+#![cfg(all(feature = "host", feature = "cuda", feature = "libraries", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]

@@ -3,7 +3,7 @@
 //!
 //! `cargo test --test host conformance::` runs one suite, `WINDLASS_TEST_DEVICE=cuda:0` runs any of them on a GPU, and
 //! `host:isolated` in worker processes. Tests run side by side: what needs a process of its own is in `tests/process`.
-#![cfg(feature = "host")]
+#![cfg(all(feature = "host", feature = "libraries"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]

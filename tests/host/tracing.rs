@@ -283,7 +283,7 @@ fn a_device_counts_what_it_did_and_holds() {
 }
 
 /// A GPU is asked for what it has; the host has none of it.
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 #[test]
 fn a_device_says_which_libraries_it_works_with() {
     use windlass::loader::Library;

@@ -1,7 +1,7 @@
 //! Compiling at run time (`compile`), and launching kernels with their twins on the host engine (`launch`).
 //!
 //! The tests that compile need NVRTC, and no GPU: `WINDLASS_CUDA_PATH=$(.ci/nvrtc) cargo test --test nvrtc`.
-#![cfg(all(feature = "nvrtc", feature = "host"))]
+#![cfg(all(feature = "host", feature = "cuda", feature = "libraries"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]

@@ -40,7 +40,7 @@ fn lost(error: &Error) -> bool {
 }
 
 /// Where the compiler is. Not a test of its own, for nothing may run beside a fork.
-#[cfg(feature = "nvrtc")]
+#[cfg(feature = "cuda")]
 fn a_compilation_under_way_is_lost_to_a_child() {
     use windlass::nvrtc::{Compiler, DiskCache, Emit, Program};
     let compiler = Compiler::builder().disk(DiskCache::Off).build();
@@ -118,7 +118,7 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
         });
         assert_eq!(status, 0, "a device opened after the fork works");
 
-        #[cfg(feature = "nvrtc")]
+        #[cfg(feature = "cuda")]
         a_compilation_under_way_is_lost_to_a_child();
     });
 }

@@ -1,6 +1,6 @@
 //! What needs a process of its own: a fork, what is loaded and stays, a subscriber for all threads. Each test starts this
 //! program again for itself alone (`common::child::alone`).
-#![cfg(all(feature = "host", target_os = "linux"))]
+#![cfg(all(feature = "host", feature = "libraries", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]
@@ -10,7 +10,7 @@ mod fork;
 mod limits;
 #[cfg(feature = "cuda")]
 mod loader;
-#[cfg(feature = "collective")]
+#[cfg(feature = "cuda")]
 mod loader_path;
 mod tracing_events;
 mod worker_guard;

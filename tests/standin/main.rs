@@ -2,7 +2,7 @@
 //!
 //! The simulated driver is one per process, as the real one is: a test holds a session of it (`driver/mod.rs`). A device
 //! fault lasts until the process ends, so such a test is started again in a process of its own.
-#![cfg(all(feature = "host", feature = "blas", feature = "blaslt", target_os = "linux"))]
+#![cfg(all(feature = "host", feature = "cuda", feature = "libraries", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::result_large_err, reason = "what a submission answers, passed on by closures")]
 
@@ -23,7 +23,6 @@ mod calls;
 mod devices;
 mod failures;
 mod faults;
-#[cfg(feature = "fft")]
 mod fft;
 mod gpus;
 mod isolated;
@@ -37,10 +36,8 @@ mod peer;
 mod program;
 mod random;
 mod rebuild;
-#[cfg(feature = "rng")]
 mod rng;
 mod selftest;
-#[cfg(feature = "solver")]
 mod solver;
 mod sparse;
 mod tables;

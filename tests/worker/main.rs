@@ -2,7 +2,7 @@
 //!
 //! The tests run one after the other: some count the process's descriptors, mappings and children.
 //! `WINDLASS_TEST_KILLS` sets the number of kills under load, 50 otherwise.
-#![cfg(all(feature = "host", target_os = "linux"))]
+#![cfg(all(feature = "host", feature = "libraries", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "../common/mod.rs"]

@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) register: fn(&mut crate::worker::Registry),
     /// Adds the counters of its front, for a device that was opened with these settings.
     pub(crate) fill: fn(&Settings, &mut Stats),
-    /// Its native side, if this build has its feature.
+    /// Its native side, if there is a library of CUDA behind it.
     #[cfg(feature = "cuda")]
     pub(crate) native: Option<Native>,
 }
@@ -100,43 +100,40 @@ impl Shared {
     }
 }
 
-/// The list of libraries: a line `front, "feature" => Library;` for each, or `front, "feature";` for a front without a
+/// The list of libraries, those whose feature is selected: a line `front, "feature" => Library;` for each, or `front, "feature";` for a front without a
 /// library of CUDA behind it; or `front + fill, ..` if the front has counters of its own, which `front::fill` adds.
 /// Makes `TABLE`, and gives every library its number.
 macro_rules! libraries {
     (@fill $front:ident) => { |_, _| {} };
     (@fill $front:ident $fill:ident) => { $front::$fill };
-    (@native $feature:tt) => { None };
-    (@native $feature:tt $library:path) => {{
-        #[cfg(feature = $feature)]
-        let native = Some($crate::library::Native::of::<$library>());
-        #[cfg(not(feature = $feature))]
-        let native = None;
-        native
-    }};
+    (@native) => { None };
+    (@native $library:path) => { Some($crate::library::Native::of::<$library>()) };
     ($($front:ident $(+ $fill:ident)?, $feature:tt $(=> $library:path)?;)*) => {
         /// The numbers of the libraries: their places in the table.
         #[cfg(feature = "cuda")]
-        #[expect(non_camel_case_types, reason = "the names of the fronts")]
-        #[allow(dead_code, reason = "a front without a library behind it, or without its feature, has a number too")]
-        enum Number { $($front),* }
+        #[allow(non_camel_case_types, reason = "the names of the fronts")]
+        #[allow(dead_code, reason = "a front without a library behind it has a number too")]
+        enum Number { $(#[cfg(feature = $feature)] $front),* }
 
         $($(
-            #[cfg(feature = $feature)]
+            #[cfg(all(feature = "cuda", feature = $feature))]
             impl $crate::library::Listed for $library {
                 const ID: usize = Number::$front as usize;
             }
         )?)*
 
+        const NAMES: &[&str] = &[$(#[cfg(feature = $feature)] $feature),*];
+
         /// Every library that this build includes.
-        pub(crate) static TABLE: [$crate::library::Entry; [$($feature),*].len()] = [$(
+        pub(crate) static TABLE: [$crate::library::Entry; NAMES.len()] = [$(
+            #[cfg(feature = $feature)]
             $crate::library::Entry {
                 name: $feature,
                 #[cfg(all(feature = "every-operation", target_os = "linux"))]
                 register: $front::register,
                 fill: $crate::library::libraries!(@fill $front $($fill)?),
                 #[cfg(feature = "cuda")]
-                native: $crate::library::libraries!(@native $feature $($library)?),
+                native: $crate::library::libraries!(@native $($library)?),
             }
         ),*];
     };

@@ -1,7 +1,7 @@
 //! The general matrix product.
 
 pub(super) use super::gemm_element::{Kind, Same, Single};
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use super::gemm_i8::{Products, Where};
 use super::prelude::*;
 #[cfg(feature = "host")]
@@ -174,7 +174,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         let scalars = (Scalar::new(self.spec.alpha, &alpha), Scalar::new(self.spec.beta, &beta));
@@ -183,11 +183,11 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
 }
 
 /// The library does not support the call: `CUBLAS_STATUS_NOT_SUPPORTED`.
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) const REFUSED: crate::library::Code = crate::library::Code(15);
 
 /// Enqueues one product of matrices at these addresses.
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
     queue: &mut Queue<'_, '_, R>,
     spec: &Gemm<T>,

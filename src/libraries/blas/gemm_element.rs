@@ -34,7 +34,7 @@ pub struct GemmCodes {
     pub compute: u32,
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl GemmCodes {
     /// Whether the library computes groups of products of this type in one call: real types.
     pub(super) fn grouped(self) -> bool {
@@ -102,7 +102,7 @@ pub(super) trait Kind<T: GemmElement>: Send + Sync + 'static {
     /// The type of C.
     type Out: Element;
     /// Its `cudaDataType`.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     const OUTPUT: u32;
     /// The product on the host engine.
     #[cfg(feature = "host")]
@@ -120,7 +120,7 @@ pub(super) struct Single;
 impl<T: GemmElement> Kind<T> for Same {
     const MIXED: bool = false;
     type Out = T::Out;
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     const OUTPUT: u32 = T::CODES.output;
     #[cfg(feature = "host")]
     fn multiply(spec: &GemmSpec<T::Scalar>, a: &[T], b: &[T], c: &mut [T::Out]) {
@@ -131,7 +131,7 @@ impl<T: GemmElement> Kind<T> for Same {
 impl<T: MixedElement> Kind<T> for Single {
     const MIXED: bool = true;
     type Out = f32;
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     const OUTPUT: u32 = 0;
     #[cfg(feature = "host")]
     fn multiply(spec: &GemmSpec<f32>, a: &[T], b: &[T], c: &mut [f32]) {

@@ -91,32 +91,31 @@
 //! computes is in `numerics`.
 
 mod element;
-mod flags;
 mod gemm;
 mod gemm_element;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 mod gemm_i8;
 mod level1;
 mod level2;
 mod level3;
 mod matrix;
 mod modes;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod prelude;
 mod routine;
 mod scalar;
 mod setters;
-#[cfg(any(feature = "blas", feature = "blaslt"))]
+#[cfg(feature = "cuda")]
 pub(crate) mod status;
 mod vector;
 
 #[doc(hidden)]
 pub use crate::element::Letter;
+pub use crate::libraries::flags::{Diag, Side, Transpose, Uplo};
 #[doc(hidden)]
 pub use element::OnHost;
 pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
-pub use flags::{Diag, Side, Transpose, Uplo};
 pub use gemm::Gemm;
 pub use gemm_element::{GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};

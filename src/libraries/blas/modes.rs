@@ -34,7 +34,7 @@ impl Modes {
         Modes { math: Math::Default, full_reduction: false, atomics: false, deterministic: false };
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl Modes {
     /// `cublasMath_t`.
     pub(crate) fn math_code(self) -> u32 {
@@ -97,7 +97,7 @@ impl Blas {
     }
 }
 
-#[cfg(all(test, feature = "blas"))]
+#[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
 

@@ -3,10 +3,10 @@
 #[cfg(feature = "host")]
 pub(super) use super::element::HostVector;
 pub(super) use super::matrix::{check_matrix, check_order, check_size, fills};
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) use super::routine::Queue;
 pub(super) use super::routine::Routine;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) use super::scalar::Scalar;
 #[cfg(feature = "host")]
 pub(super) use super::scalar::value;
@@ -17,7 +17,7 @@ pub(super) use super::{
     Blas, BlasElement, ComplexElement, Diag, Gemm, GemmElement, MixedElement, RealElement, Scaled, Side, Transpose,
     Uplo, VectorElement,
 };
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) use crate::blas::native::PointerMode;
 #[cfg(feature = "host")]
 pub(super) use crate::numerics;

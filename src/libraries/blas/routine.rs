@@ -50,7 +50,7 @@ pub(super) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
     ) -> Result<Self::Raw>;
 
     /// As [`Op::cuda`].
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()>;
 }
 
@@ -106,14 +106,14 @@ impl<R: Routine> Op for Call<R> {
         Err(crate::Error::unsupported("this build has no host engine (feature `host`)"))
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.routine.cuda(&mut Queue { enqueue: queue, modes: self.modes })
     }
 
-    #[cfg(not(feature = "blas"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(crate::Error::unsupported("this build has no cuBLAS support (feature `blas`)"))
+        Err(crate::Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {
@@ -149,10 +149,10 @@ impl Blas {
     }
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) use cuda::Queue;
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 mod cuda {
     use super::super::modes::{Math, Modes};
     use super::super::scalar::Scalar;

@@ -107,14 +107,14 @@ pub(super) fn value<S: Copy>(value: S, at: Option<&[S]>) -> S {
 /// In host memory it is aligned to 16 bytes, because the library may load it with aligned vector instructions.
 /// `Complex<f64>` is aligned to 8 bytes in Rust and to 16 in C. If a pointer is aligned to 8 bytes only, cuBLAS 13.1
 /// ends in a segmentation fault (seen in `cublasGemmEx_64` with `alpha == 0` and in `cublasScalEx_64`).
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 #[repr(C, align(16))]
 pub(super) struct Scalar<S> {
     value: S,
     at: Option<u64>,
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl<S: Element> Scalar<S> {
     /// The scalar in device memory if `at` is given, else `value`.
     pub(super) fn new(value: S, at: &Option<Span<S>>) -> Self {
@@ -153,7 +153,7 @@ impl<S: Element> Scalar<S> {
     }
 }
 
-#[cfg(all(test, feature = "blas"))]
+#[cfg(all(test, feature = "cuda"))]
 mod tests {
     use super::*;
 

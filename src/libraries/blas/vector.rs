@@ -134,13 +134,13 @@ impl Strided {
     }
 
     /// Elements, as the library counts them.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     pub(super) fn len64(&self) -> i64 {
         self.n as i64 // checked to fit
     }
 
     /// The increment, as the library has it.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     pub(super) fn inc64(&self) -> i64 {
         // The increment of a single element is not used, whatever the caller gives.
         if self.n > 1 { self.inc as i64 } else { 1 }

@@ -6,7 +6,7 @@ use super::matmul::{COf, Call, EpilogueOf, ScalarOf};
 use super::operands::{Given, Operands, Optional};
 use super::spec::Matmul;
 use super::types::{MatmulElement, MatmulTypes};
-#[cfg(feature = "blaslt")]
+#[cfg(feature = "cuda")]
 use crate::DeviceKind;
 use crate::error::Rejected;
 use crate::op::{Bufs, Immediate};
@@ -90,7 +90,7 @@ impl BlasLt {
 impl BlasLt {
     fn tune<T: MatmulTypes, W: Extra<T::D>>(&self, call: &Call<'_, T, W>, bufs: &Bufs<W::Output>) -> Result<Tuning> {
         let places = call.check(&self.device, bufs)?;
-        #[cfg(feature = "blaslt")]
+        #[cfg(feature = "cuda")]
         if self.device.kind() != DeviceKind::Host {
             return measure::on_gpu(&self.device.timed(), call, places);
         }
@@ -99,7 +99,7 @@ impl BlasLt {
     }
 }
 
-#[cfg(feature = "blaslt")]
+#[cfg(feature = "cuda")]
 mod measure {
     use super::super::epilogue::WritePlaces;
     use super::super::way::{Choice, Question, Way};

@@ -40,7 +40,7 @@ pub(super) struct Kind {
 
 impl Kind {
     /// `cublasLtEpilogue_t`.
-    #[cfg(feature = "blaslt")]
+    #[cfg(feature = "cuda")]
     pub(super) fn code(self) -> u32 {
         const AUX: u32 = 128;
         let function = match self.function {

@@ -144,7 +144,7 @@ impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
     }
 
     /// The same product, to be enqueued in another way.
-    #[cfg(feature = "blaslt")]
+    #[cfg(feature = "cuda")]
     pub(super) fn by(&self, way: super::way::Way) -> Self {
         Call {
             op: Fused { way, ..self.op.clone() },

@@ -81,13 +81,13 @@
 //! of the host engine is in `numerics::matmul`.
 
 mod autotune;
-#[cfg(feature = "blaslt")]
+#[cfg(feature = "cuda")]
 mod cuda_half;
 mod epilogue;
 #[cfg(feature = "host")]
 mod host_half;
 mod matmul;
-#[cfg(feature = "blaslt")]
+#[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod op;
 mod operands;
@@ -97,16 +97,17 @@ mod spec;
 mod types;
 mod way;
 
-#[cfg(feature = "blaslt")]
+#[cfg(feature = "cuda")]
 use cuda_half::KERNELS;
 
+pub use crate::libraries::flags::Order;
 pub use autotune::{Candidate, Tuned, Tuning};
 pub use epilogue::{Amax, Epilogue, Extra};
 pub use matmul::EpilogueOf;
 pub use operands::{Absent, Given, Operands, Optional};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use register::register;
-pub use spec::{Matmul, Order};
+pub use spec::Matmul;
 pub use types::{Auto, MatmulElement, MatmulTypes};
 
 use crate::Device;

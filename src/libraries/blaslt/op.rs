@@ -304,14 +304,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         Ok(())
     }
 
-    #[cfg(feature = "blaslt")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.enqueue(queue)
     }
 
-    #[cfg(not(feature = "blaslt"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuBLASLt support (feature `blaslt`)"))
+        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -2,17 +2,7 @@
 
 use super::types::MatmulTypes;
 use crate::libraries::setters::array_setters;
-use crate::{Element, Error, Result, Transpose};
-
-/// How a matrix lies in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Order {
-    /// Column after column: element `(i, j)` is at `i + j * ld`.
-    #[default]
-    Column,
-    /// Row after row: element `(i, j)` is at `i * ld + j`.
-    Row,
-}
+use crate::{Element, Error, Order, Result, Transpose};
 
 /// `D = alpha * op(A) * op(B) + beta * C`: `op(A)` is `m x k`, `op(B)` is `k x n`, C and D are `m x n`.
 ///

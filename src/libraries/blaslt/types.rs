@@ -110,7 +110,7 @@ const F32: u32 = 68;
 const F64: u32 = 70;
 pub(super) const I32: u32 = 72;
 /// `CUBLAS_COMPUTE_32F_FAST_TF32`.
-#[cfg(feature = "blaslt")]
+#[cfg(feature = "cuda")]
 pub(super) const TF32: u32 = 77;
 
 macro_rules! types { ($($a:ty, $b:ty, $c:ty => $d:ty, $scalar:ty, $one:expr, $bias:ty, $aux:ty, $compute:expr, $auto:tt;)*) => { $(

@@ -5,7 +5,7 @@ use super::Front;
 use super::convolve_sizes::Sizes;
 use super::dims::{Dims, MOST_AXES};
 use super::element::{FftComplex, FftReal};
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire};
@@ -189,19 +189,19 @@ impl<K: Numbers> Op for Convolution<K> {
         Err(Error::unsupported("this build has no host engine (feature `host`)"))
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<(K::Element,)>, plans: &mut Prepare<'_>) {
         self.plans(plans);
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.enqueue(queue)
     }
 
-    #[cfg(not(feature = "fft"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
+        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

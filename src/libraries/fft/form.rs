@@ -13,7 +13,7 @@ use super::host::Data;
 /// One side of a transform in device memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     pub(super) address: u64,
     /// How many numbers: real ones on a real side, complex ones on a complex side.
     pub(super) len: usize,
@@ -26,7 +26,7 @@ pub(super) struct End {
 impl End {
     fn of<T: Element>(span: &Span<T>, per: usize) -> Self {
         End {
-            #[cfg(feature = "fft")]
+            #[cfg(feature = "cuda")]
             address: span.address(),
             len: span.len() / per,
             per,

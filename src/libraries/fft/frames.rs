@@ -2,7 +2,7 @@
 
 use super::spec::{Direction, Fft, Norm};
 use super::{FftReal, Front};
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
@@ -253,19 +253,19 @@ macro_rules! halves_of_engines {
             Err(Error::unsupported("this build has no host engine (feature `host`)"))
         }
 
-        #[cfg(feature = "fft")]
+        #[cfg(feature = "cuda")]
         fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<crate::op::WritesOf<Self>>, plans: &mut Prepare<'_>) {
             self.plans(plans);
         }
 
-        #[cfg(feature = "fft")]
+        #[cfg(feature = "cuda")]
         fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
             self.enqueue(queue)
         }
 
-        #[cfg(not(feature = "fft"))]
+        #[cfg(not(feature = "cuda"))]
         fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-            Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
+            Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
         }
 
         fn wire() -> Option<Wire<Self>> {

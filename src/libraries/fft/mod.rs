@@ -62,7 +62,7 @@ mod geometry;
 #[cfg(feature = "host")]
 mod host;
 mod memo;
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod op;
 mod prepare;

@@ -5,7 +5,7 @@ use super::form::{Aliasing, End, Form};
 use super::geometry::{Geometry, Side};
 use super::memo::{Memo, recall};
 use super::spec::{Fft, Kind};
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
@@ -166,20 +166,20 @@ impl<F: Form> Op for Transform<F> {
         Err(Error::unsupported("this build has no host engine (feature `host`)"))
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn prepare(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
         let (from, to) = F::ends(reads, writes);
         self.plans((from.address, to.address), plans);
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.enqueue(queue)
     }
 
-    #[cfg(not(feature = "fft"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
+        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

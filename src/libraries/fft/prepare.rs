@@ -5,7 +5,7 @@ use super::op::Transform;
 use super::spec::{Fft, Kind};
 use super::{FftReal, Front};
 use crate::op::{HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 use crate::{Enqueue, Prepare};
 use crate::{PendingDispatch, Result, Wire};
 use std::marker::PhantomData;
@@ -46,7 +46,7 @@ impl<R: FftReal> Op for Ahead<R> {
         Ok(())
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn prepare(&self, (): &Spans<()>, (): &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
         let aligned = (0, 0);
         match self.spec.kind {
@@ -56,7 +56,7 @@ impl<R: FftReal> Op for Ahead<R> {
         }
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
 use super::{Dims, Front};
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 use crate::Enqueue;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
@@ -78,7 +78,7 @@ impl<T: Element> Op for Shift<T> {
         Ok(())
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let ((x,), (y,)) = (*queue.reads(), *queue.writes());
         // SAFETY: both are packed arrays of the shape (the op's check), and different buffers.

@@ -3,7 +3,7 @@
 use super::simple::Pending;
 use super::spec::{Direction, Fft, Norm};
 use super::{Dims, FftReal, Front};
-#[cfg(feature = "fft")]
+#[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
@@ -45,7 +45,7 @@ impl Trig {
     }
 
     /// The number of the kind, and whether it is a sine transform.
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     pub(super) fn number(self) -> (u32, bool) {
         match self {
             Trig::Dct1 => (1, false),
@@ -226,19 +226,19 @@ impl<R: FftReal> Op for Trigonometric<R> {
         Err(Error::unsupported("this build has no host engine (feature `host`)"))
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<(R,)>, _: &Spans<(R,)>, plans: &mut Prepare<'_>) {
         self.plans(plans);
     }
 
-    #[cfg(feature = "fft")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.enqueue(queue)
     }
 
-    #[cfg(not(feature = "fft"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no cuFFT support (feature `fft`)"))
+        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

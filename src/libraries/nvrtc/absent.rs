@@ -1,4 +1,4 @@
-//! Replaces the compiler in a build without the feature `nvrtc`.
+//! Replaces the compiler in a build without the feature `cuda`, which has no loader.
 
 use super::cache::Answer;
 use super::compiler::Identity;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 fn absent<T>(library: &'static str) -> Result<T> {
     Err(Error::LibraryMissing {
         library: library.into(),
-        tried: vec!["this build has no feature `nvrtc`".into()],
-        help: "build windlass with the feature `nvrtc`".into(),
+        tried: vec!["this build has no CUDA engine, so it does not search for libraries of CUDA".into()],
+        help: "build windlass with the feature `cuda`".into(),
     })
 }
 

@@ -46,7 +46,7 @@
 //!   its order, and the written buffers come back.
 //! - A module is not unloaded while work in flight uses it, and dropping a handle makes no native call.
 
-#[cfg(not(feature = "nvrtc"))]
+#[cfg(not(feature = "cuda"))]
 mod absent;
 mod arch;
 mod arg;
@@ -71,7 +71,7 @@ mod link;
 #[cfg(feature = "cuda")]
 mod loaded;
 mod module;
-#[cfg(feature = "nvrtc")]
+#[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod occupancy;
 mod options;
@@ -96,9 +96,9 @@ mod typed;
 #[cfg(feature = "cuda")]
 mod variable;
 
-#[cfg(not(feature = "nvrtc"))]
+#[cfg(not(feature = "cuda"))]
 use absent as backend;
-#[cfg(feature = "nvrtc")]
+#[cfg(feature = "cuda")]
 use native as backend;
 
 pub use crate::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};

@@ -186,12 +186,12 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
         Ok(())
     }
 
-    #[cfg(feature = "rng")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         self.enqueue(queue)
     }
 
-    #[cfg(not(feature = "rng"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(Error::unsupported("this build has no random numbers on a GPU (feature `rng`)"))
     }

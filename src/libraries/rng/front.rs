@@ -139,7 +139,7 @@ impl Rng {
         }
         // Checked before submission, so that an isolated GPU refuses the draw at the same point as a GPU of this
         // process.
-        #[cfg(feature = "rng")]
+        #[cfg(feature = "cuda")]
         if self.device.kind() == DeviceKind::Cuda
             && let Err(error) = op.has_kernels()
         {

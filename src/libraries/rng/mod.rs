@@ -45,7 +45,7 @@
 //! the distributions, `spec` their plain data; `draw` and `permute` are the ops, `front` the caller's side, `host` the
 //! arithmetic, `cuda_half` and `kernels` the same on a GPU.
 
-#[cfg(feature = "rng")]
+#[cfg(feature = "cuda")]
 mod cuda_half;
 mod distribution;
 mod draw;

@@ -62,13 +62,13 @@ impl Op for Permute {
         Ok(())
     }
 
-    #[cfg(feature = "rng")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (out,) = *queue.writes();
         super::cuda_half::permute(queue, (out.address(), out.len()), self.key, self.n, RANKED)
     }
 
-    #[cfg(not(feature = "rng"))]
+    #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
         Err(Error::unsupported("this build has no random numbers on a GPU (feature `rng`)"))
     }

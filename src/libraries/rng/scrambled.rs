@@ -29,7 +29,7 @@ pub(super) fn available() -> Result<()> {
     tables::load().map(drop)
 }
 
-#[cfg(feature = "rng")]
+#[cfg(feature = "cuda")]
 mod tables {
     use super::super::draw::DIMENSIONS;
     use super::super::stream::Generator;
@@ -125,7 +125,7 @@ mod tables {
     }
 }
 
-#[cfg(not(feature = "rng"))]
+#[cfg(not(feature = "cuda"))]
 mod tables {
     use super::super::stream::Generator;
     use crate::{Error, Result};

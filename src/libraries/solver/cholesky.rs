@@ -135,7 +135,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
         Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, info)) = (&self.shape.a, queue.writes());
         let (a, info) = (a.address(), info.address());
@@ -181,7 +181,7 @@ impl<T: SolverElement> Routine for Potri<T> {
         Ok(first(&info))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a,)) = (&self.shape.a, queue.writes());
         let info = queue.scratch(4 * of.count.max(1))?;
@@ -240,7 +240,7 @@ impl<T: SolverElement> Routine for Potrs<T> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a,), (b,)) = (queue.reads(), queue.writes());
         let (of_a, of_b) = (&self.shape.a, &self.b);

@@ -142,7 +142,7 @@ impl<T: SolverElement> Routine for Diagonal<T> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a,), (to,), of) = (queue.reads(), queue.writes(), &self.a);
         let (n, element) = (of.size(), size_of::<T>());

@@ -94,7 +94,7 @@ impl<T: SolverElement> Routine for Geev<T> {
         Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, w, vectors, info)) = (&self.a, queue.writes());
         let info = info.address();

@@ -182,7 +182,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         Ok(verdict::pack(first, found | ((sweeps.into_iter().max().unwrap_or(0) as usize) << 32)))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, w, info)) = (&self.spec.shape.a, queue.writes());
         let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.shape.uplo));

@@ -81,7 +81,7 @@ impl<T: SolverElement> Routine for Sygvd<T> {
         Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, b, w, info)) = (&self.shape.a, queue.writes());
         let info = info.address();

@@ -37,7 +37,7 @@ impl LdlShape {
     }
 }
 
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 impl Symmetry {
     pub(super) fn refuse_hermitian<T: SolverElement>(self) -> Result<()> {
         if self == Symmetry::Hermitian && T::DTYPE.is_complex() {
@@ -142,7 +142,7 @@ impl<T: SolverElement> Routine for Sytrf<T> {
         Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         self.shape.symmetry.refuse_hermitian::<T>()?;
         let (of, (a, pivots, info)) = (&self.shape.shape.a, queue.writes());
@@ -208,7 +208,7 @@ impl<T: SolverElement> Routine for Sytrs<T> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         self.shape.symmetry.refuse_hermitian::<T>()?;
         let ((a, pivots), (b,)) = (queue.reads(), queue.writes());

@@ -119,7 +119,7 @@ impl Matrix {
     }
 
     /// The address of matrix `k` where the first one is at `first`.
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     pub(super) fn address<T>(&self, first: u64, k: usize) -> u64 {
         first + (k * self.distance() * size_of::<T>()) as u64
     }

@@ -125,7 +125,7 @@ pub enum SvdMethod {
 }
 
 /// The most rows and columns for which one call of the library rotates a whole batch.
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 const SMALL: usize = 32;
 
 impl SvdMethod {
@@ -138,7 +138,7 @@ impl SvdMethod {
     }
 
     /// The method on a GPU. Replaces `Auto` if the size alone decides.
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     pub(super) fn on_gpu(self, (rows, cols): (usize, usize), batch: bool) -> Self {
         const POLAR: usize = 128;
         match self {
@@ -165,7 +165,7 @@ pub enum EighMethod {
 
 impl EighMethod {
     /// The method on a GPU, with `Auto` replaced.
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     pub(super) fn on_gpu(self, rows: usize, batch: bool) -> Self {
         match self {
             EighMethod::Auto if batch && rows <= SMALL => EighMethod::Jacobi(Jacobi::new()),

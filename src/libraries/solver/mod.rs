@@ -63,7 +63,7 @@ mod ldl;
 mod lu;
 mod matrix;
 mod method;
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod numbers;
 mod output;

@@ -1,7 +1,7 @@
 //! Pseudo-inverses.
 
 use super::prelude::*;
-#[cfg(all(feature = "solver", feature = "blas"))]
+#[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
 
 /// The pseudo-inverses of matrices.
@@ -71,13 +71,8 @@ impl<T: SolverElement> Routine for Pinv<T> {
         Ok(first(&info))
     }
 
-    #[cfg(all(feature = "solver", not(feature = "blas")))]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(Error::unsupported("the pseudo-inverse on a GPU needs matrix products (feature `blas`)"))
-    }
-
     /// `V * S^-1 * U^H`.
-    #[cfg(all(feature = "solver", feature = "blas"))]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, to, (a, c)) = (&self.a, self.inverse(), *queue.writes());
         let (Matrix { rows: m, cols: n, .. }, k) = (*of, of.size());

@@ -3,16 +3,16 @@
 #[cfg(feature = "host")]
 pub(super) use super::batch;
 pub(super) use super::matrix::{Matrix, check_len};
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 pub(super) use super::native::{At, Copy};
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 pub(super) use super::routine::Call;
 pub(super) use super::routine::{Routine, cost};
 #[cfg(feature = "host")]
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};
 pub(super) use super::{Solver, SolverElement};
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 pub(super) use crate::Enqueue;
 pub(super) use crate::op::{Bufs, Cost, OperandNames, Output, Spans};
 pub(super) use crate::{DeviceBuffer, Diag, Error, In, Result, Submitted, Transpose, Uplo};

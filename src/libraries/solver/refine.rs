@@ -119,7 +119,7 @@ impl<T: WideElement> Routine for Refine<T> {
         Ok(verdict::pack(first(&[info]), rounds.map_or(0, |rounds| rounds + 1)))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         // An info, and a flag for a solution that is NaN or infinite.
         let (info, mut rounds) = (queue.scratch(8)?, 0);
@@ -141,7 +141,7 @@ impl<T: WideElement> Routine for Refine<T> {
     }
 }
 
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 impl<T: WideElement> Refine<T> {
     /// The rounds of refinement, negative if the whole precision was needed.
     fn enqueue(&self, queue: &mut Enqueue<'_, Call<Self>>, info: u64) -> Result<i64> {

@@ -6,8 +6,6 @@ use crate::op::Cost;
 
 impl Front for super::Solver {
     const LIBRARY: &'static str = "solver";
-    const NATIVE: &'static str = "cuSOLVER";
-    const IS_BUILT: bool = cfg!(feature = "solver");
     const IS_POOLED: bool = true;
     const CAPTURABLE: crate::Result<(), &'static str> = Err("cuSOLVER does not document which calls can be captured");
 }

@@ -80,7 +80,7 @@ impl<T: SolverElement> Routine for Gesv<T> {
         Ok(first(info.get(..of_a.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of_a, of_b, (a, b, info)) = (&self.a, &self.b, queue.writes());
         let info = info.address();
@@ -104,7 +104,7 @@ impl<T: SolverElement> Routine for Gesv<T> {
     }
 }
 
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 impl<T: SolverElement> Gesv<T> {
     fn enqueue_one(&self, queue: &mut Enqueue<'_, Call<Self>>, a: At, b: At, info: u64) -> Result<()> {
         let (Matrix { rows: m, cols: n, .. }, nrhs) = (self.a, self.b.cols);
@@ -206,7 +206,7 @@ impl<T: SolverElement> Routine for Sysv<T> {
         Ok(first(info.get(..of_a.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of_a, of_b, (a, b, info)) = (&self.a, &self.b, queue.writes());
         let ((uplo, symmetry), n, info) = (self.triangle(), of_a.rows, info.address());

@@ -39,7 +39,7 @@ impl<T: SolverElement> Routine for Trtri<T> {
         Ok(first(&info))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a,)) = (&self.shape.a, queue.writes());
         let info = queue.scratch(4 * of.count.max(1))?;

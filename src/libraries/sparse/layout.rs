@@ -117,14 +117,14 @@ impl Layout {
     }
 
     /// Blocks of one element have the arrays of compressed rows. cuSPARSE multiplies only larger blocks.
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     pub(super) fn without_single_blocks(&self) -> Self {
         let format = if let Format::Bsr(1, _) = self.format { Format::Csr } else { self.format };
         Layout { format, ..*self }
     }
 
     /// The same arrays read as the transpose: CSR becomes CSC and the reverse. Other formats do not change.
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     pub(super) fn turned(&self) -> Self {
         let format = match self.format {
             Format::Csr => Format::Csc,
@@ -214,11 +214,11 @@ pub(super) fn steps(order: Order, ld: usize) -> Steps {
 }
 
 /// `cusparseOperation_t` of a transpose without conjugation.
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 pub(super) const TRANSPOSED: u32 = 1;
 
 /// `cusparseOperation_t` for elements of type `T`. For real types a conjugate transpose is a plain transpose.
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 pub(super) fn operation<T: crate::Element>(trans: crate::Transpose) -> u32 {
     match trans {
         crate::Transpose::No => 0,
@@ -284,7 +284,7 @@ impl DenseAt {
     }
 
     /// The distances between rows and between columns.
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     pub(super) fn strides(&self) -> (usize, usize) {
         match self.order {
             Order::Column => (1, self.ld),

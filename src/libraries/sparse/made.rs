@@ -41,7 +41,7 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
 
     /// Enqueues a kernel. Without output addresses it counts the indices of each row and writes the counts behind the
     /// first offset; with the addresses it writes indices and values.
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda<O: crate::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
@@ -122,7 +122,7 @@ impl<P: Producer> Routine for Count<P> {
         Ok(self.0.count(reads, offsets) as u64)
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets,), reads) = (*queue.writes(), queue.reads());
         self.0.cuda(queue, reads, offsets.address(), [0; 2])?;
@@ -193,7 +193,7 @@ impl<P: Producer> Routine for Fill<P> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values), reads) = (*queue.writes(), queue.reads());
         if indices.is_empty() {

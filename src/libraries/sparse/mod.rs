@@ -62,7 +62,7 @@ mod keep;
 mod layout;
 mod made;
 mod market;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 pub(super) mod native;
 mod products;
 mod routine;

@@ -9,8 +9,6 @@ use crate::op::Bufs;
 
 impl Front for Sparse {
     const LIBRARY: &'static str = "sparse";
-    const NATIVE: &'static str = "cuSPARSE";
-    const IS_BUILT: bool = cfg!(feature = "sparse");
 }
 
 impl Sparse {

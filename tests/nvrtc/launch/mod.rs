@@ -3,7 +3,6 @@
 //! `nvrtc_launch/kernels.cu` and `globals.cu` are the sources of the PTX beside them.
 
 mod buffers;
-#[cfg(feature = "nvrtc")]
 mod compiled;
 mod generations;
 mod globals;

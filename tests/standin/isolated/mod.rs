@@ -74,7 +74,6 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
 
 /// The front asks what there is before it sends anything: later the stream would have moved on.
 #[test]
-#[cfg(feature = "rng")]
 fn a_stream_that_no_kernel_makes_is_the_cpus_and_one_that_nobody_has_stays_where_it_was() {
     use windlass::rng::{Generator, Stream, Uniform};
     inside(&this_test!(), &[], || {

@@ -36,7 +36,7 @@ impl<T: BlasElement> Reduction for Asum<T> {
         T::asum(self.x.n, x, self.x.inc)
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda<R: Routine<Reads = (T,)>>(
         &self,
         queue: &mut Queue<'_, '_, R>,

@@ -34,7 +34,7 @@ impl<T: VectorElement> Routine for Axpy<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((x, alpha), (y,), codes) = (*queue.reads(), *queue.writes(), T::CODES);
         let alpha = Scalar::new(self.alpha, &alpha);

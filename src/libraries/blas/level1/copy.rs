@@ -36,7 +36,7 @@ impl<T: BlasElement> Routine for Copy<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         if self.y.n == 0 {
             return Ok(());
@@ -80,7 +80,7 @@ impl<T: BlasElement> Routine for Swap<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         if self.y.n == 0 {
             return Ok(());

@@ -44,7 +44,7 @@ impl<T: VectorElement, const CONJUGATE: bool> Reduction for Dot<T, CONJUGATE> {
         T::Host::dot(CONJUGATE, self.x.n, x, self.x.inc, y, self.y.inc)
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda<R: Routine<Reads = (T, T)>>(
         &self,
         queue: &mut Queue<'_, '_, R>,

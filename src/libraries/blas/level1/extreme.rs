@@ -45,7 +45,7 @@ impl<T: BlasElement, const LARGEST: bool> Reduction for Find<T, LARGEST> {
         numerics::level1::find_extreme(self.x.n, x, self.x.inc, LARGEST) as i64
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda<R: Routine<Reads = (T,)>>(
         &self,
         queue: &mut Queue<'_, '_, R>,

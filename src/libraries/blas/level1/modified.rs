@@ -40,7 +40,7 @@ impl<T: RealElement> Routine for Rotm<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         if self.y.n == 0 {
             return Ok(());
@@ -97,7 +97,7 @@ impl<T: RealElement> Routine for Rotmg<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((y1,), (d1, d2, x1, param)) = (*queue.reads(), *queue.writes());
         let (d1, d2, x1) = (d1.address() as *mut _, d2.address() as *mut _, x1.address() as *mut _);

@@ -36,7 +36,7 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
         T::Host::nrm2(self.x.n, x, self.x.inc)
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda<R: Routine<Reads = (T,)>>(
         &self,
         queue: &mut Queue<'_, '_, R>,

@@ -1,6 +1,6 @@
 //! What the routines that compute one number have in common: the dispatch returns it, or it stays on the device.
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use super::super::routine::Queue;
 use super::super::routine::Routine;
 use crate::buffer::Elems;
@@ -39,7 +39,7 @@ pub(super) trait Reduction: Serialize + DeserializeOwned + Sized + Send + Sync +
 
     /// Enqueues the library's routine, which writes the number to `result` in device memory. Called only if there are
     /// elements.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda<R: Routine<Reads = Self::Reads>>(
         &self,
         queue: &mut Queue<'_, '_, R>,
@@ -72,7 +72,7 @@ impl<R: Reduction> Routine for Returned<R> {
         Ok(if self.0.is_empty() { R::Number::default() } else { self.0.host(reads) }.into())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         if self.0.is_empty() {
             return queue.zero_result();
@@ -116,7 +116,7 @@ impl<R: Reduction> Routine for OnDevice<R> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (result,) = *queue.writes();
         if self.0.is_empty() {

@@ -40,7 +40,7 @@ macro_rules! rotation {
                 Ok(())
             }
 
-            #[cfg(feature = "blas")]
+            #[cfg(feature = "cuda")]
             fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
                 if self.y.n == 0 {
                     return Ok(());
@@ -102,7 +102,7 @@ impl<T: BlasElement> Routine for Rotg<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (a, b, c, s) = *queue.writes();
         let (a, b, c, s) = (a.address(), b.address(), c.address(), s.address());

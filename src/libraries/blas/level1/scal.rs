@@ -32,7 +32,7 @@ impl<T: VectorElement> Routine for Scal<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((alpha,), (x,), codes, at) = (*queue.reads(), *queue.writes(), T::CODES, self.x.forwards());
         if at.n == 0 {
@@ -149,7 +149,7 @@ impl<T: BlasElement> Routine for ScalReal<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((alpha,), (x,), at) = (*queue.reads(), *queue.writes(), self.x.forwards());
         if at.n == 0 {

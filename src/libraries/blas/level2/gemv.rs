@@ -150,7 +150,7 @@ impl<T: BlasElement> Routine for Product<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, x, alpha, beta), (y,)) = (&self.spec, *queue.reads(), *queue.writes());
         let (alpha, beta) = (Scalar::new(spec.alpha, &alpha), Scalar::new(spec.beta, &beta));

@@ -149,7 +149,7 @@ impl<T: BlasElement> Routine for StridedBatch<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, x, alpha, beta), (y,)) = (&self.spec, *queue.reads(), *queue.writes());
         let (alpha, beta) = (Scalar::new(spec.gemv.alpha, &alpha), Scalar::new(spec.gemv.beta, &beta));
@@ -257,7 +257,7 @@ impl<T: BlasElement> Routine for Batch<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, x, alpha, beta), (y,)) = (&self.spec, queue.reads(), queue.writes());
         let (alpha, beta) = (Scalar::new(spec.alpha, alpha), Scalar::new(spec.beta, beta));

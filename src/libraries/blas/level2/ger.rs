@@ -94,7 +94,7 @@ impl<T: BlasElement, const CONJUGATE: bool> Routine for Update<T, CONJUGATE> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (x, y, alpha), (a,)) = (&self.spec, *queue.reads(), *queue.writes());
         let alpha = Scalar::new(spec.alpha, &alpha);

@@ -65,7 +65,7 @@ impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, x, alpha, beta), (y,)) = (&self.spec, *queue.reads(), *queue.writes());
         let (alpha, beta) = (Scalar::new(spec.alpha, &alpha), Scalar::new(spec.beta, &beta));

@@ -72,7 +72,7 @@ macro_rules! update {
                 Ok(())
             }
 
-            #[cfg(feature = "blas")]
+            #[cfg(feature = "cuda")]
             fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
                 let ((x, alpha), (a,)) = (*queue.reads(), *queue.writes());
                 let alpha = Scalar::new(self.alpha, &alpha);

@@ -58,7 +58,7 @@ impl<T: BlasElement, const HERMITIAN: bool> Routine for Update<T, HERMITIAN> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (x, y, alpha), (a,)) = (&self.spec, *queue.reads(), *queue.writes());
         let alpha = Scalar::new(spec.alpha, &alpha);

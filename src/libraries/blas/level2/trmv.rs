@@ -75,7 +75,7 @@ impl<T: BlasElement, const SOLVE: bool> Routine for Triangular<T, SOLVE> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (Trmv { a: triangle, trans, diag, .. }, (a,), (x,)) = (&self.spec, *queue.reads(), *queue.writes());
         if triangle.n == 0 {

@@ -5,9 +5,9 @@ use super::super::prelude::*;
 use super::super::scalar::sealed;
 use super::Triangular;
 use crate::blas::Spec;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use crate::cuda::Series;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use smallvec::SmallVec;
 
 /// A batch of problems of one shape, whose matrices lie at fixed distances in one buffer for each operand; made by
@@ -127,7 +127,7 @@ impl Operand {
     }
 
     /// Whether each of `count` matrices ends before the next begins.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn apart(&self, count: usize) -> bool {
         count <= 1 || span(self.rows, self.cols, self.ld).is_some_and(|one| one <= self.stride)
     }
@@ -141,7 +141,7 @@ impl Operand {
 
     /// The addresses of `count` matrices of `T`, from `at` on. Not for matrices without elements, of which there may be
     /// more than memory holds addresses for.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     pub(super) fn places<T>(&self, count: usize, at: u64) -> Places {
         // The matrices lie inside a buffer, so only an unused distance can overflow: of one matrix, or of matrices
         // without elements.
@@ -151,14 +151,14 @@ impl Operand {
 }
 
 /// The addresses at which matrices begin.
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) enum Places {
     /// At even distances, in one buffer.
     Even(Series, usize),
     Each(SmallVec<[u64; 16]>),
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl Places {
     pub(super) fn len(&self) -> usize {
         match self {
@@ -186,7 +186,7 @@ pub(super) fn check_int(name: &'static str, value: usize) -> Result<()> {
     Ok(())
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> {
     /// Arrays with the addresses of matrices, equally many in each, in device memory for this dispatch: one table for
     /// all arrays.

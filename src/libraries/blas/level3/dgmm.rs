@@ -92,7 +92,7 @@ impl<T: BlasElement> Routine for Scale<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, x), (c,), Dgmm { side, m, n, .. }) = (*queue.reads(), *queue.writes(), self.spec);
         let (side, [lda, ldc], incx) = (side.code(), self.leading().map(|ld| ld as i64), self.x.inc64());

@@ -101,7 +101,7 @@ impl<T: BlasElement> Routine for Geam<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         let (m, n, [lda, ldb, ldc]) = (self.m as i64, self.n as i64, self.leading().map(|ld| ld as i64));

@@ -126,7 +126,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Routine for Grouped<T, K, G
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         self.enqueue(queue)
     }

@@ -1,12 +1,12 @@
 //! Batches of products at fixed distances: gemm, strided and batched.
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use super::super::gemm::REFUSED;
 use super::super::gemm::{Kind, Same, Single};
 use super::super::prelude::*;
 use super::Batched;
 use super::batch::{Batch, Operand};
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
@@ -84,7 +84,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         let (count, [of_a, of_b, of_c]) = (self.batch.count, self.operands());

@@ -18,13 +18,13 @@ mod batch;
 mod dgmm;
 mod geam;
 mod gemm_batched;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 mod gemm_bytes;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 mod gemm_groups;
 mod gemm_strided;
 mod lu;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 mod pivots;
 mod spread;
 mod symm;
@@ -38,7 +38,7 @@ pub use batch::Batched;
 pub use dgmm::Dgmm;
 pub use geam::Geam;
 pub use lu::Lu;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 pub(super) use pivots::KERNEL as PIVOTS;
 pub use symm::Symm;
 pub use syr2k::{Her2k, Syr2k};
@@ -54,7 +54,7 @@ fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crat
     crate::Cost { flops: product(multiply_adds).saturating_mul(each), bytes: sum.saturating_mul(size_of::<T>() as u64) }
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
     /// `C = beta * C` for an `m x n` matrix: what a routine computes if its `alpha` is zero. Done by a product with
     /// `k = 0`, which reads nothing else.

@@ -5,7 +5,7 @@
 
 use super::super::prelude::*;
 use super::batch::Operand;
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 use super::batch::Places;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
@@ -36,11 +36,11 @@ pub(super) trait Spread: Send + Sync + 'static {
     fn buffers(count: usize) -> usize;
 
     /// The address of each matrix. Not for matrices without elements, whose number is not limited.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn places<T: Element>(of: &Operand, count: usize, at: &SpanOf<Self, T>) -> Places;
 
     /// The buffer that holds all matrices, if there is one.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn whole<T: Element>(at: &SpanOf<Self, T>) -> Option<&Span<T>>;
 
     /// Each matrix, to be read.
@@ -84,12 +84,12 @@ impl Spread for Even {
         1
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn places<T: Element>(of: &Operand, count: usize, at: &Span<T>) -> Places {
         of.places::<T>(count, at.address())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn whole<T: Element>(at: &Span<T>) -> Option<&Span<T>> {
         Some(at)
     }
@@ -128,12 +128,12 @@ impl Spread for Listed {
         count
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn places<T: Element>(_: &Operand, _: usize, at: &SpanOf<Self, T>) -> Places {
         Places::Each(at.iter().map(Span::address).collect())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn whole<T: Element>(_: &SpanOf<Self, T>) -> Option<&Span<T>> {
         None
     }

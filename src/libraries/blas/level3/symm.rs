@@ -111,7 +111,7 @@ impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, b, alpha, beta), (c,)) = (&self.spec, *queue.reads(), *queue.writes());
         let (m, n, [lda, ldb, ldc]) = (spec.m as i64, spec.n as i64, spec.leading().map(|ld| ld as i64));

@@ -165,7 +165,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         use crate::blas::native::CublasTyped as Api;
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());

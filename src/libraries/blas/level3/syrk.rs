@@ -178,7 +178,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         if self.n == 0 {

@@ -16,7 +16,7 @@ pub(super) struct InPlace<T: BlasElement>(Triangular<T>);
 pub(super) struct Apart<T: BlasElement>(Triangular<T>);
 
 /// Enqueues `C = alpha * op(A) * B`; C may be B.
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 fn enqueue<T: BlasElement, R: Routine>(
     queue: &mut Queue<'_, '_, R>,
     spec: &Triangular<T>,
@@ -65,7 +65,7 @@ impl<T: BlasElement> Routine for InPlace<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, alpha), (b,), [_, ldb]) = (*queue.reads(), *queue.writes(), self.0.leading());
         let alpha = Scalar::new(self.0.alpha, &alpha);
@@ -102,7 +102,7 @@ impl<T: BlasElement> Routine for Apart<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alpha), (c,)) = (*queue.reads(), *queue.writes());
         let alpha = Scalar::new(self.0.alpha, &alpha);

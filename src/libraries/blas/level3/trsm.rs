@@ -141,7 +141,7 @@ impl<T: BlasElement> Routine for Trsm<T> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, alpha), (b,)) = (&self.0, *queue.reads(), *queue.writes());
         let (m, n, [lda, ldb]) = (spec.m as i64, spec.n as i64, spec.leading().map(|ld| ld as i64));

@@ -66,7 +66,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (spec, (a, alpha), (b,)) = (&self.spec, queue.reads(), queue.writes());
         let (count, [of_a, of_b], [lda, ldb]) = (self.batch.count, self.operands(), spec.leading().map(|ld| ld as i64));

@@ -3,8 +3,9 @@
 use super::Coming;
 use super::product::sizes;
 use crate::blas::{BlasElement, GemmElement, Gemv};
-use crate::blaslt::MatmulElement;
-use crate::{Blas, BlasLt, Device, DeviceBuffer, Element, Error, Gemm, Matmul, Order, Result, Transpose};
+use crate::{Blas, Device, DeviceBuffer, Element, Error, Gemm, Order, Result, Transpose};
+#[cfg(feature = "blaslt")]
+use crate::{BlasLt, Matmul, blaslt::MatmulElement};
 use ndarray::{ArrayRef, ArrayRef2, Dimension, Ix2, RemoveAxis};
 
 /// Uploads a matrix, or a batch of matrices along the first axes, one after the other, each in the order that it has in
@@ -152,6 +153,7 @@ impl Blas {
     }
 }
 
+#[cfg(feature = "blaslt")]
 impl BlasLt {
     /// The product of two matrices, of any supported combination of types ([`matmul`](Self::matmul)), as
     /// [`Blas::gemm_array`].

@@ -7,13 +7,20 @@
 //!
 //! `upload` copies arrays to buffers, `download` copies buffers to arrays, `product` has the sizes of products. The
 //! other files take views and return arrays: `dense` for products, `solver` for factorizations, `sparse` for sparse
-//! matrices and their products, `signals` for transforms and random numbers.
+//! matrices and their products, `fourier` for transforms, `numbers` for random numbers.
 
+#[cfg(feature = "blas")]
 mod dense;
 mod download;
+#[cfg(feature = "fft")]
+mod fourier;
+#[cfg(feature = "rng")]
+mod numbers;
+#[cfg(feature = "blas")]
 mod product;
-mod signals;
+#[cfg(feature = "solver")]
 mod solver;
+#[cfg(feature = "sparse")]
 mod sparse;
 mod upload;
 

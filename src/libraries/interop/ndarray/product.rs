@@ -1,7 +1,9 @@
 //! The sizes of products of arrays.
 
 use crate::blas::GemmElement;
-use crate::{Element, Error, Gemm, Matmul, Result};
+#[cfg(feature = "blaslt")]
+use crate::{Element, Matmul};
+use crate::{Error, Gemm, Result};
 use ndarray::ArrayRef2;
 
 /// `m`, `n` and `k`.
@@ -40,6 +42,7 @@ impl<T: GemmElement> Gemm<T> {
     }
 }
 
+#[cfg(feature = "blaslt")]
 impl<S: Element> Matmul<S> {
     /// The plain product of two matrices, [row by row](Self::row_major): for buffers uploaded from them in
     /// [`Order::Row`](crate::Order::Row), into one in the same order; [`order_a`](Self::order_a) and similar setters

@@ -57,7 +57,7 @@ impl<T: SolverElement> Routine for Getrf<T> {
         Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, size, (a, pivots, info)) = (&self.a, self.a.size(), queue.writes());
         let (pivots, info) = (pivots.address(), info.address());

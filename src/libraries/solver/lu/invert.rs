@@ -49,7 +49,7 @@ impl<T: SolverElement> Routine for Getri<T> {
         Ok(first(&info))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, pivots), (c,)) = (queue.reads(), queue.writes());
         let (of_a, of_c, n) = (&self.a, &self.c, self.a.rows);

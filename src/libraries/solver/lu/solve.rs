@@ -47,7 +47,7 @@ impl<T: SolverElement> Routine for Getrs<T> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
         let (of_a, of_b, n) = (&self.a, &self.b, self.a.rows);

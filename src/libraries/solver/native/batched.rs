@@ -27,19 +27,16 @@ impl Queue<'_> {
         pivots: u64,
         info: u64,
     ) -> Result<bool> {
-        if !fits(of) || cfg!(not(feature = "blas")) {
+        if !fits(of) {
             return Ok(false);
         }
-        #[cfg(feature = "blas")]
-        {
-            let step = (of.distance() * size_of::<T>()) as u64;
-            let table = self.even_table(&[Series { first: a, step }], of.count)?;
-            let short = self.scratch(4 * of.rows * of.count)?;
-            let [n, lda, count] = i32s([of.rows, of.leading(), of.count]);
-            // SAFETY: matrices and infos lie inside their buffers (checked), the pivots in scratch of this dispatch.
-            unsafe { self.batched_lu(T::LETTER, (n, lda, count), table, short, info) }?;
-            self.widen(short, pivots, of.rows * of.count)?;
-        }
+        let step = (of.distance() * size_of::<T>()) as u64;
+        let table = self.even_table(&[Series { first: a, step }], of.count)?;
+        let short = self.scratch(4 * of.rows * of.count)?;
+        let [n, lda, count] = i32s([of.rows, of.leading(), of.count]);
+        // SAFETY: matrices and infos lie inside their buffers (checked), the pivots in scratch of this dispatch.
+        unsafe { self.batched_lu(T::LETTER, (n, lda, count), table, short, info) }?;
+        self.widen(short, pivots, of.rows * of.count)?;
         Ok(true)
     }
 

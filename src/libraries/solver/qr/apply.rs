@@ -58,7 +58,7 @@ impl<T: SolverElement> Routine for Ormqr<T> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, tau), (c,)) = (queue.reads(), queue.writes());
         let (of_a, of_c, size) = (&self.a, &self.c, self.a.size());

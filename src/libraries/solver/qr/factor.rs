@@ -61,7 +61,7 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         if PIVOTED {
             return Err(Error::unsupported("cuSOLVER has no QR with column pivoting"));

@@ -63,7 +63,7 @@ impl<T: SolverElement> Routine for Orgqr<T> {
         Ok(())
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, tau), (q,)) = (queue.reads(), queue.writes());
         let (of_a, of_q, size) = (&self.a, &self.q, self.reflectors());

@@ -58,7 +58,7 @@ impl<T: SolverElement> Routine for Qrs<T> {
         Ok(first(&info))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, tau, columns), (b,)) = (queue.reads(), queue.writes());
         if columns.is_some() {

@@ -1,8 +1,8 @@
 //! Singular values and vectors.
 
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 pub(super) mod cuda;
-#[cfg(feature = "solver")]
+#[cfg(feature = "cuda")]
 mod polar;
 
 use super::method::{Reached, SvdMethod};
@@ -179,7 +179,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
         Ok(verdict::pack(first(info.get(..of.count).unwrap_or_default()), reached.pack()))
     }
 
-    #[cfg(feature = "solver")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, s, u, vh, info)) = (&self.shape.a, queue.writes());
         let (info, mut reached) = (info.address(), Reached::default());

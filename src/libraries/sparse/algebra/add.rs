@@ -4,7 +4,7 @@ use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::combine;
 use super::super::made::Producer;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
@@ -41,7 +41,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
         Cost::default()
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda<O: crate::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,

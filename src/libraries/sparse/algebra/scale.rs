@@ -3,12 +3,12 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::scaling;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::Span;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
@@ -61,7 +61,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values, rows, columns), (to,)) = (*queue.reads(), *queue.writes());
         let address = |factors: Option<Span<T>>| factors.map_or(0, |factors| factors.address());

@@ -5,7 +5,7 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::host::select;
 use super::super::keep::Keep;
 use super::super::made::Producer;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
@@ -42,7 +42,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
         Cost::default()
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda<O: crate::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,

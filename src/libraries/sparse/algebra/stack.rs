@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::combine;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
@@ -77,7 +77,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         if self.below { self.cuda_below(queue) } else { self.cuda_beside(queue) }
     }
@@ -87,7 +87,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
     }
 }
 
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
     /// Appends the rows of each part to those before it: copies, and offsets increased by the entries so far.
     fn cuda_below(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::scaling;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
@@ -57,7 +57,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, _, values), (sums,)) = (*queue.reads(), *queue.writes());
         if !self.compressed {
@@ -108,7 +108,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values), (diagonal,)) = (*queue.reads(), *queue.writes());
         let ((row, column), len) = (self.first, diagonal.len());

@@ -3,11 +3,11 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::vectors;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::Ptx;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Result, Submitted};
@@ -89,7 +89,7 @@ macro_rules! routine {
                 Ok(($host)(self, reads, writes))
             }
 
-            #[cfg(feature = "sparse")]
+            #[cfg(feature = "cuda")]
             fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
                 let half: fn(&Self, &mut Enqueue<'_, Call<Self>>, &'static Ptx) -> Result<()> = $cuda;
                 half(self, queue, ENTRIES(<$t as crate::Element>::DTYPE)?)

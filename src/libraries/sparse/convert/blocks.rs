@@ -4,13 +4,13 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::formats::{SparseMatrix, Stored};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::layout::Format;
 use super::super::layout::Layout;
 #[cfg(feature = "host")]
 use super::super::layout::steps;
 use super::super::made::Producer;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ARRANGE, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Bsr, Csr, Sparse};
@@ -64,7 +64,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, values), (offsets, columns, to)) = (*queue.reads(), *queue.writes());
         let Format::Bsr(size, order) = self.layout.format else { return Ok(()) };
@@ -136,7 +136,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
         Cost { flops: 0, bytes: self.rows.saturating_mul(size_of::<I>()) as u64 }
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda<O: crate::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,

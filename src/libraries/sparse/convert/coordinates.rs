@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Csr, Sparse};
@@ -60,7 +60,7 @@ impl<I: SparseIndex> Routine for Expand<I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets,), (rows,)) = (*queue.reads(), *queue.writes());
         let args = [offsets.into(), self.rows.into(), rows.into(), rows.len().into()];
@@ -100,7 +100,7 @@ impl<I: SparseIndex> Routine for Compress<I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((rows,), (offsets,)) = (*queue.reads(), *queue.writes());
         let args = [rows.into(), rows.len().into(), self.rows.into(), offsets.into()];

@@ -4,17 +4,17 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::formats::{SparseMatrix, Stored};
 #[cfg(feature = "host")]
 use super::super::host::convert;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::layout::Format;
 #[cfg(feature = "host")]
 use super::super::layout::store;
 use super::super::layout::{DenseAt, Layout};
 use super::super::made::Producer;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ARRANGE, ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::cuda::KernelArg;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
@@ -83,7 +83,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, values), (dense,)) = (*queue.reads(), *queue.writes());
         let (ptx, (line, count), (row, column)) = (ENTRIES(T::DTYPE)?, self.at.lines(), self.at.strides());
@@ -157,7 +157,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
         Cost { flops: 0, bytes: dense as u64 }
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda<O: crate::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,

@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
@@ -83,7 +83,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
         Ok(host::triplets::sort(shape, from, to) as u64)
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((rows, columns, values), (to_rows, to_columns, to_values)) = (*queue.reads(), *queue.writes());
         let n = rows.len();
@@ -153,7 +153,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((rows, columns, values), (to_rows, to_columns, to_values)) = (*queue.reads(), *queue.writes());
         let n = rows.len();

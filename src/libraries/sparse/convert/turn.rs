@@ -3,11 +3,11 @@
 use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Cusparse, ENTRIES};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csc, Csr, Major, Sparse};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::Span;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, Result};
@@ -74,7 +74,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values), (to_offsets, to_indices, to_values)) = (*queue.reads(), *queue.writes());
         if indices.is_empty() {

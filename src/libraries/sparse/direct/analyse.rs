@@ -128,7 +128,7 @@ impl<I: SparseIndex> Routine for Analyse<I> {
         Ok(total as u64)
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         Err(super::unsupported())
     }

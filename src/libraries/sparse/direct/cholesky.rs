@@ -107,7 +107,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
         Ok(cholesky::factor(&structure, &triangle, rows, factor) as u64)
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         Err(super::unsupported())
     }
@@ -161,7 +161,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         Err(super::unsupported())
     }

@@ -24,7 +24,7 @@ use super::host::direct::NONE;
 use crate::Error;
 
 /// The reason why no GPU supports this.
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 fn unsupported() -> Error {
     Error::unsupported(
         "direct solvers for sparse systems on a GPU: cuSOLVER's routines are deprecated, and their successor, cuDSS, \

@@ -83,7 +83,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         Ok(qr::solve(&structure, &a, (b, x), self.columns) as u64)
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         Err(super::unsupported())
     }

@@ -6,7 +6,7 @@ use super::super::fault::Fault;
 #[cfg(feature = "host")]
 use super::super::host;
 use super::super::layout::{Extent, Format, Layout};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use super::bsr::BlockExtent;
@@ -85,7 +85,7 @@ impl<B: Built> Routine for Validate<B> {
         Ok(Fault::encode(found))
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, _), Layout { rows, cols, format, .. }) = (*queue.writes(), self.layout);
         let verdict = queue.result()?;

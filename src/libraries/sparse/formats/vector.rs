@@ -5,7 +5,7 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::fault::Fault;
 #[cfg(feature = "host")]
 use super::super::host;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use crate::op::{Cost, OperandNames, Spans};
@@ -132,7 +132,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
         Ok(Fault::encode(host::check::sorted(self.len, indices)))
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((indices, _), verdict) = (*queue.writes(), queue.result()?);
         let args = [indices.into(), indices.len().into(), self.len.into(), verdict.into()];

@@ -4,9 +4,9 @@ use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::sddmm;
 use super::super::layout::DenseAt;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::layout::operation;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
@@ -131,7 +131,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, columns, a, b), (values,)) = (*queue.reads(), *queue.writes());
         let (a_at, b_at) = self.spec.dense(self.rows, self.cols);

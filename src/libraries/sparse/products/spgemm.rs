@@ -4,7 +4,7 @@ use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::{Rows, spgemm};
 use super::super::made::Producer;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{PRODUCTS, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
@@ -78,7 +78,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
         Cost::default()
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda<O: crate::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
@@ -174,7 +174,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a0, a1, a2, b0, b1, b2, m0, m1), (values,)) = (*queue.reads(), *queue.writes());
         let args = [

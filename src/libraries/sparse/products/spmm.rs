@@ -8,15 +8,15 @@ use super::super::host::spmm;
 #[cfg(feature = "host")]
 use super::super::layout::store;
 use super::super::layout::{DenseAt, Layout};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::layout::{Format, TRANSPOSED, operation};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{
     Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
 use crate::libraries::setters::array_setters;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::library::Code;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, In, Order, Result, Submitted, Transpose};
@@ -146,7 +146,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, values, b), (c,)) = (*queue.reads(), *queue.writes());
         let (b_at, c_at) = self.spec.dense(&self.layout);

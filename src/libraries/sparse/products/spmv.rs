@@ -8,15 +8,15 @@ use super::super::host::spmv::{self, Use};
 use super::super::layout::Layout;
 #[cfg(feature = "host")]
 use super::super::layout::store;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::layout::{Format, TRANSPOSED, operation};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{
     Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_vector,
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::library::Code;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Transpose};
@@ -127,7 +127,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
         /// Up to this number of entries in the longest row, our own kernel is used.

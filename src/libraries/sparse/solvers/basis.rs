@@ -3,7 +3,7 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 #[cfg(feature = "host")]
@@ -73,7 +73,7 @@ impl<T: SolveElement> Routine for Dots<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((v, w), (h,)) = (queue.reads(), *queue.writes());
         let (count, n) = (v.len(), w.len());
@@ -130,7 +130,7 @@ impl<T: SolveElement> Routine for Combine<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((v, h), (w,)) = (queue.reads(), *queue.writes());
         let h = *h;
@@ -235,7 +235,7 @@ impl<T: SolveElement> Routine for Rotate<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((h, again, square), (state,)) = (*queue.reads(), *queue.writes());
         let column = self.column.map_or(u64::MAX, |column| column as u64);
@@ -295,7 +295,7 @@ impl<T: SolveElement> Routine for BackSolve<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((state,), (y,)) = (*queue.reads(), *queue.writes());
         let args = [self.m.into(), self.columns.into(), state.into(), y.into()];

@@ -2,7 +2,7 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 use crate::op::{Cost, OperandNames, Spans};
@@ -59,7 +59,7 @@ impl<T: SolveElement> Routine for Quotient<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, b, c, d), (to,)) = (*queue.reads(), *queue.writes());
         let address = |scalar: Option<crate::Span<T>>| scalar.map_or(0, |scalar| scalar.address());
@@ -137,7 +137,7 @@ impl<T: SolveElement> Routine for Lanczos<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((product,), (state,)) = (*queue.reads(), *queue.writes());
         let stage: u64 = match self.stage {

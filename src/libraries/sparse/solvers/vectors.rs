@@ -2,7 +2,7 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 use super::scalars::quotient;
@@ -51,7 +51,7 @@ impl<T: SolveElement> Routine for Xpby<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((x, s), (y,)) = (*queue.reads(), *queue.writes());
         // SAFETY: the parameters in order and type, of vectors as long as was checked.
@@ -100,7 +100,7 @@ impl<T: SolveElement> Routine for Times<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((d, x), (z,)) = (*queue.reads(), *queue.writes());
         // SAFETY: the parameters in order and type, of vectors as long as was checked.
@@ -139,7 +139,7 @@ impl<T: SolveElement> Routine for Reciprocal<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (d,) = *queue.writes();
         // SAFETY: the parameters in order and type.

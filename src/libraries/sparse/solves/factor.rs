@@ -3,7 +3,7 @@
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::factor;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
@@ -72,7 +72,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
         Ok(factor(offsets, indices, self.side.count, factors).unwrap_or(0) as u64)
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, values), (factors,)) = (*queue.reads(), *queue.writes());
         let (verdict, count) = (queue.result()?, self.side.count);

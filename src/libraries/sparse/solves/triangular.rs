@@ -4,12 +4,12 @@ use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::triangular::{Triangle, levels};
 use super::super::layout::DenseAt;
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use crate::cuda::KernelArg;
 use crate::libraries::setters::array_setters;
 use crate::op::{Cost, OperandNames, Spans};
@@ -112,7 +112,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, indices, _), (order, _)) = (*queue.reads(), *queue.writes());
         let arrays = [offsets.address(), indices.address()];
@@ -192,7 +192,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         /// The right-hand sides are divided among at most this many groups of warps.
         const TEAMS: usize = 16;

@@ -4,7 +4,7 @@ use super::super::Sparse;
 use super::super::element::SolveElement;
 #[cfg(feature = "host")]
 use super::super::host::{split, tridiagonal::Diagonals};
-#[cfg(feature = "sparse")]
+#[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 use crate::op::{Cost, OperandNames, Spans};
@@ -171,7 +171,7 @@ impl<T: SolveElement> Routine for Solve<T> {
         Ok(())
     }
 
-    #[cfg(feature = "sparse")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((lower, d, upper), (b,)) = (*queue.reads(), *queue.writes());
         let Systems { n, columns, stride, batch } = self.spec.systems();

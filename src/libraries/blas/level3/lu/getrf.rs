@@ -49,7 +49,7 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let (Lu { n, .. }, count, of_a, (a, pivots, info)) = (self.0, self.0.count(), self.0.a(), queue.writes());
         if count == 0 {

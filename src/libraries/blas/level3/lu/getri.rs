@@ -13,7 +13,7 @@ use crate::numerics::level3::batch;
 pub(in crate::libraries::blas::level3) struct Invert<T, L, const FACTORED: bool>(Lu, PhantomData<(T, L)>);
 
 /// Maximum number of rows of matrices that the library inverts in one call.
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 const MATINV_MOST: usize = 32;
 
 impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, FACTORED> {
@@ -79,7 +79,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (c, info)) = (queue.reads(), queue.writes());
         let (Lu { n, .. }, count, mut of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));

@@ -57,7 +57,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         Ok(())
     }
 
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
         let (Lu { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));

@@ -1,10 +1,9 @@
-//! Fourier transforms of arrays, and arrays of random numbers.
+//! Fourier transforms of arrays.
 
 use super::Coming;
 use crate::fft::{FftComplex, FftReal};
-use crate::rng::{Distribution, Random, Rng};
 use crate::{Error, Order, Result, fft};
-use ndarray::{ArrayRef, Dimension, IntoDimension};
+use ndarray::{ArrayRef, Dimension};
 
 /// Refuses halves: an array has no element type for a pair of them.
 fn whole<R: FftReal>() -> Result<()> {
@@ -93,31 +92,5 @@ impl fft::Front {
         let on_device = self.device().upload_array(x, Order::Row)?.into_output();
         let y = self.irfft(&on_device, dim.slice())?.into_output();
         self.device().download_array(&y, dim, Order::Row)
-    }
-}
-
-impl Rng {
-    /// An array of this shape of numbers from a distribution, in [`Order::Row`].
-    ///
-    /// # Errors
-    /// As [`draw`](Self::draw).
-    ///
-    /// ```
-    /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, rng::Normal};
-    /// let x = Device::host()?.rng(42).draw_array::<f32, _, _>(Normal::standard(), (100, 3))?.await_result()?;
-    /// assert_eq!(x.dim(), (100, 3));
-    /// # Ok(()) }
-    /// ```
-    pub fn draw_array<T: Random, O: Distribution<T>, D: Dimension + 'static>(
-        &mut self,
-        of: O,
-        shape: impl IntoDimension<Dim = D>,
-    ) -> Coming<T, D> {
-        let dim = shape.into_dimension();
-        let total = dim.slice().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
-        let total = total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
-        let x = self.draw::<T, O>(of, total)?.into_output();
-        self.device().download_array(&x, dim, Order::Row)
     }
 }

@@ -1,4 +1,14 @@
-//! How a stored matrix is used: transposes, triangles, diagonals, sides.
+//! How a stored matrix is used, for all libraries: orders, transposes, triangles, diagonals, sides.
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Order {
+    /// Column after column: element `(i, j)` is at `i + j * ld`.
+    #[default]
+    Column,
+    /// Row after row: element `(i, j)` is at `i * ld + j`.
+    Row,
+}
 
 /// What is done to a stored matrix before it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -42,7 +52,7 @@ pub enum Side {
 
 impl Uplo {
     /// The triangle that has the same elements if the matrix is read by rows instead of columns.
-    pub(super) fn transposed(self) -> Self {
+    pub(in crate::libraries) fn transposed(self) -> Self {
         match self {
             Uplo::Upper => Uplo::Lower,
             Uplo::Lower => Uplo::Upper,
@@ -52,7 +62,7 @@ impl Uplo {
 
 impl Side {
     /// The side of A in the transposed product.
-    pub(super) fn transposed(self) -> Self {
+    pub(in crate::libraries) fn transposed(self) -> Self {
         match self {
             Side::Left => Side::Right,
             Side::Right => Side::Left,
@@ -64,7 +74,7 @@ impl Side {
 impl Transpose {
     /// The code for elements of type `T`. For real types, `Conjugate` is a plain transpose, because some routines take
     /// nothing else.
-    #[cfg(feature = "blas")]
+    #[cfg(feature = "cuda")]
     pub(crate) fn code<T: crate::Element>(self) -> u32 {
         match self {
             Transpose::No => 0,
@@ -74,7 +84,7 @@ impl Transpose {
     }
 
     /// The equivalent for the transpose of a matrix of `T`; `None` if that is a conjugate without a transpose.
-    pub(super) fn of_transpose<T: crate::Element>(self) -> Option<Self> {
+    pub(in crate::libraries) fn of_transpose<T: crate::Element>(self) -> Option<Self> {
         match self {
             Transpose::No => Some(Transpose::Yes),
             Transpose::Conjugate if T::DTYPE.is_complex() => None,
@@ -87,7 +97,7 @@ impl Transpose {
         if self == Transpose::No { (rows, cols) } else { (cols, rows) }
     }
 
-    #[cfg(feature = "host")]
+    #[cfg(all(feature = "host", feature = "blas"))]
     pub(crate) fn on_host(self) -> crate::numerics::Trans {
         match self {
             Transpose::No => crate::numerics::Trans::No,
@@ -97,7 +107,7 @@ impl Transpose {
     }
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl Uplo {
     pub(crate) fn code(self) -> u32 {
         match self {
@@ -107,7 +117,7 @@ impl Uplo {
     }
 }
 
-#[cfg(feature = "host")]
+#[cfg(all(feature = "host", feature = "blas"))]
 impl Uplo {
     pub(crate) fn on_host(self) -> crate::numerics::level3::Uplo {
         match self {
@@ -117,7 +127,7 @@ impl Uplo {
     }
 }
 
-#[cfg(feature = "host")]
+#[cfg(all(feature = "host", feature = "blas"))]
 impl Side {
     pub(crate) fn on_host(self) -> crate::numerics::level3::Side {
         match self {
@@ -127,7 +137,7 @@ impl Side {
     }
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl Diag {
     pub(crate) fn code(self) -> u32 {
         match self {
@@ -137,7 +147,7 @@ impl Diag {
     }
 }
 
-#[cfg(feature = "blas")]
+#[cfg(feature = "cuda")]
 impl Side {
     pub(crate) fn code(self) -> u32 {
         match self {

@@ -1,0 +1,32 @@
+//! Arrays of random numbers.
+
+use super::Coming;
+use crate::rng::{Distribution, Random, Rng};
+use crate::{Error, Order};
+use ndarray::{Dimension, IntoDimension};
+
+impl Rng {
+    /// An array of this shape of numbers from a distribution, in [`Order::Row`].
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, rng::Normal};
+    /// let x = Device::host()?.rng(42).draw_array::<f32, _, _>(Normal::standard(), (100, 3))?.await_result()?;
+    /// assert_eq!(x.dim(), (100, 3));
+    /// # Ok(()) }
+    /// ```
+    pub fn draw_array<T: Random, O: Distribution<T>, D: Dimension + 'static>(
+        &mut self,
+        of: O,
+        shape: impl IntoDimension<Dim = D>,
+    ) -> Coming<T, D> {
+        let dim = shape.into_dimension();
+        let total = dim.slice().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+        let total = total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
+        let x = self.draw::<T, O>(of, total)?.into_output();
+        self.device().download_array(&x, dim, Order::Row)
+    }
+}
