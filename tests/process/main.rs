@@ -6,6 +6,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[cfg(all(feature = "nvrtc", target_env = "gnu"))]
+mod compiler_exit;
 mod fork;
 mod limits;
 #[cfg(feature = "cuda")]

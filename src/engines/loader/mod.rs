@@ -31,6 +31,13 @@
 //! stubs, `open.rs` is the search, `loaded.rs` its result, `version.rs` asks a library for its version, `report.rs`
 //! reports all libraries of a machine.
 
+#[cfg(all(
+    feature = "nvrtc",
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod destructors;
 mod folders;
 #[cfg(feature = "nvrtc")]
 mod headers;
@@ -81,6 +88,16 @@ pub(crate) fn open(library: Library) -> Result<&'static Loaded, Missing> {
         });
     }
     with_loader(|loader| loader.open(library))
+}
+
+/// Makes the destructors that a compiler registers while it works wait for running compilations at an exit. The compiler
+/// has a function of one of the names `entries`.
+#[cfg(feature = "nvrtc")]
+pub(crate) fn guard_destructors(loaded: &Loaded, entries: &[&std::ffi::CStr]) {
+    #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = destructors::guard(loaded, entries);
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = (loaded, entries);
 }
 
 /// Makes the loader search `path` before all other places: a folder of libraries, a toolkit, a Python or conda

@@ -35,6 +35,9 @@ const BYTES: usize = 64;
 
 /// Before the list: the count of finished dispatches.
 const FINISHED: usize = 0;
+/// Next to it: since when the worker's poller has been asking its driver, in nanoseconds of the system's clock; 0 if it
+/// is not.
+const ASKING: usize = 8;
 const LIST: usize = 64;
 const TABLE: usize = LIST + PLACES * 4;
 
@@ -84,6 +87,22 @@ impl Answers {
     pub(super) fn running(&self, place: u32, clock: Clock) -> Option<Duration> {
         let started = self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed);
         (started != 0).then(|| Duration::from_nanos(clock.nanos().saturating_sub(started)))
+    }
+
+    /// When the worker began the work, in nanoseconds of the system's clock; 0 if it has not begun.
+    pub(super) fn began(&self, place: u32) -> u64 {
+        self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed)
+    }
+
+    /// The worker's poller asks its driver what is done, from `nanos` on; 0: it has the answer.
+    pub(super) fn ask_at(&self, nanos: u64) {
+        self.segment.word(self.base + ASKING).store(nanos, Ordering::Relaxed);
+    }
+
+    /// For how long the worker's poller has been waiting for its driver's answer; `None` if it is not.
+    pub(super) fn asking(&self, clock: Clock) -> Option<Duration> {
+        let since = self.segment.word(self.base + ASKING).load(Ordering::Relaxed);
+        (since != 0).then(|| Duration::from_nanos(clock.nanos().saturating_sub(since)))
     }
 
     /// The first `bytes` bytes of a download are in its block.

@@ -2,8 +2,10 @@
 //!
 //! Each queue of the device works in order. So only the first record of each queue is polled. The device works on it as
 //! soon as what it follows in other queues is done. The watchdog's time starts then, so that work which only waits is
-//! not counted.
+//! not counted. A poll that does not return is a stall of the driver, which all lanes share: it is published, too, so that
+//! the watchdog does not count it for the work that only could not be seen to end.
 
+use super::answers::Answers;
 use super::reply::Reply;
 use crate::clock::{self, Clock, Timing};
 use crate::dispatch::{FineTimer, Ongoing, Pace, Then};
@@ -103,7 +105,7 @@ impl CompletionPoller {
             let outlet = reply.outlet.clone();
             let run = move || {
                 let (_whole, _fine) = (outlet.whole(), FineTimer::begin());
-                look_around(&receiver);
+                look_around(&receiver, &outlet.answers);
             };
             std::thread::Builder::new().name("windlass poller".into()).spawn(run).ok().map(|_| sender)
         });
@@ -223,7 +225,7 @@ fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError
 }
 
 /// The thread: polls what is in flight; sleeps when there is nothing. Ends when the channel is closed.
-fn look_around(receiver: &Receiver<Option<Record>>) {
+fn look_around(receiver: &Receiver<Option<Record>>, answers: &Answers) {
     let mut flying = Flying::default();
     let mut quiet = Clock::SYSTEM.start();
     loop {
@@ -239,7 +241,10 @@ fn look_around(receiver: &Receiver<Option<Record>>) {
             news = true; // it may be short work
             new.into_iter().for_each(|new| flying.add(new));
         }
-        if flying.look() | news {
+        answers.ask_at(Clock::SYSTEM.nanos());
+        let seen = flying.look();
+        answers.ask_at(0);
+        if seen | news {
             quiet = Clock::SYSTEM.start();
         }
         if let Some(pause) = pause(quiet.elapsed(), flying.is_arriving()) {
@@ -344,9 +349,10 @@ mod tests {
     #[test]
     fn what_ends_is_seen_however_long_nothing_was() {
         let (sender, receiver) = channel();
-        let looking = std::thread::spawn(move || look_around(&receiver));
         let (work, (ended, end)) = (Fake::default(), channel());
         let reply = Reply { outlet: outlet(), place: 0 };
+        let answers = reply.outlet.answers.clone();
+        let looking = std::thread::spawn(move || look_around(&receiver, &answers));
         let then: Then = Box::new(move || ended.send(()).unwrap());
         let record = Record {
             queue: 0,

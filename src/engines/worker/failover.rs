@@ -73,6 +73,7 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
     }
     let (process, bell) = (started.process, started.bell);
     let link = Link::new(process.id(), started.control, started.bulk, bell.clone(), counters);
+    link.on_gpu.store(started.info.kind == crate::DeviceKind::Cuda, Ordering::Relaxed);
     monitor::start(&link, process, started.socket, bell, &config.worker)?;
     let engine = WorkerEngine {
         link,

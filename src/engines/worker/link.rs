@@ -45,6 +45,8 @@ pub(crate) struct Link {
     pub(super) closing: AtomicBool,
     /// The generation is over: no caller needs what is still in flight.
     pub(super) doomed: AtomicBool,
+    /// The worker has a GPU.
+    pub(super) on_gpu: AtomicBool,
     concluded: AtomicU64,
     watchdog: Mutex<Watchdog>,
     /// A value in the shared memory that neither side can have written, as a text for the error.
@@ -79,6 +81,7 @@ impl Link {
             bell: Bell::new(bell),
             closing: AtomicBool::new(false),
             doomed: AtomicBool::new(false),
+            on_gpu: AtomicBool::new(false),
             concluded: AtomicU64::new(0),
             watchdog: Mutex::new(Watchdog::new(timing)),
             garbage: OnceLock::new(),
@@ -297,7 +300,8 @@ impl Link {
     /// look was less than an eighth of `limit` ago.
     pub(super) fn slowest(&self, limit: Duration) -> Option<(Duration, &'static str)> {
         let flights = self.flights.lock().clone()?;
-        self.watchdog.lock().look(limit / 8, &self.answers, &flights, &self.lanes)
+        let on_gpu = self.on_gpu.load(Ordering::Relaxed);
+        self.watchdog.lock().look(limit / 8, &self.answers, &flights, (&self.lanes, on_gpu))
     }
 
     /// The shared memory for bulk data; `None` once the worker is gone.

@@ -50,7 +50,7 @@
 //     lane.rs               a ring of orders; lane_assignment.rs: which thread writes to which; frees.rs: freed memory
 //     back_pressure.rs      waits for space; spin_limit.rs: how long a waiter polls before it sleeps
 //     launch.rs             starts the worker; process.rs: the child, its end, its status; oom_kill.rs: who killed it
-//     monitor.rs            the thread that watches the worker; bell.rs: wakes it; watchdog.rs and active_clock.rs:
+//     monitor.rs            the thread that watches the worker; bell.rs: wakes it; watchdog.rs, stall.rs and active_clock.rs:
 //                           how long the worker has been at one operation; ending.rs: notifies of the worker's end
 //     settle_thread.rs      settles dispatches that no thread waits for
 //     failover.rs           the next worker after a loss; standby.rs: one that is ready;
@@ -185,6 +185,7 @@ mod settle_thread;
 #[cfg(target_os = "linux")]
 mod spin_limit;
 #[cfg(target_os = "linux")]
+mod stall;
 mod standby;
 #[cfg(target_os = "linux")]
 mod stats_mirror;

@@ -20,6 +20,7 @@ use super::link::Link;
 use super::message::{self, Message};
 use super::process::Process;
 use super::settle_thread::SettleThread;
+use super::stall::{FAULTS, Stalls};
 use crate::clock::Clock;
 use crate::device::WorkerSettings;
 use crate::sync::{Arc, Ordering};
@@ -122,7 +123,9 @@ impl Monitor {
         let (timing, watch) = (self.link.timing, &self.link.timing.watch);
         // All waiting threads depend on this thread: it reaches the end of this function whatever happens.
         let watched = catch_unwind(AssertUnwindSafe(|| self.watch(&settle_thread)));
-        let end = match watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked")) {
+        let outcome = watched.unwrap_or_else(|_| Outcome::because("the thread that watches the worker panicked"));
+        let asked = matches!(outcome, Outcome::Asked);
+        let end = match outcome {
             Outcome::Known(end) => end,
             Outcome::Asked => {
                 let _ = self.socket.shutdown(std::net::Shutdown::Both);
@@ -142,6 +145,9 @@ impl Monitor {
                 End { message: format!("worker process {} ended ({how})", self.link.pid), code: None }
             }
         };
+        if !asked && self.link.on_gpu.load(Ordering::Relaxed) {
+            FAULTS.note(self.link.pid, timing.clock.now());
+        }
         self.process.kill();
         let _ = catch_unwind(AssertUnwindSafe(|| self.link.ending.tell(end)));
         let swept = catch_unwind(AssertUnwindSafe(|| self.link.lose())).unwrap_or_default();
@@ -160,7 +166,7 @@ impl Monitor {
         let mut looked = beats.1;
         let mut restless = Clock::SYSTEM.start();
         let mut awake = ActiveClock::new(looked);
-        let mut useless = Useless::default();
+        let (mut useless, mut stalls) = (Useless::default(), Stalls::default());
         loop {
             if self.link.is_due() {
                 settle_thread.call();
@@ -185,6 +191,7 @@ impl Monitor {
             let mut nap = if idle { self.heartbeat / 4 } else { watch.tick };
             if let Some(limit) = self.watchdog.filter(|_| in_flight > 0) {
                 nap = nap.min(limit / 4);
+                stalls.look(&self.link, &FAULTS, &mut awake);
                 if let Some(outcome) = self.too_slow(limit, &mut awake) {
                     return outcome;
                 }

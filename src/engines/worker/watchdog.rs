@@ -21,6 +21,17 @@ pub(super) struct Watchdog {
     carried: [Option<(u64, Instant)>; LANES],
     /// Since when a dispatch has had no answer although the worker has nothing left to do.
     unanswered: Option<Instant>,
+    /// What ran when it was looked last.
+    begun: Vec<Begun>,
+}
+
+/// An operation that runs.
+struct Begun {
+    place: u32,
+    /// When the worker began it, in nanoseconds.
+    at: u64,
+    /// When an operation that had begun before it was seen to have ended.
+    overtook: Option<Instant>,
 }
 
 impl Watchdog {
@@ -32,7 +43,35 @@ impl Watchdog {
             first_use: None,
             carried: [None; LANES],
             unanswered: None,
+            begun: Vec::new(),
         }
+    }
+
+    /// How long each operation that runs has been running, and its place.
+    ///
+    /// That an operation may begin is all that can be seen of a GPU. If another one had begun before, in another queue,
+    /// the GPU may have been at that one alone. So the time starts anew when it ends. There are only so many that had
+    /// begun before, so an operation that does not end is found in any case.
+    fn running(&mut self, now: Instant, on_gpu: bool, answers: &Answers, used: u32) -> Vec<(Duration, u32)> {
+        let clock = self.timing.clock;
+        let now_running = (0..used).filter_map(|place| {
+            let (at, time) = (answers.began(place), answers.running(place, clock)?);
+            // The state is read after the time: a place that is reused meanwhile has its time reset first.
+            (answers.state(place).load(Ordering::Acquire) < DONE).then_some((place, at, time))
+        });
+        let now_running: Vec<(u32, u64, Duration)> = now_running.collect();
+        let before = std::mem::take(&mut self.begun);
+        let (still, ended): (Vec<Begun>, Vec<Begun>) = before
+            .into_iter()
+            .partition(|old| now_running.iter().any(|(place, at, _)| (*place, *at) == (old.place, old.at)));
+        let mut times = Vec::with_capacity(now_running.len());
+        for (place, at, time) in now_running {
+            let known = still.iter().find(|old| old.place == place).and_then(|old| old.overtook);
+            let overtook = if on_gpu && ended.iter().any(|old| old.at < at) { Some(now) } else { known };
+            times.push((overtook.map_or(time, |then| time.min(now - then)), place));
+            self.begun.push(Begun { place, at, overtook });
+        }
+        times
     }
 
     /// The longest time at one operation, and its name. `None` if there is none, or if the last look was less than
@@ -42,7 +81,7 @@ impl Watchdog {
         pause: Duration,
         answers: &Answers,
         flights: &Flights,
-        lanes: &[Lane; LANES],
+        (lanes, on_gpu): (&[Lane; LANES], bool),
     ) -> Option<(Duration, &'static str)> {
         let now = self.timing.clock.now();
         if self.looked.is_some_and(|looked| now - looked < pause) {
@@ -52,12 +91,9 @@ impl Watchdog {
         if lanes.iter().any(|lane| lane.progress.is_in_first_use(self.timing)) {
             self.first_use = Some(now);
         }
-        let running = (0..flights.used()).filter_map(|place| {
-            let time = answers.running(place, self.timing.clock)?;
-            // The state is read after the time: a place that is reused meanwhile has its time reset first.
-            (answers.state(place).load(Ordering::Acquire) < DONE).then_some((time, place))
-        });
+        let running = self.running(now, on_gpu, answers, flights.used());
         let running = running
+            .into_iter()
             .max_by_key(|(time, _)| *time)
             .and_then(|(time, place)| Some((time, flights.at(place)?.lock().as_ref()?.name())))
             .map(|(time, op)| (self.first_use.map_or(time, |then| time.min(now - then)), op));

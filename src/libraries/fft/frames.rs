@@ -192,7 +192,11 @@ pub fn window(window: Window, n: usize) -> Vec<f64> {
             Window::Rectangular => 1.0,
             Window::Hann => (angle / 2.0).sin().powi(2),
             Window::Hamming => 0.54 - 0.46 * angle.cos(),
-            Window::Blackman => 0.42 - 0.5 * angle.cos() + 0.08 * (2.0 * angle).cos(),
+            // 0.42 - 0.5 cos(angle) + 0.08 cos(2 angle), without its cancellation: exactly 0 at the beginning.
+            Window::Blackman => {
+                let s = (angle / 2.0).sin().powi(2);
+                s * (0.36 + 0.64 * s)
+            }
         }
     };
     (0..n).map(weight).collect()
@@ -368,7 +372,8 @@ impl Front {
 
     /// `y` = the signal whose [`stft`](Self::stft) with this window comes closest to `x`. Each element is `sum(frame *
     /// window) / sum(window^2)` over the frames that cover it, transformed back; it is zero if these weights are all
-    /// zero.
+    /// zero or only rounding errors (`sum(window^2)` is at most the square of 16 epsilons of the largest weight), as at
+    /// the ends of a signal with [`Edges::Inside`].
     ///
     /// # Errors
     /// As [`stft`](Self::stft).

@@ -2,9 +2,9 @@
 
 use super::host::math::{exp64, ln_factorial, ln64};
 use super::layout::Kind;
+use super::parameter::{Float, held, reached};
 use super::spec::{BinomialPlan, FEW, Method, PoissonPlan, Spec};
 use crate::{Element, Error, Result, bf16, f16};
-use std::ops::{Bound, RangeBounds};
 
 mod sealed {
     use super::{Kind, Result, Spec};
@@ -23,8 +23,7 @@ mod sealed {
             Self: Sized;
     }
 }
-pub(super) use sealed::Number;
-use sealed::Plan;
+pub(super) use sealed::{Number, Plan};
 
 /// The element types of random numbers: `f16`, `bf16`, `f32`, `f64` and the integers. Sealed.
 pub trait Random: Element + Number {}
@@ -48,6 +47,8 @@ macro_rules! plans { ($(($($t:ty),*) $d:ty, $of:literal: |$this:ident| $spec:exp
     impl Plan<$t> for $d {
         const OF: &'static str = $of;
         fn spec(&self) -> Result<Spec> {
+            #[allow(dead_code, reason = "only floats have parameters in the type of the element")]
+            type Of = $t;
             let $this = self;
             $spec
         }
@@ -56,9 +57,9 @@ macro_rules! plans { ($(($($t:ty),*) $d:ty, $of:literal: |$this:ident| $spec:exp
 plans! {
     (u32, u64) Bits, "bits": |_this| Ok(Spec::Bits);
     (f16, bf16, f32, f64) Uniform, "uniform": |this| Ok(Spec::Uniform { lower: this.ends == Ends::Lower });
-    (f16, bf16, f32, f64) Normal, "normal": |this| this.plan(false);
-    (f16, bf16, f32, f64) LogNormal, "log_normal": |this| this.0.plan(true);
-    (f16, bf16, f32, f64) Exponential, "exponential": |this| this.plan();
+    (f16, bf16, f32, f64) Normal, "normal": |this| this.plan::<Of>(false);
+    (f16, bf16, f32, f64) LogNormal, "log_normal": |this| this.0.plan::<Of>(true);
+    (f16, bf16, f32, f64) Exponential, "exponential": |this| this.plan::<Of>();
     (u8) Bernoulli, "bernoulli": |this| this.plan();
     (u32) Poisson, "poisson": |this| this.plan();
     (u32) Binomial, "binomial": |this| this.plan();
@@ -96,111 +97,6 @@ impl Uniform {
     }
 }
 
-/// Uniform numbers in a range: integers (without bias), `Between::new(1..=6)`, or floats from the beginning of the
-/// range on and below its end, `Between::new(-1.0..1.0)`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Between<T> {
-    low: T,
-    high: Bound<T>,
-}
-
-impl<T: Copy> Between<T> {
-    /// The numbers of a range. Without a beginning, it begins with the least value of the type; without an end, a range
-    /// of integers ends with the greatest. Empty ranges, and ranges of floats that are not finite, have no end or
-    /// include it, are refused when numbers are drawn.
-    pub fn new(range: impl RangeBounds<T>) -> Self
-    where
-        T: Limits,
-    {
-        let low = match range.start_bound() {
-            Bound::Included(low) | Bound::Excluded(low) => *low,
-            Bound::Unbounded => T::LEAST,
-        };
-        let high = match range.end_bound() {
-            Bound::Included(high) => Bound::Included(*high),
-            Bound::Excluded(high) => Bound::Excluded(*high),
-            Bound::Unbounded => Bound::Unbounded,
-        };
-        Between { low, high }
-    }
-}
-
-/// The least value of an element type of [`Between`].
-pub trait Limits: Sized {
-    #[doc(hidden)]
-    const LEAST: Self;
-}
-
-fn empty(range: impl std::fmt::Debug) -> Error {
-    Error::invalid("range", format!("{range:?} is empty"))
-}
-
-macro_rules! ranges { ($($t:ty),*) => { $(
-    impl Limits for $t {
-        const LEAST: Self = <$t>::MIN;
-    }
-
-    impl Plan<$t> for Between<$t> {
-        const OF: &'static str = "integers";
-        fn spec(&self) -> Result<Spec> {
-            let low = self.low;
-            let last = match self.high {
-                Bound::Included(high) if high < low => return Err(empty(low..=high)),
-                Bound::Excluded(high) if high <= low => return Err(empty(low..high)),
-                Bound::Included(high) => high,
-                Bound::Excluded(high) => high - 1, // above `low`
-                Bound::Unbounded => <$t>::MAX,
-            };
-            // A span of 2^64 wraps to 0.
-            let span = (last as u64).wrapping_sub(low as u64).wrapping_add(1);
-            Ok(Spec::Integers { start: low as u64, span })
-        }
-    }
-)* } }
-ranges! { u8, i8, u16, i16, u32, i32, u64, i64 }
-
-/// The greatest number of the type below a finite `x`.
-macro_rules! below {
-    ($t:ty, $x:expr) => {{
-        let bits = $x.to_bits();
-        let sign = !(!0 >> 1);
-        <$t>::from_bits(if bits & !sign == 0 {
-            sign | 1
-        } else if bits & sign == 0 {
-            bits - 1
-        } else {
-            bits + 1
-        })
-    }};
-}
-
-macro_rules! float_ranges { ($($t:ty: $least:expr;)*) => { $(
-    impl Limits for $t {
-        const LEAST: Self = $least;
-    }
-
-    impl Plan<$t> for Between<$t> {
-        const OF: &'static str = "between";
-        fn spec(&self) -> Result<Spec> {
-            let low = f64::from(self.low);
-            let Bound::Excluded(end) = self.high else {
-                return Err(Error::invalid("range", "a range of floats needs an exclusive end (`a..b`)"));
-            };
-            let high = f64::from(end);
-            // The width, in the type in which the numbers are computed.
-            let narrow = if size_of::<$t>() == 8 { high - low } else { f64::from(high as f32 - low as f32) };
-            if !narrow.is_finite() {
-                return Err(Error::invalid("range", format!("the width from {low} to {high} is not finite")));
-            }
-            if low >= high {
-                return Err(empty(low..high));
-            }
-            Ok(Spec::Between { low, high, last: f64::from(below!($t, end)) })
-        }
-    }
-)* } }
-float_ranges! { f16: f16::MIN; bf16: bf16::MIN; f32: f32::MIN; f64: f64::MIN; }
-
 /// Normal numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normal {
@@ -212,6 +108,9 @@ pub struct Normal {
 impl Normal {
     /// With this mean and standard deviation. The method is Box and Muller's with our own functions; for quasi-random
     /// sequences it is the inverse of the distribution function. The bits are the same on every engine.
+    ///
+    /// A draw is refused if its element type cannot hold ten deviations to both sides of the mean, or rounds the deviation
+    /// to 0.
     pub const fn new(mean: f64, deviation: f64) -> Self {
         Normal { mean, deviation, method: None }
     }
@@ -234,7 +133,9 @@ impl Normal {
         Normal { method: Some(Method::Curand), ..self }
     }
 
-    fn plan(&self, log: bool) -> Result<Spec> {
+    fn plan<T: Float>(&self, log: bool) -> Result<Spec> {
+        /// No generator gives numbers that are farther from the mean, in deviations.
+        const FARTHEST: f64 = 10.0;
         let Normal { mean, deviation, method } = *self;
         if !mean.is_finite() {
             return Err(Error::invalid("mean", format!("{mean} is not finite")));
@@ -242,6 +143,9 @@ impl Normal {
         if !deviation.is_finite() || deviation < 0.0 {
             return Err(Error::invalid("deviation", format!("{deviation} is negative or not finite")));
         }
+        reached::<T>("mean", mean, mean.abs())?;
+        held::<T>("deviation", deviation)?;
+        reached::<T>("deviation", deviation, mean.abs() + FARTHEST * deviation)?;
         // `Draw::new` changes the method for quasi-random sequences.
         Ok(Spec::Normal { mean, deviation, log, method: method.unwrap_or(Method::BoxMuller) })
     }
@@ -266,17 +170,22 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// With this mean.
+    /// With this mean; of mean 0, all numbers are 0. A draw is refused if its element type cannot hold 40 means, or rounds
+    /// the mean to 0.
     pub const fn new(mean: f64) -> Self {
         Exponential { mean }
     }
 
-    fn plan(&self) -> Result<Spec> {
+    fn plan<T: Float>(&self) -> Result<Spec> {
+        /// No generator gives a greater number, in means: the least uniform number is 2^-54.
+        const GREATEST: f64 = 40.0;
         let mean = self.mean;
-        if !mean.is_finite() || mean <= 0.0 {
-            return Err(Error::invalid("mean", format!("{mean}, but it must be finite and above 0")));
+        if !mean.is_finite() || mean < 0.0 {
+            return Err(Error::invalid("mean", format!("{mean} is negative or not finite")));
         }
-        Ok(Spec::Exponential { mean })
+        held::<T>("mean", mean)?;
+        reached::<T>("mean", mean, GREATEST * mean)?;
+        Ok(Spec::Exponential { mean: mean.abs() })
     }
 }
 
@@ -311,21 +220,22 @@ impl Bernoulli {
 /// Numbers of events at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Poisson {
-    /// The mean: above 0, and 2^30 at most.
+    /// The mean: from 0 to 2^30.
     pub lambda: f64,
 }
 
 impl Poisson {
-    /// With this mean.
+    /// With this mean; of mean 0, all numbers are 0.
     pub const fn new(lambda: f64) -> Self {
         Poisson { lambda }
     }
 
     fn plan(&self) -> Result<Spec> {
         let lambda = self.lambda;
-        if !(lambda > 0.0 && lambda <= f64::from(1u32 << 30)) {
-            return Err(Error::invalid("lambda", format!("{lambda}, but it must be above 0 and at most 2^30")));
+        if !(0.0..=f64::from(1u32 << 30)).contains(&lambda) {
+            return Err(Error::invalid("lambda", format!("{lambda}, but it must be from 0 to 2^30")));
         }
+        // Of such a mean every number is 0, too.
         let lambda = lambda.max(f64::MIN_POSITIVE);
         let b = 0.931 + 2.53 * lambda.sqrt();
         let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);

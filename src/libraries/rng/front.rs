@@ -1,7 +1,8 @@
 //! The front of the random numbers of one device.
 
+use super::between::{Between, Limits};
 use super::distribution::{
-    Bernoulli, Between, Binomial, Bits, Distribution, Exponential, Limits, LogNormal, Normal, Poisson, Random, Uniform,
+    Bernoulli, Binomial, Bits, Distribution, Exponential, LogNormal, Normal, Poisson, Random, Uniform,
 };
 use super::draw::{DIMENSIONS, Draw};
 use super::stream::{Generator, Stream};
@@ -62,10 +63,12 @@ impl Rng {
     /// `count` generators with [independent streams](Stream::split), for example one for each thread.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a quasi-random sequence.
+    /// As [`Stream::split`].
     pub fn split(&mut self, count: usize) -> Result<Vec<Rng>> {
+        let mut all = super::stream::with_room(count)?;
         let streams = self.stream.split(count)?;
-        Ok(streams.into_iter().map(|stream| self.device.rng_of(stream)).collect())
+        all.extend(streams.into_iter().map(|stream| self.device.rng_of(stream)));
+        Ok(all)
     }
 
     /// Fills a buffer, or its window, with numbers from a distribution, and moves the stream on.
@@ -251,7 +254,7 @@ impl Rng {
         self.draw(Bernoulli::new(p), n)
     }
 
-    /// Numbers of events with mean `lambda` (2^30 at most): below a mean of 10 by search in the distribution function,
+    /// Numbers of events with mean `lambda` (from 0 to 2^30): below a mean of 10 by search in the distribution function,
     /// else by Hoermann's transformed rejection.
     ///
     /// # Errors

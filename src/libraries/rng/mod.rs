@@ -41,10 +41,12 @@
 //! installed `libcurand`. A sequence gives its own bits, of its own width, and floats; its normal numbers are
 //! quantiles.
 //!
-//! `stream` is the value, `scrambled` cuRAND's tables for a sequence, `layout` how draws use its words, `distribution`
-//! the distributions, `spec` their plain data; `draw` and `permute` are the ops, `front` the caller's side, `host` the
-//! arithmetic, `cuda_half` and `kernels` the same on a GPU.
+//! `stream` is the value, `seeds` those of the streams split off, `scrambled` cuRAND's tables for a sequence, `layout` how
+//! draws use its words, `distribution` and `between` the distributions, `parameter` checks their parameters in the element's
+//! type, `spec` is their plain data; `draw` and `permute` are the ops, `front` the caller's side, `host` the arithmetic,
+//! `cuda_half` and `kernels` the same on a GPU.
 
+mod between;
 #[cfg(feature = "cuda")]
 mod cuda_half;
 mod distribution;
@@ -52,14 +54,16 @@ mod draw;
 mod front;
 mod host;
 mod layout;
+mod parameter;
 mod permute;
 mod scrambled;
+mod seeds;
 mod spec;
 mod stream;
 
+pub use between::{Between, Limits};
 pub use distribution::{
-    Bernoulli, Between, Binomial, Bits, Distribution, Ends, Exponential, Limits, LogNormal, Normal, Poisson, Random,
-    Uniform,
+    Bernoulli, Binomial, Bits, Distribution, Ends, Exponential, LogNormal, Normal, Poisson, Random, Uniform,
 };
 pub use front::Rng;
 pub use stream::{Generator, Ordering, Stream};

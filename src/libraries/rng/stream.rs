@@ -1,7 +1,7 @@
 //! A stream of random numbers as a value.
 
-use super::host::philox;
 use super::layout::Layout;
+use super::seeds::Seeds;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,10 @@ impl Stream {
         Stream { dimensions, ..self }
     }
 
-    /// The same stream at another position, in words (points of a quasi-random sequence): `curandSetGeneratorOffset`.
+    /// The same stream at another position, in words (points of a quasi-random sequence). For numbers that take one word
+    /// (u32, uniform f32) this is `curandSetGeneratorOffset`. For numbers that take more (f64, u64, normal numbers) it is
+    /// not: cuRAND's offset lets each lane skip words, and may begin inside a lane's group; here the first number is the
+    /// next that begins at or after the position, of those that a draw from position 0 gives.
     pub const fn at(self, position: u64) -> Self {
         Stream { position, taken: None, ..self }
     }
@@ -140,26 +143,32 @@ impl Stream {
     }
 
     /// `count` streams that are independent of each other and of this one, for example one for each thread. Splitting
-    /// again gives other streams. Philox computes the 64-bit seed of a child from this stream's seed and the child's
-    /// number.
+    /// again gives other streams: no two children of a stream have the same seed, and none has the stream's own. Children
+    /// of different streams have unrelated seeds.
+    ///
+    /// Of the seed of MT19937 and MTGP32, 32 bits count. So such a stream has 2^32 - 1 children at most, and children of
+    /// different streams may meet: among 77 000 streams two are equal with probability 1/2. For large families of
+    /// streams use Philox, whose seeds have 64 bits.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for quasi-random sequences, whose points belong together: draw parts of them by position.
+    /// [`Error::InvalidArgument`] for more children than there are seeds. Too little memory. The stream does not change.
     pub fn split(&mut self, count: usize) -> Result<Vec<Stream>> {
         if self.generator.is_quasi_random() {
             return Err(Error::unsupported("a quasi-random sequence cannot be split: draw parts of it by position"));
         }
+        let seeds = Seeds::of(self);
         let first = self.children;
-        self.children = first.wrapping_add(count as u64);
-        // The last word of the counter is 0 in the numbers of every stream, so these blocks are different ones.
-        let seed = |child: u64| {
-            let counter = [child as u32, (child >> 32) as u32, self.generator as u32, 0x7370_6c74];
-            let [a, b, ..] = philox::block(counter, philox::key(self.seed));
-            u64::from(a) | u64::from(b) << 32
-        };
-        let child =
-            |i: u64| Stream { ordering: self.ordering, ..Stream::new(self.generator, seed(first.wrapping_add(i))) };
-        Ok((0..count as u64).map(child).collect())
+        let end = first.checked_add(count as u64).filter(|end| *end <= seeds.most()).ok_or_else(|| {
+            let (most, generator) = (seeds.most(), self.generator);
+            let reason = format!("{first} and {count} more, but a stream of {generator:?} has {most} children at most");
+            Error::invalid("count", reason)
+        })?;
+        let mut children = with_room(count)?;
+        let child = |i: u64| Stream { ordering: self.ordering, ..Stream::new(self.generator, seeds.child(i)) };
+        children.extend((first..end).map(child));
+        self.children = end;
+        Ok(children)
     }
 
     /// The index of the first output of a draw with this layout, at or after the position.
@@ -207,4 +216,13 @@ impl Stream {
 /// The error for a position past the last.
 pub(super) fn spent() -> Error {
     Error::invalid("stream", "the draw ends after position 2^64, the end of the stream")
+}
+
+/// An empty list with memory for `count` items.
+pub(super) fn with_room<T>(count: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    match list.try_reserve_exact(count) {
+        Ok(()) => Ok(list),
+        Err(_) => Err(crate::dispatch::raw::no_memory(count.saturating_mul(size_of::<T>()))),
+    }
 }

@@ -147,6 +147,12 @@ pub struct Watch {
     /// How long a worker that was told to end may take. Also how long work may go on that is of no use to any thread
     /// any more. 2 s.
     pub farewell: Duration,
+    /// A poll of the driver that takes this long is a stall of the driver. 20 ms.
+    pub stall: Duration,
+    /// From this length on, a stall is no stall, but a driver that hangs. 10 s.
+    pub longest_stall: Duration,
+    /// How long a fault on one GPU may stall the others, around the time at which it is seen. 1 s.
+    pub fault_stall: Duration,
     /// How long an error waits for the exit of the worker that failed to start. 2 s.
     pub failed_start: Duration,
     /// How long another thread may take, when the worker is gone, to settle what it has claimed. This delays no caller.
@@ -244,6 +250,9 @@ static STANDARD: Timing = Timing {
         last_breath: ms(50),
         reaping: ms(500),
         farewell: s(2),
+        stall: ms(20),
+        longest_stall: s(10),
+        fault_stall: s(1),
         failed_start: s(2),
         settling: s(20),
         reap_all: ms(20),

@@ -37,7 +37,15 @@ impl DeviceBuilder {
     /// starts when the device begins the operation; waiting for other operations does not count. Also kills a worker
     /// that for `limit` enqueues nothing while nothing in flight completes (it is stuck in the driver), or that for
     /// `limit` is idle although an operation has no result. The first use of a library and the loading of code may take
-    /// two minutes more. Time in which this program is stopped does not count.
+    /// two minutes more.
+    ///
+    /// Not counted: time in which this program is stopped; up to ten seconds in which a GPU's driver does not answer the
+    /// worker; the second around a fault on another isolated GPU of this program, which stalls the driver for all GPUs;
+    /// and, on a GPU, time in which an operation that had begun earlier was still running beside this one.
+    ///
+    /// Counted, since nothing tells it apart: time in which the GPU works for other programs, and a stall after a fault in
+    /// another program (some 350 ms). So the limit must exceed the longest operation by that: one second at least for
+    /// a GPU that no other program uses, and five seconds for one that is shared.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.config.worker.watchdog = Some(limit);
         self

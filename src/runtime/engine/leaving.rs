@@ -2,11 +2,12 @@
 //!
 //! An exit runs its handlers last in, first out, and the destructors of a library's static objects are such handlers. A
 //! handler of ours that is registered after the library was loaded runs before those that the library had registered by
-//! then. It tells compilations to stop, and waits until the last one has ended. But during its first compilation of
-//! each kind a compiler makes more static objects (NVRTC 13.0: five, and eighteen more for `sm_100`), and registers
-//! their destructors then. Those would run *before* our handler, while the compiler still uses the objects. So our
-//! handler is registered again and again while the compiler works ([`goes_on`]). What remains is an exit in the moment
-//! between the two registrations, during the first compilation of a kind.
+//! then. It tells compilations to stop, and waits until the last one has ended. During its first compilation of each kind
+//! a compiler makes more static objects, whose destructors would run *before* our handler, while the compiler still uses
+//! the objects. So these destructors begin the exit themselves ([`begin`]): the loader has put itself between the
+//! compiler and the C library (`engines/loader/destructors.rs`). Test: `process
+//! compiler_exit::a_static_object_of_a_running_compilation_is_not_destroyed`, and with NVRTC `nvrtc
+//! compile::processes::a_process_that_ends_in_the_middle_of_a_compilation_ends_well_and_soon`.
 
 use super::process;
 use crate::clock::{self, Clock, Timing};
@@ -30,14 +31,16 @@ pub(crate) fn watch() {
     process::watch_exit();
 }
 
-/// A compiler calls this from time to time while it works: whether to continue. The C library keeps every handler for
-/// good, so the number of registrations is bounded; the static objects are made early.
+/// The exit has begun, says a destructor of a compiler's static object: tells compilations to stop, and waits for them.
+/// True if no thread is inside a compiler now. None can come in after this.
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn begin() -> bool {
+    process::on_exit();
+    INSIDE.load(Ordering::SeqCst) == 0
+}
+
+/// A compiler calls this from time to time while it works: whether to continue.
 pub(crate) fn goes_on() -> bool {
-    const MOST: u32 = 256;
-    static HANDLERS: AtomicU32 = AtomicU32::new(0);
-    if HANDLERS.load(Ordering::Relaxed) < MOST && HANDLERS.fetch_add(1, Ordering::Relaxed) < MOST {
-        process::watch_exit();
-    }
     !process::exiting()
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn exiting() -> bool {
 /// Closes every epoch, and lets our own threads leave the driver before the driver's own exit handler runs: a thread
 /// that is inside the driver then ends in a segmentation fault.
 #[cfg(feature = "cuda")]
-extern "C" fn on_exit() {
+pub(super) extern "C" fn on_exit() {
     /// The first handler to run has waited: a thread that is still inside after that will not come out.
     static WAITED: AtomicBool = AtomicBool::new(false);
     FORK_GENERATION.fetch_or(EXITING, Ordering::SeqCst);

@@ -117,6 +117,24 @@ fn convolutions_of_halves_are_the_sums_that_they_stand_for() {
     sweep::<bf16>(30);
 }
 
+/// Every point is made of every number; the arrays of a batch are not.
+#[test]
+fn a_number_that_is_not_finite_spoils_its_own_array_alone() {
+    for device in devices() {
+        for bad in [f64::NAN, f64::INFINITY] {
+            let spec = Convolve::new([8], [3]).batch(3);
+            let mut x = vec![1.0f64; 24];
+            x[12] = bad;
+            let (x, h) = (up(&device, x), up(&device, [1.0f64, 2.0, 3.0]));
+            let y = device.uninit(spec.output_len().unwrap()).unwrap();
+            let y = down(&device, &device.fft().convolve(&spec, &x, &h, y).unwrap().await_result().unwrap());
+            assert!(y[..10].iter().chain(&y[20..]).all(|y| y.is_finite()), "{device:?} {y:?}");
+            // The formula's own are among them.
+            assert!(y[14..17].iter().all(|y| !y.is_finite()), "{device:?} {y:?}");
+        }
+    }
+}
+
 #[test]
 fn shapes_that_do_not_go_together_are_refused() {
     for device in devices() {

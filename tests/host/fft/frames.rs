@@ -80,7 +80,42 @@ fn windows_are_those_of_scipy() {
     );
     close(window(Window::Hamming, 4), &[0.08, 0.54, 1.0, 0.54]);
     close(window(Window::Blackman, 4), &[0.0, 0.34, 1.0, 0.34]);
+    assert!((1..100).all(|n| window(Window::Blackman, n)[0].to_bits() == 0), "exactly 0");
     assert!(window(Window::Hann, 0).is_empty());
+}
+
+/// Where only the smallest of weights reach, a number divided by them would be noise.
+#[test]
+fn a_weight_that_is_a_rounding_error_beside_the_largest_one_counts_as_zero() {
+    fn check<R: Real>(device: &Device, first: f64, scale: f64, kept: bool) {
+        let (n, len) = (16, 64);
+        let spec = Stft::new(len, n).hop(4).edges(Edges::Inside);
+        let mut weights = window(Window::Blackman, n);
+        weights[0] = first;
+        let x: Vec<f64> = (0..len).map(|i| R::near(1.0 + 0.01 * i as f64).wide()).collect();
+        let (x_up, w) = (
+            up(device, x.iter().map(|x| R::near(*x)).collect::<Vec<_>>()),
+            up(device, weights.iter().map(|w| R::near(scale * w)).collect::<Vec<_>>()),
+        );
+        let spectra = device.uninit::<R::Complex>(R::elements(spec.spectra_len().unwrap())).unwrap();
+        let spectra = device.fft().stft(&spec, &x_up, &w, spectra).unwrap().await_result().unwrap();
+        let y = device.fft().istft(&spec, &spectra, &w, device.uninit(len).unwrap()).unwrap().await_result().unwrap();
+        let y: Vec<f64> = down(device, &y).into_iter().map(R::wide).collect();
+        let what = format!("{device:?} {} {first:e} {scale:e}: {y:?}", R::DTYPE);
+        // A weight of 1e-3 leaves three digits less.
+        let close = |i: usize| (y[i] - x[i]).abs() < 1e4 * R::UNIT;
+        assert!((1..len).all(close), "{what}");
+        assert!(if kept { close(0) } else { y[0] == 0.0 }, "{what}");
+    }
+    for device in devices() {
+        for scale in [1.0, 1e-10, 1e10] {
+            check::<f64>(&device, -1.4e-17, scale, false);
+            check::<f64>(&device, 1e-3, scale, true);
+            check::<f32>(&device, 1e-9, scale, false);
+            check::<f32>(&device, 1e-2, scale, true);
+        }
+        check::<f64>(&device, 0.0, 1.0, false);
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::statistics::{assert_counts, assert_distribution, assert_moments, ln_factorials, normal};
 use super::{GENERATORS, drawn, having};
-use crate::common::{assert_same_bits, down};
+use crate::common::{Shifted as _, assert_same_bits, down};
+use std::ops::Bound;
 use windlass::rng::{
     Bernoulli, Between, Binomial, Distribution, Exponential, Generator, LogNormal, Normal, Poisson, Random, Stream,
     Uniform,
@@ -166,6 +167,44 @@ fn integers_are_without_bias() {
     let wide = same::<i64>(&stream, Between::new(..), 1000);
     let negative = wide.iter().filter(|x| **x < 0).count();
     assert!((400..600).contains(&negative), "{negative}");
+}
+
+#[test]
+fn an_excluded_beginning_is_never_drawn() {
+    let stream = Stream::new(Generator::Philox, 2);
+    let above = |low, high| Between::new((Bound::Excluded(low), high));
+    let x = same::<i32>(&stream, above(1, Bound::Included(3)), N);
+    let mut counts = [0; 2];
+    x.iter().for_each(|x| counts[*x as usize - 2] += 1);
+    assert_counts(&counts, |_| 0.5, "2 and 3");
+    assert!(same::<u8>(&stream, Between::new((Bound::Excluded(254), Bound::Unbounded)), 9).iter().all(|x| *x == 255));
+    // Two numbers of the range are left.
+    let low = -1.0f32;
+    let end = low.next_up().next_up().next_up();
+    let x = same::<f32>(&stream, Between::new((Bound::Excluded(low), Bound::Excluded(end))), 1000);
+    assert!(x.iter().all(|x| *x > low && *x < end));
+    let x = same::<f64>(&stream, Between::new((Bound::Excluded(0.0), Bound::Excluded(1e-322))), 1000);
+    assert!(x.iter().all(|x| *x > 0.0 && *x < 1e-322));
+    let (low, end) = (f16::from_f32(0.0), f16::from_f32(1.0));
+    let x = same::<f16>(&stream, Between::new((Bound::Excluded(low), Bound::Excluded(end))), N);
+    assert!(x.iter().all(|x| *x > low && *x < end));
+}
+
+#[test]
+fn of_mean_zero_all_numbers_are_zero_and_none_is_minus_zero() {
+    for (stream, n) in streams() {
+        assert!(same::<u32>(&stream, Poisson::new(0.0), n.min(1000)).iter().all(|x| *x == 0));
+        let zero = |x: &[f64]| x.iter().all(|x| x.to_bits() == 0);
+        assert!(zero(&floats::<f32>(&stream, Exponential::new(0.0), n.min(1000))));
+        assert!(zero(&floats::<f64>(&stream, Exponential::new(-0.0), n.min(1000))));
+    }
+    // A word that gives the uniform number 1.
+    let (stream, at) = (Stream::new(Generator::Philox, 1), 24_539_888);
+    assert_eq!(floats::<f32>(&stream.clone().at(at), Uniform::above_zero(), 1), [1.0]);
+    for device in having(&stream) {
+        let out = device.rng_of(stream.clone()).fill_at(at, Exponential::new(2.0), device.room::<f32>(1).unwrap());
+        assert_eq!(down(&device, &out.unwrap().into_output())[0].to_bits(), 0);
+    }
 }
 
 #[test]

@@ -25,6 +25,8 @@ fn of(device: &Device, stream: &Stream, what: &str) -> u64 {
     let (normal, log) = (Normal::new(1.5, 0.25), LogNormal::new(1.5, 20.0));
     let all = (FIRST, COUNT);
     let points = (77, 20_002);
+    // Rows above 2^32: the second word of Philox's counter.
+    let far = ((1 << 52) + 3, 1001);
     macro_rules! sums { ($($name:literal: $t:ty, $place:expr, $of:expr;)*) => {
         match what {
             $($name => sum::<$t>(device, stream, $place, $of),)*
@@ -71,6 +73,9 @@ fn of(device: &Device, stream: &Stream, what: &str) -> u64 {
         "poisson_64": u32, all, Poisson::new(64.0);
         "binomial_20": u32, all, Binomial::new(20, 0.75);
         "binomial_500": u32, all, Binomial::new(500, 0.75);
+        "far_u32": u32, far, Bits;
+        "far_u64": u64, far, Bits;
+        "far_normal_f64": f64, far, normal;
     }
 }
 
@@ -92,5 +97,5 @@ fn every_device_has_the_bits_of_the_kernels() {
         }
         rows += 1;
     }
-    assert_eq!(rows, 3 * 31 + 4);
+    assert_eq!(rows, 3 * 31 + 3 + 4);
 }

@@ -76,6 +76,77 @@ fn where_the_width_changes_no_word_is_used_twice() {
     }
 }
 
+/// The words that a draw used are not those of a later draw, whatever kept the generator's state.
+#[test]
+fn draws_of_all_widths_continue_where_the_stream_stands() {
+    for generator in [Generator::Mtgp32, Generator::Mt19937, Generator::Philox] {
+        let stream = Stream::new(generator, 9);
+        let n = if generator == Generator::Mt19937 { 64 } else { 512 };
+        for device in having(&stream) {
+            let bits = |position: u64, n: usize| drawn::<u32>(&device, &stream.clone().at(position), Bits, n);
+            // Kept states of three draws, at words n, 2 n and 2 n + 16.
+            let mut rng = device.rng_of(stream.clone());
+            drop(rng.normal::<f32>(n).unwrap().into_output());
+            let narrow = rng.bits::<u32>(n).unwrap().into_output();
+            assert_eq!(down(&device, &narrow), bits(n as u64, n), "{device:?} {generator:?}");
+            let wide = rng.bits::<u64>(8).unwrap().into_output();
+            let at = rng.stream().position() - 16;
+            let wide: Vec<u32> = down(&device, &wide).iter().flat_map(|x| [*x as u32, (*x >> 32) as u32]).collect();
+            if generator != Generator::Philox {
+                assert_eq!(at, 2 * n as u64);
+                assert_eq!(wide, bits(at, 16), "{device:?} {generator:?}");
+            }
+            // By another handle of the same seed, and at places that the caller gives.
+            let rng = device.rng_of(stream.clone());
+            let alone = device.rng_of(stream.clone());
+            let of = Normal::standard();
+            let late = n as u64;
+            let want = alone.fill_at(late, of, device.room::<f64>(n).unwrap()).unwrap().into_output();
+            drop(rng.fill_at(0, Between::<u64>::new(..), device.room(n).unwrap()).unwrap().into_output());
+            let got = rng.fill_at(late, of, device.room::<f64>(n).unwrap()).unwrap().into_output();
+            assert_same_bits(&down(&device, &got), &down(&device, &want), &format!("{device:?} {generator:?}"));
+        }
+    }
+}
+
+#[test]
+fn far_positions_of_philox_have_numbers_of_their_own() {
+    let stream = Stream::new(Generator::Philox, 7);
+    for device in having(&stream) {
+        let mut seen = std::collections::HashSet::new();
+        for position in std::iter::once(0).chain((50..64).map(|k| 1 << k)) {
+            let at = stream.clone().at(position);
+            assert!(seen.insert(drawn::<u32>(&device, &at, Bits, 8)), "{device:?}: {position:#x}");
+            assert!(
+                seen.insert(
+                    drawn::<f64>(&device, &at, Uniform::below_one(), 4)
+                        .iter()
+                        .map(|x| (x.to_bits() >> 20) as u32)
+                        .collect()
+                )
+            );
+        }
+    }
+}
+
+#[test]
+fn children_have_different_seeds_as_far_as_seeds_count() {
+    for generator in GENERATORS.map(|(generator, _)| generator) {
+        let mut stream = Stream::new(generator, 0x0123_4567_89ab_cdef);
+        let counts = |seed: u64| match generator {
+            Generator::Mt19937 => seed & 0xffff_ffff,
+            Generator::Mtgp32 => (seed ^ seed >> 32) & 0xffff_ffff,
+            _ => seed,
+        };
+        let mut seeds: std::collections::HashSet<u64> = [counts(stream.seed())].into();
+        for count in [1, 0, 65_535, 100_000] {
+            for child in stream.split(count).unwrap() {
+                assert!(seeds.insert(counts(child.seed())), "{generator:?}: {:#x} twice", child.seed());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_refused_draw_leaves_the_stream_where_it_stood() {
     for device in having(&Stream::new(Generator::Philox, 1)) {

@@ -2,8 +2,9 @@
 
 use super::having;
 use crate::common::{devices, refused};
-use windlass::Error;
+use std::ops::Bound;
 use windlass::rng::{Between, Bits, Exponential, Generator, LogNormal, Normal, Ordering, Stream};
+use windlass::{Error, bf16, f16};
 
 fn argument<T>(answer: Result<T, impl Into<Error>>) -> String {
     refused(&answer.err().expect("a refusal").into()).0
@@ -30,10 +31,10 @@ fn parameters_that_no_distribution_has_are_named() {
             assert_eq!(argument(rng.binomial(4, bad, 4)), "p");
         }
         assert_eq!(argument(rng.draw::<f32, _>(Normal::new(0.0, -1.0), 4)), "deviation");
-        assert_eq!(argument(rng.draw::<f32, _>(Exponential::new(0.0), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f32, _>(Exponential::new(-1.0), 4)), "mean");
         assert_eq!(argument(rng.bernoulli(-1e-9, 4)), "p");
         assert_eq!(argument(rng.bernoulli(1.0 + 1e-9, 4)), "p");
-        assert_eq!(argument(rng.poisson(0.0, 4)), "lambda");
+        assert_eq!(argument(rng.poisson(-1e-9, 4)), "lambda");
         assert_eq!(argument(rng.poisson(2e9, 4)), "lambda");
         assert_eq!(argument(rng.integers::<u8>(5..5, 4)), "range");
         #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
@@ -44,8 +45,58 @@ fn parameters_that_no_distribution_has_are_named() {
         assert_eq!(argument(rng.draw::<f32, _>(Between::new(0.0f32..=1.0), 4)), "range");
         assert_eq!(argument(rng.draw::<f32, _>(Between::new(f32::MIN..f32::MAX), 4)), "range");
         assert_eq!(argument(rng.draw::<f64, _>(Between::new(f64::NAN..1.0), 4)), "range");
+        let excluded = |low, high| Between::new((Bound::Excluded(low), high));
+        assert_eq!(argument(rng.draw::<i32, _>(excluded(5, Bound::Included(5)), 4)), "range");
+        assert_eq!(argument(rng.draw::<i32, _>(excluded(5, Bound::Excluded(6)), 4)), "range");
+        assert_eq!(argument(rng.draw::<i32, _>(excluded(i32::MAX, Bound::Unbounded), 4)), "range");
+        let next = (Bound::Excluded(1.0f32), Bound::Excluded(1.0f32.next_up()));
+        assert_eq!(argument(rng.draw::<f32, _>(Between::new(next), 4)), "range");
         assert_eq!(argument(rng.choice(3, 4)), "count");
         assert_eq!(argument(rng.choice((1 << 32) + 1, 4)), "n");
+    }
+}
+
+/// What the type of the numbers cannot hold: they would be infinite, not a number, or all equal.
+#[test]
+fn parameters_are_checked_in_the_type_of_the_numbers() {
+    for device in devices() {
+        let mut rng = device.rng(1);
+        assert_eq!(argument(rng.draw::<f32, _>(Normal::new(-1e39, 1e39), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f32, _>(Normal::new(0.0, 1e39), 4)), "deviation");
+        assert_eq!(argument(rng.draw::<f32, _>(Normal::new(3e38, 3e38), 4)), "deviation");
+        assert_eq!(argument(rng.draw::<f32, _>(Normal::new(0.0, 1e-50), 4)), "deviation");
+        assert_eq!(argument(rng.draw::<f32, _>(LogNormal::new(1e39, 1.0), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f32, _>(Exponential::new(1e39), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f32, _>(Exponential::new(1e38), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f32, _>(Exponential::new(1e-50), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f64, _>(Exponential::new(1e308), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f16, _>(Normal::new(1e5, 1.0), 4)), "mean");
+        assert_eq!(argument(rng.draw::<f16, _>(Exponential::new(1e-9), 4)), "mean");
+        assert_eq!(argument(rng.draw::<bf16, _>(Normal::new(0.0, 1e39), 4)), "deviation");
+    }
+    for device in having(&Stream::new(Generator::Philox, 1)) {
+        let mut rng = device.rng(1);
+        assert!(rng.draw::<f64, _>(Normal::new(-1e39, 1e39), 4).is_ok());
+        assert!(rng.draw::<f64, _>(Exponential::new(1e-50), 4).is_ok());
+        assert!(rng.draw::<f32, _>(Normal::new(1e-50, 1.0), 4).is_ok());
+        assert!(rng.draw::<f32, _>(Normal::new(3.0, 0.0), 4).is_ok());
+    }
+}
+
+#[test]
+fn a_stream_has_no_more_children_than_there_are_seeds() {
+    for generator in [Generator::Mt19937, Generator::Mtgp32] {
+        let mut stream = Stream::new(generator, 1);
+        let before = stream.clone();
+        assert_eq!(argument(stream.split(1 << 32)), "count");
+        assert_eq!(stream, before);
+        assert!(stream.split(2).is_ok());
+    }
+    for count in [1 << 59, usize::MAX] {
+        let mut stream = Stream::new(Generator::Philox, 1);
+        assert!(matches!(stream.split(count), Err(Error::OutOfMemory { .. })));
+        let device = windlass::Device::host().unwrap();
+        assert!(matches!(device.rng(1).split(count), Err(Error::OutOfMemory { .. })));
     }
 }
 

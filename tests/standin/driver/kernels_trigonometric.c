@@ -180,13 +180,30 @@ static void multiply(const struct launch *launch, char type) {
     }
 }
 
-/* Parameters: to, from, window, n, frames, arrays, length, hop, before, then whether mirrored, or the scale. */
+/* Parameters of `frames`: to, from, window, n, frames, arrays, length, hop, before, mirrored. Of `overlap`: to, from, window, the
+ * parts of its largest weight, n, frames, arrays, length, hop, before, scale. Of `largest`: the parts, window, n. */
+#define PARTS 128
 static void frames_operands(struct command *command, const struct launch *launch, size_t stored, size_t work, bool apart) {
-    const uint64_t *s = launch->slots;
+    const uint64_t *s = launch->slots + (apart ? 0 : 1);
     size_t cut = s[3] * s[4] * s[5] * work, whole = s[5] * s[6] * stored;
-    add_operand(command, READ, flat(s[1], apart ? whole : cut));
-    add_operand(command, READ, flat(s[2], s[3] * stored));
-    add_operand(command, WRITE, flat(s[0], apart ? cut : whole));
+    add_operand(command, READ, flat(launch->slots[1], apart ? whole : cut));
+    add_operand(command, READ, flat(launch->slots[2], s[3] * stored));
+    if (!apart) add_operand(command, READ, flat(launch->slots[3], PARTS * work));
+    add_operand(command, WRITE, flat(launch->slots[0], apart ? cut : whole));
+}
+
+static void largest_operands(struct command *command, const struct launch *launch, size_t stored, size_t work) {
+    add_operand(command, READ, flat(launch->slots[1], launch->slots[2] * stored));
+    add_operand(command, WRITE, flat(launch->slots[0], PARTS * work));
+}
+
+static void largest(const struct launch *launch, char type, char work) {
+    const uint64_t *s = launch->slots;
+    for (uint64_t part = 0; part < PARTS; part++) {
+        double most = 0;
+        for (uint64_t j = part; j < s[2]; j += PARTS) most = fmax(most, fabs(load_real(s[1], type, j)));
+        store_real(s[0], work, part, most);
+    }
 }
 
 static void frames(const struct launch *launch, char type, char work) {
@@ -205,7 +222,13 @@ static void frames(const struct launch *launch, char type, char work) {
 }
 
 static void overlap(const struct launch *launch, char type, char work) {
-    const uint64_t *s = launch->slots;
+    uint64_t s[10];
+    memcpy(s, launch->slots, 3 * sizeof *s);
+    memcpy(s + 3, launch->slots + 4, 6 * sizeof *s);
+    double least = 0;
+    for (uint64_t part = 0; part < PARTS; part++) least = fmax(least, load_real(launch->slots[3], work, part));
+    least *= work == '3' ? 0x1p-19 : 0x1p-48;
+    least *= least;
     for (uint64_t i = 0; i < s[5] * s[6]; i++) {
         double sum = 0, weights = 0;
         for (uint64_t frame = 0; frame < s[4]; frame++) {
@@ -215,7 +238,7 @@ static void overlap(const struct launch *launch, char type, char work) {
             sum += load_real(s[1], work, (i / s[6] * s[4] + frame) * s[3] + (uint64_t)j) * weight;
             weights += weight * weight;
         }
-        store_real(s[0], type, i, weights > 0 ? sum * real_slot(launch, 9) / weights : 0);
+        store_real(s[0], type, i, weights > least ? sum * real_slot(launch, 10) / weights : 0);
     }
 }
 
@@ -223,6 +246,10 @@ static void overlap(const struct launch *launch, char type, char work) {
     static void frames_##name##_operands(struct command *command, const struct launch *launch) {                      \
         frames_operands(command, launch, bytes_of(type), bytes_of(work), true);                                        \
     }                                                                                                                  \
+    static void largest_##name##_operands(struct command *command, const struct launch *launch) {                     \
+        largest_operands(command, launch, bytes_of(type), bytes_of(work));                                             \
+    }                                                                                                                  \
+    static void largest_##name(void *payload) { largest(payload, type, work); }                                        \
     static void overlap_##name##_operands(struct command *command, const struct launch *launch) {                     \
         frames_operands(command, launch, bytes_of(type), bytes_of(work), false);                                       \
     }                                                                                                                  \
@@ -244,7 +271,8 @@ static void multiply_c64(void *payload) { multiply(payload, '6'); }
 #define ROWS(name, type, work)                                                                                         \
     BEFORE(before_real, name) BEFORE(before_complex, name) AFTER(after_real, name) AFTER(after_complex, name)          \
     {"frames_" #name, 10, {8, 8, 8, 8, 8, 8, 8, 8, 8, 4}, frames_##name##_operands, frames_##name, 0},                 \
-    {"overlap_" #name, 10, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, overlap_##name##_operands, overlap_##name, 0},
+    {"largest_" #name, 3, {8, 8, 8}, largest_##name##_operands, largest_##name, 0},                                    \
+    {"overlap_" #name, 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, overlap_##name##_operands, overlap_##name, 0},
 
 static const struct kernel kernels[] = {
     TYPES(ROWS)

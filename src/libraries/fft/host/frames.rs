@@ -6,6 +6,7 @@ use super::threads::each_range;
 use super::{Data, Real, filled, run, zero};
 use crate::Result;
 use num_complex::Complex;
+use rustfft::num_traits::Float;
 
 /// The index in a signal of the element at `at`, counted from the beginning of the first frame. `None` for a zero.
 fn source(sizes: &FrameSizes, at: usize) -> Option<usize> {
@@ -53,6 +54,10 @@ pub(in super::super) fn istft<T: Real>(
     let FrameSizes { len, n, hop, before, frames, .. } = *sizes;
     let mut all = filled(sizes.lines * n, T::zero())?;
     run(&spec.transform(sizes, true).geometry()?, Data::Backward(spectra, &mut all), spec.factor(true))?;
+    // Where the window is only noise beside its largest weight, nothing is left of the numbers.
+    let largest = window.iter().map(|weight| Float::abs(*weight)).fold(T::zero(), Float::max);
+    let least = largest * T::epsilon() * T::of(16.0);
+    let least = least * least;
     let (count, writer) = (y.len(), Writer::new(y));
     each_range(count, 1, 2 * n.div_ceil(hop), &|range| {
         // SAFETY: ranges are disjoint parts of the signals.
@@ -68,7 +73,7 @@ pub(in super::super) fn istft<T: Real>(
                 sum = sum + number * weight;
                 weights = weights + weight * weight;
             }
-            *to = if weights > T::zero() { sum / weights } else { T::zero() };
+            *to = if weights > least { sum / weights } else { T::zero() };
         }
     });
     Ok(())

@@ -149,7 +149,7 @@ static double worst(BR before_real, BC before_complex, AR after_real, AC after_c
     worst<P, S>(before_real_##name, before_complex_##name, after_real_##name, after_complex_##name, epsilon)
 
 // Frames and what they are of, and back: the same arrays, but for rounding, wherever a window reaches.
-template <typename P, typename S, class F, class O> static double framed(F frames, O overlap, double epsilon) {
+template <typename P, typename S, class F, class L, class O> static double framed(F frames, L largest, O overlap, double epsilon) {
     double most = 0;
     for (u64 n : {1, 4, 7})
         for (u64 hop : {1, 2, 3})
@@ -169,7 +169,9 @@ template <typename P, typename S, class F, class O> static double framed(F frame
                         if (!(fabs(work[i] - want) <= 1e-6)) most = 1e9;
                         work[i] *= 3;
                     }
-                    grid(2, [&] { overlap(y.data(), work.data(), window.data(), n, count, arrays, length, hop, before, 2.0); });
+                    std::vector<P> parts(PARTS);
+                    grid(PARTS / 64, [&] { largest(parts.data(), window.data(), n); });
+                    grid(2, [&] { overlap(y.data(), work.data(), window.data(), parts.data(), n, count, arrays, length, hop, before, 2.0); });
                     for (u64 i = 0; i < y.size(); i++) {
                         bool reached = false;
                         for (u64 frame = 0; frame < count; frame++)
@@ -201,10 +203,10 @@ int main() {
     const double errors[] = {WORST(f32, float, float, 0x1p-23), WORST(f64, double, double, 0x1p-52),
                              WORST(f16, f16, float, 0x1p-10), WORST(bf16, bf16, float, 0x1p-7)};
     const char* names[] = {"f32", "f64", "f16", "bf16"};
-    const double framing[] = {framed<float, float>(frames_f32, overlap_f32, 0x1p-23),
-                              framed<double, double>(frames_f64, overlap_f64, 0x1p-52),
-                              framed<float, f16>(frames_f16, overlap_f16, 0x1p-10),
-                              framed<float, bf16>(frames_bf16, overlap_bf16, 0x1p-7)};
+    const double framing[] = {framed<float, float>(frames_f32, largest_f32, overlap_f32, 0x1p-23),
+                              framed<double, double>(frames_f64, largest_f64, overlap_f64, 0x1p-52),
+                              framed<float, f16>(frames_f16, largest_f16, overlap_f16, 0x1p-10),
+                              framed<float, bf16>(frames_bf16, largest_bf16, overlap_bf16, 0x1p-7)};
     int bad = product<float>(multiply_c32) + product<double>(multiply_c64) != 0;
     for (int i = 0; i < 4; i++) {
         printf("%-4s %.2f %.2f\n", names[i], errors[i], framing[i]);

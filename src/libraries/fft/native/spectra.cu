@@ -35,10 +35,29 @@ __device__ inline void frames(P* work, const S* x, const S* window, u64 n, u64 f
     }
 }
 
+// The largest weight of a window, in so many parts: one thread each.
+#define PARTS 128
+
+template <typename P, typename S> __device__ inline void largest(P* parts, const S* window, u64 n) {
+    const u64 part = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (part >= PARTS) return;
+    P most = 0;
+    for (u64 j = part; j < n; j += PARTS) {
+        const P w = widen(window[j]), size = w < 0 ? -w : w;
+        most = size > most ? size : most;
+    }
+    parts[part] = most;
+}
+
 // The arrays that such frames are of: where several have a number, their mean with the squares of the window as weights.
+// Where the window is only noise beside its largest weight, nothing is left of the numbers: 0.
 template <typename P, typename D>
-__device__ inline void overlap(D* y, const P* work, const D* window, u64 n, u64 frames, u64 arrays, u64 length, u64 hop,
-                               u64 before, double scale) {
+__device__ inline void overlap(D* y, const P* work, const D* window, const P* parts, u64 n, u64 frames, u64 arrays, u64 length,
+                               u64 hop, u64 before, double scale) {
+    P least = 0;
+    for (u32 part = 0; part < PARTS; part++) least = parts[part] > least ? parts[part] : least;
+    least *= sizeof(P) == 4 ? (P)0x1p-19 : (P)0x1p-48; // 16 epsilon
+    least *= least;
     const u64 total = length * arrays, stride = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < total; i += stride) {
         const u64 array = divide(i, length), at = i - array * length + before;
@@ -50,7 +69,7 @@ __device__ inline void overlap(D* y, const P* work, const D* window, u64 n, u64 
             sum += work[(array * frames + frame) * n + j] * w;
             weight += w * w;
         }
-        narrow(y + i, weight > 0 ? sum * (P)scale / weight : (P)0);
+        narrow(y + i, weight > least ? sum * (P)scale / weight : (P)0);
     }
 }
 
@@ -64,9 +83,11 @@ __device__ inline void overlap(D* y, const P* work, const D* window, u64 n, u64 
                                              u64 length, u64 hop, u64 before, u32 mirrored) {                      \
         frames<P>(work, x, window, n, count, arrays, length, hop, before, mirrored);                               \
     }                                                                                                              \
-    extern "C" __global__ void overlap_##name(S* y, const P* work, const S* window, u64 n, u64 count, u64 arrays,  \
-                                              u64 length, u64 hop, u64 before, double scale) {                     \
-        overlap<P>(y, work, window, n, count, arrays, length, hop, before, scale);                                 \
+    extern "C" __global__ void largest_##name(P* parts, const S* window, u64 n) { largest<P>(parts, window, n); }  \
+    extern "C" __global__ void overlap_##name(S* y, const P* work, const S* window, const P* parts, u64 n,         \
+                                              u64 count, u64 arrays, u64 length, u64 hop, u64 before,              \
+                                              double scale) {                                                      \
+        overlap<P>(y, work, window, parts, n, count, arrays, length, hop, before, scale);                          \
     }
 
 #if FAMILY == 32

@@ -41,7 +41,19 @@ fn overlap(stored: Precision) -> (&'static Ptx, &'static CStr) {
     }
 }
 
-fn arguments(sizes: &FrameSizes, places: [u64; 3]) -> smallvec::SmallVec<[KernelArg; 12]> {
+fn largest(stored: Precision) -> (&'static Ptx, &'static CStr) {
+    match stored {
+        Precision::F16 => (&SINGLE, c"largest_f16"),
+        Precision::Bf16 => (&SINGLE, c"largest_bf16"),
+        Precision::F32 => (&SINGLE, c"largest_f32"),
+        Precision::F64 => (&DOUBLE, c"largest_f64"),
+    }
+}
+
+/// The parts in which the largest weight of a window is found (`PARTS` in `spectra.cu`).
+const PARTS: usize = 128;
+
+fn arguments<const N: usize>(sizes: &FrameSizes, places: [u64; N]) -> smallvec::SmallVec<[KernelArg; 12]> {
     let FrameSizes { len, n, hop, before, frames, arrays, .. } = *sizes;
     places.map(KernelArg::from).into_iter().chain([n, frames, arrays, len, hop, before].map(KernelArg::from)).collect()
 }
@@ -98,7 +110,13 @@ impl<O: Op> Enqueue<'_, O> {
         (work, window, y): (u64, u64, u64),
         scale: f64,
     ) -> Result<()> {
-        let mut args = arguments(sizes, [y, work, window]);
+        let parts = self.scratch(bytes(PARTS, Number { precision: computed(stored), complex: false })?)?;
+        let (ptx, name) = largest(stored);
+        let args = [parts.into(), window.into(), KernelArg::from(sizes.n)];
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the window and writes `PARTS` numbers of
+        // scratch.
+        unsafe { self.launch(ptx, name, LaunchDims::for_elements(PARTS)?, &args) }?;
+        let mut args = arguments(sizes, [y, work, window, parts]);
         args.push(scale.into());
         let (ptx, name) = overlap(stored);
         let threads = LaunchDims::for_elements(sizes.signals.min(MOST_THREADS))?;
@@ -115,7 +133,7 @@ mod tests {
     fn every_kernel_is_in_the_text_that_it_is_looked_for_in() {
         let mut all = vec![(&SINGLE, c"multiply_c32"), (&DOUBLE, c"multiply_c64")];
         for stored in [Precision::F16, Precision::Bf16, Precision::F32, Precision::F64] {
-            all.extend([frames(stored), overlap(stored)]);
+            all.extend([frames(stored), largest(stored), overlap(stored)]);
         }
         for (ptx, name) in all {
             assert!(ptx.text().contains(&format!(".entry {}(", name.to_str().unwrap_or_default())), "{name:?}");

@@ -25,6 +25,7 @@ pub(in crate::libraries::nvrtc) fn identity() -> Result<&'static Identity> {
     }
     let api = Nvrtc::load()?;
     let found = look(api)?;
+    crate::loader::guard_destructors(api.library(), &[c"nvrtcVersion"]);
     leaving::watch();
     Ok(IDENTITY.get_or_init(|| found))
 }

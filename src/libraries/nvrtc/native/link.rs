@@ -39,6 +39,7 @@ pub(in crate::libraries::nvrtc) fn linker() -> Result<&'static Identity> {
     // SAFETY: two numbers are written through valid pointers. The first releases do not have this function; their build
     // identifies them.
     let _ = unsafe { api.version(&mut version.0, &mut version.1) };
+    crate::loader::guard_destructors(api.library(), &[c"nvJitLinkDestroy", c"__nvJitLinkDestroy_12_0"]);
     leaving::watch();
     Ok(IDENTITY.get_or_init(|| Identity { version, build: build(&api.library().path), archs: Vec::new() }))
 }

@@ -21,13 +21,13 @@ struct Visits {
 fn cursor(place: &Start, layout: Layout, Visits { first, count }: Visits) -> Box<dyn Cursor> {
     let Start { generator, seed, lanes, .. } = *place;
     let words = layout.words();
-    let (word, all) = (first.wrapping_mul(words as u64), count.saturating_mul(words as u64));
+    let word = first.wrapping_mul(words as u64);
     match generator {
         Generator::Philox => Box::new(philox::Philox::new(seed, layout, first)),
         Generator::Xorwow => Box::new(xorwow::Xorwow::new(seed, words, first, count)),
         Generator::Mrg32k3a => Box::new(mrg::Mrg::new(seed, words, lanes.into(), first)),
-        Generator::Mt19937 => Box::new(mt::Mt::new(seed, words, word, all)),
-        _ => Box::new(mtgp::Mtgp::new(seed, words, lanes as usize, word)),
+        Generator::Mt19937 => Box::new(mt::Mt::new(seed, word, count.saturating_mul(words as u64))),
+        _ => Box::new(mtgp::Mtgp::new(seed, lanes as usize, word)),
     }
 }
 
@@ -77,15 +77,14 @@ pub(in super::super) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T
         }),
         Generator::Mt19937 | Generator::Mtgp32 => {
             // In one part, with the cursor that an earlier draw left at this place, if there is one.
-            let key = |first| (layout.words(), Start { first, ..*place });
+            let key = |visit: u64| kept::Key::new(place, visit.wrapping_mul(layout.words() as u64));
             let (visit, skip) = (place.first / each, (place.first % each) as usize);
             let end = place.first.wrapping_add(out.len() as u64);
             let visits = Visits { first: visit, count: (out.len() as u64).saturating_add(skip as u64).div_ceil(each) };
-            let left = if skip == 0 { kept::take(&key(place.first)) } else { None };
-            let mut cursor = left.unwrap_or_else(|| cursor(place, layout, visits));
+            let mut cursor = kept::take(&key(visit)).unwrap_or_else(|| cursor(place, layout, visits));
             walk(how, &mut *cursor, skip, out);
             if end.is_multiple_of(each) && cursor.goes_on() {
-                kept::put(key(end), cursor);
+                kept::put(key(end / each), cursor);
             }
         }
         _ => quasi(place, how, out),

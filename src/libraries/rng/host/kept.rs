@@ -2,14 +2,29 @@
 //! it: the next draw of the same stream continues there. The cache affects only the time, not the numbers.
 
 use super::super::spec::Start;
+use super::super::stream::Generator;
 use super::cursor::Cursor;
 use parking_lot::Mutex;
 
 /// How many cursors are kept, of up to 20 MiB each.
 const MOST: usize = 4;
 
-/// The words of a visit, and the stream at the place of the cursor.
-type Key = (usize, Start);
+/// The stream, and the word at which the cursor stands. Draws whose numbers take one word, two or four continue each
+/// other, so numbers are no measure of the place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    generator: Generator,
+    seed: u64,
+    lanes: u32,
+    word: u64,
+}
+
+impl Key {
+    pub(super) fn new(place: &Start, word: u64) -> Self {
+        Key { generator: place.generator, seed: place.seed, lanes: place.lanes, word }
+    }
+}
+
 type Kept = Vec<(Key, Box<dyn Cursor>)>;
 
 static KEPT: Mutex<Kept> = Mutex::new(Vec::new());

@@ -85,7 +85,10 @@ impl Batch<'_> {
                 self.units32(false, self.word(0), u);
                 self.units32(false, self.word(1), t);
                 match method {
-                    Method::Curand => curand::normals32(u, t, scale, out),
+                    Method::Curand => {
+                        curand::angles32(self.generator, self.word(1), t);
+                        curand::normals32(u, t, scale, out);
+                    }
                     _ => run(Polar32 { u, t, scale, out }),
                 }
             }
@@ -121,7 +124,10 @@ impl Batch<'_> {
                 self.units64(false, first, u);
                 self.units64(false, second, t);
                 match method {
-                    Method::Curand => curand::normals64(u, t, scale, out),
+                    Method::Curand => {
+                        curand::angles64(t);
+                        curand::normals64(u, t, scale, out);
+                    }
                     _ => run(Polar64 { u, t, scale, out }),
                 }
             }

@@ -208,13 +208,11 @@ pub(super) struct Mt {
     word: u64,
     /// How often each lane was twisted.
     twists: u64,
-    /// Words of a visit.
-    words: usize,
 }
 
 impl Mt {
-    /// `count` words from `word` on, in visits of `words` words.
-    pub(super) fn new(seed: u64, words: usize, word: u64, count: u64) -> Self {
+    /// `count` words from `word` on.
+    pub(super) fn new(seed: u64, word: u64, count: u64) -> Self {
         let turn = word / TURN as u64;
         let (row, lane) = (turn / LANES as u64, turn % LANES as u64);
         let turns = (word % TURN as u64).saturating_add(count).div_ceil(TURN as u64);
@@ -222,7 +220,7 @@ impl Mt {
         let mut lanes = lanes(seed, first as usize, many as usize);
         let twists = row / TURNS as u64 + 1;
         each(&mut lanes, &|lane| (0..twists).for_each(|_| twist(lane)));
-        Mt { lanes, first: first as usize, word, twists, words }
+        Mt { lanes, first: first as usize, word, twists }
     }
 
     fn next_output(&mut self) -> u32 {
@@ -244,9 +242,9 @@ impl Cursor for Mt {
     fn next(&mut self, words: &mut [&mut [u32]]) {
         let visits = words.first().map_or(0, |w| w.len());
         for i in 0..visits {
-            for j in 0..self.words {
+            for words in words.iter_mut() {
                 let word = self.next_output();
-                words.get_mut(j).and_then(|w| w.get_mut(i)).into_iter().for_each(|to| *to = word);
+                words.get_mut(i).into_iter().for_each(|to| *to = word);
             }
         }
     }

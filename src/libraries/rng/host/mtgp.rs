@@ -109,16 +109,13 @@ pub(super) struct Mtgp {
     block: usize,
     turn: [u32; TURN],
     at: usize,
-    /// Words of a visit.
-    words: usize,
 }
 
 impl Mtgp {
-    /// `words`: words of a visit; `count`: blocks that take turns; `first`: the word to begin with. The words before it
-    /// are made as well.
-    pub(super) fn new(seed: u64, words: usize, count: usize, first: u64) -> Self {
+    /// `count`: blocks that take turns; `first`: the word to begin with. The words before it are made as well.
+    pub(super) fn new(seed: u64, count: usize, first: u64) -> Self {
         let seed = seed as u32 ^ (seed >> 32) as u32;
-        let mut new = Mtgp { seed, count, blocks: Vec::new(), block: 0, turn: [0; TURN], at: TURN, words };
+        let mut new = Mtgp { seed, count, blocks: Vec::new(), block: 0, turn: [0; TURN], at: TURN };
         for _ in 0..first / TURN as u64 {
             new.refill();
         }
@@ -155,9 +152,9 @@ impl Cursor for Mtgp {
     fn next(&mut self, words: &mut [&mut [u32]]) {
         let visits = words.first().map_or(0, |w| w.len());
         for i in 0..visits {
-            for j in 0..self.words {
+            for words in words.iter_mut() {
                 let word = self.word();
-                words.get_mut(j).and_then(|w| w.get_mut(i)).into_iter().for_each(|to| *to = word);
+                words.get_mut(i).into_iter().for_each(|to| *to = word);
             }
         }
     }

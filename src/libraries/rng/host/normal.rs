@@ -69,7 +69,8 @@ macro_rules! normals { ($($f:ty: $polar:ident, $quantiles:ident, $exponential:id
         #[inline(always)]
         fn body(self) {
             let scale = self.scale;
-            self.out.iter_mut().for_each(|x| *x = scale * (-$ln(*x)));
+            // Not `-ln`, which would give -0 for 1.
+            self.out.iter_mut().for_each(|x| *x = scale * (0.0 - $ln(*x)));
         }
     }
 

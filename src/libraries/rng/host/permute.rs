@@ -1,7 +1,8 @@
 //! Permutations, each number computed independently from a key.
 //!
-//! Up to `ranked` numbers are sorted by 64 random bits each: every order is equally likely. More are mapped by a
-//! Feistel network of 16 rounds over as many bits as they need, repeated until the image is below `n`.
+//! Up to `ranked` numbers are sorted by a hash of 64 bits each. The key has 64 bits as well, so from 21 numbers on most
+//! orders never occur. More numbers are mapped by a Feistel network of 16 rounds over as many bits as they need, repeated
+//! until the image is below `n`.
 
 use super::math::further;
 use crate::numerics::parallel::{Parts, each_part};

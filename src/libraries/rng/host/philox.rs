@@ -28,9 +28,15 @@ pub(in super::super) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [a, b, c, d]
 }
 
+/// The two words of a row's number: the first two of the counter.
+#[inline(always)]
+const fn halves(row: u64) -> [u32; 2] {
+    [row as u32, (row >> 32) as u32]
+}
+
 /// The blocks of row `row` from lane `lane` on; word `j` of each goes to `out[j]`.
 struct Row<'a> {
-    row: u32,
+    row: u64,
     lane: u32,
     key: [u32; 2],
     out: [&'a mut [u32]; 4],
@@ -41,16 +47,16 @@ impl Loop for Row<'_> {
     #[inline(always)]
     fn body(self) {
         let Row { row, lane, key, out: [a, b, c, d] } = self;
-        let lanes = lane..;
+        let (lanes, [row, high]) = (lane.., halves(row));
         for ((((a, b), c), d), lane) in a.iter_mut().zip(b).zip(c).zip(d).zip(lanes) {
-            [*a, *b, *c, *d] = block([row, 0, lane, 0], key);
+            [*a, *b, *c, *d] = block([row, high, lane, 0], key);
         }
     }
 }
 
 /// The words of the same blocks, block by block.
 struct Plain<'a> {
-    row: u32,
+    row: u64,
     lane: u32,
     key: [u32; 2],
     out: &'a mut [u32],
@@ -64,11 +70,12 @@ impl Loop for Plain<'_> {
     fn body(self) {
         let Plain { row, mut lane, key, out } = self;
         let (blocks, _) = out.as_chunks_mut::<4>();
+        let [row, high] = halves(row);
         for blocks in blocks.chunks_mut(STEP) {
             let mut w = [[0u32; STEP]; 4];
             let [a, b, c, d] = &mut w;
             for ((((a, b), c), d), lane) in a.iter_mut().zip(&mut *b).zip(&mut *c).zip(&mut *d).zip(lane..) {
-                [*a, *b, *c, *d] = block([row, 0, lane, 0], key);
+                [*a, *b, *c, *d] = block([row, high, lane, 0], key);
             }
             for ((((out, a), b), c), d) in blocks.iter_mut().zip(a).zip(b).zip(c).zip(d) {
                 *out = [*a, *b, *c, *d];
@@ -132,18 +139,23 @@ impl Philox {
     }
 
     /// Row and lane of block `b`.
-    fn place(b: u64) -> (u32, u32) {
-        ((b / LANES) as u32, (b % LANES) as u32)
+    fn place(b: u64) -> (u64, u32) {
+        (b / LANES, (b % LANES) as u32)
+    }
+
+    /// Block `b`.
+    fn block(&self, b: u64) -> [u32; 4] {
+        let (row, lane) = Self::place(b);
+        let [row, high] = halves(row);
+        block([row, high, lane, 0], self.key)
     }
 
     /// Writes the words of the stream from `first` on.
     fn plain(&self, first: u64, out: &mut [u32]) {
         let (mut b, mut out, skip) = (first / 4, out, (first % 4) as usize);
         if skip > 0 {
-            let (row, lane) = Self::place(b);
             let (head, rest) = out.split_at_mut(out.len().min(4 - skip));
-            let words = block([row, 0, lane, 0], self.key);
-            head.iter_mut().zip(words.iter().skip(skip)).for_each(|(out, word)| *out = *word);
+            head.iter_mut().zip(self.block(b).iter().skip(skip)).for_each(|(out, word)| *out = *word);
             (out, b) = (rest, b.wrapping_add(1));
         }
         while out.len() >= 4 {
@@ -153,8 +165,7 @@ impl Philox {
             run(Plain { row, lane, key: self.key, out: part });
             (out, b) = (rest, b.wrapping_add(blocks as u64));
         }
-        let (row, lane) = Self::place(b);
-        out.iter_mut().zip(block([row, 0, lane, 0], self.key)).for_each(|(out, word)| *out = word);
+        out.iter_mut().zip(self.block(b)).for_each(|(out, word)| *out = word);
     }
 
     /// Writes consecutive visits of half a block, or of a whole one. Each group of visits takes two blocks of a lane.
@@ -174,7 +185,7 @@ impl Philox {
             for (row, to) in [(2 * pair, &mut first), (2 * pair + 1, &mut second)] {
                 let [a, b, c, d] = to;
                 let out = [a, b, c, d].map(|w| w.get_mut(..groups).unwrap_or_default());
-                run(Row { row: row as u32, lane, key: self.key, out });
+                run(Row { row, lane, key: self.key, out });
             }
             let count = (groups * group as usize - inside as usize).min(visits - done);
             let whole = if inside == 0 { count / group as usize } else { 0 };

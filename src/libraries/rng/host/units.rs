@@ -4,8 +4,8 @@ use super::super::stream::Generator;
 use super::isa::Loop;
 
 /// 2^-32, 2^-33, 2^-53, 2^-54.
-const P32: f32 = 2.328_306_4e-10;
-const P33: f32 = 1.164_153_2e-10;
+pub(super) const P32: f32 = 2.328_306_4e-10;
+pub(super) const P33: f32 = 1.164_153_2e-10;
 const P32D: f64 = 2.328_306_436_538_696_3e-10;
 const P53: f64 = 1.110_223_024_625_156_5e-16;
 const P54: f64 = 5.551_115_123_125_783e-17;

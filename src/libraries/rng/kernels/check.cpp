@@ -135,6 +135,22 @@ int main() {
                 search ? 0.0 : ln(odds), mode, ln_factorial(mode) + ln_factorial(trials - mode))
         }
     }
+    // Rows above 2^32: the second word of Philox's counter.
+    const u64 far = (1ull << 52) + 3;
+    std::vector<u32> far_32(1001);
+    grid(20, [&] { bits_32(far_32.data(), nullptr, 1001, far, SEED, PHILOX); });
+    print("Philox", "far_u32", far_32);
+    std::vector<u64> far_64(1001);
+    grid(20, [&] { integers_64(far_64.data(), nullptr, 1001, far, SEED, PHILOX, 0, 0); });
+    print("Philox", "far_u64", far_64);
+    std::vector<double> far_normal(1001);
+    grid(20, [&] { normal_f64(far_normal.data(), nullptr, 1001, far, SEED, PHILOX, 1, 0, 1.5, 0.25, 0); });
+    print("Philox", "far_normal_f64", far_normal);
+    // All ones: a number 1, whose logarithm is 0.
+    u32 ones[8] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
+    std::vector<float> end(4);
+    grid(1, [&] { uniform_f32(end.data(), ones, 4, 0, 0, XORWOW, 0, EXPONENTIAL, 3.5, 0, 0); });
+    if (bits_of(end[0]) != 0) printf("-0 for 1\n");
     // Two dimensions: the directions of the second are their own halves' sums.
     u64 directions[128];
     for (int k = 0; k < 64; k++) {

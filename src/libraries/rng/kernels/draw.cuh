@@ -18,13 +18,14 @@ template <u32 X> struct Known {
 // The words of four numbers, made here.
 template <class Wide> __device__ __forceinline__ Words own_words(u64 quad, u64 seed, Wide wide) {
     Words out;
-    u32 lane = (u32)(quad & 0xffff), row = (u32)(quad >> 16);
-    u32 k = (u32)seed, l = (u32)(seed >> 32);
-    Block a = philox(wide ? 2 * row : row, 0, lane, 0, k, l);
+    u32 lane = (u32)(quad & 0xffff), k = (u32)seed, l = (u32)(seed >> 32);
+    // Of 64 bits: the row of the last position is above 2^32.
+    u64 row = wide ? 2 * (quad >> 16) : quad >> 16;
+    Block a = philox((u32)row, (u32)(row >> 32), lane, 0, k, l);
 #pragma unroll
     for (int i = 0; i < 4; i++) out.w[i] = a.w[i];
     if (wide) {
-        Block b = philox(2 * row + 1, 0, lane, 0, k, l);
+        Block b = philox((u32)row + 1, (u32)(row >> 32), lane, 0, k, l);
 #pragma unroll
         for (int i = 0; i < 4; i++) out.w[4 + i] = b.w[i];
     }

@@ -9,7 +9,7 @@ __device__ __forceinline__ float scaled(float u, u32 mode, float a, float span, 
         float y = span * u + a;
         return y > last ? last : y;
     }
-    return mode == EXPONENTIAL ? a * -ln(u) : u;
+    return mode == EXPONENTIAL ? a * (0.0f - ln(u)) : u; // not -0 for 1
 }
 
 template <class T> __device__ __forceinline__ void uniform(DRAW(T), u32 bits) {
@@ -46,7 +46,7 @@ extern "C" __global__ void uniform_f64(DRAW(double)) {
                 u = (b - a) * u + a;
                 u = u > c ? c : u;
             } else if (mode == EXPONENTIAL) {
-                u = a * -ln(u);
+                u = a * (0.0 - ln(u));
             }
             y[i] = u;
         }
