@@ -13,11 +13,15 @@
 //! the memory that they use. The program and the owner may submit at the same moment; the capture's gate makes the one
 //! follow the other.
 //!
+//! A program may drop its captures while replays are in flight, and writers must follow these still. So the allocation
+//! keeps what a dropped capture had in flight, and the next writer makes a capture of it again.
+//!
 //! A writer of only a part of the window follows the work in flight on the whole of it, and leaves other writers beside
 //! itself in the history, because one of them may fail. After such a failure, replays fail with `Upstream` until the
 //! whole window is overwritten by one operation.
 
 use super::{AccessHistory, Region, View};
+use crate::engine::Completion;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Weak};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -28,7 +32,14 @@ pub(super) struct Captures {
     /// There has been a capture. `Relaxed` is enough: a capture needs a borrow of the buffer, so the thread that writes
     /// the same memory later received the buffer from the thread that made the capture.
     any: AtomicBool,
-    regions: Mutex<Vec<Weak<Region>>>,
+    lists: Mutex<Lists>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    live: Vec<Weak<Region>>,
+    /// The windows of dropped captures, and what they had in flight.
+    ended: Vec<(Range<usize>, AccessHistory)>,
 }
 
 impl Captures {
@@ -36,17 +47,33 @@ impl Captures {
     #[cfg(feature = "cuda")]
     pub(super) fn clear(&self) {
         if self.any.swap(false, Ordering::Relaxed) {
-            self.regions.lock().clear();
+            *self.lists.lock() = Lists::default();
         }
     }
 }
 
 /// The captures that an operation writes besides its operands.
-pub(crate) type Captured = SmallVec<[(Arc<Region>, Written); 2]>;
+#[derive(Default)]
+pub(crate) struct Captured(SmallVec<[(Arc<Region>, Written); 2]>);
+
+impl Captured {
+    /// As views.
+    pub(crate) fn views(&self) -> impl Iterator<Item = View<'_>> {
+        self.0.iter().map(|(region, written)| written.view(region))
+    }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        self.0.iter().filter(|(_, written)| written.again).for_each(|(region, _)| region.release_capture());
+    }
+}
 
 /// How an operation writes a capture.
 #[derive(Clone, Copy)]
-pub(crate) struct Written {
+struct Written {
+    /// The capture was dropped before, and made again for this operation.
+    again: bool,
     offset: usize,
     len: usize,
     whole: bool,
@@ -61,18 +88,34 @@ impl Region {
         // owner's region each time.
         let window = if self.allocation.is_remote() { self.window.clone() } else { window };
         let captures = &self.allocation.captures;
-        let mut regions = captures.regions.lock();
-        regions.retain(|region| region.strong_count() > 0);
-        let mut known = regions.iter().filter_map(Weak::upgrade);
+        let mut lists = captures.lists.lock();
+        let mut known = lists.live.iter().filter_map(Weak::upgrade);
         if let Some(region) = known.find(|region| region.window == window && Arc::ptr_eq(&region.epoch, &self.epoch)) {
             return region;
         }
         let mut history = self.legacy();
         history.readers.clear();
-        let region = Region::gated(self, window, history);
+        let region = Region::captured(self, window, history);
         captures.any.store(true, Ordering::Relaxed);
-        regions.push(Arc::downgrade(&region));
+        lists.live.push(Arc::downgrade(&region));
         region
+    }
+
+    /// Call before a handle of a capture is dropped: what is in flight must still be followed.
+    #[cold]
+    pub(super) fn release_capture(&self) {
+        // Always under the lock and before the handle is gone, so that no writer finds neither.
+        let mut lists = self.allocation.captures.lists.lock();
+        let mut history = self.history.lock().clone();
+        history.readers.retain(|one| !one.is_past());
+        history.writers.retain(|one| !one.is_past());
+        if history.all().next().is_none() {
+            return;
+        }
+        match lists.ended.iter_mut().find(|(window, _)| *window == self.window) {
+            Some((_, known)) => known.absorb(history),
+            None => lists.ended.push((self.window.clone(), history)),
+        }
     }
 }
 
@@ -92,31 +135,47 @@ impl View<'_> {
             return;
         }
         let own = self.offset..self.offset + self.len;
-        let regions = allocation.captures.regions.lock();
-        for region in regions.iter().filter_map(Weak::upgrade) {
-            let (start, end) = (own.start.max(region.window.start), own.end.min(region.window.end));
-            if start >= end || Arc::ptr_eq(&region, self.region) {
-                continue;
-            }
-            let covers = |outer: &Range<usize>| outer.start <= region.window.start && region.window.end <= outer.end;
+        let mut lists = allocation.captures.lists.lock();
+        let Lists { live, ended } = &mut *lists;
+        ended.retain(|(_, history)| !history.all().all(Completion::is_past));
+        live.retain(|region| region.strong_count() > 0);
+        if live.is_empty() && ended.is_empty() {
+            allocation.captures.any.store(false, Ordering::Relaxed);
+            return;
+        }
+        let meets = |window: &Range<usize>| own.start < window.end && window.start < own.end;
+        let mut add = |region: Arc<Region>, again: bool| {
+            let window = &region.window;
+            let covers = |outer: &Range<usize>| outer.start <= window.start && window.end <= outer.end;
             let whole = !reads && (covers(&own) || self.whole && covers(&self.region.window));
+            let (start, end) = (own.start.max(window.start), own.end.min(window.end));
             let (overwritten, undefined) = (self.overwritten, self.undefined);
-            all.push((region, Written { offset: start, len: end - start, whole, overwritten, undefined }));
+            all.0.push((region, Written { again, offset: start, len: end - start, whole, overwritten, undefined }));
+        };
+        for region in live.iter().filter_map(Weak::upgrade) {
+            if meets(&region.window) && !Arc::ptr_eq(&region, self.region) {
+                add(region, false);
+            }
+        }
+        for (window, history) in ended.extract_if(.., |(window, _)| meets(window)) {
+            let region = Region::captured(self.region, window, history);
+            live.push(Arc::downgrade(&region));
+            add(region, true);
         }
     }
 }
 
 impl Written {
     /// As a view of the capture.
-    pub(crate) fn view(self, region: &Arc<Region>) -> View<'_> {
-        let Written { offset, len, whole, overwritten, undefined } = self;
+    fn view(self, region: &Arc<Region>) -> View<'_> {
+        let Written { offset, len, whole, overwritten, undefined, .. } = self;
         View { region, offset, len, whole, overwritten, undefined, capture: true }
     }
 }
 
 impl AccessHistory {
     /// Records a writer of a part, which follows everything recorded here. Writers that may still fail stay beside it.
-    pub(crate) fn publish_part(&mut self, completion: &crate::engine::Completion) {
+    pub(crate) fn publish_part(&mut self, completion: &Completion) {
         self.readers.clear();
         self.writers.retain(|one| !one.is_spent());
         self.add_writer(completion.clone());

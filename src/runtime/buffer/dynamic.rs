@@ -201,6 +201,9 @@ impl<T: Element> From<DeviceBuffer<T>> for AnyBuffer {
 
 impl Drop for AnyBuffer {
     fn drop(&mut self) {
+        if self.region.is_capture {
+            self.region.release_capture();
+        }
         self.region.handles.drop_one();
     }
 }

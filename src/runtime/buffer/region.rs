@@ -28,6 +28,8 @@ pub(crate) struct Region {
     /// Only for a region without a single owner. A submission holds it from reading `history` until its completion is
     /// published: readers shared, writers exclusively. Taken before any lease.
     pub(crate) gate: Option<Box<RwLock<()>>>,
+    /// See `capture.rs`.
+    pub(super) is_capture: bool,
 }
 
 impl Region {
@@ -60,6 +62,7 @@ impl Region {
             writers_done: AtomicBool::new(false),
             window,
             gate: None,
+            is_capture: false,
         }
     }
 }
@@ -81,28 +84,19 @@ impl Region {
 }
 
 impl Region {
-    /// A region without a single owner: `window` of `of`'s allocation, with the contents of `of`.
-    pub(super) fn gated(of: &Region, window: Range<usize>, history: AccessHistory) -> Arc<Self> {
+    /// A capture: `window` of `of`'s allocation, with the contents of `of`.
+    pub(super) fn captured(of: &Region, window: Range<usize>, history: AccessHistory) -> Arc<Self> {
         let (allocation, epoch) = (of.allocation.clone(), of.epoch.clone());
-        let region = Self::without_owner(allocation, epoch, of.init.get(), history, window);
+        let mut region = Self::unshared(allocation, epoch, of.init.get(), history, window);
+        (region.gate, region.is_capture) = (Some(Box::default()), true);
         region.init.fails_by(of.init.why());
-        region
+        Arc::new(region)
     }
 
     /// A region of no bytes, without a single owner.
     #[cfg(feature = "cuda")]
     pub(super) fn token(allocation: Arc<Allocation>, epoch: Arc<Epoch>) -> Arc<Self> {
-        Self::without_owner(allocation, epoch, InitState::Valid, AccessHistory::default(), 0..0)
-    }
-
-    fn without_owner(
-        allocation: Arc<Allocation>,
-        epoch: Arc<Epoch>,
-        state: InitState,
-        history: AccessHistory,
-        window: Range<usize>,
-    ) -> Arc<Self> {
-        let mut region = Self::unshared(allocation, epoch, state, history, window);
+        let mut region = Self::unshared(allocation, epoch, InitState::Valid, AccessHistory::default(), 0..0);
         region.gate = Some(Box::default());
         Arc::new(region)
     }

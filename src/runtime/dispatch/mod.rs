@@ -247,12 +247,12 @@ fn enter(submission: Submission<'_, '_>) -> Result<()> {
 /// As [`enter`], for an operation that may write memory which recorded programs read.
 #[cold]
 fn enter_with_captures(mut submission: Submission<'_, '_>) -> Result<()> {
-    let mut captured = Captured::new();
+    let mut captured = Captured::default();
     for (index, view) in submission.views.iter().enumerate() {
         view.captures(index < submission.read_count, &mut captured);
     }
     let mut views: Views<'_> = submission.views.iter().copied().collect();
-    views.extend(captured.iter().map(|(region, written)| written.view(region)));
+    views.extend(captured.views());
     enter(submission.with_views(&views))
 }
 
