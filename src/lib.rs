@@ -114,9 +114,10 @@ pub use fft::Fft;
 pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
+pub use launch::{LaunchConfig, LaunchDims};
 pub use libraries::flags::{Diag, Order, Side, Transpose, Uplo};
 #[cfg(feature = "nvrtc")]
-pub use nvrtc::{Image, Kernel, LaunchConfig, LaunchDims, Module, Nvrtc};
+pub use nvrtc::{Image, Kernel, Module, Nvrtc};
 pub use op::{
     Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
     Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
