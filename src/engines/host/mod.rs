@@ -17,7 +17,6 @@ mod follower;
 #[cfg(feature = "host")]
 mod frame;
 mod inside;
-#[cfg(feature = "host")]
 mod machine;
 #[cfg(feature = "host")]
 mod node;
@@ -39,7 +38,8 @@ pub(crate) use follower::Runnable;
 pub(crate) use frame::Frame;
 pub(crate) use inside::{inside_op, refuse_inside};
 #[cfg(feature = "host")]
-pub(crate) use machine::{processor_name, total_memory};
+pub(crate) use machine::processor_name;
+pub(crate) use machine::total_memory;
 #[cfg(feature = "host")]
 pub(crate) use node::{Keep, Node, host_half};
 #[cfg(feature = "host")]
