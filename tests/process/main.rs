@@ -12,5 +12,6 @@ mod limits;
 mod loader;
 #[cfg(feature = "collective")]
 mod loader_path;
+mod memory;
 mod tracing_events;
 mod worker_guard;

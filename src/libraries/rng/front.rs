@@ -65,7 +65,7 @@ impl Rng {
     /// [`Error::Unsupported`] for a quasi-random sequence.
     pub fn split(&mut self, count: usize) -> Result<Vec<Rng>> {
         let streams = self.stream.split(count)?;
-        Ok(streams.into_iter().map(|stream| self.device.rng_of(stream)).collect())
+        crate::runtime::room::collected(streams.into_iter().map(|stream| self.device.rng_of(stream)))
     }
 
     /// Fills a buffer, or its window, with numbers from a distribution, and moves the stream on.

@@ -2,6 +2,7 @@
 
 use super::host::philox;
 use super::layout::Layout;
+use crate::runtime::room::collected;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -144,13 +145,13 @@ impl Stream {
     /// number.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for quasi-random sequences, whose points belong together: draw parts of them by position.
+    /// [`Error::Unsupported`] for quasi-random sequences, whose points belong together: draw parts of them by position;
+    /// [`Error::OutOfMemory`].
     pub fn split(&mut self, count: usize) -> Result<Vec<Stream>> {
         if self.generator.is_quasi_random() {
             return Err(Error::unsupported("a quasi-random sequence cannot be split: draw parts of it by position"));
         }
         let first = self.children;
-        self.children = first.wrapping_add(count as u64);
         // The last word of the counter is 0 in the numbers of every stream, so these blocks are different ones.
         let seed = |child: u64| {
             let counter = [child as u32, (child >> 32) as u32, self.generator as u32, 0x7370_6c74];
@@ -159,7 +160,9 @@ impl Stream {
         };
         let child =
             |i: u64| Stream { ordering: self.ordering, ..Stream::new(self.generator, seed(first.wrapping_add(i))) };
-        Ok((0..count as u64).map(child).collect())
+        let children = collected((0..count as u64).map(child))?;
+        self.children = first.wrapping_add(count as u64);
+        Ok(children)
     }
 
     /// The index of the first output of a draw with this layout, at or after the position.
