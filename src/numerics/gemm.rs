@@ -8,6 +8,7 @@ use num_complex::Complex;
 use super::parallel::{Parts, each_part};
 use super::simd::Lanes;
 use super::spec::{GemmSpec, Trans};
+use crate::runtime::room::{OrUnwind, probe};
 
 /// An element type for which the host engine has a matrix product.
 pub(crate) trait HostGemm: Copy + Send + Sync {
@@ -211,6 +212,7 @@ fn packed<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T], parallel
     if !spec.c_fits(c.len()) || !spec.ab_fit(a.len(), b.len()) {
         return;
     }
+    probe_panels::<T>([spec.m, spec.n, spec.k]);
     let (a_rs, a_cs) = strides(spec.op_a, spec.a_shape().1, spec.lda);
     let (b_rs, b_cs) = strides(spec.op_b, spec.b_shape().1, spec.ldb);
     let (c_rs, c_cs) = strides(Trans::No, spec.n, spec.ldc);
@@ -239,6 +241,18 @@ fn packed<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T], parallel
             spec.op_b == Trans::Conj,
             parallelism,
         );
+    }
+}
+
+/// Fails if there is too little memory for the packed panels of a product, which crate `gemm` takes without a check: at
+/// most about this many elements. Only of products that take so long that the probe costs nothing beside them; those of
+/// smaller ones are a few hundred kilobytes.
+pub(in crate::numerics) fn probe_panels<T: Native>([m, n, k]: [usize; 3]) {
+    /// More than the depth of a panel.
+    const DEPTH: usize = 1024;
+    if m.saturating_mul(n).saturating_mul(k).saturating_mul(T::WEIGHT) >= PARALLEL {
+        let elements = m.saturating_add(n).saturating_mul(k.min(DEPTH));
+        probe(elements.saturating_mul(size_of::<T>())).or_unwind();
     }
 }
 

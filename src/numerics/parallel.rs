@@ -6,6 +6,8 @@
 //! The parts are distributed over a few tasks per thread of the caller's pool. The distribution does not change
 //! results: the work on a part depends only on its number.
 
+use crate::runtime::room::{OrUnwind, collected};
+
 /// Tasks per thread: several, so that a slow task delays the loop only a little.
 const TASKS: usize = 4;
 
@@ -110,13 +112,13 @@ fn share_pairs<T: Send, U: Send>(
 
 /// Calls `f` with each of `items`. A task has at least `least` of them.
 pub(crate) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync)) {
-    let mut items: Vec<Option<I>> = items.into_iter().map(Some).collect();
+    let mut items: Vec<Option<I>> = collected(items.into_iter().map(Some)).or_unwind();
     each_part(&mut items, Parts::of(1).least(least), &|_, items| items.iter_mut().filter_map(Option::take).for_each(f));
 }
 
 /// The results of `f` for each number below `count`, in order.
 pub(crate) fn map<R: Send>(count: usize, f: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    let mut made: Vec<Option<R>> = (0..count).map(|_| None).collect();
+    let mut made: Vec<Option<R>> = collected((0..count).map(|_| None)).or_unwind();
     each_part(&mut made, Parts::of(1), &|i, made| made.iter_mut().for_each(|made| *made = Some(f(i))));
-    made.into_iter().flatten().collect()
+    collected(made.into_iter().flatten()).or_unwind()
 }

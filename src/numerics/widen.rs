@@ -5,6 +5,7 @@
 //! a block of C stays in f32 for the whole of `k` and is rounded to its own type once, at the end. Adding slices to an
 //! f16 C would round at every slice (as `gemm`'s own f16 product does).
 
+use crate::runtime::room::{OrUnwind, zeroed};
 use std::cell::Cell;
 
 use half::slice::HalfFloatSliceExt;
@@ -238,7 +239,7 @@ fn with_scratch(len: usize, f: impl FnOnce(&mut [f32])) {
     let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
     if scratch.len() < len {
         // The system provides new memory already zeroed. Growing the old vector would write all of it.
-        scratch = vec![0.0; len];
+        scratch = zeroed(len).or_unwind();
     }
     scratch.get_mut(..len).map(f).unwrap_or_default();
     if scratch.len() <= KEEP {

@@ -15,6 +15,8 @@ pub(crate) mod fp8;
 pub(crate) mod op;
 pub(crate) mod pipeline;
 pub(crate) mod program;
+#[cfg_attr(not(feature = "host"), expect(dead_code, reason = "host halves use most of it"))]
+pub(crate) mod room;
 pub(crate) mod supervisor;
 pub(crate) mod sync;
 pub mod timeline;

@@ -7,7 +7,7 @@
 //!
 //! One test at a time: the allocator counts for all threads.
 
-use crate::{alone, common};
+use crate::{alone, common, failing};
 
 use common::{Gate, eventually, host, inline, map, up};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -31,19 +31,28 @@ fn count(bytes: i64) {
     ALIVE.fetch_add(bytes, Ordering::Relaxed);
 }
 
-// SAFETY: every call is passed on unchanged; the counters are atomics and a cell, and allocate nothing.
+// SAFETY: every call is passed on unchanged, or refused; the counters are atomics and a cell, and allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if failing::refuses(layout.size()) {
+            return std::ptr::null_mut();
+        }
         count(layout.size() as i64);
         // SAFETY: the caller's promise, passed on.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if failing::refuses(layout.size()) {
+            return std::ptr::null_mut();
+        }
         count(layout.size() as i64);
         // SAFETY: the caller's promise, passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if failing::refuses(size) {
+            return std::ptr::null_mut();
+        }
         count(size as i64 - layout.size() as i64);
         // SAFETY: the caller's promise, passed on.
         unsafe { System.realloc(at, layout, size) }

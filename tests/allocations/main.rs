@@ -7,6 +7,7 @@ mod common;
 
 mod counted;
 mod endurance;
+mod failing;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

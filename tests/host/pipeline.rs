@@ -95,20 +95,79 @@ fn after_the_first_error_nothing_more_is_submitted() {
     }
 }
 
+/// A host device whose n-th operation of a kernel fails, and a pipeline's `submit` that does one for each item.
+#[cfg(feature = "host")]
+fn failing(nth: u64) -> Device {
+    common::host(2).fault_plan(windlass::FaultPlan::new().fail(nth)).open().unwrap()
+}
+
+#[cfg(feature = "host")]
+fn filled(device: &Device, n: usize) -> Result<PendingDispatch<DeviceBuffer<f32>>> {
+    let x: DeviceBuffer<f32> = device.uninit(n)?;
+    device.blas().scal(0.0, x).map_err(Error::from)
+}
+
 #[cfg(feature = "host")]
 #[test]
-fn the_error_comes_when_all_in_flight_is_settled() {
-    // The third operation fails by itself; those beside it are in flight then.
-    let plan = windlass::FaultPlan::new().fail(2);
-    let device = common::host(2).fault_plan(plan).open().unwrap();
-    let zeros = |device: &Device, n: usize| {
-        let x: DeviceBuffer<f32> = device.uninit(n)?;
-        device.blas().scal(0.0, x).map_err(Error::from)
-    };
-    let answers: Vec<_> = device.pipeline(1..100, 4, zeros).collect();
-    assert!(answers.last().unwrap().is_err());
-    assert!(answers[..answers.len() - 1].iter().all(Result::is_ok));
-    assert_eq!(device.stats().in_flight, 0);
+fn an_error_stands_at_the_place_of_its_item_and_those_in_flight_follow() {
+    for nth in 0..6 {
+        let device = failing(nth);
+        let answers: Vec<_> = device.pipeline(1..100, 4, filled).collect();
+        let failed = answers.iter().position(Result::is_err).unwrap();
+        assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1);
+        assert!(answers.len() - failed <= 4, "{} results behind the error", answers.len() - failed - 1);
+        for (n, answer) in (1..100).zip(&answers).filter(|(_, answer)| answer.is_ok()) {
+            assert_eq!(answer.as_ref().unwrap().len(), n, "the result of another item (of {nth} the error)");
+        }
+        assert_eq!(device.stats().in_flight, 0);
+    }
+}
+
+#[cfg(feature = "host")]
+#[test]
+fn outputs_that_come_as_completed_carry_their_own_index_after_an_error() {
+    let device = failing(2);
+    let answers: Vec<_> = device.pipeline(1..100, 4, filled).as_completed().collect();
+    assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1);
+    for (index, output) in answers.into_iter().flatten() {
+        assert_eq!(output.len(), index + 1);
+    }
+}
+
+#[test]
+fn a_refused_item_of_a_rayon_pipeline_comes_behind_those_before_it() {
+    for device in devices() {
+        let items = (0..20usize).into_par_iter().with_min_len(20);
+        let answers: Vec<Result<f32>> = device.par_pipeline(items, 4, all_but_seven).collect();
+        assert!(answers[7].is_err());
+        assert_eq!(answers.iter().flatten().copied().collect::<Vec<_>>(), (0..7).map(|n| n as f32).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_panic_in_the_hook_loses_no_output() {
+    for device in devices() {
+        for panics_at in 0..24 {
+            let told = AtomicUsize::new(0);
+            let mut pipeline = device.pipeline(0..12, 3, sum).on_progress(move |_| {
+                assert!(told.fetch_add(1, Ordering::Relaxed) != panics_at, "a panic that the test provokes");
+            });
+            let (mut sums, mut panics) = (Vec::new(), 0);
+            loop {
+                match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pipeline.next())) {
+                    Ok(Some(answer)) => sums.push(answer.unwrap()),
+                    Ok(None) => break,
+                    Err(_) => panics += 1,
+                }
+            }
+            assert_eq!(panics, 1);
+            assert_eq!(
+                sums,
+                (0..12).map(|n| n as f32).collect::<Vec<_>>(),
+                "the hook panicked at its call {panics_at}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::common::{LONG, down, eventually, host, up};
 use windlass::{Error, FaultPlan, Phase, RestartPolicy};
 
 /// Sets the soft limit; gives back what it was.
-fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> u64 {
+pub(super) fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> u64 {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure outlives both calls; nothing else runs in this process.
     unsafe {
@@ -17,7 +17,7 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> u64 {
 }
 
 /// Bytes of addresses that this process uses.
-fn addresses() -> u64 {
+pub(super) fn addresses() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 4096
 }

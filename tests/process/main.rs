@@ -14,5 +14,6 @@ mod limits;
 mod loader;
 #[cfg(feature = "cuda")]
 mod loader_path;
+mod memory;
 mod tracing_events;
 mod worker_guard;

@@ -59,7 +59,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut samples = sound.samples;
     samples.resize(samples.len().max(FRAME), 0.0);
     let samples = device.upload(samples)?.into_output();
-    let weights = window(Window::Hann, FRAME).into_iter().map(|weight| weight as f32).collect::<Vec<_>>();
+    let weights = window(Window::Hann, FRAME)?.into_iter().map(|weight| weight as f32).collect::<Vec<_>>();
     let weights = device.upload(weights)?.into_output();
 
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} frames, {per_sec}")?;

@@ -190,6 +190,23 @@ pub(crate) struct Native<T>(pub(crate) T);
 /// What it points at may be used from another thread than the one that made it.
 pub(crate) unsafe trait AnyThread: Copy {}
 
+/// A type for each untyped handle (`*mut c_void`) of a library, so that [`AnyThread`] is promised for one of them and not
+/// for every pointer.
+macro_rules! opaque_handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => { $(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) struct $name(*mut std::ffi::c_void);
+
+        impl $name {
+            /// No handle: for the library to write one.
+            pub(crate) const NULL: Self = $name(std::ptr::null_mut());
+        }
+    )* };
+}
+pub(crate) use opaque_handles;
+
 // SAFETY: objects of the driver, which locks them itself: any thread may use them, also several at once.
 unsafe impl AnyThread for CUcontext {}
 // SAFETY: as above.
@@ -205,8 +222,6 @@ unsafe impl AnyThread for CUfunction {}
 // SAFETY: not locked by the driver. Only the holder of one slot's lease uses it, and it is destroyed after its last
 // user is gone.
 unsafe impl AnyThread for CUgraphExec {}
-// SAFETY: handles and descriptors of libraries, mostly untyped. Each is used only by the holder of one slot's lease.
-unsafe impl AnyThread for *mut std::ffi::c_void {}
 // SAFETY: pinned memory is memory of the process. Its only user is the block or slot that owns it.
 unsafe impl AnyThread for *mut u8 {}
 

@@ -10,6 +10,7 @@ pub(crate) fn total_memory() -> u64 {
 }
 
 /// The processor's product name.
+#[cfg(feature = "host")]
 pub(crate) fn processor_name() -> String {
     std::fs::read_to_string("/proc/cpuinfo")
         .ok()

@@ -19,7 +19,6 @@ mod frame;
 #[cfg(feature = "host")]
 mod hooked;
 mod inside;
-#[cfg(feature = "host")]
 mod machine;
 #[cfg(feature = "host")]
 mod node;
@@ -41,7 +40,8 @@ pub(crate) use follower::Runnable;
 pub(crate) use frame::Frame;
 pub(crate) use inside::{inside_op, refuse_inside};
 #[cfg(feature = "host")]
-pub(crate) use machine::{processor_name, total_memory};
+pub(crate) use machine::processor_name;
+pub(crate) use machine::total_memory;
 #[cfg(feature = "host")]
 pub(crate) use node::{Keep, Node, host_half};
 #[cfg(feature = "host")]

@@ -182,10 +182,15 @@ pub enum Window {
 
 /// The `n` weights of a periodic window (element `n` would be the first again; SciPy's `sym=False`).
 ///
+/// # Errors
+/// [`Error::OutOfMemory`].
+///
 /// ```
-/// assert!((windlass::fft::window(windlass::fft::Window::Hann, 4)[1] - 0.5).abs() < 1e-15);
+/// # fn main() -> Result<(), windlass::Error> {
+/// assert!((windlass::fft::window(windlass::fft::Window::Hann, 4)?[1] - 0.5).abs() < 1e-15);
+/// # Ok(()) }
 /// ```
-pub fn window(window: Window, n: usize) -> Vec<f64> {
+pub fn window(window: Window, n: usize) -> Result<Vec<f64>> {
     let weight = |j: usize| {
         let angle = std::f64::consts::TAU * j as f64 / n as f64;
         match window {
@@ -199,7 +204,7 @@ pub fn window(window: Window, n: usize) -> Vec<f64> {
             }
         }
     };
-    (0..n).map(weight).collect()
+    crate::runtime::room::collected((0..n).map(weight))
 }
 
 /// The op of [`Front::stft`]: from a signal to spectra.
@@ -353,7 +358,7 @@ impl Front {
     /// use windlass::fft::{Stft, Window, window};
     /// let device = windlass::Device::host()?;
     /// let spec = Stft::new(100, 16);
-    /// let weights = device.upload(window(Window::Hann, 16))?.into_output();
+    /// let weights = device.upload(window(Window::Hann, 16)?)?.into_output();
     /// let x = device.upload((0..100).map(|j| f64::from(j % 7)).collect::<Vec<_>>())?.into_output();
     /// let spectra = device.fft().stft(&spec, &x, &weights, device.uninit(spec.spectra_len()?)?)?.into_output();
     /// let back = device.fft().istft(&spec, &spectra, &weights, device.uninit(100)?)?.await_result()?;

@@ -1,5 +1,6 @@
 //! The frequencies of the points of a spectrum, and lengths for which transforms are fast.
 
+use crate::runtime::room::collected;
 use crate::{Error, Result};
 
 /// Checks that the spacing is finite and not zero.
@@ -13,7 +14,7 @@ fn check_spacing(d: f64) -> Result<()> {
 /// The frequencies of the `n` points of a spectrum, of samples that are `d` apart: `0, 1, .., -2, -1` over `n * d`.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a spacing that is zero or not finite, or no points.
+/// [`Error::InvalidArgument`] for a spacing that is zero or not finite, or no points; [`Error::OutOfMemory`].
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -27,7 +28,7 @@ pub fn fftfreq(n: usize, d: f64) -> Result<Vec<f64>> {
     }
     let step = 1.0 / (n as f64 * d);
     let positive = n.div_ceil(2);
-    Ok((0..n).map(|k| if k < positive { k as f64 * step } else { -((n - k) as f64) * step }).collect())
+    collected((0..n).map(|k| if k < positive { k as f64 * step } else { -((n - k) as f64) * step }))
 }
 
 /// The frequencies of the `n / 2 + 1` points of half a spectrum, of `n` samples that are `d` apart.
@@ -46,7 +47,7 @@ pub fn rfftfreq(n: usize, d: f64) -> Result<Vec<f64>> {
         return Err(Error::invalid("n", "0, but a transform has at least one point"));
     }
     let step = 1.0 / (n as f64 * d);
-    Ok((0..=n / 2).map(|k| k as f64 * step).collect())
+    collected((0..n / 2 + 1).map(|k| k as f64 * step))
 }
 
 /// The smallest length from `n` on without a prime factor above 7: cuFFT and the CPU have special kernels for these.

@@ -38,7 +38,10 @@ pub(super) fn recall<Q: PartialEq, A>(
     let _ = memo.try_with(|memo| {
         if let Ok(mut memo) = memo.try_borrow_mut() {
             memo.truncate(MOST - 1);
-            memo.insert(0, (question, answer.clone()));
+            // Without memory it is worked out again.
+            if memo.try_reserve(1).is_ok() {
+                memo.insert(0, (question, answer.clone()));
+            }
         }
     });
     Ok(answer)

@@ -42,7 +42,7 @@ impl<R: FftReal> Op for Ahead<R> {
 
     fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<()> {
         #[cfg(feature = "host")]
-        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::DType::F64);
+        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::DType::F64)?;
         Ok(())
     }
 

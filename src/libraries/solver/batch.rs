@@ -3,6 +3,7 @@
 
 use super::matrix::Matrix;
 use crate::numerics::level3::batch;
+use crate::runtime::room::{OrUnwind, collected, grown_with};
 
 /// A matrix in the form of the host's functions: its elements, rows, columns and leading dimension.
 pub(super) type Part<'a, T> = (&'a [T], usize, usize, usize);
@@ -12,7 +13,7 @@ pub(super) type PartMut<'a, T> = (&'a mut [T], usize, usize, usize);
 /// The matrices that are read.
 pub(super) fn parts<'a, T>(of: &Matrix, x: &'a [T]) -> Vec<Part<'a, T>> {
     let (rows, cols, ld) = (of.rows, of.cols, of.leading());
-    batch::parts(x, of.distance(), of.count).map(|x| (x, rows, cols, ld)).collect()
+    collected(batch::parts(x, of.distance(), of.count).map(|x| (x, rows, cols, ld))).or_unwind()
 }
 
 /// The matrices that are written.
@@ -20,22 +21,20 @@ pub(super) fn parts_mut<'a, T>(of: &Matrix, x: &'a mut [T]) -> Vec<PartMut<'a, T
     let (rows, cols, ld) = (of.rows, of.cols, of.leading());
     let mut parts = batch::parts_mut(x, of.distance(), of.count);
     // Matrices without elements may have fewer parts than matrices: the missing ones are empty.
-    parts.resize_with(of.count, Default::default);
-    parts.into_iter().map(|x| (x, rows, cols, ld)).collect()
+    grown_with(&mut parts, of.count, Default::default).or_unwind();
+    collected(parts.into_iter().map(|x| (x, rows, cols, ld))).or_unwind()
 }
 
 /// `each` elements for each of `count` matrices.
 pub(super) fn vectors<T>(x: &[T], each: usize, count: usize) -> Vec<&[T]> {
-    batch::parts(x, each, count).map(|x| x.get(..each).unwrap_or_default()).collect()
+    collected(batch::parts(x, each, count).map(|x| x.get(..each).unwrap_or_default())).or_unwind()
 }
 
 /// The same, to be written.
-pub(super) fn vectors_mut<T>(x: &mut [T], each: usize, count: usize) -> Vec<&mut [T]> {
-    let mut parts: Vec<_> = batch::parts_mut(x, each, count)
-        .into_iter()
-        .map(|x| if x.len() > each { x.split_at_mut(each).0 } else { x })
-        .collect();
-    parts.resize_with(count, Default::default);
+pub(super) fn vectors_mut<'a, T>(x: &'a mut [T], each: usize, count: usize) -> Vec<&'a mut [T]> {
+    let first = |x: &'a mut [T]| if x.len() > each { x.split_at_mut(each).0 } else { x };
+    let mut parts: Vec<_> = collected(batch::parts_mut(x, each, count).into_iter().map(first)).or_unwind();
+    grown_with(&mut parts, count, Default::default).or_unwind();
     parts
 }
 

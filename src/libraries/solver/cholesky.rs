@@ -2,6 +2,8 @@
 
 use super::Inverse;
 use super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 /// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch. It owns the buffer that held
 /// A.
@@ -130,7 +132,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, info): (&mut [T], &mut [i32])) -> Result<First> {
         let (of, upper) = (&self.shape.a, self.shape.uplo == Uplo::Upper);
-        let items = batch::parts_mut(of, a).into_iter().zip(info.iter_mut()).collect();
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows) / 3, |(a, info), threads| *info = T::potrf(upper, a, threads));
         Ok(first(info.get(..of.count).unwrap_or_default()))
     }
@@ -175,8 +177,8 @@ impl<T: SolverElement> Routine for Potri<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a,): (&mut [T],)) -> Result<First> {
         let (of, upper) = (&self.shape.a, self.shape.uplo == Uplo::Upper);
-        let mut info = vec![0; of.count];
-        let items = batch::parts_mut(of, a).into_iter().zip(&mut info).collect();
+        let mut info = filled(of.count, 0)?;
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(&mut info))?;
         batch::each(items, batch::cube(of.rows), |(a, info), threads| *info = T::potri(upper, a, threads));
         Ok(first(&info))
     }
@@ -234,7 +236,7 @@ impl<T: SolverElement> Routine for Potrs<T> {
         if of_b.is_empty() {
             return Ok(());
         }
-        let items = batch::parts(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).collect();
+        let items = collected(batch::parts(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)))?;
         let work = of_a.rows.saturating_mul(of_a.rows).saturating_mul(of_b.cols);
         batch::each(items, work, |(a, b), threads| T::potrs(upper, a, b, threads));
         Ok(())

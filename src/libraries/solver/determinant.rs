@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use super::{Cholesky, Lu};
+use crate::runtime::room::collected;
 use crate::{Complex, DType, PendingDispatch};
 
 /// A determinant as its phase and the logarithm of its modulus, which do not overflow.
@@ -43,7 +44,7 @@ impl<T: SolverElement> PendingDeterminants<T> {
     /// # Errors
     /// The device's own error; [`Error::Upstream`] if the factorization failed.
     pub fn await_result(self) -> Result<Vec<Determinant>> {
-        let (n, diagonal) = (self.order, wide(&self.diagonal.await_result()?));
+        let (n, diagonal) = (self.order, wide(&self.diagonal.await_result()?)?);
         let pivots = self.pivots.map(PendingDispatch::await_result).transpose()?;
         let one = |i: usize| {
             let diagonal = diagonal.iter().skip(i * n).take(n);
@@ -63,14 +64,14 @@ impl<T: SolverElement> PendingDeterminants<T> {
             }
             Determinant { sign: answer.sign.powi(self.power), log_abs: answer.log_abs * f64::from(self.power) }
         };
-        Ok((0..self.count).map(one).collect())
+        collected((0..self.count).map(one))
     }
 }
 
 /// The numbers in f64.
-fn wide<T: SolverElement>(x: &[T]) -> Vec<Complex<f64>> {
-    fn as_of<T: SolverElement, U: SolverElement>(x: &[T], f: impl Fn(U) -> Complex<f64>) -> Vec<Complex<f64>> {
-        bytemuck::cast_slice::<T, U>(x).iter().map(|x| f(*x)).collect()
+fn wide<T: SolverElement>(x: &[T]) -> Result<Vec<Complex<f64>>> {
+    fn as_of<T: SolverElement, U: SolverElement>(x: &[T], f: impl Fn(U) -> Complex<f64>) -> Result<Vec<Complex<f64>>> {
+        collected(bytemuck::cast_slice::<T, U>(x).iter().map(|x| f(*x)))
     }
     match T::DTYPE {
         DType::F32 => as_of(x, |x: f32| Complex::new(f64::from(x), 0.0)),

@@ -1,6 +1,8 @@
 //! Spectra of matrices without symmetry: geev.
 
 use super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 /// Eigenvalues and right vectors of a matrix, or of each of a batch.
 ///
@@ -83,11 +85,11 @@ impl<T: SolverElement> Routine for Geev<T> {
         let of = &self.a;
         let values = batch::vectors_mut(w, of.rows, of.count);
         let vectors: Vec<_> = match vectors {
-            Some(vectors) => batch::parts_mut(&self.vectors(), vectors).into_iter().map(Some).collect(),
-            None => (0..of.count).map(|_| None).collect(),
+            Some(vectors) => collected(batch::parts_mut(&self.vectors(), vectors).into_iter().map(Some))?,
+            None => collected((0..of.count).map(|_| None))?,
         };
-        let items: Vec<_> = batch::parts(of, a).into_iter().zip(values).zip(vectors).collect();
-        let items = items.into_iter().zip(info.iter_mut()).collect();
+        let items: Vec<_> = collected(batch::parts(of, a).into_iter().zip(values).zip(vectors))?;
+        let items = collected(items.into_iter().zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows).saturating_mul(10), |(((a, w), vectors), info), threads| {
             *info = T::eig(a, T::parts(w), vectors, threads);
         });

@@ -5,6 +5,8 @@ use super::method::EighMethod;
 use super::method::Reached;
 use super::prelude::*;
 use super::verdict;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 /// Which part of a spectrum to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -171,8 +173,8 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     fn host(&self, (): (), (a, w, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<Self::Raw> {
         let (of, vectors, upper) = (&self.spec.shape.a, self.spec.vectors, self.spec.shape.uplo == Uplo::Upper);
         let values = batch::vectors_mut(w, of.rows, of.count);
-        let mut sweeps = vec![0; of.count];
-        let items = batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut().zip(&mut sweeps)).collect();
+        let mut sweeps = filled(of.count, 0)?;
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut().zip(&mut sweeps)))?;
         batch::each(items, batch::cube(of.rows).saturating_mul(2), |((a, w), (info, sweeps)), threads| {
             let (found, reached) = T::eigh(upper, a, w, vectors, &self.spec.method, threads);
             (*info, *sweeps) = (found, reached.sweeps.map_or(0, |sweeps| sweeps.saturating_add(1)));

@@ -2,6 +2,8 @@
 
 use super::cholesky::Shape;
 use super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 /// Eigenvalues, ascending, and vectors of a pair of matrices, or of each of a batch of pairs: `X^H * B * X` is the identity.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ impl<T: SolverElement> Routine for Sygvd<T> {
         let (of, vectors, upper) = (&self.shape.a, self.vectors, self.shape.uplo == Uplo::Upper);
         let values = batch::vectors_mut(w, of.rows, of.count);
         let pairs = batch::parts_mut(of, a).into_iter().zip(batch::parts_mut(&self.b, b));
-        let items = pairs.zip(values).zip(info.iter_mut()).collect();
+        let items = collected(pairs.zip(values).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows).saturating_mul(3), |(((a, b), w), info), threads| {
             *info = T::sygvd(upper, a, b, w, vectors, threads);
         });

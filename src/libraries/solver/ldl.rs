@@ -2,6 +2,8 @@
 
 use super::cholesky::Shape;
 use super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 /// Whether a complex matrix is its transpose or its adjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -135,7 +137,7 @@ impl<T: SolverElement> Routine for Sytrf<T> {
     fn host(&self, (): (), (a, pivots, info): (&mut [T], &mut [i64], &mut [i32])) -> Result<First> {
         let (of, (upper, hermitian)) = (&self.shape.shape.a, self.shape.on_host());
         let pivots = batch::vectors_mut(pivots, of.rows, of.count);
-        let items = batch::parts_mut(of, a).into_iter().zip(pivots).zip(info.iter_mut()).collect();
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(pivots).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows) / 3, |((a, pivots), info), _| {
             *info = T::sytrf(upper, hermitian, a, pivots);
         });
@@ -202,7 +204,7 @@ impl<T: SolverElement> Routine for Sytrs<T> {
             return Ok(());
         }
         let factors = batch::parts(of, a).into_iter().zip(batch::vectors(pivots, of.rows, of.count));
-        let items = factors.zip(batch::parts_mut(&self.b, b)).collect();
+        let items = collected(factors.zip(batch::parts_mut(&self.b, b)))?;
         let work = of.rows.saturating_mul(of.rows).saturating_mul(self.b.cols);
         batch::each(items, work, |((a, pivots), b), _| T::sytrs(upper, hermitian, a, pivots, b));
         Ok(())

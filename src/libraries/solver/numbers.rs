@@ -3,6 +3,7 @@
 use super::method::Reached;
 use super::prelude::*;
 use super::svd::{SvdShape, Vectors};
+use crate::runtime::room::{collected, copied};
 use crate::{DType, PendingDispatch, PendingHost};
 
 /// What is computed from the singular values.
@@ -54,10 +55,9 @@ impl<T: SolverElement> PendingNumbers<T> {
     /// [`Error::NotConverged`], also if the matrix holds a NaN or an infinity; the device's own error.
     pub fn await_result(self) -> Result<Vec<f64>> {
         self.verdict.await_result()?;
-        let values = wide(&self.values.await_result()?);
-        Ok((0..self.count)
-            .map(|i| self.of.number(values.get(i * self.each..).unwrap_or_default(), self.each))
-            .collect())
+        let values = wide(&self.values.await_result()?)?;
+        let number = |i: usize| self.of.number(values.get(i * self.each..).unwrap_or_default(), self.each);
+        collected((0..self.count).map(number))
     }
 }
 
@@ -80,10 +80,10 @@ impl Of {
 }
 
 /// Real numbers in f64.
-fn wide<R: crate::Element>(x: &[R]) -> Vec<f64> {
+fn wide<R: crate::Element>(x: &[R]) -> Result<Vec<f64>> {
     match R::DTYPE {
-        DType::F32 => bytemuck::cast_slice::<R, f32>(x).iter().map(|x| f64::from(*x)).collect(),
-        _ => bytemuck::cast_slice::<R, f64>(x).to_vec(),
+        DType::F32 => collected(bytemuck::cast_slice::<R, f32>(x).iter().map(|x| f64::from(*x))),
+        _ => copied(bytemuck::cast_slice::<R, f64>(x)),
     }
 }
 

@@ -3,6 +3,8 @@
 use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 /// The pseudo-inverses of matrices.
 #[derive(Debug)]
@@ -64,8 +66,9 @@ impl<T: SolverElement> Routine for Pinv<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, c): (&mut [T], &mut [T])) -> Result<First> {
         let of = &self.a;
-        let mut info = vec![0; of.count];
-        let items = batch::parts(of, a).into_iter().zip(batch::parts_mut(&self.inverse(), c)).zip(&mut info).collect();
+        let mut info = filled(of.count, 0)?;
+        let items =
+            collected(batch::parts(of, a).into_iter().zip(batch::parts_mut(&self.inverse(), c)).zip(&mut info))?;
         let work = of.rows.saturating_mul(of.cols).saturating_mul(of.size()).saturating_mul(5);
         batch::each(items, work, |((a, c), info), threads| *info = T::pinv(a, c, self.tolerance, threads));
         Ok(first(&info))

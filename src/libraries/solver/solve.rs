@@ -2,6 +2,8 @@
 
 use super::prelude::*;
 use super::{Solved, Symmetry};
+#[cfg(feature = "host")]
+use crate::runtime::room::{OrUnwind, collected, filled};
 
 /// What is known of a matrix, which decides how it is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -67,10 +69,13 @@ impl<T: SolverElement> Routine for Gesv<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, b, info): (&mut [T], &mut [T], &mut [i32])) -> Result<First> {
         let (of_a, of_b, structure) = (&self.a, &self.b, self.structure);
-        let items = batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()).collect();
+        let items =
+            collected(batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of_a.size()), |((a, b), info), threads| {
             *info = match structure {
-                Structure::General if of_a.rows == of_a.cols => T::gesv(a, &mut vec![0; of_a.rows], b, threads),
+                Structure::General if of_a.rows == of_a.cols => {
+                    T::gesv(a, &mut filled(of_a.rows, 0).or_unwind(), b, threads)
+                }
                 Structure::General => T::gels(a, b, threads),
                 Structure::PositiveDefinite(uplo) => T::posv(uplo == Uplo::Upper, a, b, threads),
                 // `Sysv` solves these.
@@ -195,9 +200,10 @@ impl<T: SolverElement> Routine for Sysv<T> {
     fn host(&self, (): (), (a, b, info): (&mut [T], &mut [T], &mut [i32])) -> Result<First> {
         let (of_a, of_b, (uplo, symmetry)) = (&self.a, &self.b, self.triangle());
         let (upper, hermitian) = (uplo == Uplo::Upper, symmetry == Symmetry::Hermitian);
-        let items = batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()).collect();
+        let items =
+            collected(batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of_a.rows), |(((a, n, _, lda), b), info), _| {
-            let mut pivots = vec![0; n];
+            let mut pivots = filled(n, 0).or_unwind();
             *info = T::sytrf(upper, hermitian, (&mut *a, n, n, lda), &mut pivots);
             if *info == 0 {
                 T::sytrs(upper, hermitian, (a, n, n, lda), &pivots, b);

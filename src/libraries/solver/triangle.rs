@@ -3,6 +3,8 @@
 use super::Inverse;
 use super::cholesky::Shape;
 use super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -33,8 +35,8 @@ impl<T: SolverElement> Routine for Trtri<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a,): (&mut [T],)) -> Result<First> {
         let (of, upper, unit) = (&self.shape.a, self.shape.uplo == Uplo::Upper, self.diag == Diag::Unit);
-        let mut info = vec![0; of.count];
-        let items = batch::parts_mut(of, a).into_iter().zip(&mut info).collect();
+        let mut info = filled(of.count, 0)?;
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(&mut info))?;
         batch::each(items, batch::cube(of.rows) / 6, |(a, info), threads| *info = T::trtri(upper, unit, a, threads));
         Ok(first(&info))
     }

@@ -1,10 +1,12 @@
 //! How a sparse matrix is stored: its format and sizes, as plain data.
 
-#[cfg(feature = "host")]
 use super::element::SparseElement;
 use super::element::SparseIndex;
 #[cfg(feature = "host")]
 use super::host::{self, Rows, spmm::Steps, transpose::Owned};
+#[cfg(feature = "host")]
+#[cfg(feature = "host")]
+use crate::runtime::room::{OrUnwind, filled};
 use crate::{Error, Order, Result};
 use serde::{Deserialize, Serialize};
 
@@ -154,7 +156,7 @@ impl Layout {
             Format::Csr => (Rows { count: rows, width: cols, offsets: first, indices: second, values }, false),
             Format::Csc => (Rows { count: cols, width: rows, offsets: first, indices: second, values }, true),
             Format::Coo => {
-                store.offsets = vec![I::of(0); rows + 1];
+                store.offsets = filled(rows + 1, I::of(0)).or_unwind();
                 host::convert::compress(first, rows, &mut store.offsets);
                 (Rows { count: rows, width: cols, offsets: &store.offsets, indices: second, values }, false)
             }

@@ -1,5 +1,6 @@
 //! Copies vectors with increments to contiguous ones, and back.
 
+use crate::runtime::room::{OrUnwind, collected, filled};
 use std::borrow::Cow;
 
 use super::super::level1::{Field, copy};
@@ -17,7 +18,7 @@ pub(super) fn dense<T: Field>(x: &[T], at: At) -> Cow<'_, [T]> {
     {
         return Cow::Borrowed(x);
     }
-    let mut out = vec![T::default(); if holds(at, x.len()) { at.n } else { 0 }];
+    let mut out = filled(if holds(at, x.len()) { at.n } else { 0 }, T::default()).or_unwind();
     copy(out.len(), x, at.inc, &mut out, 1);
     Cow::Owned(out)
 }
@@ -48,5 +49,5 @@ pub(super) fn scale<T: Field>(beta: T, y: &mut [T]) {
 
 /// The conjugate of x if `conj` is set. A product with a conjugated matrix is computed as `conj(A * conj(x))`.
 pub(super) fn conjugate<T: Field>(conj: bool, x: &[T]) -> Cow<'_, [T]> {
-    if conj { x.iter().map(|x| x.conj()).collect() } else { Cow::Borrowed(x) }
+    if conj { Cow::Owned(collected(x.iter().map(|x| x.conj())).or_unwind()) } else { Cow::Borrowed(x) }
 }

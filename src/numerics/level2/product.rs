@@ -1,5 +1,6 @@
 //! Products of any stored matrix with a vector.
 
+use crate::runtime::room::{OrUnwind, copied, with_capacity};
 use std::ops::Range;
 
 use super::super::Trans;
@@ -51,7 +52,7 @@ pub(crate) fn trmv<T: Field>(stored: Stored, trans: Trans, unit: bool, a: &[T], 
         return;
     }
     modify(x, at, |y| {
-        let x = y.to_vec();
+        let x = copied(y).or_unwind();
         // With a unit diagonal y starts as x, to which the rest of the product is added.
         let begin = |_: usize, y: &mut [T]| scale(if unit { T::IDENTITY } else { T::default() }, y);
         multiply(stored, trans, T::IDENTITY, a, &x, begin, unit, y);
@@ -113,7 +114,7 @@ fn multiply<T: Field>(
 /// one end has little work and the other much, and this balances the threads.
 fn each_block<T: Send>(y: &mut [T], size: usize, f: &(impl Fn(usize, &mut [T]) + Sync)) {
     let mut parts = y.chunks_mut(size).enumerate();
-    let mut turns = Vec::with_capacity(parts.len());
+    let mut turns = with_capacity(parts.len()).or_unwind();
     while let Some(part) = if turns.len() % 2 == 0 { parts.next() } else { parts.next_back() } {
         turns.push(part);
     }

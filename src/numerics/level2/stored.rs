@@ -1,5 +1,6 @@
 //! Where the columns of a stored matrix lie.
 
+use crate::runtime::room::{OrUnwind, filled, with_capacity};
 use std::ops::Range;
 
 use super::super::level1::Field;
@@ -170,7 +171,7 @@ impl Stored {
     /// At most `count` stretches of columns with about as many elements each, in multiples of four columns.
     fn stretches(&self, count: usize) -> Vec<Range<usize>> {
         let all: usize = (0..self.cols).map(|j| self.column(j).len).sum();
-        let (mut cuts, mut first, mut seen) = (Vec::with_capacity(count), 0, 0);
+        let (mut cuts, mut first, mut seen) = (with_capacity(count).or_unwind(), 0, 0);
         // Divides once per cut. Dividing once per column took as long as the columns of a small matrix.
         let due = |cuts: usize| (all as u128 * (cuts as u128 + 1)).div_ceil(count.max(1) as u128) as usize;
         let mut next = due(0);
@@ -197,7 +198,7 @@ impl Stored {
         let sums: Vec<(usize, Vec<T>)> = parallel::map(stretches.len(), &|i| {
             let stretch = stretches.get(i).cloned().unwrap_or_default();
             let rows = self.rows_of(&stretch);
-            let mut sum = vec![T::default(); rows.len()];
+            let mut sum = filled(rows.len(), T::default()).or_unwind();
             f(stretch, rows.clone(), &mut sum);
             (rows.start, sum)
         });

@@ -1,6 +1,7 @@
 //! Many problems at once: parallel over the batch, one thread inside.
 
 use super::super::parallel;
+use crate::runtime::room::{OrUnwind, with_capacity};
 
 /// Minimum number of real multiply-adds per task.
 const TASK: usize = 1 << 16;
@@ -26,7 +27,7 @@ pub(crate) fn parts<T>(x: &[T], stride: usize, count: usize) -> impl Iterator<It
 
 /// `count` disjoint parts of `x`, each `stride` elements long, except the last, which extends to the end.
 pub(crate) fn parts_mut<T>(mut x: &mut [T], stride: usize, count: usize) -> Vec<&mut [T]> {
-    let mut parts = Vec::with_capacity(count);
+    let mut parts = with_capacity(count).or_unwind();
     for i in 0..count {
         let rest = std::mem::take(&mut x);
         if i + 1 == count {

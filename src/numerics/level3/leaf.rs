@@ -4,6 +4,7 @@
 //! real parts and one the imaginary parts.) So each step of a substitution is a multiply-add of whole vectors. Four
 //! rows are eliminated together, which gives enough independent multiply-adds and uses each loaded row four times.
 
+use crate::runtime::room::{OrUnwind, filled};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::super::gemm::Native;
@@ -63,8 +64,8 @@ pub(super) fn leaf<T: Native>(action: Action, t: Triangle<'_, T>, alpha: T, b: M
     let n = t.matrix.rows();
     let mut packed = Packed {
         n,
-        re: vec![[zero; LEAF]; n],
-        im: vec![[zero; LEAF]; if T::WEIGHT > 1 { n } else { 0 }],
+        re: filled(n, [zero; LEAF]).or_unwind(),
+        im: filled(if T::WEIGHT > 1 { n } else { 0 }, [zero; LEAF]).or_unwind(),
         diagonal: [[one, zero]; LEAF],
         rest: [one; LEAF],
     };
@@ -324,7 +325,7 @@ impl<T: Native> WithSimd for Leaf<'_, '_, T> {
     fn with_simd<S: Simd>(mut self, simd: S) {
         let vector = size_of::<<T::Real as Vectors>::Vector<S>>() / size_of::<T::Real>();
         let width = VECTORS * vector;
-        let mut lanes = vec![T::Real::default(); width * self.packed.n];
+        let mut lanes = filled(width * self.packed.n, T::Real::default()).or_unwind();
         let columns = if T::WEIGHT > 1 { vector } else { width };
         let Some(none) = MatMut::new(&mut [], 0, 0, 1) else { return };
         let mut rest = std::mem::replace(&mut self.b, none);

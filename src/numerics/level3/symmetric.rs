@@ -7,6 +7,7 @@
 use super::super::gemm::Native;
 use super::super::parallel::{Parts, each_part};
 use super::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, filled};
 
 /// Columns of a panel: about the depth at which crate `gemm` itself splits a product.
 const PANEL: usize = 256;
@@ -22,7 +23,7 @@ pub(super) fn multiply<T: Native>(
     threads: usize,
 ) {
     let m = s.rows();
-    let mut room = vec![T::default(); m * m.min(PANEL)];
+    let mut room = filled(m * m.min(PANEL), T::default()).or_unwind();
     for from in (0..m).step_by(PANEL) {
         let width = PANEL.min(m - from);
         fill(&mut room, s, hermitian, from, width, threads);

@@ -279,6 +279,7 @@ impl<'a, T: Native> MatMut<'a, T> {
         if k == 0 {
             return self.scale(beta);
         }
+        crate::numerics::gemm::probe_panels::<T>([m, n, k]);
         let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
         // SAFETY: shapes agree, and by the invariant everything that they reach lies in the views' slices, of which
         // `self`'s is exclusive. `Native` is implemented for the four types that `gemm::gemm` has kernels for. The

@@ -1,5 +1,6 @@
 //! One problem: turns row-major order into column-major order, and loops over batches and panels.
 
+use crate::runtime::room::{OrUnwind, collected, filled, with_capacity};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::super::parallel;
@@ -146,7 +147,7 @@ where
         };
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
         if self.batch > 1 && work <= SMALL && rayon::current_num_threads() > 1 {
-            parallel::each(matrices.collect(), 1, &|one| shape.one(one));
+            parallel::each(collected(matrices).or_unwind(), 1, &|one| shape.one(one));
         } else {
             matrices.for_each(|one| shape.one(one));
         }
@@ -255,10 +256,10 @@ where
             c,
             amax: self.amax,
         };
-        let mut sum = grad.map(|grad| (grad, vec![Sum::default(); m]));
+        let mut sum = grad.map(|grad| (grad, filled(m, Sum::default()).or_unwind()));
         let width = (PANEL / m).clamp(1, n);
-        let mut sums = vec![W::Acc::default(); m.saturating_mul(width)];
-        let mut values = if sum.is_some() { vec![W::default(); sums.len()] } else { Vec::new() };
+        let mut sums = filled(m.saturating_mul(width), W::Acc::default()).or_unwind();
+        let mut values = if sum.is_some() { filled(sums.len(), W::default()).or_unwind() } else { Vec::new() };
         let mut d = d.chunks_mut(self.ldd.max(1));
         let mut mask = mask.map(|m| m.chunks_mut((ld / 8).max(1)));
         let mut pre = pre.map(|p| p.chunks_mut(ld.max(1)));
@@ -283,7 +284,7 @@ where
                 L::product(&spec, &left.data, right.data.get(from..).unwrap_or_default(), &mut sums);
             }
             let mut kept = values.chunks_mut(m);
-            let mut columns = Vec::with_capacity(width);
+            let mut columns = with_capacity(width).or_unwind();
             for (j, sums) in sums.chunks(m).take(width).enumerate() {
                 let Some(d) = d.next().and_then(|d| d.get_mut(..m)) else { return };
                 let (mask, pre) = (mask.as_mut().and_then(Iterator::next), pre.as_mut().and_then(Iterator::next));
@@ -301,7 +302,7 @@ where
             }
         }
         if let Some((grad, sum)) = sum {
-            let sum: Vec<W> = sum.into_iter().map(Sum::value).collect();
+            let sum: Vec<W> = collected(sum.into_iter().map(Sum::value)).or_unwind();
             Bias::down(&sum, grad.get_mut(..m).unwrap_or_default());
         }
     }

@@ -1,5 +1,6 @@
 //! A matrix as it is stored, alone or in a batch, and a matrix as a factor of the product.
 
+use crate::runtime::room::{OrUnwind, collected};
 use std::borrow::Cow;
 
 use super::super::spec::Trans;
@@ -47,7 +48,7 @@ impl<X: Clone> Matrix<&[X]> {
             (true, false) => (Trans::Yes, Cow::Borrowed(data)),
             (true, true) => (Trans::Conj, Cow::Borrowed(data)),
             // Conjugated but not transposed: no kernel does that to a factor, so it is copied.
-            (false, true) => (Trans::No, Cow::Owned(data.iter().cloned().map(conjugate).collect())),
+            (false, true) => (Trans::No, Cow::Owned(collected(data.iter().cloned().map(conjugate)).or_unwind())),
         };
         Factor { data, op, ld: self.ld }
     }

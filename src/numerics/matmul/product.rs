@@ -1,5 +1,6 @@
 //! The sums of products of each pair of types.
 
+use crate::runtime::room::{OrUnwind, filled};
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
@@ -68,7 +69,7 @@ impl Product<i8, i32> for i8 {
 /// Summed in i32, exactly; each sum is then rounded once, to f32.
 impl Product<i8, f32> for i8 {
     fn product(spec: &GemmSpec<()>, a: &[i8], b: &[i8], sums: &mut [f32]) {
-        let mut exact = vec![0; sums.len().min(spec.ldc.saturating_mul(spec.n))];
+        let mut exact = filled(sums.len().min(spec.ldc.saturating_mul(spec.n)), 0).or_unwind();
         <i8 as Product<i8, i32>>::product(spec, a, b, &mut exact);
         sums.iter_mut().zip(exact).for_each(|(sum, x)| *sum = x as f32);
     }

@@ -17,6 +17,7 @@ pub use rejected::Rejected;
 pub use site::Site;
 pub use stale::Stale;
 
+use super::room::Unwinding;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -244,8 +245,11 @@ impl Error {
         Error::Unsupported { reason: reason.into(), site: Site::none() }
     }
 
-    /// Makes an [`Error::Panicked`] from the payload of a panic.
+    /// Makes an [`Error::Panicked`] from the payload of a panic, or takes the error that an unwinding carries.
     pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        if let Some(Unwinding(error)) = panic.downcast_ref() {
+            return error.clone();
+        }
         let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
             (Some(text), _) => (*text).to_string(),
             (_, Some(text)) => text.clone(),

@@ -28,8 +28,9 @@ impl Device {
     /// [`Pipeline::as_completed`] returns outputs as they complete instead, with their index.
     ///
     /// # Errors
-    /// Each output is a [`Result`]. After the first error no further item is submitted: the iterator waits for the
-    /// items in flight, returns the error, and ends.
+    /// Each output is a [`Result`], and the n-th result is always that of the n-th item, so `zip` with the items is right.
+    /// After the first error no further item is submitted: the error stands at the place of its item, the results of the
+    /// items that were in flight then follow in order, and the iterator ends.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -59,7 +60,9 @@ impl Device {
     /// The result is a parallel iterator of `Result`s; collecting it keeps the order of the items.
     ///
     /// # Errors
-    /// After the first error no further item is submitted; the items in flight are waited for.
+    /// After the first error no further item is submitted; the items in flight are waited for, and their results follow
+    /// in order. Other pieces end where they are, so the results after an error need not belong to consecutive items:
+    /// collect into a `Result`, or let each output carry its item.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -136,16 +136,25 @@ struct Window<'s, F, S, O: Output> {
 }
 
 impl<F: Folder<Result<O>>, S, O: Output> Window<'_, F, S, O> {
-    /// Waits for the oldest pending and passes its output on.
+    /// Waits for the oldest pending and passes its output on; then tells the hook, which may panic.
     fn take_oldest(mut self) -> Self {
         let Some(oldest) = self.pending.pop_front() else { return self };
         let answer = oldest.await_result();
         self.shared.done.fetch_add(1, Ordering::Relaxed);
-        self.shared.tell();
-        match answer {
+        let window = match answer {
             Ok(output) => Window { base: self.base.consume(Ok(output)), ..self },
             Err(rejected) => self.fail(rejected.into()),
+        };
+        window.shared.tell();
+        window
+    }
+
+    /// Passes on everything in flight.
+    fn drain(mut self) -> Self {
+        while !self.pending.is_empty() {
+            self = self.take_oldest();
         }
+        self
     }
 
     fn fail(self, error: Error) -> Self {
@@ -170,16 +179,17 @@ where
                 self.shared.tell();
                 if self.pending.len() < self.shared.window { self } else { self.take_oldest() }
             }
-            Err(error) => self.fail(error),
+            // The error's place is behind the items that were submitted before.
+            Err(error) => {
+                self.shared.failed.store(true, Ordering::Relaxed);
+                self.drain().fail(error)
+            }
         }
     }
 
     /// Drains the window, also after an error: everything in flight settles, and no output is lost.
-    fn complete(mut self) -> Self::Result {
-        while !self.pending.is_empty() {
-            self = self.take_oldest();
-        }
-        self.base.complete()
+    fn complete(self) -> Self::Result {
+        self.drain().base.complete()
     }
 
     fn full(&self) -> bool {

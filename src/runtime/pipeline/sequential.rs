@@ -1,20 +1,21 @@
 //! A pipeline over an iterator, on the caller's thread.
 
 use super::Progress;
-use crate::op::Output;
-use crate::{Device, Error, PendingDispatch, Result, await_any};
+use crate::op::{Bufs, Output};
+use crate::{Device, Error, PendingDispatch, Rejected, Result, await_any};
 use std::collections::VecDeque;
 
 type Hook = Box<dyn FnMut(Progress) + Send>;
 
 /// Items that run through a device; made by [`Device::pipeline`].
 ///
-/// An iterator over the outputs, in the order of the items. Dropping it drops the pendings in flight: their work
-/// continues, and the outputs are freed after it.
+/// An iterator over the outputs: the n-th result is that of the n-th item, also if it is an error. Dropping it drops the
+/// pendings in flight: their work continues, and the outputs are freed after it.
 #[must_use = "a pipeline submits nothing until it is iterated"]
 pub struct Pipeline<I, S, O: Output> {
     source: Source<I, S>,
     pending: VecDeque<PendingDispatch<O>>,
+    answered: Option<Answer<O>>,
 }
 
 /// The same, but returns outputs as they complete; made by [`Pipeline::as_completed`].
@@ -24,7 +25,11 @@ pub struct Completed<I, S, O: Output> {
     pending: Vec<PendingDispatch<O>>,
     /// For each place of `pending`, the index of its item.
     index: Vec<usize>,
+    answered: Option<(usize, Answer<O>)>,
 }
+
+/// What a wait returned. It is stored while the progress hook runs: if the hook panics, the next call returns it.
+type Answer<O> = std::result::Result<O, Rejected<Bufs<O>>>;
 
 /// Where the work comes from.
 struct Source<I, S> {
@@ -34,10 +39,10 @@ struct Source<I, S> {
     window: usize,
     progress: Progress,
     hook: Option<Hook>,
-    /// Nothing more is submitted: there are no items left, or one failed.
+    /// Nothing more is submitted: there are no items left, one failed, or the caller's code panicked over one.
     is_over: bool,
-    /// Returned once everything in flight is done.
-    error: Option<Error>,
+    /// Why the last item taken was not submitted.
+    refused: Option<Error>,
 }
 
 impl<I: Iterator, S> Source<I, S> {
@@ -49,37 +54,38 @@ impl<I: Iterator, S> Source<I, S> {
         if self.is_over {
             return None;
         }
-        let Some(item) = self.items.next() else {
-            self.is_over = true;
-            return None;
-        };
+        // Until the item is submitted: a panic of the caller's code ends the pipeline, so every result keeps its place.
+        self.is_over = true;
+        let item = self.items.next()?;
         match (self.submit)(&self.device, item) {
             Ok(pending) => {
-                self.progress.submitted += 1;
-                self.tell();
+                self.is_over = false;
                 Some(pending)
             }
             Err(error) => {
-                self.fail(error);
+                self.refused = Some(error);
                 None
             }
         }
+    }
+
+    /// An item is in flight. Called after it was stored, as the hook may panic.
+    fn submitted(&mut self) {
+        self.progress.submitted += 1;
+        self.tell();
+    }
+
+    /// The answer of an item arrived. Called after it was stored, as the hook may panic.
+    fn done(&mut self, failed: bool) {
+        self.is_over |= failed;
+        self.progress.done += 1;
+        self.tell();
     }
 
     fn tell(&mut self) {
         if let Some(hook) = &mut self.hook {
             hook(self.progress);
         }
-    }
-
-    fn done(&mut self) {
-        self.progress.done += 1;
-        self.tell();
-    }
-
-    fn fail(&mut self, error: Error) {
-        self.is_over = true;
-        self.error.get_or_insert(error);
     }
 }
 
@@ -96,22 +102,30 @@ where
         let window = window.max(1);
         let progress = Progress { submitted: 0, done: 0, total };
         Pipeline {
-            source: Source { device, items, submit, window, progress, hook: None, is_over: false, error: None },
+            source: Source { device, items, submit, window, progress, hook: None, is_over: false, refused: None },
             pending: VecDeque::new(),
+            answered: None,
         }
     }
 
-    /// Sets a hook that is called on the caller's thread whenever an item was submitted or its output arrived.
+    /// Sets a hook that is called on the caller's thread whenever an item was submitted or its output arrived. If it
+    /// panics, no output is lost: a caller that catches the panic may continue to iterate.
     pub fn on_progress(mut self, hook: impl FnMut(Progress) + Send + 'static) -> Self {
         self.source.hook = Some(Box::new(hook));
         self
     }
 
     /// Returns outputs as they complete, each with the index of its item, instead of in order.
+    ///
+    /// # Errors
+    /// Each output is a [`Result`]. An error is returned as soon as its item has failed, without its index. After the
+    /// first error no further item is submitted; the outputs of the items in flight follow, then the iterator ends.
     pub fn as_completed(self) -> Completed<I, S, O> {
+        // Everything that was submitted is a run of items without a gap.
         let done = self.source.progress.done;
         let index = (done..done + self.pending.len()).collect();
-        Completed { source: self.source, pending: self.pending.into(), index }
+        let answered = self.answered.map(|answer| (done.saturating_sub(1), answer));
+        Completed { source: self.source, pending: self.pending.into(), index, answered }
     }
 }
 
@@ -123,21 +137,24 @@ where
     type Item = Result<O>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.pending.len() < self.source.window {
-            let Some(pending) = self.source.next() else { break };
-            self.pending.push_back(pending);
-        }
-        while let Some(oldest) = self.pending.pop_front() {
-            let answer = oldest.await_result();
-            self.source.done();
-            match answer {
-                Ok(output) => return Some(Ok(output)),
-                // Items submitted later are waited for: when the error is returned, nothing of this pipeline is in
-                // flight.
-                Err(rejected) => self.source.fail(rejected.into()),
+        if self.answered.is_none() {
+            while self.pending.len() < self.source.window {
+                let Some(pending) = self.source.next() else { break };
+                self.pending.push_back(pending);
+                self.source.submitted();
+            }
+            if let Some(oldest) = self.pending.pop_front() {
+                let answer = oldest.await_result();
+                let failed = answer.is_err();
+                self.answered = Some(answer);
+                self.source.done(failed);
             }
         }
-        self.source.error.take().map(Err)
+        match self.answered.take() {
+            Some(answer) => Some(answer.map_err(Error::from)),
+            // The item that was refused came after all that were submitted.
+            None => self.source.refused.take().map(Err),
+        }
     }
 }
 
@@ -149,20 +166,25 @@ where
     type Item = Result<(usize, O)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.pending.len() < self.source.window {
-            let index = self.source.progress.submitted;
-            let Some(pending) = self.source.next() else { break };
-            self.pending.push(pending);
-            self.index.push(index);
-        }
-        while let Some((place, answer)) = await_any(&mut self.pending) {
-            let index = self.index.swap_remove(place); // `await_any` removed the pending in the same way
-            self.source.done();
-            match answer {
-                Ok(output) => return Some(Ok((index, output))),
-                Err(rejected) => self.source.fail(rejected.into()),
+        if self.answered.is_none() {
+            while self.pending.len() < self.source.window {
+                let index = self.source.progress.submitted;
+                let Some(pending) = self.source.next() else { break };
+                self.pending.push(pending);
+                self.index.push(index);
+                self.source.submitted();
+            }
+            if let Some(error) = self.source.refused.take() {
+                return Some(Err(error));
+            }
+            if let Some((place, answer)) = await_any(&mut self.pending) {
+                let failed = answer.is_err();
+                // `await_any` removed the pending in the same way.
+                self.answered = Some((self.index.swap_remove(place), answer));
+                self.source.done(failed);
             }
         }
-        self.source.error.take().map(Err)
+        let (index, answer) = self.answered.take()?;
+        Some(answer.map(|output| (index, output)).map_err(Error::from))
     }
 }

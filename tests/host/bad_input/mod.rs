@@ -2,6 +2,7 @@
 
 mod buffers;
 mod empty;
+mod huge;
 mod settings;
 
 use crate::common;

@@ -22,7 +22,8 @@ fn sample(device: &Device) -> Vec<u8> {
     let (spec, h) = (Convolve::new([300, 200], [7, 9]), up(device, numbers(63)));
     let room = device.uninit(spec.output_len().unwrap()).unwrap();
     keep(bytemuck::cast_slice(&down(device, &fft.convolve(&spec, &x, &h, room).unwrap().await_result().unwrap())));
-    let (spec, weights) = (Stft::new(60_000, 256).edges(Edges::Mirrored), up(device, window(Window::Hann, 256)));
+    let (spec, weights) =
+        (Stft::new(60_000, 256).edges(Edges::Mirrored), up(device, window(Window::Hann, 256).unwrap()));
     let room = device.uninit(spec.spectra_len().unwrap()).unwrap();
     let spectra = fft.stft(&spec, &x, &weights, room).unwrap().await_result().unwrap();
     keep(bytemuck::cast_slice(&down(device, &spectra)));

@@ -73,15 +73,15 @@ fn spectra_of_frames_are_those_of_the_definition_and_give_the_signal_back() {
 #[test]
 fn windows_are_those_of_scipy() {
     let close = |got: Vec<f64>, want: &[f64]| assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-15));
-    close(window(Window::Rectangular, 3), &[1.0; 3]);
+    close(window(Window::Rectangular, 3).unwrap(), &[1.0; 3]);
     close(
-        window(Window::Hann, 5),
+        window(Window::Hann, 5).unwrap(),
         &[0.0, 0.3454915028125263, 0.9045084971874737, 0.9045084971874737, 0.3454915028125264],
     );
-    close(window(Window::Hamming, 4), &[0.08, 0.54, 1.0, 0.54]);
-    close(window(Window::Blackman, 4), &[0.0, 0.34, 1.0, 0.34]);
-    assert!((1..100).all(|n| window(Window::Blackman, n)[0].to_bits() == 0), "exactly 0");
-    assert!(window(Window::Hann, 0).is_empty());
+    close(window(Window::Hamming, 4).unwrap(), &[0.08, 0.54, 1.0, 0.54]);
+    close(window(Window::Blackman, 4).unwrap(), &[0.0, 0.34, 1.0, 0.34]);
+    assert!((1..100).all(|n| window(Window::Blackman, n).unwrap()[0].to_bits() == 0), "exactly 0");
+    assert!(window(Window::Hann, 0).unwrap().is_empty());
 }
 
 /// Where only the smallest of weights reach, a number divided by them would be noise.
@@ -90,7 +90,7 @@ fn a_weight_that_is_a_rounding_error_beside_the_largest_one_counts_as_zero() {
     fn check<R: Real>(device: &Device, first: f64, scale: f64, kept: bool) {
         let (n, len) = (16, 64);
         let spec = Stft::new(len, n).hop(4).edges(Edges::Inside);
-        let mut weights = window(Window::Blackman, n);
+        let mut weights = window(Window::Blackman, n).unwrap();
         weights[0] = first;
         let x: Vec<f64> = (0..len).map(|i| R::near(1.0 + 0.01 * i as f64).wide()).collect();
         let (x_up, w) = (

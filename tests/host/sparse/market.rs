@@ -4,7 +4,7 @@ use super::model::{Model, shapes};
 use crate::common::{Rng, Sample, devices, refused};
 use crate::each_sparse;
 use windlass::sparse::{CooBuilder, SparseElement, read_market};
-use windlass::{Complex, Device};
+use windlass::{Complex, Device, Error};
 
 fn read(text: &str) -> Model<Complex<f64>> {
     let device = Device::host().unwrap();
@@ -63,6 +63,52 @@ fn files_that_are_not_what_the_format_says_name_the_line() {
     says(&format!("{symmetric}2 2 1\n1 2 1\n"), "line 3");
     let huge = read_market::<f64, i32>(format!("{head}3000000000 1 0\n").as_bytes(), |_| {}).unwrap_err();
     assert_eq!(refused(&huge).0, "rows");
+}
+
+#[test]
+fn files_that_others_write_are_read() {
+    let bytes = |text: &[u8]| read_market::<f64, i32>(text, |_| {}).unwrap();
+    let latin = b"%%MatrixMarket matrix coordinate real general % by J\xf6rg\n%\xe9t\xe9\n \t% blanks before it\n1 1 1\n1 1 2.5\n";
+    assert_eq!(bytes(latin).len(), 1);
+    assert_eq!(bytes(b"%%MatrixMarket matrix coordinate unsigned-integer general\n1 1 1\n1 1 7\n").len(), 1);
+    assert_eq!(bytes(b"%%MatrixMarket matrix coordinate real general %comment\r\n1 1 0\r\n").len(), 0);
+    let skew = read("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 3\n1 1 0\n2 1 7\n2 2 0.0\n");
+    assert_eq!(skew.entries.values().map(|x| x.re).collect::<Vec<_>>(), [0.0, -7.0, 7.0, 0.0]);
+    let mut long = b"%%MatrixMarket matrix coordinate real general\n%".to_vec();
+    long.extend(std::iter::repeat_n(b'x', 3 << 20));
+    long.extend(b"\n1 1 1\n1 1 1\n");
+    assert_eq!(bytes(&long).len(), 1);
+}
+
+#[test]
+fn a_refused_file_says_what_to_do() {
+    let says = |text: &[u8], line: &str, remedy: &str| {
+        let error = read_market::<f64, i32>(text, |_| {}).unwrap_err();
+        let (argument, reason) = refused(&error);
+        assert!(argument == "file" && reason.starts_with(line) && reason.contains(remedy), "{argument}: {reason}");
+    };
+    let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n";
+    says(format!("{symmetric}2 2 1\n1 2 1\n").as_bytes(), "line 3", "store the lower triangle");
+    says(format!("{symmetric}2 2 1\n0 1 1\n").as_bytes(), "line 3", "indices begin at 1");
+    says(b"%%MatrixMarket matrix coordinate real skew-symmetric\n1 1 1\n1 1 2\n", "line 3", "diagonal");
+    says(b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 \xff1\n", "line 3", "0xff");
+    says(b"%%MatrixMarket matrix coordinate real general really\n1 1 0\n", "line 1", "header");
+    let mut endless = b"%%MatrixMarket matrix coordinate real general\n".to_vec();
+    endless.resize(2 << 20, b'1');
+    says(&endless, "line 2", "longer");
+}
+
+#[test]
+fn a_lying_header_is_an_error_and_takes_no_memory() {
+    for sizes in ["18446744073709551615 18446744073709551615", "4294967296 4294967296"] {
+        for symmetry in ["symmetric", "general", "skew-symmetric", "hermitian"] {
+            let text = format!("%%MatrixMarket matrix array real {symmetry}\n{sizes}\n1\n");
+            assert!(matches!(read_market::<f64, i64>(text.as_bytes(), |_| {}), Err(Error::InvalidArgument { .. })));
+        }
+    }
+    let text = "%%MatrixMarket matrix coordinate real general\n1000000000 1000000000 1000000000\n1 1 1\n";
+    let error = read_market::<f64, i32>(text.as_bytes(), |_| {}).unwrap_err();
+    assert!(refused(&error).1.contains("the file ends after 1 of"), "{error}");
 }
 
 fn round_trip<T: Sample + SparseElement>() {

@@ -3,6 +3,8 @@
 use super::super::prelude::*;
 use super::super::scalar::sealed;
 use super::gemv::Gemv;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 /// A batch of products of one shape at fixed distances in one buffer each; made by [`Gemv::batch`].
 ///
@@ -250,7 +252,7 @@ impl<T: BlasElement> Routine for Batch<T> {
     ) -> Result<()> {
         let (alpha, beta) = (value(self.spec.alpha, alpha), value(self.spec.beta, beta));
         let (stored, trans, (at_x, at_y)) = (self.spec.on_host(), self.spec.trans.on_host(), self.incs());
-        let all = a.into_iter().zip(x).zip(y).collect();
+        let all = collected(a.into_iter().zip(x).zip(y))?;
         numerics::level2::each_in(stored, all, |((a, x), y): ((&[T], &[T]), &mut [T])| {
             numerics::level2::gemv(stored, trans, alpha, a, x, at_x.on_host(), beta, y, at_y.on_host());
         });

@@ -6,6 +6,8 @@ use super::super::prelude::*;
 use super::batch::check_int;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 use crate::{Elems, Span};
 
 /// Products of one shape.
@@ -116,7 +118,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Routine for Grouped<T, K, G
             let (alpha, beta) = (value(spec.alpha, alpha.copied()), value(spec.beta, beta.copied()));
             std::iter::repeat_n(spec.alpha(alpha).beta(beta), *count)
         });
-        let items: Vec<_> = each.zip(a.into_iter().zip(b)).zip(c).collect();
+        let items: Vec<_> = collected(each.zip(a.into_iter().zip(b)).zip(c))?;
         let all = self.each().fold(0usize, |all, spec| all.saturating_add(spec.on_host(spec.alpha, spec.beta).work()));
         let work = all / items.len().max(1);
         batch::each(items, work, |((spec, (a, b)), c)| {

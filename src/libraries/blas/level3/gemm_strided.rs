@@ -10,6 +10,8 @@ use super::batch::{Batch, Operand};
 use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -79,7 +81,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         let (spec, _, ((a, stride_a), (b, stride_b))) = self.spec.column_major((a, of_a.stride), (b, of_b.stride));
         let spec = spec.on_host(value(spec.alpha, alpha), value(spec.beta, beta));
         let factors = batch::parts(a, stride_a, count).zip(batch::parts(b, stride_b, count));
-        let items: Vec<_> = factors.zip(batch::parts_mut(c, of_c.stride, count)).collect();
+        let items: Vec<_> = collected(factors.zip(batch::parts_mut(c, of_c.stride, count)))?;
         batch::each(items, spec.work(), |((a, b), c)| K::multiply(&spec, a, b, c));
         Ok(())
     }

@@ -10,6 +10,8 @@ use super::batch::Places;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 use crate::op::{Bufs, Immediate, Output};
+#[cfg(feature = "host")]
+use crate::runtime::room::{OrUnwind, collected};
 use crate::{Element, Operand as Position, Span};
 
 /// How the matrices of a batch are stored.
@@ -96,7 +98,7 @@ impl Spread for Even {
 
     #[cfg(feature = "host")]
     fn parts<'a, T: Element + 'a>(of: &Operand, count: usize, all: &'a [T]) -> Vec<&'a [T]> {
-        batch::parts(all, of.stride, count).collect()
+        collected(batch::parts(all, of.stride, count)).or_unwind()
     }
 
     #[cfg(feature = "host")]

@@ -6,6 +6,8 @@ use super::spread::{Even, Listed, Spread};
 use super::{Batched, Triangular};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -62,7 +64,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         }
         let work = self.spec.order().saturating_mul(self.spec.m).saturating_mul(self.spec.n);
         let (a, b) = (L::parts::<T>(&of_a, count, a), L::parts_mut::<T>(&of_b, count, b));
-        batch::each(a.into_iter().zip(b).collect(), work, |(a, b)| T::trsm(&spec, a, b));
+        batch::each(collected(a.into_iter().zip(b))?, work, |(a, b)| T::trsm(&spec, a, b));
         Ok(())
     }
 

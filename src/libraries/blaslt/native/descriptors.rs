@@ -1,6 +1,6 @@
 //! The library's descriptors of a problem, and its heuristic.
 
-use super::functions::{Heuristic, Opaque};
+use super::functions::{Heuristic, RawDesc, RawHandle, RawLayout, RawPreference};
 use super::{Addresses, Choice, CublasLtFunctions, HEURISTIC, MatrixOf, NOT_SUPPORTED, Problem};
 use crate::cuda::Native;
 use crate::library::Refusal;
@@ -11,23 +11,23 @@ pub(super) const CANDIDATES: usize = 16;
 /// The library's descriptors of one problem. Dropping them frees them, which makes no driver call.
 pub(super) struct Descriptors {
     api: &'static CublasLtFunctions,
-    pub(super) desc: Native<Opaque>,
+    pub(super) desc: Native<RawDesc>,
     /// Of A, B, C, D.
-    pub(super) layouts: [Native<Opaque>; 4],
-    preference: Native<Opaque>,
+    pub(super) layouts: [Native<RawLayout>; 4],
+    preference: Native<RawPreference>,
 }
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
         // SAFETY: each was made by the library or is null, and only `self` has it.
         unsafe {
-            if !self.desc.0.is_null() {
+            if self.desc.0 != RawDesc::NULL {
                 let _ = self.api.desc_destroy(self.desc.0);
             }
-            for layout in self.layouts.iter().filter(|layout| !layout.0.is_null()) {
+            for layout in self.layouts.iter().filter(|layout| layout.0 != RawLayout::NULL) {
                 let _ = self.api.layout_destroy(layout.0);
             }
-            if !self.preference.0.is_null() {
+            if self.preference.0 != RawPreference::NULL {
                 let _ = self.api.preference_destroy(self.preference.0);
             }
         }
@@ -72,8 +72,8 @@ impl Descriptors {
         problem: &Problem,
         addresses: &Addresses,
     ) -> Result<Self, Refusal> {
-        let null = Native(std::ptr::null_mut());
-        let mut this = Descriptors { api, desc: null, layouts: [null; 4], preference: null };
+        let (desc, layouts) = (Native(RawDesc::NULL), [Native(RawLayout::NULL); 4]);
+        let mut this = Descriptors { api, desc, layouts, preference: Native(RawPreference::NULL) };
         // SAFETY: the place is valid for the write.
         let code = unsafe { api.desc_create(&mut this.desc.0, problem.compute, problem.scale) };
         code.ok().map_err(|code| ("cublasLtMatmulDescCreate", code))?;
@@ -140,9 +140,9 @@ impl Descriptors {
     }
 
     /// Asks the heuristic for up to `most` algorithms.
-    pub(super) fn ways(&mut self, handle: Opaque, problem: &Problem, most: usize) -> Result<Vec<Choice>, Refusal> {
+    pub(super) fn ways(&mut self, handle: RawHandle, problem: &Problem, most: usize) -> Result<Vec<Choice>, Refusal> {
         let api = self.api;
-        if self.preference.0.is_null() {
+        if self.preference.0 == RawPreference::NULL {
             // SAFETY: the place is valid for the write.
             let code = unsafe { api.preference_create(&mut self.preference.0) };
             code.ok().map_err(|code| ("cublasLtMatmulPreferenceCreate", code))?;

@@ -7,10 +7,28 @@ use std::ffi::c_void;
 
 use cudarc::driver::sys::CUstream;
 
+use crate::cuda::{AnyThread, opaque_handles};
 use crate::library::function_table;
 
-/// `cublasLtHandle_t`, or a descriptor.
-pub(crate) type Opaque = *mut c_void;
+opaque_handles! {
+    /// `cublasLtHandle_t`.
+    RawHandle;
+    /// `cublasLtMatrixLayout_t`.
+    RawLayout;
+    /// `cublasLtMatmulDesc_t`.
+    RawDesc;
+    /// `cublasLtMatmulPreference_t`.
+    RawPreference;
+}
+
+// SAFETY: a handle of cuBLASLt may be used from any thread, by one at a time: the holder of its slot's lease.
+unsafe impl AnyThread for RawHandle {}
+// SAFETY: host memory that the library binds to no thread; only the plan that it belongs to uses it, under one lease.
+unsafe impl AnyThread for RawLayout {}
+// SAFETY: as above.
+unsafe impl AnyThread for RawDesc {}
+// SAFETY: as above.
+unsafe impl AnyThread for RawPreference {}
 
 /// `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
@@ -32,45 +50,45 @@ function_table! {
     CublasLtFunctions = CublasLt
     required {
         /// Makes a handle on the current context.
-        fn create(handle: *mut Opaque) = c"cublasLtCreate";
+        fn create(handle: *mut RawHandle) = c"cublasLtCreate";
         /// Destroys a handle; may synchronize the device.
-        fn destroy(handle: Opaque) = c"cublasLtDestroy";
+        fn destroy(handle: RawHandle) = c"cublasLtDestroy";
 
         /// Describes a matrix: `cudaDataType`, rows, columns, leading dimension; column-major.
-        fn layout_create(layout: *mut Opaque, data_type: u32, rows: u64, columns: u64, ld: i64)
+        fn layout_create(layout: *mut RawLayout, data_type: u32, rows: u64, columns: u64, ld: i64)
             = c"cublasLtMatrixLayoutCreate";
         /// Frees the description of a matrix; makes no driver call.
-        fn layout_destroy(layout: Opaque) = c"cublasLtMatrixLayoutDestroy";
+        fn layout_destroy(layout: RawLayout) = c"cublasLtMatrixLayoutDestroy";
         /// `cublasLtMatrixLayoutAttribute_t`, by number.
-        fn layout_set(layout: Opaque, attribute: u32, value: *const c_void, bytes: usize)
+        fn layout_set(layout: RawLayout, attribute: u32, value: *const c_void, bytes: usize)
             = c"cublasLtMatrixLayoutSetAttribute";
 
         /// Describes a product: `cublasComputeType_t` and the `cudaDataType` of its scalars.
-        fn desc_create(desc: *mut Opaque, compute_type: u32, scale_type: u32) = c"cublasLtMatmulDescCreate";
+        fn desc_create(desc: *mut RawDesc, compute_type: u32, scale_type: u32) = c"cublasLtMatmulDescCreate";
         /// Frees the description of a product; makes no driver call.
-        fn desc_destroy(desc: Opaque) = c"cublasLtMatmulDescDestroy";
+        fn desc_destroy(desc: RawDesc) = c"cublasLtMatmulDescDestroy";
         /// `cublasLtMatmulDescAttributes_t`, by number.
-        fn desc_set(desc: Opaque, attribute: u32, value: *const c_void, bytes: usize)
+        fn desc_set(desc: RawDesc, attribute: u32, value: *const c_void, bytes: usize)
             = c"cublasLtMatmulDescSetAttribute";
 
         /// Describes what the heuristic may choose from.
-        fn preference_create(preference: *mut Opaque) = c"cublasLtMatmulPreferenceCreate";
+        fn preference_create(preference: *mut RawPreference) = c"cublasLtMatmulPreferenceCreate";
         /// Frees it; makes no driver call.
-        fn preference_destroy(preference: Opaque) = c"cublasLtMatmulPreferenceDestroy";
+        fn preference_destroy(preference: RawPreference) = c"cublasLtMatmulPreferenceDestroy";
         /// `cublasLtMatmulPreferenceAttributes_t`, by number.
-        fn preference_set(preference: Opaque, attribute: u32, value: *const c_void, bytes: usize)
+        fn preference_set(preference: RawPreference, attribute: u32, value: *const c_void, bytes: usize)
             = c"cublasLtMatmulPreferenceSetAttribute";
 
         /// The algorithms for a product, best first.
         fn heuristic(
-            handle: Opaque, desc: Opaque, a: Opaque, b: Opaque, c: Opaque, d: Opaque, preference: Opaque, asked: i32,
+            handle: RawHandle, desc: RawDesc, a: RawLayout, b: RawLayout, c: RawLayout, d: RawLayout, preference: RawPreference, asked: i32,
             results: *mut Heuristic, given: *mut i32,
         ) = c"cublasLtMatmulAlgoGetHeuristic";
         /// `D = epilogue(alpha op(A) op(B) + beta C)`.
         fn matmul(
-            handle: Opaque, desc: Opaque, alpha: *const c_void, a: *const c_void, a_layout: Opaque, b: *const c_void,
-            b_layout: Opaque, beta: *const c_void, c: *const c_void, c_layout: Opaque, d: *mut c_void,
-            d_layout: Opaque, algo: *const [u64; 8], workspace: *mut c_void, workspace_bytes: usize, stream: CUstream,
+            handle: RawHandle, desc: RawDesc, alpha: *const c_void, a: *const c_void, a_layout: RawLayout, b: *const c_void,
+            b_layout: RawLayout, beta: *const c_void, c: *const c_void, c_layout: RawLayout, d: *mut c_void,
+            d_layout: RawLayout, algo: *const [u64; 8], workspace: *mut c_void, workspace_bytes: usize, stream: CUstream,
         ) = c"cublasLtMatmul";
     }
     optional {}

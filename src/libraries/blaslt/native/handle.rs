@@ -1,7 +1,7 @@
 //! A slot's cuBLASLt handle, and the plans that it remembers.
 
 use super::descriptors::Descriptors;
-use super::functions::Opaque;
+use super::functions::RawHandle;
 use super::{Addresses, Choice, Choices, CublasLtFunctions, HEURISTIC, NOT_SUPPORTED, Problem, REFUSALS, REMEMBERED};
 use crate::blas::status;
 use crate::cache::Cache;
@@ -15,7 +15,7 @@ pub(crate) struct CublasLt;
 
 /// A slot's handle and plans.
 pub(crate) struct Handle {
-    pub(super) raw: Native<Opaque>,
+    pub(super) raw: Native<RawHandle>,
     plans: Cache<Problem, Plan>,
 }
 
@@ -51,7 +51,7 @@ impl CudaLibrary for CublasLt {
     }
 
     fn create(api: &'static CublasLtFunctions, _: &mut Seat<'_>) -> Result<Handle, Refusal> {
-        let mut raw: Opaque = std::ptr::null_mut();
+        let mut raw = RawHandle::NULL;
         // SAFETY: `raw` is valid for the write; the context is current.
         unsafe { api.create(&mut raw) }.by("cublasLtCreate")?;
         Ok(Handle { raw: Native(raw), plans: Cache::new(REMEMBERED, PLAN_BYTES) })

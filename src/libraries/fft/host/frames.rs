@@ -5,6 +5,7 @@ use super::lines::Writer;
 use super::threads::each_range;
 use super::{Data, Real, filled, run, zero};
 use crate::Result;
+use crate::runtime::room::collected;
 use num_complex::Complex;
 use rustfft::num_traits::Float;
 
@@ -87,7 +88,7 @@ pub(in super::super) fn stft_halves<H: Copy + Sync>(
     y: &mut [H],
     (widen, narrow): (impl Fn(H) -> f32 + Sync, impl Fn(f32) -> H),
 ) -> Result<()> {
-    let window: Vec<f32> = window.iter().map(|x| widen(*x)).collect();
+    let window: Vec<f32> = collected(window.iter().map(|x| widen(*x)))?;
     let mut spectra = filled(y.len() / 2, zero::<f32>())?;
     stft(work, |i| x.get(i).map_or(0.0, |x| widen(*x)), &window, &mut spectra)?;
     let parts = spectra.iter().flat_map(|x| [x.re, x.im]);
@@ -103,7 +104,7 @@ pub(in super::super) fn istft_halves<H: Copy + Sync>(
     y: &mut [H],
     (widen, narrow): (impl Fn(H) -> f32 + Sync, impl Fn(f32) -> H),
 ) -> Result<()> {
-    let window: Vec<f32> = window.iter().map(|x| widen(*x)).collect();
+    let window: Vec<f32> = collected(window.iter().map(|x| widen(*x)))?;
     let mut spectra = filled(x.len() / 2, zero::<f32>())?;
     let pairs = x.chunks_exact(2).filter_map(|pair| pair.first().zip(pair.last()));
     spectra.iter_mut().zip(pairs).for_each(|(to, (re, im))| *to = Complex::new(widen(*re), widen(*im)));

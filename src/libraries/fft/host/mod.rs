@@ -34,7 +34,7 @@ mod threads;
 mod transform;
 mod trigonometric;
 
-use crate::{Error, Result};
+use crate::runtime::room::filled;
 use num_complex::Complex;
 use plans::Plans;
 #[cfg(not(test))]
@@ -95,20 +95,6 @@ macro_rules! reals { ($($t:ty)*) => { $(
     }
 )* } }
 reals! { f32 f64 }
-
-fn out_of_memory(bytes: usize) -> Error {
-    let (requested, total) = (bytes as u64, crate::host::total_memory());
-    Error::OutOfMemory { requested, free: 0, total, limit: total, site: crate::error::Site::default() }
-}
-
-/// A vector of `n` elements; fails if there is too little memory.
-fn filled<T: Copy>(n: usize, value: T) -> Result<Vec<T>> {
-    let mut all = Vec::new();
-    let bytes = n.saturating_mul(size_of::<T>());
-    all.try_reserve_exact(n).map_err(|_| out_of_memory(bytes))?;
-    all.resize(n, value);
-    Ok(all)
-}
 
 fn zero<T: Real>() -> Complex<T> {
     Complex::new(T::zero(), T::zero())

@@ -3,6 +3,7 @@
 use super::Real;
 use super::lines::{Line, Lines, Reader, Writer, gather, scatter};
 use super::threads::each_range;
+use crate::runtime::room::{OrUnwind, filled};
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
@@ -79,14 +80,22 @@ fn cost(n: usize) -> usize {
     n.saturating_mul((usize::BITS - n.leading_zeros()) as usize / 4 + 1)
 }
 
+/// Working memory of one task.
 fn zeros<T: Real>(n: usize) -> Vec<Complex<T>> {
-    vec![Complex::new(T::zero(), T::zero()); n]
+    filled(n, Complex::new(T::zero(), T::zero())).or_unwind()
+}
+
+/// As [`zeros`].
+fn reals<T: Real>(n: usize) -> Vec<T> {
+    filled(n, T::zero()).or_unwind()
 }
 
 /// Complex lines. Without `from` they are transformed in place in `to`.
 ///
-/// No two lines of `lines` write the same element, and if there is no `from`, a line reads what it writes.
-pub(super) fn complex<T: Real>(
+/// # Safety
+/// `lines` was made for the lengths of both sides, which nothing else accesses meanwhile. No two of its lines write the
+/// same element. If there is no `from`, a line reads what it writes.
+pub(super) unsafe fn complex<T: Real>(
     plan: &dyn Fft<T>,
     lines: &Lines,
     from: Option<Reader<Complex<T>>>,
@@ -123,7 +132,7 @@ pub(super) fn complex<T: Real>(
     let reader = from.unwrap_or(to.reader());
     let strided = lines.along.from != 1 || lines.along.to != 1;
     let width = width(n, strided);
-    let begin = || (zeros(n * width), zeros(plan.get_inplace_scratch_len()));
+    let begin = || (zeros(n.saturating_mul(width)), zeros(plan.get_inplace_scratch_len()));
     each_block(lines, width, cost(n), &begin, &|(block, scratch), some| {
         let block = block.get_mut(..n * some.len()).unwrap_or_default();
         let zero = Complex::new(T::zero(), T::zero());
@@ -136,7 +145,11 @@ pub(super) fn complex<T: Real>(
 }
 
 /// Real lines to half spectra. In place if `from` and `to` are the same memory and each line stays in its own.
-pub(super) fn forward<T: Real>(
+///
+/// # Safety
+/// `lines` was made for the lengths of both sides, which nothing else accesses meanwhile. No two of its lines write the
+/// same element.
+pub(super) unsafe fn forward<T: Real>(
     plan: &dyn RealToComplex<T>,
     lines: &Lines,
     from: Reader<T>,
@@ -146,7 +159,7 @@ pub(super) fn forward<T: Real>(
     let (n, m) = (plan.len(), plan.complex_len());
     let strided = lines.along.from != 1 || lines.along.to != 1;
     let width = width(n, strided);
-    let begin = || (vec![T::zero(); n * width], zeros(m * width), zeros(plan.get_scratch_len()));
+    let begin = || (reals(n.saturating_mul(width)), zeros(m.saturating_mul(width)), zeros(plan.get_scratch_len()));
     each_block(lines, width, cost(n), &begin, &|(block, out, scratch), some| {
         // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
         unsafe { gather(from, lines, some, n, block, T::zero(), |x| x) };
@@ -160,7 +173,10 @@ pub(super) fn forward<T: Real>(
 }
 
 /// Half spectra to real lines. In place as [`forward`].
-pub(super) fn backward<T: Real>(
+///
+/// # Safety
+/// As [`forward`].
+pub(super) unsafe fn backward<T: Real>(
     plan: &dyn ComplexToReal<T>,
     lines: &Lines,
     from: Reader<Complex<T>>,
@@ -170,7 +186,7 @@ pub(super) fn backward<T: Real>(
     let (n, m) = (plan.len(), plan.complex_len());
     let strided = lines.along.from != 1 || lines.along.to != 1;
     let width = width(n, strided);
-    let begin = || (zeros(m * width), vec![T::zero(); n * width], zeros(plan.get_scratch_len()));
+    let begin = || (zeros(m.saturating_mul(width)), reals(n.saturating_mul(width)), zeros(plan.get_scratch_len()));
     each_block(lines, width, cost(n), &begin, &|(block, out, scratch), some| {
         let zero = Complex::new(T::zero(), T::zero());
         // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
@@ -191,7 +207,10 @@ pub(super) fn backward<T: Real>(
 }
 
 /// Real lines to real lines. `f` transforms a line of `n` elements; `begin` makes the working memory of a thread.
-pub(super) fn real<T: Real, W>(
+///
+/// # Safety
+/// As [`complex`]; in place if `from` and `to` are the same memory.
+pub(super) unsafe fn real<T: Real, W>(
     n: usize,
     lines: &Lines,
     from: Reader<T>,
@@ -201,7 +220,7 @@ pub(super) fn real<T: Real, W>(
 ) {
     let strided = lines.along.from != 1 || lines.along.to != 1;
     let width = width(n, strided);
-    let begin = || (vec![T::zero(); n * width], begin());
+    let begin = || (reals(n.saturating_mul(width)), begin());
     each_block(lines, width, 2 * cost(n), &begin, &|(block, work), some| {
         let block = block.get_mut(..n * some.len()).unwrap_or_default();
         // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.

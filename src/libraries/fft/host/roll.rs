@@ -6,8 +6,12 @@ use super::threads::each_range;
 /// `y[(i + by) % n] = x[i]` along every axis, for elements of `size` bytes.
 pub(in super::super) fn roll(size: usize, shape: &[usize], by: &[usize], x: &[u8], y: &mut [u8]) {
     let Some((&n, outer)) = shape.split_last() else { return y.copy_from_slice(x.get(..y.len()).unwrap_or(x)) };
-    let (line, lines) = (n * size, outer.iter().product::<usize>());
-    if x.len() != y.len() || line.checked_mul(lines) != Some(x.len()) || x.is_empty() {
+    if x.len() != y.len() || x.is_empty() {
+        return; // an empty array may have axes of any length
+    }
+    let lines = outer.iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+    let (Some(line), Some(lines)) = (n.checked_mul(size), lines) else { return };
+    if line.checked_mul(lines) != Some(x.len()) {
         return;
     }
     let turn = by.last().map_or(0, |by| by % n) * size;

@@ -33,34 +33,44 @@ pub(in super::super) fn run<T: Real>(geometry: &Geometry, data: Data<'_, '_, T, 
     if geometry.count == 0 {
         return Ok(());
     }
+    // SAFETY, of all calls: the sides are slices that are borrowed for this call, with their lengths.
     match data {
         Data::Complex(from, to) => {
             let sides = (Some((Reader::new(from), from.len())), Writer::new(to), to.len());
-            complex(geometry, sides, inverse, scale);
+            // SAFETY: as above.
+            unsafe { complex(geometry, sides, inverse, scale) }
         }
-        Data::ComplexInPlace(to) => complex(geometry, (None, Writer::new(to), to.len()), inverse, scale),
+        Data::ComplexInPlace(to) => {
+            let sides = (None, Writer::new(to), to.len());
+            // SAFETY: as above.
+            unsafe { complex(geometry, sides, inverse, scale) }
+        }
         Data::Forward(from, to) => {
             let sides = (Reader::new(from), from.len(), Writer::new(to), to.len());
-            forward(geometry, sides, inverse, scale);
+            // SAFETY: as above.
+            unsafe { forward(geometry, sides, inverse, scale) }
         }
         Data::ForwardInPlace(x) => {
             let (len, writer) = (x.len(), Writer::new(x));
-            forward(geometry, (writer.reader(), len, writer.cast(), len / 2), inverse, scale);
+            // SAFETY: as above.
+            unsafe { forward(geometry, (writer.reader(), len, writer.cast(), len / 2), inverse, scale) }
         }
         Data::Backward(from, to) => {
             let sides = (Reader::new(from), from.len(), Writer::new(to), to.len());
-            backward(geometry, sides, !inverse, scale)?;
+            // SAFETY: as above.
+            unsafe { backward(geometry, sides, !inverse, scale) }
         }
         Data::Destroying(from, to) => {
             let sides = (Reader::new(from), from.len(), Writer::new(to), to.len());
-            backward(geometry, sides, !inverse, scale)?;
+            // SAFETY: as above.
+            unsafe { backward(geometry, sides, !inverse, scale) }
         }
         Data::BackwardInPlace(x) => {
             let (len, writer) = (x.len(), Writer::new(x));
-            backward_in_place(geometry, writer, len, !inverse, scale);
+            // SAFETY: as above.
+            unsafe { backward_in_place(geometry, writer, len, !inverse, scale) }
         }
     }
-    Ok(())
 }
 
 /// The steps around axis `index`: the loops and the other axes. The `first` pass reads the input, with its sizes and
@@ -95,44 +105,73 @@ pub(super) fn each_written(geometry: &Geometry, len: usize, mut f: impl FnMut(us
     }
 }
 
+// The functions below are given both sides as addresses and lengths. They are unsafe for this reason alone: the sides
+// are alive, are as long as given, and nothing else accesses them during the call; without a `from`, and in place, they
+// are the same memory.
+
 type ComplexSides<T> = (Option<(Reader<Complex<T>>, usize)>, Writer<Complex<T>>, usize);
 
 /// The last axis comes first, since it is most often packed on both sides.
-fn complex<T: Real>(geometry: &Geometry, (from, to, to_len): ComplexSides<T>, inverse: bool, scale: T) {
+///
+/// # Safety
+/// The sides are as said above.
+unsafe fn complex<T: Real>(
+    geometry: &Geometry,
+    (from, to, to_len): ComplexSides<T>,
+    inverse: bool,
+    scale: T,
+) -> Result<()> {
     let mut from = from;
     for (index, axis) in geometry.axes.iter().enumerate().rev() {
         let first = index + 1 == geometry.axes.len();
         let from_len = from.map_or(to_len, |(_, len)| len);
         let Some(lines) = Lines::new(around(geometry, index, first), along(axis, first), from_len, to_len) else {
-            return;
+            return Ok(());
         };
         let touch = Touch { scale: if index == 0 { scale } else { T::one() }, ..Touch::none() };
-        let plan = T::plans().complex(axis.n, inverse);
-        pass::complex(&*plan, &lines, from.take().map(|(from, _)| from), to, touch);
+        let plan = T::plans().complex(axis.n, inverse)?;
+        // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+        unsafe { pass::complex(&*plan, &lines, from.take().map(|(from, _)| from), to, touch) };
     }
+    Ok(())
 }
 
 type RealSides<T> = (Reader<T>, usize, Writer<Complex<T>>, usize);
 
-fn forward<T: Real>(geometry: &Geometry, (from, from_len, to, to_len): RealSides<T>, conj: bool, scale: T) {
+/// # Safety
+/// The sides are as said above.
+unsafe fn forward<T: Real>(
+    geometry: &Geometry,
+    (from, from_len, to, to_len): RealSides<T>,
+    conj: bool,
+    scale: T,
+) -> Result<()> {
     for (index, axis) in geometry.axes.iter().enumerate().rev() {
         let first = index + 1 == geometry.axes.len();
         let lens = if first { from_len } else { to_len };
-        let Some(lines) = Lines::new(around(geometry, index, first), along(axis, first), lens, to_len) else { return };
+        let Some(lines) = Lines::new(around(geometry, index, first), along(axis, first), lens, to_len) else {
+            return Ok(());
+        };
         let last = index == 0;
         let touch = Touch { conj_in: false, conj_out: conj && last, scale: if last { scale } else { T::one() } };
         if first {
-            pass::forward(&*T::plans().forward(axis.n), &lines, from, to, touch);
+            // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+            unsafe { pass::forward(&*T::plans().forward(axis.n)?, &lines, from, to, touch) };
         } else {
-            pass::complex(&*T::plans().complex(axis.n, false), &lines, None, to, touch);
+            // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+            unsafe { pass::complex(&*T::plans().complex(axis.n, false)?, &lines, None, to, touch) };
         }
     }
+    Ok(())
 }
 
 type HalfSides<T> = (Reader<Complex<T>>, usize, Writer<T>, usize);
 
 /// The outer axes are transformed in temporary memory, since the input must not be written.
-fn backward<T: Real>(
+///
+/// # Safety
+/// The sides are as said above.
+unsafe fn backward<T: Real>(
     geometry: &Geometry,
     (from, from_len, to, to_len): HalfSides<T>,
     conj: bool,
@@ -144,7 +183,8 @@ fn backward<T: Real>(
         let Some(lines) = Lines::new(around(geometry, 0, true), along(half, true), from_len, to_len) else {
             return Ok(());
         };
-        pass::backward(&*T::plans().backward(half.n), &lines, from, to, touch);
+        // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+        unsafe { pass::backward(&*T::plans().backward(half.n)?, &lines, from, to, touch) };
         return Ok(());
     }
     // Packed: the loops, the outer axes, and of the halved axis the elements that are read.
@@ -172,8 +212,9 @@ fn backward<T: Real>(
             return Ok(());
         };
         let touch = Touch { conj_in: conj && first, ..Touch::none() };
-        let plan = T::plans().complex(axis.n, true);
-        pass::complex(&*plan, &lines, first.then_some(from), writer, touch);
+        let plan = T::plans().complex(axis.n, true)?;
+        // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+        unsafe { pass::complex(&*plan, &lines, first.then_some(from), writer, touch) };
     }
     // From the temporary memory to the output.
     let mut last = geometry.clone();
@@ -184,14 +225,24 @@ fn backward<T: Real>(
     let (steps, along) = (around(&last, count - 1, true), along(last.axes.last().unwrap_or(half), true));
     if let Some(lines) = Lines::new(steps, along, packed_len, to_len) {
         let touch = Touch { conj_in: false, ..touch };
-        pass::backward(&*T::plans().backward(half.n), &lines, writer.reader(), to, touch);
+        // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+        unsafe { pass::backward(&*T::plans().backward(half.n)?, &lines, writer.reader(), to, touch) };
     }
     Ok(())
 }
 
 /// Transforms the outer axes in place, then the halved one.
-fn backward_in_place<T: Real>(geometry: &Geometry, x: Writer<T>, len: usize, conj: bool, scale: T) {
-    let Some((half, outer)) = geometry.axes.split_last() else { return };
+///
+/// # Safety
+/// The side is as said above.
+unsafe fn backward_in_place<T: Real>(
+    geometry: &Geometry,
+    x: Writer<T>,
+    len: usize,
+    conj: bool,
+    scale: T,
+) -> Result<()> {
+    let Some((half, outer)) = geometry.axes.split_last() else { return Ok(()) };
     let (pairs, pairs_len) = (x.cast::<Complex<T>>(), len / 2);
     let mut within = geometry.clone();
     within.axes.iter_mut().for_each(|axis| axis.to = axis.from);
@@ -202,30 +253,37 @@ fn backward_in_place<T: Real>(geometry: &Geometry, x: Writer<T>, len: usize, con
     for (index, axis) in within.axes.iter().enumerate().rev().skip(1) {
         let first = index + 1 == outer.len();
         let Some(lines) = Lines::new(around(&within, index, false), along(axis, false), pairs_len, pairs_len) else {
-            return;
+            return Ok(());
         };
         let touch = Touch { conj_in: conj && first, ..Touch::none() };
-        pass::complex(&*T::plans().complex(axis.n, true), &lines, None, pairs, touch);
+        // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+        unsafe { pass::complex(&*T::plans().complex(axis.n, true)?, &lines, None, pairs, touch) };
     }
     let steps = around(geometry, geometry.axes.len() - 1, true);
     if let Some(lines) = Lines::new(steps, along(half, true), pairs_len, len) {
         let touch = Touch { conj_in: conj && outer.is_empty(), conj_out: false, scale };
-        pass::backward(&*T::plans().backward(half.n), &lines, pairs.reader(), x, touch);
+        // SAFETY: the lines were made for these lengths, and those of a geometry are disjoint.
+        unsafe { pass::backward(&*T::plans().backward(half.n)?, &lines, pairs.reader(), x, touch) };
     }
+    Ok(())
 }
 
-/// Makes the plans that [`run`] needs.
-pub(in super::super) fn prepare(geometry: &Geometry, double: bool) {
-    fn of<T: Real>(geometry: &Geometry) {
+/// Makes the plans that [`run`] needs: none, if there is nothing to transform.
+pub(in super::super) fn prepare(geometry: &Geometry, double: bool) -> Result<()> {
+    fn of<T: Real>(geometry: &Geometry) -> Result<()> {
         let last = geometry.axes.len().saturating_sub(1);
         for (i, axis) in geometry.axes.iter().enumerate() {
             match geometry.kind {
-                Kind::C2c => drop(T::plans().complex(axis.n, geometry.direction == Direction::Inverse)),
-                Kind::R2c if i == last => drop(T::plans().forward(axis.n)),
-                Kind::C2r if i == last => drop(T::plans().backward(axis.n)),
-                kind => drop(T::plans().complex(axis.n, kind == Kind::C2r)),
+                Kind::C2c => drop(T::plans().complex(axis.n, geometry.direction == Direction::Inverse)?),
+                Kind::R2c if i == last => drop(T::plans().forward(axis.n)?),
+                Kind::C2r if i == last => drop(T::plans().backward(axis.n)?),
+                kind => drop(T::plans().complex(axis.n, kind == Kind::C2r)?),
             }
         }
+        Ok(())
+    }
+    if geometry.count == 0 {
+        return Ok(());
     }
     if double { of::<f64>(geometry) } else { of::<f32>(geometry) }
 }

@@ -11,6 +11,7 @@ use super::lines::{Along, Lines, Reader, Step, Writer};
 use super::pass;
 use super::{Real, filled, zero};
 use crate::Result;
+use crate::runtime::room::OrUnwind;
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
@@ -27,8 +28,8 @@ enum Plan<T> {
 struct Tables<T> {
     plan: Plan<T>,
     /// The factors `exp(-i pi k / (2 n))`; for kind IV the factors before the transform, and in `ends` those after it.
-    turns: Arc<[Complex<T>]>,
-    ends: Arc<[Complex<T>]>,
+    turns: Arc<Vec<Complex<T>>>,
+    ends: Arc<Vec<Complex<T>>>,
 }
 
 /// The working memory of one thread.
@@ -39,23 +40,25 @@ struct Work<T> {
 }
 
 impl<T: Real> Tables<T> {
-    fn new(trig: Trig, n: usize) -> Self {
+    fn new(trig: Trig, n: usize) -> Result<Self> {
         let plans = T::plans();
         // `count` factors `exp(-i pi (step * k + first) / (4 n))`.
         let turns = |count: usize, step: usize, first: usize| plans.turns((n, count, step, first));
         let none = || plans.turns((n, 0, 0, 0));
         let even = n.is_multiple_of(2);
         let (plan, turns, ends) = match trig {
-            Trig::Dct1 => (Plan::Forward(plans.forward(2 * n.saturating_sub(1).max(1))), none(), none()),
-            Trig::Dst1 => (Plan::Forward(plans.forward(2 * (n + 1))), none(), none()),
-            Trig::Dct2 | Trig::Dst2 => (Plan::Forward(plans.forward(n)), turns(n / 2 + 1, 2, 0), none()),
-            Trig::Dct3 | Trig::Dst3 => (Plan::Backward(plans.backward(n)), turns(n / 2 + 1, 2, 0), none()),
-            Trig::Dct4 | Trig::Dst4 if even => {
-                (Plan::Complex(plans.complex(n / 2, false)), turns(n / 2, 4, 1), turns(n / 2, 4, 0))
+            Trig::Dct1 => {
+                (Plan::Forward(plans.forward(n.saturating_sub(1).max(1).saturating_mul(2))?), none()?, none()?)
             }
-            Trig::Dct4 | Trig::Dst4 => (Plan::Complex(plans.complex(n, false)), turns(n, 2, 0), turns(n, 4, 1)),
+            Trig::Dst1 => (Plan::Forward(plans.forward(n.saturating_add(1).saturating_mul(2))?), none()?, none()?),
+            Trig::Dct2 | Trig::Dst2 => (Plan::Forward(plans.forward(n)?), turns(n / 2 + 1, 2, 0)?, none()?),
+            Trig::Dct3 | Trig::Dst3 => (Plan::Backward(plans.backward(n)?), turns(n / 2 + 1, 2, 0)?, none()?),
+            Trig::Dct4 | Trig::Dst4 if even => {
+                (Plan::Complex(plans.complex(n / 2, false)?), turns(n / 2, 4, 1)?, turns(n / 2, 4, 0)?)
+            }
+            Trig::Dct4 | Trig::Dst4 => (Plan::Complex(plans.complex(n, false)?), turns(n, 2, 0)?, turns(n, 4, 1)?),
         };
-        Tables { plan, turns, ends }
+        Ok(Tables { plan, turns, ends })
     }
 
     fn work(&self) -> Work<T> {
@@ -64,7 +67,11 @@ impl<T: Real> Tables<T> {
             Plan::Backward(plan) => (plan.len(), plan.complex_len(), plan.get_scratch_len()),
             Plan::Complex(plan) => (0, plan.len(), plan.get_inplace_scratch_len()),
         };
-        Work { reals: vec![T::zero(); reals], numbers: vec![zero(); numbers], scratch: vec![zero(); scratch] }
+        Work {
+            reals: filled(reals, T::zero()).or_unwind(),
+            numbers: filled(numbers, zero()).or_unwind(),
+            scratch: filled(scratch, zero()).or_unwind(),
+        }
     }
 
     /// Transforms a line, without scaling.
@@ -217,8 +224,8 @@ pub(in super::super) fn trigonometric<T: Real>(
     let TrigPass { trig, scale, .. } = pass;
     let (ends_in, ends_out) = (pass.ends(false), pass.ends(true));
     let (from, len) = (Reader::new(x), y.len());
-    if x.len() != len {
-        return Ok(());
+    if x.len() != len || len == 0 {
+        return Ok(()); // no plans for empty arrays, whose lines may have any length
     }
     let to = Writer::new(y);
     for (index, axis) in geometry.axes.iter().enumerate() {
@@ -226,17 +233,20 @@ pub(in super::super) fn trigonometric<T: Real>(
         let lines = around(&geometry.axes, &geometry.loops, index);
         let along = Along { read: axis.n, written: axis.n, from: axis.to, to: axis.to };
         let Some(lines) = Lines::new(lines, along, len, len) else { return Ok(()) };
-        let tables = Tables::<T>::new(trig, axis.n);
+        let tables = Tables::<T>::new(trig, axis.n)?;
         let factor = T::of(scale.factor(trig, axis.n));
         let reader = if first { from } else { to.reader() };
-        pass::real(axis.n, &lines, reader, to, &|| tables.work(), &|work, line| {
+        let transform = |work: &mut Work<T>, line: &mut [T]| {
             multiply_ends(line, ends_in);
             tables.run(trig, work, line);
             multiply_ends(line, ends_out);
             if factor != T::one() {
                 line.iter_mut().for_each(|x| *x = *x * factor);
             }
-        });
+        };
+        // SAFETY: both sides are slices of `len` elements, borrowed for this call; the lines of packed arrays are
+        // disjoint, and read and write the same places.
+        unsafe { pass::real(axis.n, &lines, reader, to, &|| tables.work(), &transform) };
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::cursor::Cursor;
 use super::make::{CHUNK, Words};
 use super::{kept, mrg, mt, mtgp, philox, sobol, xorwow};
 use crate::numerics::parallel::{Parts, each_part};
+use crate::runtime::room::{OrUnwind, boxed};
 
 pub(crate) use super::make::Batch;
 
@@ -23,11 +24,11 @@ fn cursor(place: &Start, layout: Layout, Visits { first, count }: Visits) -> Box
     let words = layout.words();
     let word = first.wrapping_mul(words as u64);
     match generator {
-        Generator::Philox => Box::new(philox::Philox::new(seed, layout, first)),
-        Generator::Xorwow => Box::new(xorwow::Xorwow::new(seed, words, first, count)),
-        Generator::Mrg32k3a => Box::new(mrg::Mrg::new(seed, words, lanes.into(), first)),
-        Generator::Mt19937 => Box::new(mt::Mt::new(seed, word, count.saturating_mul(words as u64))),
-        _ => Box::new(mtgp::Mtgp::new(seed, lanes as usize, word)),
+        Generator::Philox => boxed(philox::Philox::new(seed, layout, first)).or_unwind(),
+        Generator::Xorwow => boxed(xorwow::Xorwow::new(seed, words, first, count)).or_unwind(),
+        Generator::Mrg32k3a => boxed(mrg::Mrg::new(seed, words, lanes.into(), first)).or_unwind(),
+        Generator::Mt19937 => boxed(mt::Mt::new(seed, word, count.saturating_mul(words as u64))).or_unwind(),
+        _ => boxed(mtgp::Mtgp::new(seed, lanes as usize, word)).or_unwind(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Linear maps of bits, over GF(2).
 
+use crate::runtime::room::{OrUnwind, collected};
+
 /// A linear map of 160 bits to 160 bits.
 #[derive(Clone)]
 pub(super) struct Matrix {
@@ -21,7 +23,7 @@ impl Matrix {
             v.iter_mut().enumerate().for_each(|(i, v)| *v = if bit / 32 == i { 1 << (bit % 32) } else { 0 });
             v
         };
-        let columns: Vec<_> = (0..160).map(|bit| f(unit(bit))).collect();
+        let columns: Vec<_> = collected((0..160).map(|bit| f(unit(bit)))).or_unwind();
         let nibbles = columns.chunks(4).map(|four| {
             let mut images = [[0; 5]; 16];
             for (value, image) in images.iter_mut().enumerate() {
@@ -30,7 +32,7 @@ impl Matrix {
             }
             images
         });
-        let nibbles = nibbles.collect();
+        let nibbles = collected(nibbles).or_unwind();
         Matrix { nibbles }
     }
 

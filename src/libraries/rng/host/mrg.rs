@@ -3,6 +3,7 @@
 //! A word of this generator is the difference of its two recurrences, from 1 to the first modulus.
 
 use super::cursor::Cursor;
+use crate::runtime::room::{OrUnwind, extend, push};
 use std::sync::OnceLock;
 
 const M1: u64 = 4_294_967_087;
@@ -37,10 +38,11 @@ fn powers() -> &'static [(Square, Square)] {
     POWERS.get_or_init(|| {
         let one = [[0, 1, 0], [0, 0, 1], [M1 - A13N, A12, 0]];
         let two = [[0, 1, 0], [0, 0, 1], [M2 - A23N, 0, A21]];
-        let mut all = vec![(one, two)];
+        let mut all = Vec::new();
+        push(&mut all, (one, two)).or_unwind();
         for _ in 1..APART + 18 {
             let next = all.last().map(|(a, b)| (product(a, a, M1), product(b, b, M2)));
-            all.extend(next);
+            extend(&mut all, next).or_unwind();
         }
         all
     })
@@ -127,7 +129,7 @@ impl Cursor for Mrg {
             if self.at == self.states.len() {
                 let state = self.fresh();
                 self.before = state;
-                self.states.push(state);
+                push(&mut self.states, state).or_unwind();
             }
             let Some(state) = self.states.get_mut(self.at) else { return };
             for word in words.iter_mut() {

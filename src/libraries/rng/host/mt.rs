@@ -8,6 +8,7 @@ use super::cursor::Cursor;
 use super::isa::{Loop, run};
 use super::poly::{LIMBS, Modulus, Poly};
 use crate::numerics::parallel::{self, Parts};
+use crate::runtime::room::{OrUnwind, array, collected, extend, filled, push};
 use std::sync::OnceLock;
 
 /// Words of a state; `M`: the distance of the middle word in the recurrence.
@@ -27,7 +28,7 @@ type Words = Box<[u32; N]>;
 
 /// The initial state for a seed (its low 32 bits).
 fn seeded(seed: u64) -> Words {
-    let mut state = Box::new([0; N]);
+    let mut state = array::<u32, N>(0).or_unwind();
     let mut last = seed as u32;
     for (i, word) in state.iter_mut().enumerate() {
         if i > 0 {
@@ -70,10 +71,11 @@ fn jumps() -> &'static [Poly] {
         for _ in 0..APART {
             x = modulus.square(&x);
         }
-        let mut all = vec![x];
+        let mut all = Vec::new();
+        push(&mut all, x).or_unwind();
         for _ in 1..13 {
             let next = all.last().map(|x| modulus.square(x));
-            all.extend(next);
+            extend(&mut all, next).or_unwind();
         }
         all
     })
@@ -100,7 +102,7 @@ struct Room {
 
 impl Room {
     fn new() -> Self {
-        Room { sums: vec![[0; N]; 1 << AT_ONCE], words: vec![0; N + 64 * LIMBS] }
+        Room { sums: filled(1 << AT_ONCE, [0; N]).or_unwind(), words: filled(N + 64 * LIMBS, 0).or_unwind() }
     }
 }
 
@@ -144,7 +146,7 @@ impl Loop for Jump<'_> {
                 }
             }
         }
-        let mut sum = Box::new([0; N]);
+        let mut sum = array::<u32, N>(0).or_unwind();
         sum.iter_mut().zip(words.iter().skip(at)).for_each(|(to, from)| *to = *from);
         sum
     }
@@ -166,14 +168,15 @@ fn lanes(seed: u64, first: usize, count: usize) -> Vec<Words> {
     let chain = |task: usize| {
         let begin = first + task * CHAIN;
         let mut room = Room::new();
-        let mut all = vec![start(begin, &mut room)];
+        let mut all = Vec::new();
+        push(&mut all, start(begin, &mut room)).or_unwind();
         while all.len() < CHAIN.min(first + count - begin) {
             let next = all.last().zip(jumps().first()).map(|(state, jump)| jumped(state, jump, &mut room));
-            all.extend(next);
+            extend(&mut all, next).or_unwind();
         }
         all
     };
-    parallel::map(count.div_ceil(CHAIN), &chain).into_iter().flatten().collect()
+    collected(parallel::map(count.div_ceil(CHAIN), &chain).into_iter().flatten()).or_unwind()
 }
 
 /// Applies `f` to each lane, in parallel.
@@ -186,13 +189,14 @@ fn order() -> &'static [[u16; TURN]] {
     static ORDER: OnceLock<Vec<[u16; TURN]>> = OnceLock::new();
     ORDER.get_or_init(|| {
         let first: [u16; TURN] = [0, 113, 170, 283, 340, 397, 510, 567];
-        let others: Vec<u16> = (0..N as u16).filter(|i| !first.contains(i)).collect();
-        let mut all = vec![first];
+        let others: Vec<u16> = collected((0..N as u16).filter(|i| !first.contains(i))).or_unwind();
+        let mut all = Vec::new();
+        push(&mut all, first).or_unwind();
         for run in others.chunks(7 * TURN) {
             for j in 0..7 {
                 let mut turn = [0; TURN];
                 turn.iter_mut().zip(run.iter().skip(j).step_by(7)).for_each(|(to, from)| *to = *from);
-                all.push(turn);
+                push(&mut all, turn).or_unwind();
             }
         }
         all

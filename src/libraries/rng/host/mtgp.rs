@@ -6,6 +6,7 @@
 //! University of Tokyo, under the three-clause BSD licence.
 
 use super::cursor::Cursor;
+use crate::runtime::room::{OrUnwind, filled, push};
 
 /// Words of a state.
 const WORDS: usize = 351;
@@ -65,7 +66,7 @@ impl Block {
         fill = fill.wrapping_add(fill >> 8);
         // Every word starts as one byte, repeated.
         let fill = (fill & 0xff) * 0x0101_0101;
-        let mut words = vec![fill; WORDS + TURN];
+        let mut words = filled(WORDS + TURN, fill).or_unwind();
         let mut before = seed;
         for (i, word) in words.iter_mut().take(WORDS).enumerate() {
             if i == 0 {
@@ -129,7 +130,8 @@ impl Mtgp {
     fn refill(&mut self) {
         let index = if self.block >= self.count { 0 } else { self.block };
         if index == self.blocks.len() {
-            self.blocks.extend(Block::new(index, self.seed.wrapping_add(index as u32 + 1)));
+            let block = Block::new(index, self.seed.wrapping_add(index as u32 + 1));
+            block.into_iter().for_each(|block| push(&mut self.blocks, block).or_unwind());
         }
         if let Some(block) = self.blocks.get_mut(index) {
             block.turn(&mut self.turn);

@@ -6,6 +6,7 @@
 
 use super::math::further;
 use crate::numerics::parallel::{Parts, each_part};
+use crate::runtime::room::{OrUnwind, collected};
 
 const ROUNDS: usize = 16;
 const MIX: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93);
@@ -54,7 +55,7 @@ impl Network {
 /// The first `out.len()` numbers of a permutation of those below `n`.
 pub(in super::super) fn permute(key: [u32; 2], n: u64, ranked: u64, out: &mut [u32]) {
     if n <= ranked {
-        let mut order: Vec<(u64, u32)> = (0..n as u32).map(|i| (further(key, i)[0], i)).collect();
+        let mut order: Vec<(u64, u32)> = collected((0..n as u32).map(|i| (further(key, i)[0], i))).or_unwind();
         order.sort_unstable();
         return out.iter_mut().zip(order).for_each(|(out, (_, i))| *out = i);
     }

@@ -1,5 +1,7 @@
 //! Polynomials over GF(2), modulo the characteristic polynomial of MT19937.
 
+use crate::runtime::room::{OrUnwind, array, collected, grown, push};
+
 /// The degree of the modulus.
 const DEGREE: usize = 19937;
 /// How many words of 64 coefficients a residue takes.
@@ -10,7 +12,7 @@ pub(super) struct Poly(pub(super) Box<[u64; LIMBS]>);
 
 impl Poly {
     pub(super) fn x() -> Self {
-        let mut x = Box::new([0; LIMBS]);
+        let mut x = array::<u64, LIMBS>(0).or_unwind();
         x.first_mut().into_iter().for_each(|limb| *limb = 2);
         Poly(x)
     }
@@ -21,7 +23,7 @@ pub(super) struct Modulus(Vec<usize>);
 
 /// Adds `terms` times `x^shift` to `sum`; equal terms cancel.
 fn toggle(sum: &mut Vec<bool>, terms: &[bool], shift: usize) {
-    sum.resize(sum.len().max(terms.len() + shift), false);
+    grown(sum, terms.len() + shift, false).or_unwind();
     sum.iter_mut().skip(shift).zip(terms).for_each(|(to, from)| *to ^= from);
 }
 
@@ -31,7 +33,8 @@ impl Modulus {
     pub(super) fn new() -> Self {
         let twist = 0x9908_b0df_u32;
         // Horner: ((Q + a_0) Q + a_1) Q + ..., times P, plus a_31.
-        let mut all = vec![true];
+        let mut all = Vec::new();
+        push(&mut all, true).or_unwind();
         for i in 0..31 {
             let before = std::mem::take(&mut all);
             toggle(&mut all, &before, 623);
@@ -46,14 +49,15 @@ impl Modulus {
         if twist >> 31 == 1 {
             toggle(&mut all, &[true], 0);
         }
-        Modulus(all.iter().take(DEGREE).enumerate().filter(|(_, there)| **there).map(|(i, _)| i).collect())
+        let exponents = all.iter().take(DEGREE).enumerate().filter(|(_, there)| **there).map(|(i, _)| i);
+        Modulus(collected(exponents).or_unwind())
     }
 
     /// The square of a residue.
     pub(super) fn square(&self, x: &Poly) -> Poly {
-        let mut wide: Vec<u64> =
-            x.0.iter().flat_map(|limb| [spread(*limb as u32), spread((*limb >> 32) as u32)]).collect();
-        wide.resize(2 * LIMBS + 1, 0);
+        let halves = x.0.iter().flat_map(|limb| [spread(*limb as u32), spread((*limb >> 32) as u32)]);
+        let mut wide: Vec<u64> = collected(halves).or_unwind();
+        grown(&mut wide, 2 * LIMBS + 1, 0).or_unwind();
         // Reduces from the top, 64 coefficients at a time: the second highest exponent of the modulus is more than 64
         // below its degree.
         let mut top = 2 * LIMBS * 64;
@@ -72,7 +76,7 @@ impl Modulus {
             }
             top = low;
         }
-        let mut square = Box::new([0; LIMBS]);
+        let mut square = array::<u64, LIMBS>(0).or_unwind();
         square.iter_mut().zip(wide).for_each(|(to, from)| *to = from);
         Poly(square)
     }

@@ -3,6 +3,7 @@
 use super::cursor::Cursor;
 use super::gf2::Matrix;
 use super::isa::{Loop, run};
+use crate::runtime::room::{OrUnwind, extend, filled, push};
 use std::sync::OnceLock;
 
 /// How many lanes take turns.
@@ -42,10 +43,11 @@ fn seeded(seed: u64) -> (Linear, u32) {
 fn powers() -> &'static [Matrix] {
     static POWERS: OnceLock<Vec<Matrix>> = OnceLock::new();
     POWERS.get_or_init(|| {
-        let mut all = vec![Matrix::of(step)];
+        let mut all = Vec::new();
+        push(&mut all, Matrix::of(step)).or_unwind();
         for _ in 1..APART + 13 {
             let next = all.last().map(Matrix::squared);
-            all.extend(next);
+            extend(&mut all, next).or_unwind();
         }
         all
     })
@@ -121,10 +123,11 @@ impl Xorwow {
         let mut state: [Vec<u32>; 5] = Default::default();
         let next = lanes().first();
         for _ in 0..count {
-            state.iter_mut().zip(v).for_each(|(to, word)| to.push(word));
+            state.iter_mut().zip(v).for_each(|(to, word)| push(to, word).or_unwind());
             v = next.map_or(v, |next| next.apply(v));
         }
-        let row = vec![vec![0; count as usize]; words];
+        let one = |_| filled(count as usize, 0).or_unwind();
+        let row = (0..words).map(one).collect();
         let mut new = Xorwow { state, turn: 0, counter, row, at: (lane - first) as usize };
         new.advance();
         new

@@ -7,6 +7,7 @@ use crate::numerics::level3::rank::{self, Terms};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, filled};
 
 /// Up to this many rows are factored column by column.
 const LEAF: usize = 32;
@@ -124,7 +125,7 @@ pub(super) fn invert<T: Number>(mut a: MatMut<'_, T>, threads: usize) -> i32 {
     if zero != 0 || n == 0 {
         return zero;
     }
-    let mut room = vec![T::default(); n.saturating_mul(n)];
+    let mut room = filled(n.saturating_mul(n), T::default()).or_unwind();
     let Some(mut w) = MatMut::new(&mut room, n, n, n) else { return 0 };
     for j in 0..n {
         (j..n).for_each(|i| w.set(i, j, a.get(i, j)));

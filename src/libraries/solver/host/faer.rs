@@ -2,8 +2,9 @@
 //!
 //! The input is dense (no gaps), finite, not empty and of moderate size; `spectra.rs` ensures that.
 
+use crate::runtime::room::{OrUnwind, filled, out_of_memory};
 use faer::diag::DiagMut;
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::{evd, svd};
 use faer::{MatMut, MatRef, Par};
 use num_complex::Complex;
@@ -16,7 +17,7 @@ fn par(n: usize, threads: usize) -> Par {
     if n >= PARALLEL && threads > 1 { Par::rayon(threads) } else { Par::Seq }
 }
 
-/// From dense column-major matrices to dense ones. Returns `false` if it did not converge, or found no memory.
+/// From dense column-major matrices to dense ones. Returns `false` if it did not converge.
 pub(crate) trait Spectral: Sized {
     /// The singular values of an `m x n` A, and U (`m` rows) and V (`n` rows) of as many columns as their lengths say.
     fn svd(
@@ -34,6 +35,11 @@ pub(crate) trait Spectral: Sized {
 /// columns: the real and the imaginary part.
 pub(crate) trait General: Sized {
     fn eig(a: &[Self], n: usize, w: &mut [Complex<f64>], vectors: Option<&mut [Self]>, threads: usize) -> bool;
+}
+
+/// The working memory of one call. (The products inside `faer` pack panels of bounded size in memory of their own.)
+fn memory(need: StackReq) -> MemBuffer {
+    MemBuffer::try_new(need).map_err(|_| out_of_memory(need.size_bytes())).or_unwind()
 }
 
 fn dense<T>(x: &[T], m: usize, n: usize) -> MatRef<'_, T> {
@@ -62,7 +68,7 @@ macro_rules! spectral { ($($t:ty),*) => { $(
                 Some(_) => svd::ComputeSvdVectors::Full,
             };
             let need = svd::svd_scratch::<$t>(m, n, compute(&u), compute(&v), par, Default::default());
-            let Ok(mut memory) = MemBuffer::try_new(need) else { return false };
+            let mut memory = memory(need);
             let s = DiagMut::from_slice_mut(s);
             svd::svd(dense(a, m, n), s, u, v, par, MemStack::new(&mut memory), Default::default()).is_ok()
         }
@@ -74,7 +80,7 @@ macro_rules! spectral { ($($t:ty),*) => { $(
                 None => evd::ComputeEigenvectors::No,
             };
             let need = evd::self_adjoint_evd_scratch::<$t>(n, compute, par, Default::default());
-            let Ok(mut memory) = MemBuffer::try_new(need) else { return false };
+            let mut memory = memory(need);
             let (u, w) = (vectors.map(|u| dense_mut(u, n)), DiagMut::from_slice_mut(w));
             evd::self_adjoint_evd(dense(a, n, n), w, u, par, MemStack::new(&mut memory), Default::default()).is_ok()
         }
@@ -88,8 +94,8 @@ impl General for f64 {
         let compute = if vectors.is_some() { evd::ComputeEigenvectors::Yes } else { evd::ComputeEigenvectors::No };
         let none = evd::ComputeEigenvectors::No;
         let need = evd::evd_scratch::<f64>(n, none, compute, par, Default::default());
-        let Ok(mut memory) = MemBuffer::try_new(need) else { return false };
-        let (mut re, mut im) = (vec![0.0; n], vec![0.0; n]);
+        let mut memory = memory(need);
+        let (mut re, mut im) = (filled(n, 0.0).or_unwind(), filled(n, 0.0).or_unwind());
         let parts = (DiagMut::from_slice_mut(&mut re), DiagMut::from_slice_mut(&mut im));
         let u = vectors.map(|u| dense_mut(u, n));
         let stack = MemStack::new(&mut memory);
@@ -104,7 +110,7 @@ impl General for Complex<f64> {
         let par = par(n, threads);
         let compute = if vectors.is_some() { evd::ComputeEigenvectors::Yes } else { evd::ComputeEigenvectors::No };
         let need = evd::evd_scratch::<Self>(n, evd::ComputeEigenvectors::No, compute, par, Default::default());
-        let Ok(mut memory) = MemBuffer::try_new(need) else { return false };
+        let mut memory = memory(need);
         let (u, w) = (vectors.map(|u| dense_mut(u, n)), DiagMut::from_slice_mut(w));
         let stack = MemStack::new(&mut memory);
         evd::evd_cplx(dense(a, n, n), w, None, u, par, stack, Default::default()).is_ok()

@@ -6,6 +6,7 @@ use super::super::method::Reached;
 use super::number::{Number, conj, modulus, norm, re, real};
 use super::singular::{Tall, Thin, complete, ordered};
 use crate::numerics::level3::view::MatMut;
+use crate::runtime::room::{OrUnwind, collected, filled};
 use num_complex::Complex64;
 
 /// The rotation that makes the off-diagonal element of `[alpha g; conj(g) beta]` zero: cosine, and the sine with the phase of g.
@@ -39,7 +40,7 @@ impl<T: Number> Rotation<T> {
 pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads: usize) -> (Thin<T>, i32, Reached) {
     let (rows, n) = (a.rows, a.cols);
     let (reduced, tau, mut w) = a.reduced(threads);
-    let mut v = vec![T::default(); if vectors { n * n } else { 0 }];
+    let mut v = filled(if vectors { n * n } else { 0 }, T::default()).or_unwind();
     v.iter_mut().step_by(n + 1).for_each(|x| *x = T::ONE);
     let least = T::EPSILON * (n as f64).sqrt();
     let tolerance = jacobi.tolerance.unwrap_or(0.0).max(least);
@@ -48,10 +49,10 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
         sweeps += 1;
         (converged, rest) = orthogonalize(&mut w, &mut v, n, tolerance);
     }
-    let s: Vec<f64> = w.chunks_exact(n).map(norm).collect();
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|i, j| s.get(*j).unwrap_or(&0.0).total_cmp(s.get(*i).unwrap_or(&0.0)));
-    let values: Vec<f64> = order.iter().map(|i| s.get(*i).copied().unwrap_or(0.0)).collect();
+    let s: Vec<f64> = collected(w.chunks_exact(n).map(norm)).or_unwind();
+    let mut order: Vec<usize> = collected(0..n).or_unwind();
+    order.sort_unstable_by(|i, j| s.get(*j).unwrap_or(&0.0).total_cmp(s.get(*i).unwrap_or(&0.0)).then(i.cmp(j)));
+    let values: Vec<f64> = collected(order.iter().map(|i| s.get(*i).copied().unwrap_or(0.0))).or_unwind();
     let mut u = Vec::new();
     if vectors {
         v = ordered(&v, n, &order);
@@ -71,7 +72,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
 /// One sweep over all pairs of columns. Returns whether all were orthogonal before, and how far from it they were.
 fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) -> (bool, f64) {
     let (mut converged, mut rest) = (true, 0.0);
-    let mut squares: Vec<f64> = w.chunks_exact(n).map(|x| norm(x).powi(2)).collect();
+    let mut squares: Vec<f64> = collected(w.chunks_exact(n).map(|x| norm(x).powi(2))).or_unwind();
     let Some(mut w) = MatMut::new(w, n, n, n) else { return (true, 0.0) };
     let mut v = MatMut::new(v, n, n, n);
     for p in 0..n {
@@ -110,14 +111,13 @@ pub(super) fn eigh<T: Number>(
     vectors: Option<&mut [T]>,
     jacobi: Jacobi,
 ) -> (bool, Reached) {
-    let mut x: Vec<T> = (0..n * n)
-        .map(|k| {
-            let (i, j) = (k % n, k / n);
-            let stored = a.get(i.max(j) + i.min(j) * n).copied().unwrap_or_default();
-            if i < j { conj(stored) } else { stored }
-        })
-        .collect();
-    let mut v = vec![T::default(); if vectors.is_some() { n * n } else { 0 }];
+    let element = |k: usize| {
+        let (i, j) = (k % n, k / n);
+        let stored = a.get(i.max(j) + i.min(j) * n).copied().unwrap_or_default();
+        if i < j { conj(stored) } else { stored }
+    };
+    let mut x: Vec<T> = collected((0..n * n).map(element)).or_unwind();
+    let mut v = filled(if vectors.is_some() { n * n } else { 0 }, T::default()).or_unwind();
     v.iter_mut().step_by(n + 1).for_each(|x| *x = T::ONE);
     let small = jacobi.tolerance.unwrap_or(0.0).max(T::EPSILON) * norm(&x) / n.max(1) as f64;
     let (mut sweeps, mut converged, mut rest) = (0, false, 0.0);
@@ -125,9 +125,10 @@ pub(super) fn eigh<T: Number>(
         sweeps += 1;
         (converged, rest) = diagonalize(&mut x, &mut v, n, small);
     }
-    let values: Vec<f64> = x.iter().step_by(n + 1).map(|x| re(*x)).collect();
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|i, j| values.get(*i).unwrap_or(&0.0).total_cmp(values.get(*j).unwrap_or(&0.0)));
+    let values: Vec<f64> = collected(x.iter().step_by(n + 1).map(|x| re(*x))).or_unwind();
+    let mut order: Vec<usize> = collected(0..n).or_unwind();
+    let value = |i: &usize| values.get(*i).copied().unwrap_or(0.0);
+    order.sort_unstable_by(|i, j| value(i).total_cmp(&value(j)).then(i.cmp(j)));
     for (w, i) in w.iter_mut().zip(&order) {
         *w = real(values.get(*i).copied().unwrap_or(f64::NAN));
     }

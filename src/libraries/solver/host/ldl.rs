@@ -4,6 +4,7 @@
 
 use super::number::{Number, conj};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, filled, push};
 
 /// A lower triangle, dense, with its rows in the order of elimination.
 struct Lower<T> {
@@ -15,7 +16,7 @@ struct Lower<T> {
 impl<T: Number> Lower<T> {
     fn new(a: Mat<'_, T>, upper: bool, hermitian: bool) -> Self {
         let n = a.rows();
-        let mut x = vec![T::default(); n.saturating_mul(n)];
+        let mut x = filled(n.saturating_mul(n), T::default()).or_unwind();
         for (j, column) in x.chunks_exact_mut(n.max(1)).enumerate() {
             for (i, x) in column.iter_mut().enumerate().skip(j) {
                 *x = if upper { a.get(n - 1 - i, n - 1 - j) } else { a.get(i, j) };
@@ -202,10 +203,10 @@ pub(super) fn solve<T: Number>(a: Mat<'_, T>, (upper, hermitian): (bool, bool), 
     let mut k = 0;
     while k < n {
         let rows = if pivot(k).1 && k + 1 < n { 2 } else { 1 };
-        blocks.push((k, rows, pivot(k).0));
+        push(&mut blocks, (k, rows, pivot(k).0)).or_unwind();
         k += rows;
     }
-    let mut x = vec![T::default(); n];
+    let mut x = filled(n, T::default()).or_unwind();
     for j in 0..b.cols() {
         (0..n).for_each(|i| x_set(&mut x, i, b.get(place(i), j)));
         for &(k, rows, row) in &blocks {

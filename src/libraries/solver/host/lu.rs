@@ -5,13 +5,14 @@ use crate::numerics::level3::lu;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, filled};
 
 /// `P * A = L * U` in place of an `m x n` A. Row `i` was swapped with row `pivots[i]`, counted from 1. Returns the
 /// first zero on the diagonal of U, counted from 1, or 0.
 pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, pivots: &mut [i64], threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let size = m.min(n);
-    let mut short = vec![0i32; size];
+    let mut short = filled(size, 0i32).or_unwind();
     let info = if m >= n {
         lu::factor(a, &mut short, threads)
     } else {
@@ -28,7 +29,7 @@ pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, pivots: &mut [i64], thread
 
 /// Pivots in the type of the recursion. One that is not a row number becomes 0, which swaps nothing.
 fn short(pivots: &[i64]) -> Vec<i32> {
-    pivots.iter().map(|pivot| i32::try_from(*pivot).unwrap_or(0)).collect()
+    collected(pivots.iter().map(|pivot| i32::try_from(*pivot).unwrap_or(0))).or_unwind()
 }
 
 /// Solves `op(A) * X = B` in place of B.

@@ -35,6 +35,7 @@ use super::method::Reached;
 use super::method::{EighMethod, SvdMethod};
 use crate::numerics::level3::view::{Mat, MatMut};
 use crate::numerics::{Field, Trans};
+use crate::runtime::room::{OrUnwind, filled};
 use num_complex::Complex;
 
 /// The part of a matrix that begins at (`i`, `j`).
@@ -264,7 +265,7 @@ impl<T: Number> HostSolver<T::Part> for T {
 
     fn eig(a: In<'_, T>, w: &mut [Complex<T::Part>], vectors: Option<Out<'_, T>>, threads: usize) -> i32 {
         let Some(a) = view(a) else { return 0 };
-        let mut wide = vec![num_complex::Complex64::default(); w.len()];
+        let mut wide = filled(w.len(), num_complex::Complex64::default()).or_unwind();
         let info = spectra::eig::<T, T::Wide>(a, &mut wide, vectors.and_then(view_mut), threads);
         let part = |x: f64| T::Part::rounded(num_complex::Complex64::new(x, 0.0));
         w.iter_mut().zip(wide).for_each(|(w, x)| *w = Complex { re: part(x.re), im: part(x.im) });

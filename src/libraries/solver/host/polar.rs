@@ -8,6 +8,7 @@ use super::singular::{Tall, Thin, ordered};
 use super::spectra;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, copied, filled};
 
 /// More iterations than any matrix needs.
 const MOST: usize = 12;
@@ -18,8 +19,8 @@ pub(super) fn svd<T: Number>(a: Tall<T>, threads: usize) -> (Thin<T>, i32, Reach
     let (reduced, tau, r) = a.reduced(threads);
     let largest = norm(&r);
     let unitary = factor(&r, n, largest, threads);
-    let mut h = vec![T::default(); n * n];
-    let mut w = vec![T::Part::default(); n];
+    let mut h = filled(n * n, T::default()).or_unwind();
+    let mut w = filled(n, T::Part::default()).or_unwind();
     let many = threads.min(worth::<T>([n, n, n]));
     let mut info = 0;
     if let (Some(u), Some(r), Some(mut h)) =
@@ -34,13 +35,13 @@ pub(super) fn svd<T: Number>(a: Tall<T>, threads: usize) -> (Thin<T>, i32, Reach
         }
         info = spectra::eigh(&mut h, &mut w, true, threads);
     }
-    let values: Vec<f64> = w.iter().map(|w| (*w).into()).collect();
+    let values: Vec<f64> = collected(w.iter().map(|w| (*w).into())).or_unwind();
     let size = |i: &usize| values.get(*i).map_or(0.0, |w| w.abs());
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|i, j| size(j).total_cmp(&size(i)));
-    let s: Vec<f64> = order.iter().map(size).collect();
+    let mut order: Vec<usize> = collected(0..n).or_unwind();
+    order.sort_unstable_by(|i, j| size(j).total_cmp(&size(i)).then(i.cmp(j)));
+    let s: Vec<f64> = collected(order.iter().map(size)).or_unwind();
     let v = ordered(&h, n, &order);
-    let mut u = vec![T::default(); n * n];
+    let mut u = filled(n * n, T::default()).or_unwind();
     if let (Some(q), Some(v), Some(mut u)) =
         (Mat::new(&unitary, n, n, n), Mat::new(&v, n, n, n), MatMut::new(&mut u, n, n, n))
     {
@@ -58,10 +59,10 @@ pub(super) fn svd<T: Number>(a: Tall<T>, threads: usize) -> (Thin<T>, i32, Reach
 
 /// Replaces a square matrix by the Q of its `Q * R`, with a positive diagonal of R.
 fn orthonormal<T: Number>(x: &mut [T], n: usize, threads: usize) {
-    let mut tau = vec![T::default(); n];
+    let mut tau = filled(n, T::default()).or_unwind();
     let Some(mut q) = MatMut::new(x, n, n, n) else { return };
     qr::factor(q.reborrow(), &mut tau, threads);
-    let signs: Vec<bool> = (0..n).map(|j| re(q.get(j, j)) < 0.0).collect();
+    let signs: Vec<bool> = collected((0..n).map(|j| re(q.get(j, j)) < 0.0)).or_unwind();
     qr::generate(q, &tau, threads);
     for (column, _) in x.chunks_exact_mut(n).zip(signs).filter(|(_, negative)| *negative) {
         column.iter_mut().for_each(|x| *x = -*x);
@@ -70,7 +71,7 @@ fn orthonormal<T: Number>(x: &mut [T], n: usize, threads: usize) {
 
 /// The unitary factor of a square matrix, whose largest singular value is at most `largest`.
 fn factor<T: Number>(a: &[T], n: usize, largest: f64, threads: usize) -> Vec<T> {
-    let mut x = a.to_vec();
+    let mut x = copied(a).or_unwind();
     if largest == 0.0 {
         return x;
     }
@@ -89,12 +90,12 @@ fn factor<T: Number>(a: &[T], n: usize, largest: f64, threads: usize) -> Vec<T> 
         let two = (one - 1.0) * (one - 1.0) / 4.0;
         let three = one + two - 1.0;
         // [sqrt(c) X; I] = Q * R, and X = b/c X + (a - b/c)/sqrt(c) Q1 * Q2^H.
-        let mut stacked = vec![T::default(); 2 * n * n];
+        let mut stacked = filled(2 * n * n, T::default()).or_unwind();
         for (j, (to, from)) in stacked.chunks_exact_mut(2 * n).zip(x.chunks_exact(n)).enumerate() {
             to.iter_mut().zip(from).for_each(|(to, x)| *to = *x * real::<T>(three.sqrt()));
             to.iter_mut().skip(n + j).take(1).for_each(|x| *x = T::ONE);
         }
-        let mut tau = vec![T::default(); n];
+        let mut tau = filled(n, T::default()).or_unwind();
         let Some(mut q) = MatMut::new(&mut stacked, 2 * n, n, 2 * n) else { return x };
         qr::factor(q.reborrow(), &mut tau, threads);
         qr::generate(q.reborrow(), &tau, threads);

@@ -7,6 +7,7 @@ use super::part;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, copied, filled, grown};
 use num_complex::Complex64;
 
 /// How many columns a panel has.
@@ -39,13 +40,18 @@ pub(super) fn reflector<T: Number>(alpha: T, x: &mut [T]) -> (T, T) {
 pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, tau: &mut [T], threads: usize) {
     let (m, n) = (a.rows(), a.cols());
     let size = m.min(n);
-    let mut room = Room::new(m, n, PANEL);
+    if size == 0 {
+        return; // nothing to do, whatever the other size is
+    }
+    // A few columns are reflected one by one, in place.
+    let width = if n <= LEAF { 0 } else { PANEL.min(size) };
+    let mut room = Room::new(m, n, width);
     let mut at = 0;
     for tau in tau.get_mut(..size).unwrap_or_default().chunks_mut(PANEL) {
         let width = tau.len();
         let rest = part(a.reborrow(), (at, at), (m - at, n - at));
         let (mut panel, right) = rest.split_cols(width);
-        let mut t = vec![T::default(); width * width];
+        let mut t = filled(width * width, T::default()).or_unwind();
         let Some(mut triangle) = MatMut::new(&mut t, width, width, width) else { return };
         recurse(panel.reborrow(), tau, &mut triangle, &mut room);
         if right.cols() > 0 {
@@ -147,7 +153,7 @@ struct Room<T> {
 
 impl<T: Number> Room<T> {
     fn new(rows: usize, cols: usize, width: usize) -> Self {
-        let room = |n: usize| vec![T::default(); n.saturating_mul(width)];
+        let room = |n: usize| filled(n.saturating_mul(width), T::default()).or_unwind();
         Room { v: room(rows), w: room(cols) }
     }
 
@@ -161,8 +167,8 @@ impl<T: Number> Room<T> {
         threads: usize,
     ) {
         let (m, k, n) = (panel.rows(), panel.cols(), x.cols());
-        self.v.resize(self.v.len().max(m.saturating_mul(k)), T::default());
-        self.w.resize(self.w.len().max(n.saturating_mul(k)), T::default());
+        grown(&mut self.v, m.saturating_mul(k), T::default()).or_unwind();
+        grown(&mut self.w, n.saturating_mul(k), T::default()).or_unwind();
         let (Some(mut v), Some(mut w)) = (MatMut::new(&mut self.v, m, k, m.max(1)), MatMut::new(&mut self.w, k, n, k))
         else {
             return;
@@ -201,13 +207,16 @@ pub(super) fn multiply<T: Number>(how: Apply, v: Mat<'_, T>, tau: &[T], c: MatMu
     // (C * Q)^T = Q^T * C^T, and Q^T is the adjoint of the conjugate reflectors.
     let (mut x, conjugate, adjoint) = if how.left { (c, false, how.adjoint) } else { (c.t(), true, !how.adjoint) };
     let (m, k) = (v.rows(), tau.len());
-    let mut room = Room::new(m, x.cols(), PANEL);
+    if k == 0 || x.cols() == 0 {
+        return;
+    }
+    let mut room = Room::new(m, x.cols(), PANEL.min(k));
     let blocks = k.div_ceil(PANEL);
     for block in 0..blocks {
         let at = PANEL * if adjoint { block } else { blocks - 1 - block };
         let width = PANEL.min(k - at);
         let panel = v.block((at, at), (m - at, width));
-        let mut t = vec![T::default(); width * width];
+        let mut t = filled(width * width, T::default()).or_unwind();
         let (Some(mut t), Some(tau)) = (MatMut::new(&mut t, width, width, width), tau.get(at..at + width)) else {
             return;
         };
@@ -221,7 +230,7 @@ pub(super) fn multiply<T: Number>(how: Apply, v: Mat<'_, T>, tau: &[T], c: MatMu
 pub(super) fn generate<T: Number>(mut a: MatMut<'_, T>, tau: &[T], threads: usize) {
     let (m, n) = (a.rows(), a.cols());
     let k = tau.len().min(n);
-    let mut copy = vec![T::default(); m.saturating_mul(k)];
+    let mut copy = filled(m.saturating_mul(k), T::default()).or_unwind();
     let Some(mut v) = MatMut::new(&mut copy, m, k, m.max(1)) else { return };
     for j in 0..k {
         if let (Some(to), Some(from)) = (v.column_mut(j), a.as_ref().column(j)) {
@@ -239,9 +248,12 @@ pub(super) fn generate<T: Number>(mut a: MatMut<'_, T>, tau: &[T], threads: usiz
 pub(super) fn pivoted<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T], columns: &mut [i64]) {
     let (m, n) = (a.rows(), a.cols());
     columns.iter_mut().zip(1..).for_each(|(column, j)| *column = j);
+    if m == 0 {
+        return;
+    }
     let of = |a: &MatMut<'_, T>, i: usize, j: usize| a.as_ref().column(j).and_then(|c| c.get(i..)).map_or(0.0, norm);
     // The norm of the rest of each column, and its value when it was last computed in full.
-    let mut left: Vec<(f64, f64)> = (0..n).map(|j| (of(a, 0, j), of(a, 0, j))).collect();
+    let mut left: Vec<(f64, f64)> = collected((0..n).map(|j| (of(a, 0, j), of(a, 0, j)))).or_unwind();
     for (i, tau) in tau.iter_mut().enumerate().take(m.min(n)) {
         let most = left.iter().enumerate().skip(i).fold(
             (i, -1.0),
@@ -282,17 +294,17 @@ pub(super) fn pivoted<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T], columns: 
 pub(super) fn least_squares<T: Number>(mut a: MatMut<'_, T>, mut b: MatMut<'_, T>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     if m >= n {
-        let mut tau = vec![T::default(); n];
+        let mut tau = filled(n, T::default()).or_unwind();
         factor(a.reborrow(), &mut tau, threads);
         return solve(a.as_ref(), &tau, &[], b, threads);
     }
     // A^H = Q * R, so X = Q * R^-H * B.
-    let mut room = vec![T::default(); m.saturating_mul(n)];
+    let mut room = filled(m.saturating_mul(n), T::default()).or_unwind();
     let Some(mut h) = MatMut::new(&mut room, n, m, n) else { return 0 };
     for j in 0..m {
         (0..n).for_each(|i| h.set(i, j, conj(a.get(j, i))));
     }
-    let mut tau = vec![T::default(); m];
+    let mut tau = filled(m, T::default()).or_unwind();
     factor(h.reborrow(), &mut tau, threads);
     let r = h.as_ref().block((0, 0), (m, m));
     let zero = super::cholesky::first_zero(r);
@@ -324,7 +336,7 @@ pub(super) fn solve<T: Number>(a: Mat<'_, T>, tau: &[T], columns: &[i64], mut b:
     if !columns.is_empty() {
         for j in 0..x.cols() {
             let Some(x) = x.column_mut(j) else { break };
-            let pivoted = x.to_vec();
+            let pivoted = copied(x).or_unwind();
             for (value, to) in pivoted.into_iter().zip(columns) {
                 let to = usize::try_from(*to).unwrap_or(0).wrapping_sub(1);
                 if let Some(x) = x.get_mut(to) {

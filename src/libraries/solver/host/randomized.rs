@@ -7,6 +7,7 @@ use super::singular::{Tall, Thin};
 use super::{qr, spectra};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, filled};
 use num_complex::Complex64;
 
 /// Normally distributed numbers: the same for a seed on every machine with the same mathematical functions.
@@ -32,7 +33,7 @@ impl Normal {
 /// The product of two matrices without gaps.
 fn product<T: Number>(a: Mat<'_, T>, b: Mat<'_, T>, threads: usize) -> Vec<T> {
     let (m, n, k) = (a.rows(), b.cols(), a.cols());
-    let mut c = vec![T::default(); m * n];
+    let mut c = filled(m * n, T::default()).or_unwind();
     if let Some(mut c) = MatMut::new(&mut c, m, n, m.max(1)) {
         c.product(T::ONE, a, b, T::default(), threads.min(worth::<T>([m, n, k])));
     }
@@ -41,7 +42,7 @@ fn product<T: Number>(a: Mat<'_, T>, b: Mat<'_, T>, threads: usize) -> Vec<T> {
 
 /// An orthonormal basis of the columns.
 fn basis<T: Number>(mut x: Vec<T>, rows: usize, cols: usize, threads: usize) -> Vec<T> {
-    let mut tau = vec![T::default(); cols];
+    let mut tau = filled(cols, T::default()).or_unwind();
     if let Some(mut a) = MatMut::new(&mut x, rows, cols, rows.max(1)) {
         qr::factor(a.reborrow(), &mut tau, threads);
         qr::generate(a, &tau, threads);
@@ -57,7 +58,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, how: Randomized, threads: usize) -> (Th
     let Some(x) = Mat::new(&a.x, m, n, m) else { return nothing() };
     let adjoint = x.t().conj(true);
     let mut normal = Normal(how.seed);
-    let directions: Vec<T> = (0..n * width).map(|_| T::rounded(normal.draw())).collect();
+    let directions: Vec<T> = collected((0..n * width).map(|_| T::rounded(normal.draw()))).or_unwind();
     let Some(directions) = Mat::new(&directions, n, width, n) else { return nothing() };
     let mut q = basis(product(x, directions, threads), m, width, threads);
     for _ in 0..how.iterations {
@@ -68,8 +69,9 @@ pub(super) fn svd<T: Number>(a: Tall<T>, how: Randomized, threads: usize) -> (Th
     }
     let Some(q) = Mat::new(&q, m, width, m) else { return nothing() };
     let b = product(q.t().conj(true), x, threads);
-    let mut s = vec![T::Part::default(); width];
-    let (mut u, mut vh) = (vec![T::default(); width * width], vec![T::default(); width * n]);
+    let mut s = filled(width, T::Part::default()).or_unwind();
+    let (mut u, mut vh) =
+        (filled(width * width, T::default()).or_unwind(), filled(width * n, T::default()).or_unwind());
     let (Some(b), Some(of_u), Some(of_vh)) = (
         Mat::new(&b, width, n, width),
         MatMut::new(&mut u, width, width, width),
@@ -80,7 +82,8 @@ pub(super) fn svd<T: Number>(a: Tall<T>, how: Randomized, threads: usize) -> (Th
     let info = spectra::svd(b, &mut s, Some((of_u, of_vh)), threads);
     let Some(first) = Mat::new(&u, width, rank, width) else { return nothing() };
     let u = product(q, first, threads);
-    let v = (0..n * rank).map(|k| vh.get(k / n + (k % n) * width).copied().map_or(T::default(), conj)).collect();
-    let s = s.iter().take(rank).map(|s| (*s).into()).collect();
+    let v = collected((0..n * rank).map(|k| vh.get(k / n + (k % n) * width).copied().map_or(T::default(), conj)))
+        .or_unwind();
+    let s = collected(s.iter().take(rank).map(|s| (*s).into())).or_unwind();
     (Thin { s, u, v }, info, Reached::default())
 }

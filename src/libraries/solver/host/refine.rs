@@ -8,6 +8,7 @@ use crate::numerics::gemm::Native;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, filled, with_capacity};
 use num_complex::Complex;
 
 /// A type with one of half its precision.
@@ -34,12 +35,12 @@ fn largest<T: Number>(x: Mat<'_, T>, j: usize) -> f64 {
 /// A copy without gaps.
 fn dense<T: Wide>(x: Mat<'_, T>) -> Vec<T> {
     let rows = x.rows().max(1);
-    (0..x.rows() * x.cols()).map(|at| x.get(at % rows, at / rows)).collect()
+    collected((0..x.rows() * x.cols()).map(|at| x.get(at % rows, at / rows))).or_unwind()
 }
 
 /// A dense copy, rounded to the narrow type; `None` if a number is not finite in it.
 fn narrow<T: Wide>(x: Mat<'_, T>) -> Option<Vec<T::Narrow>> {
-    let mut all = Vec::with_capacity(x.rows().saturating_mul(x.cols()));
+    let mut all = with_capacity(x.rows().saturating_mul(x.cols())).or_unwind();
     for j in 0..x.cols() {
         for i in 0..x.rows() {
             let rounded = T::Narrow::rounded(x.get(i, j).wide());
@@ -83,7 +84,7 @@ pub(super) fn solve<T: Wide>(
     for j in 0..x.cols() {
         (0..n).for_each(|i| x.set(i, j, b.get(i, j)));
     }
-    (lu::both(copy, &mut vec![0; n], x, threads), None)
+    (lu::both(copy, &mut filled(n, 0).or_unwind(), x, threads), None)
 }
 
 /// Solves by LU factors. Returns the rounds; `None` if a number is too large for the narrow type, a pivot is zero in
@@ -93,7 +94,7 @@ fn refined<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads:
     let norm = (0..n).map(|i| (0..n).map(|j| modulus(a.get(i, j))).sum::<f64>()).fold(0.0, f64::max);
     let enough = norm * T::EPSILON * (n as f64).sqrt();
     let mut factors = narrow(a)?;
-    let mut pivots = vec![0; n];
+    let mut pivots = filled(n, 0).or_unwind();
     if lu::factor(MatMut::new(&mut factors, n, n, n.max(1))?, &mut pivots, threads) != 0 {
         return None;
     }
@@ -132,7 +133,7 @@ fn refined<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads:
 fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_, T>, threads: usize) -> Option<usize> {
     let (m, n, nrhs) = (a.rows(), a.cols(), b.cols());
     let mut factors = narrow(a)?;
-    let mut tau = vec![T::Narrow::default(); n];
+    let mut tau = filled(n, T::Narrow::default()).or_unwind();
     qr::factor(MatMut::new(&mut factors, m, n, m)?, &mut tau, threads);
     let factors = Mat::new(&factors, m, n, m)?;
     let triangle = factors.block((0, 0), (n, n));
@@ -146,12 +147,12 @@ fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_
     };
     let many = threads.min(worth::<T>([m, n, nrhs]));
     x.scale(T::default());
-    let mut r = vec![T::default(); m * nrhs];
+    let mut r = filled(m * nrhs, T::default()).or_unwind();
     for round in 0..=ROUNDS {
         // f = b - r - A x, and g = -A^H r.
-        let mut f: Vec<T> = dense(b).into_iter().zip(&r).map(|(b, r)| b - *r).collect();
+        let mut f: Vec<T> = collected(dense(b).into_iter().zip(&r).map(|(b, r)| b - *r)).or_unwind();
         MatMut::new(&mut f, m, nrhs, m)?.product(-T::ONE, a, x.as_ref(), T::ONE, many);
-        let mut g = vec![T::default(); n * nrhs];
+        let mut g = filled(n * nrhs, T::default()).or_unwind();
         MatMut::new(&mut g, n, nrhs, n.max(1))?.product(
             -T::ONE,
             a.t().conj(true),

@@ -7,6 +7,7 @@ use super::super::method::SvdMethod;
 use super::number::{Number, conj, real};
 use super::{jacobi, polar, qr, randomized, spectra};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, copied, filled, grown, with_capacity};
 
 /// A dense matrix with at least as many rows as columns.
 pub(super) struct Tall<T> {
@@ -74,7 +75,7 @@ pub(super) fn svd_by<T: Number>(
 /// The adjoint of a dense `m x n`.
 fn turned<T: Number>(x: &[T], m: usize, n: usize) -> Tall<T> {
     let at = |i: usize, j: usize| x.get(i + j * m).copied().map_or(T::default(), conj);
-    Tall { rows: n, cols: m, x: (0..m * n).map(|k| at(k / n, k % n)).collect() }
+    Tall { rows: n, cols: m, x: collected((0..m * n).map(|k| at(k / n, k % n))).or_unwind() }
 }
 
 /// Extends the first `have` of orthonormal columns of `rows` elements to `want` orthonormal columns.
@@ -83,11 +84,11 @@ pub(super) fn complete<T: Number>(x: &mut Vec<T>, rows: usize, have: usize, want
         return;
     }
     x.truncate(rows.saturating_mul(have));
-    let (given, mut tau) = (x.clone(), vec![T::default(); have]);
+    let (given, mut tau) = (copied(x).or_unwind(), filled(have, T::default()).or_unwind());
     if let Some(v) = MatMut::new(x, rows, have, rows.max(1)) {
         qr::factor(v, &mut tau, threads);
     }
-    x.resize(rows.saturating_mul(want), T::default());
+    grown(x, rows.saturating_mul(want), T::default()).or_unwind();
     if let Some(q) = MatMut::new(x, rows, want, rows.max(1)) {
         qr::generate(q, &tau, threads);
     }
@@ -99,20 +100,20 @@ impl<T: Number> Tall<T> {
     /// The QR factors: the reflectors, tau, and R.
     pub(super) fn reduced(mut self, threads: usize) -> (Tall<T>, Vec<T>, Vec<T>) {
         let (rows, cols) = (self.rows, self.cols);
-        let mut tau = vec![T::default(); cols];
+        let mut tau = filled(cols, T::default()).or_unwind();
         if let Some(a) = MatMut::new(&mut self.x, rows, cols, rows) {
             qr::factor(a, &mut tau, threads);
         }
         let at = |k: usize| (k % cols, k / cols);
         let of = |(i, j): (usize, usize)| if i > j { None } else { self.x.get(i + j * rows).copied() };
-        let r = (0..cols * cols).map(|k| of(at(k)).unwrap_or_default()).collect();
+        let r = collected((0..cols * cols).map(|k| of(at(k)).unwrap_or_default())).or_unwind();
         (self, tau, r)
     }
 
     /// `Q * U` for a square U.
     pub(super) fn lifted(&self, tau: &[T], u: &[T], threads: usize) -> Vec<T> {
         let (rows, cols) = (self.rows, self.cols);
-        let mut all = vec![T::default(); rows * cols];
+        let mut all = filled(rows * cols, T::default()).or_unwind();
         for (to, from) in all.chunks_exact_mut(rows).zip(u.chunks_exact(cols)) {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
@@ -125,5 +126,8 @@ impl<T: Number> Tall<T> {
 
 /// The columns in the given order.
 pub(super) fn ordered<T: Copy>(x: &[T], rows: usize, order: &[usize]) -> Vec<T> {
-    order.iter().flat_map(|j| x.get(j * rows..(j + 1) * rows).unwrap_or_default()).copied().collect()
+    let mut all = with_capacity(rows.saturating_mul(order.len())).or_unwind();
+    let columns = order.iter().flat_map(|j| x.get(j * rows..(j + 1) * rows).unwrap_or_default());
+    all.extend(columns.copied());
+    all
 }

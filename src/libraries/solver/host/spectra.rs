@@ -12,13 +12,14 @@ use super::{cholesky, jacobi};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
+use crate::runtime::room::{OrUnwind, collected, filled, with_capacity};
 use num_complex::Complex64;
 
 /// A scaled dense copy (only of the lower triangle if asked for), and the factor to multiply its spectrum with. `None`
 /// if a number is not finite.
 pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
     let (m, n) = (a.rows(), a.cols());
-    let mut copy = Vec::with_capacity(m.saturating_mul(n));
+    let mut copy = with_capacity(m.saturating_mul(n)).or_unwind();
     let mut most = 0.0f64;
     for j in 0..n {
         for i in 0..m {
@@ -67,9 +68,10 @@ pub(super) fn svd<T: Number>(
         }
         return 0;
     }
-    let mut values = vec![T::default(); size];
-    let mut room =
-        vectors.as_ref().map(|(u, vh)| (vec![T::default(); m * u.cols()], vec![T::default(); n * vh.rows()]));
+    let mut values = filled(size, T::default()).or_unwind();
+    let mut room = vectors.as_ref().map(|(u, vh)| {
+        (filled(m * u.cols(), T::default()).or_unwind(), filled(n * vh.rows(), T::default()).or_unwind())
+    });
     let done = scaled(a, false).filter(|(a, _)| {
         let room = room.as_mut().map(|(u, v)| (u.as_mut_slice(), v.as_mut_slice()));
         T::svd(a, (m, n), &mut values, room, threads)
@@ -101,7 +103,11 @@ pub(super) fn svd<T: Number>(
 pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
-    let (mut s, mut u, mut vh) = (vec![T::Part::default(); k], vec![T::default(); m * k], vec![T::default(); k * n]);
+    let (mut s, mut u, mut vh) = (
+        filled(k, T::Part::default()).or_unwind(),
+        filled(m * k, T::default()).or_unwind(),
+        filled(k * n, T::default()).or_unwind(),
+    );
     let (Some(mut u), Some(mut vh)) = (MatMut::new(&mut u, m, k, m.max(1)), MatMut::new(&mut vh, k, n, k.max(1)))
     else {
         return 0;
@@ -111,7 +117,7 @@ pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Op
         nan(&mut c);
         return info;
     }
-    let values: Vec<f64> = s.iter().map(|s| (*s).into()).collect();
+    let values: Vec<f64> = collected(s.iter().map(|s| (*s).into())).or_unwind();
     let least = tolerance.unwrap_or(m.max(n) as f64 * T::EPSILON) * values.first().copied().unwrap_or(0.0);
     for (j, value) in values.iter().enumerate() {
         let factor = if *value > least { 1.0 / value } else { 0.0 };
@@ -144,8 +150,8 @@ pub(super) fn eigh_by<T: Number>(
         return (0, Reached::default());
     }
     let (mut used_up, mut reached) = (false, Reached::default());
-    let mut values = vec![T::default(); n];
-    let mut room = vectors.then(|| vec![T::default(); n * n]);
+    let mut values = filled(n, T::default()).or_unwind();
+    let mut room = vectors.then(|| filled(n * n, T::default()).or_unwind());
     // Imaginary parts on the diagonal are ignored.
     for i in 0..n {
         let diagonal = crate::numerics::Field::re(a.get(i, i));
@@ -229,9 +235,9 @@ pub(super) fn eig<T: Number, W: General + Number>(
     if n == 0 {
         return 0;
     }
-    let mut room = vectors.is_some().then(|| vec![W::default(); n * n]);
+    let mut room = vectors.is_some().then(|| filled(n * n, W::default()).or_unwind());
     let done = scaled(a, false).filter(|(a, _)| {
-        let wide: Vec<W> = a.iter().map(|x| W::rounded(x.wide())).collect();
+        let wide: Vec<W> = collected(a.iter().map(|x| W::rounded(x.wide()))).or_unwind();
         match (n, wide.first(), w.first_mut()) {
             (1, Some(x), Some(value)) => {
                 *value = x.wide();
@@ -250,7 +256,7 @@ pub(super) fn eig<T: Number, W: General + Number>(
     };
     w.iter_mut().for_each(|w| *w *= factor);
     let (Some(mut vectors), Some(room)) = (vectors, room) else { return 0 };
-    let columns: Vec<&[W]> = room.chunks_exact(n).collect();
+    let columns: Vec<&[W]> = collected(room.chunks_exact(n)).or_unwind();
     let mut j = 0;
     while let (Some(column), Some(value)) = (columns.get(j), w.get(j)) {
         let pair = W::WEIGHT == 1 && value.im != 0.0;

@@ -2,6 +2,8 @@
 
 use super::super::prelude::*;
 use super::Lu;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -50,7 +52,7 @@ impl<T: SolverElement> Routine for Getrf<T> {
     fn host(&self, (): (), (a, pivots, info): (&mut [T], &mut [i64], &mut [i32])) -> Result<First> {
         let of = &self.a;
         let pivots = batch::vectors_mut(pivots, of.size(), of.count);
-        let items = batch::parts_mut(of, a).into_iter().zip(pivots).zip(info.iter_mut()).collect();
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(pivots).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.size()), |((a, pivots), info), threads| {
             *info = T::lu_factor(a, pivots, threads);
         });

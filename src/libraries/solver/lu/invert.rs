@@ -2,6 +2,8 @@
 
 use super::super::Inverse;
 use super::super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -40,9 +42,9 @@ impl<T: SolverElement> Routine for Getri<T> {
     #[cfg(feature = "host")]
     fn host(&self, (a, pivots): (&[T], &[i64]), (c,): (&mut [T],)) -> Result<First> {
         let (of_a, of_c) = (&self.a, &self.c);
-        let mut info = vec![0; of_a.count];
+        let mut info = filled(of_a.count, 0)?;
         let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(pivots, of_a.rows, of_a.count));
-        let items = factors.zip(batch::parts_mut(of_c, c)).zip(&mut info).collect();
+        let items = collected(factors.zip(batch::parts_mut(of_c, c)).zip(&mut info))?;
         batch::each(items, batch::cube(of_a.rows), |(((a, pivots), c), info), threads| {
             *info = T::lu_invert(a, pivots, c, threads);
         });

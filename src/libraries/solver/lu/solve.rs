@@ -1,6 +1,8 @@
 //! getrs.
 
 use super::super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -39,7 +41,7 @@ impl<T: SolverElement> Routine for Getrs<T> {
             return Ok(());
         }
         let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(pivots, of_a.rows, of_a.count));
-        let items = factors.zip(batch::parts_mut(of_b, b)).collect();
+        let items = collected(factors.zip(batch::parts_mut(of_b, b)))?;
         let work = of_a.rows.saturating_mul(of_a.rows).saturating_mul(of_b.cols);
         batch::each(items, work, |((a, pivots), b), threads| {
             T::lu_solve(self.trans.on_host(), a, pivots, b, threads);

@@ -2,6 +2,8 @@
 
 use super::super::prelude::*;
 use crate::Side;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -51,7 +53,7 @@ impl<T: SolverElement> Routine for Ormqr<T> {
             return Ok(());
         }
         let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(tau, of_a.size(), of_a.count));
-        let items = factors.zip(batch::parts_mut(of_c, c)).collect();
+        let items = collected(factors.zip(batch::parts_mut(of_c, c)))?;
         let (left, adjoint) = (self.side == Side::Left, self.trans != Transpose::No);
         let work = of_c.rows.saturating_mul(of_c.cols).saturating_mul(of_a.size());
         batch::each(items, work, |((a, tau), c), threads| T::ormqr(left, adjoint, a, tau, c, threads));

@@ -2,6 +2,8 @@
 
 use super::super::prelude::*;
 use super::Qr;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -52,7 +54,7 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
         let of = &self.a;
         let columns = batch::vectors_mut(columns.unwrap_or_default(), of.cols, of.count);
         let tau = batch::vectors_mut(tau, of.size(), of.count);
-        let items = batch::parts_mut(of, a).into_iter().zip(tau).zip(columns).collect();
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(tau).zip(columns))?;
         let work = of.rows.saturating_mul(of.cols).saturating_mul(of.size());
         batch::each(items, work, |((a, tau), columns), threads| match PIVOTED {
             true => T::geqp3(a, tau, columns),

@@ -1,6 +1,8 @@
 //! orgqr and ungqr.
 
 use super::super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -53,7 +55,7 @@ impl<T: SolverElement> Routine for Orgqr<T> {
         }
         let tau = batch::vectors(tau, of_a.size(), of_a.count);
         let factors = batch::parts(of_a, a).into_iter().zip(tau);
-        let items = factors.zip(batch::parts_mut(of_q, q)).collect();
+        let items = collected(factors.zip(batch::parts_mut(of_q, q)))?;
         let work = of_q.rows.saturating_mul(of_q.cols).saturating_mul(k);
         batch::each(items, work, |(((a, rows, _, ld), tau), q), threads| {
             let (q, _, cols, ld_q) = q;

@@ -2,6 +2,8 @@
 
 use super::super::Solution;
 use super::super::prelude::*;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -44,13 +46,13 @@ impl<T: SolverElement> Routine for Qrs<T> {
     #[cfg(feature = "host")]
     fn host(&self, (a, tau, columns): (&[T], &[T], Option<&[i64]>), (b,): (&mut [T],)) -> Result<First> {
         let (of_a, of_b) = (&self.a, &self.b);
-        let mut info = vec![0; of_a.count];
+        let mut info = filled(of_a.count, 0)?;
         let (tau, columns) = (
             batch::vectors(tau, of_a.size(), of_a.count),
             batch::vectors(columns.unwrap_or_default(), of_a.cols, of_a.count),
         );
-        let items: Vec<_> = batch::parts(of_a, a).into_iter().zip(tau).zip(columns).collect();
-        let items = items.into_iter().zip(batch::parts_mut(of_b, b)).zip(&mut info).collect();
+        let items: Vec<_> = collected(batch::parts(of_a, a).into_iter().zip(tau).zip(columns))?;
+        let items = collected(items.into_iter().zip(batch::parts_mut(of_b, b)).zip(&mut info))?;
         let work = of_a.rows.saturating_mul(of_a.cols).saturating_mul(of_b.cols);
         batch::each(items, work, |((((a, tau), columns), b), info), threads| {
             *info = T::geqrs(a, tau, columns, b, threads);

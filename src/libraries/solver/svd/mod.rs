@@ -8,6 +8,8 @@ mod polar;
 use super::method::{Reached, SvdMethod};
 use super::prelude::*;
 use super::verdict;
+#[cfg(feature = "host")]
+use crate::runtime::room::{collected, filled};
 
 /// Which vectors to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -165,12 +167,12 @@ impl<T: SolverElement> Routine for Gesvd<T> {
         let (u, vh) =
             (u.map(|u| batch::parts_mut(&self.shape.u(), u)), vh.map(|vh| batch::parts_mut(&self.shape.vh(), vh)));
         let vectors: Vec<_> = match u.zip(vh) {
-            Some((u, vh)) => u.into_iter().zip(vh).map(Some).collect(),
-            None => (0..of.count).map(|_| None).collect(),
+            Some((u, vh)) => collected(u.into_iter().zip(vh).map(Some))?,
+            None => collected((0..of.count).map(|_| None))?,
         };
-        let mut reached = vec![Reached::default(); of.count];
-        let items: Vec<_> = batch::parts(of, a).into_iter().zip(values).zip(vectors).collect();
-        let items = items.into_iter().zip(info.iter_mut().zip(&mut reached)).collect();
+        let mut reached = filled(of.count, Reached::default())?;
+        let items: Vec<_> = collected(batch::parts(of, a).into_iter().zip(values).zip(vectors))?;
+        let items = collected(items.into_iter().zip(info.iter_mut().zip(&mut reached)))?;
         let work = of.rows.saturating_mul(of.cols).saturating_mul(of.size()).saturating_mul(4);
         batch::each(items, work, |(((a, s), vectors), (info, reached)), threads| {
             (*info, *reached) = T::svd(a, s, vectors, method, threads);

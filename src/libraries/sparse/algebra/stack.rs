@@ -9,6 +9,8 @@ use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 use crate::op::{Cost, OperandNames, Spans};
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
 use std::marker::PhantomData;
 
@@ -70,8 +72,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
         (to_offsets, to_indices, to_values): (&mut [I], &mut [I], &mut [T]),
     ) -> Result<()> {
         let arrays = self.sides.iter().zip(offsets).zip(indices).zip(values);
-        let parts: Vec<_> =
-            arrays.map(|(((side, offsets), indices), values)| side.rows(offsets, indices, values)).collect();
+        let parts = collected(arrays.map(|(((side, o), i), v)| side.rows(o, i, v)))?;
         let stack = if self.below { combine::below } else { combine::beside };
         stack(&parts, to_offsets, to_indices, to_values);
         Ok(())

@@ -8,6 +8,8 @@ use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
 use crate::error::Site;
 use crate::op::{Cost, OperandNames, Output, Spans};
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Submitted, Uplo};
 use std::marker::PhantomData;
 
@@ -156,7 +158,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     #[cfg(feature = "host")]
     fn host(&self, (order, offsets, rows, values): (&[I], &[I], &[I], &[T]), (b,): (&mut [T],)) -> Result<()> {
         let (order, offsets) = (super::places(order), super::places(offsets));
-        let columns: Vec<&mut [T]> = b.chunks_exact_mut(self.n.max(1)).collect();
+        let columns: Vec<&mut [T]> = collected(b.chunks_exact_mut(self.n.max(1)))?;
         crate::numerics::parallel::each(columns, 2, &|b| cholesky::solve(&order, &offsets, (rows, values), b));
         Ok(())
     }

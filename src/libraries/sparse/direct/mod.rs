@@ -22,6 +22,8 @@ use super::element::SparseIndex;
 #[cfg(feature = "host")]
 use super::host::direct::NONE;
 use crate::Error;
+#[cfg(feature = "host")]
+use crate::runtime::room::{OrUnwind, collected};
 
 /// The reason why no GPU supports this.
 #[cfg(feature = "cuda")]
@@ -36,13 +38,13 @@ fn unsupported() -> Error {
 /// Indices as positions.
 #[cfg(feature = "host")]
 fn places<I: SparseIndex>(x: &[I]) -> Vec<usize> {
-    x.iter().map(|x| x.place()).collect()
+    collected(x.iter().map(|x| x.place())).or_unwind()
 }
 
 /// Parents as positions; a value that is not a column means a root.
 #[cfg(feature = "host")]
 fn parents<I: SparseIndex>(x: &[I]) -> Vec<usize> {
-    x.iter().map(|i| if i.place() < x.len() { i.place() } else { NONE }).collect()
+    collected(x.iter().map(|i| if i.place() < x.len() { i.place() } else { NONE })).or_unwind()
 }
 
 /// Checks the lengths of the arrays of an analysis.

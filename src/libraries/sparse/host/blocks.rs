@@ -6,6 +6,7 @@ use super::spmm::Steps;
 use super::spmv::update;
 use super::transpose::Owned;
 use super::{Rows, at, put, split};
+use crate::runtime::room::{OrUnwind, extend, filled};
 
 /// Blocks of `size x size` in compressed rows of blocks. `count` and `width` are the numbers of block rows and of block
 /// columns.
@@ -40,7 +41,7 @@ impl<'a, T: SparseElement, I: SparseIndex> Blocks<'a, T, I> {
     pub(crate) fn spmv(&self, alpha: T::Scalar, x: &[T], beta: T::Scalar, y: &mut [T]) {
         let bounds = split::by_entries(self.offsets, self.count, self.area());
         split::each(&bounds, y, self.size, &|rows, y| {
-            let mut sums = vec![T::Scalar::default(); self.size];
+            let mut sums = filled(self.size, T::Scalar::default()).or_unwind();
             for (row, y) in rows.zip(y.chunks_mut(self.size.max(1))) {
                 sums.fill(T::Scalar::default());
                 for (column, block) in self.row(row) {
@@ -95,7 +96,7 @@ fn block_columns<T: SparseElement, I: SparseIndex>(
 ) {
     found.clear();
     for row in block_row * size..(block_row + 1) * size {
-        found.extend(a.row(row).0.iter().map(|column| column.place() / size.max(1)));
+        extend(found, a.row(row).0.iter().map(|column| column.place() / size.max(1))).or_unwind();
     }
     found.sort_unstable();
     found.dedup();

@@ -2,6 +2,7 @@
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::at;
+use crate::runtime::room::{OrUnwind, filled};
 
 /// The position of a column in the entries of a row.
 fn find<I: SparseIndex>(indices: &[I], start: usize, end: usize, column: usize) -> Option<usize> {
@@ -23,8 +24,8 @@ pub(crate) fn ilu0<T: SolveElement, I: SparseIndex>(
 ) -> Option<usize> {
     let range = |row: usize| (at(offsets, row).place(), at(offsets, row + 1).place().min(indices.len()));
     // The position of each column in the current row.
-    let mut places = vec![usize::MAX; count];
-    let mut diagonals = vec![usize::MAX; count];
+    let mut places = filled(count, usize::MAX).or_unwind();
+    let mut diagonals = filled(count, usize::MAX).or_unwind();
     for row in 0..count {
         let (start, end) = range(row);
         for place in start..end {

@@ -2,6 +2,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
+use crate::runtime::room::{OrUnwind, filled};
 
 /// `a_ij * rows_i * columns_j`; a factor that is not given is 1.
 pub(crate) fn scale<T: SparseElement, I: SparseIndex>(
@@ -43,7 +44,7 @@ pub(crate) fn row_sums<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, sum
 
 /// The sum of each column, in the order of the rows.
 pub(crate) fn column_sums<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, sums: &mut [T]) {
-    let mut wide = vec![T::Scalar::default(); a.width];
+    let mut wide = filled(a.width, T::Scalar::default()).or_unwind();
     for (column, value) in a.indices.iter().zip(a.values) {
         let column = column.place();
         let sum = at(&wide, column) + value.widen();

@@ -7,6 +7,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
+use crate::runtime::room::{OrUnwind, filled, grown};
 
 /// Marks columns: a column that was seen in the current row has the mark of that row.
 struct Marks {
@@ -16,7 +17,7 @@ struct Marks {
 
 impl Marks {
     fn new(width: usize) -> Self {
-        Marks { marks: vec![0; width], mark: 0 }
+        Marks { marks: filled(width, 0).or_unwind(), mark: 0 }
     }
 
     fn next_row(&mut self) {
@@ -81,7 +82,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     let cut = |row| at(offsets, row).place();
     split::each_two(&bounds, (indices, &cut), (values, &cut), &|rows, mut indices, mut values| {
         let mut marks = Marks::new(b.width);
-        let mut sums = vec![T::Scalar::default(); b.width];
+        let mut sums = filled(b.width, T::Scalar::default()).or_unwind();
         for row in rows {
             marks.next_row();
             let len = cut(row + 1).saturating_sub(cut(row));
@@ -121,13 +122,13 @@ pub(crate) fn masked<T: SparseElement, I: SparseIndex>(
     let cut = |row| at(offsets, row).place();
     split::each_two(&bounds, (values, &cut), (&mut [(); 0], &|_| 0), &|rows, mut values, _| {
         // For each column of the mask's row, its position plus 1; else 0.
-        let mut wanted = vec![0usize; b.width];
+        let mut wanted = filled(b.width, 0usize).or_unwind();
         let mut sums = Vec::new();
         for row in rows {
             let columns = indices.get(cut(row)..cut(row + 1)).unwrap_or_default();
             let row_values = split::front(&mut values, columns.len());
             sums.clear();
-            sums.resize(columns.len(), T::Scalar::default());
+            grown(&mut sums, columns.len(), T::Scalar::default()).or_unwind();
             columns.iter().zip(1..).for_each(|(column, place)| put(&mut wanted, column.place(), place));
             for (inner, factor) in a.entries(row) {
                 let factor = factor.widen();

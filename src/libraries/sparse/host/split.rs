@@ -2,6 +2,7 @@
 
 use super::super::element::SparseIndex;
 use super::at;
+use crate::runtime::room::{OrUnwind, collected};
 use std::ops::Range;
 
 /// The number of entries that is worth a task.
@@ -40,7 +41,7 @@ pub(crate) fn evenly(count: usize, work: usize) -> Vec<usize> {
         threads => 4 * threads,
     };
     let parts = tasks.min(count.saturating_mul(work.max(1)) / GRAIN).max(1);
-    let mut bounds: Vec<usize> = (0..parts).map(|part| count / parts * part).collect();
+    let mut bounds: Vec<usize> = collected((0..parts).map(|part| count / parts * part)).or_unwind();
     bounds.push(count);
     bounds
 }
@@ -80,15 +81,16 @@ pub(crate) fn each<A: Send>(
 
 /// The results of `f` for each range, in order.
 pub(crate) fn map<R: Send>(bounds: &[usize], f: &(dyn Fn(Range<usize>) -> R + Sync)) -> Vec<R> {
-    let ranges: Vec<_> = bounds.iter().zip(bounds.iter().skip(1)).map(|(start, end)| *start..*end).collect();
-    let mut made: Vec<Option<R>> = ranges.iter().map(|_| None).collect();
-    let places: Vec<usize> = (0..=ranges.len()).collect();
+    let ranges: Vec<_> =
+        collected(bounds.iter().zip(bounds.iter().skip(1)).map(|(start, end)| *start..*end)).or_unwind();
+    let mut made: Vec<Option<R>> = collected(ranges.iter().map(|_| None)).or_unwind();
+    let places: Vec<usize> = collected(0..=ranges.len()).or_unwind();
     each(&places, &mut made, 1, &|places, made| {
         for (place, made) in places.zip(made) {
             *made = ranges.get(place).cloned().map(f);
         }
     });
-    made.into_iter().flatten().collect()
+    collected(made.into_iter().flatten()).or_unwind()
 }
 
 /// Removes and returns the first `len` elements, or as many as there are; the slice keeps the rest.

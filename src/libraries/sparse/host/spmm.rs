@@ -3,6 +3,7 @@
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spmv::update;
 use super::{Rows, at, split};
+use crate::runtime::room::{OrUnwind, filled};
 
 /// The layout of a dense matrix: element `(i, j)` is at `i * row + j * column`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ fn pack<T: SparseElement>(
     first: usize,
     n: usize,
 ) -> Vec<[T::Scalar; WIDE]> {
-    let mut panel = vec![[T::Scalar::default(); WIDE]; rows];
+    let mut panel = filled(rows, [T::Scalar::default(); WIDE]).or_unwind();
     split::each(&split::evenly(rows, WIDE), &mut panel, 1, &|rows, panel| {
         for (row, panel) in rows.zip(panel) {
             for (column, element) in (first..n).zip(panel) {
@@ -62,7 +63,7 @@ pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
         return by_rows(a, conj_a, n, alpha, (b, steps_b.row, conj_b), beta, c, steps_c.row);
     }
     let bounds = split::by_entries(a.offsets, a.count, WIDE);
-    let mut sums = vec![[T::Scalar::default(); WIDE]; a.count];
+    let mut sums = filled(a.count, [T::Scalar::default(); WIDE]).or_unwind();
     for first in (0..n).step_by(WIDE) {
         let panel = pack(b, a.width, steps_b, conj_b, first, n);
         split::each(&bounds, &mut sums, 1, &|rows, sums| {
@@ -98,7 +99,7 @@ fn by_rows<T: SparseElement, I: SparseIndex>(
 ) {
     let bounds = split::by_entries(a.offsets, a.count, n);
     split::each(&bounds, c, ldc, &|rows, c| {
-        let mut sums = vec![T::Scalar::default(); n];
+        let mut sums = filled(n, T::Scalar::default()).or_unwind();
         for (row, c) in rows.zip(c.chunks_mut(ldc.max(1))) {
             sums.fill(T::Scalar::default());
             for (column, value) in a.entries(row) {

@@ -2,6 +2,7 @@
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::{Rows, at, split};
+use crate::runtime::room::{OrUnwind, filled};
 
 /// How the stored rows are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ fn transposed<T: SparseElement, I: SparseIndex>(
     let bounds: Vec<usize> =
         (0..=parts).map(|part| a.count / parts * part + a.count % parts * (part / parts)).collect();
     let sums = split::map(&bounds, &|rows| {
-        let mut sum = vec![T::Scalar::default(); a.width];
+        let mut sum = filled(a.width, T::Scalar::default()).or_unwind();
         for row in rows {
             let x = at(x, row).widen();
             for (column, value) in a.entries(row) {

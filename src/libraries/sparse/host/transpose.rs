@@ -3,6 +3,7 @@
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spgemm::accumulate;
 use super::{Rows, at, put, split};
+use crate::runtime::room::{OrUnwind, collected, filled};
 
 /// The maximum number of tasks: each reads the whole matrix and writes a range of columns.
 const TASKS: usize = 4;
@@ -15,7 +16,7 @@ pub(crate) fn transpose<T: SparseElement, I: SparseIndex>(
     indices: &mut [I],
     values: &mut [T],
 ) {
-    let mut counts = vec![0usize; a.width];
+    let mut counts = filled(a.width, 0usize).or_unwind();
     for column in a.indices {
         if let Some(count) = counts.get_mut(column.place()) {
             *count += 1;
@@ -38,7 +39,8 @@ pub(crate) fn transpose<T: SparseElement, I: SparseIndex>(
     let cut = |column| at(offsets, column).place();
     split::each_two(&bounds, (indices, &cut), (values, &cut), &|columns, indices, values| {
         let first = cut(columns.start);
-        let mut next: Vec<usize> = columns.clone().map(|column| cut(column).saturating_sub(first)).collect();
+        let mut next: Vec<usize> =
+            collected(columns.clone().map(|column| cut(column).saturating_sub(first))).or_unwind();
         for row in 0..a.count {
             for (column, value) in a.entries(row) {
                 let Some(next) = column.checked_sub(columns.start).and_then(|column| next.get_mut(column)) else {
@@ -66,9 +68,9 @@ impl<T: SparseElement, I: SparseIndex> Owned<T, I> {
         Owned {
             count,
             width,
-            offsets: vec![I::of(0); count + 1],
-            indices: vec![I::of(0); nnz],
-            values: vec![T::default(); nnz],
+            offsets: filled(count + 1, I::of(0)).or_unwind(),
+            indices: filled(nnz, I::of(0)).or_unwind(),
+            values: filled(nnz, T::default()).or_unwind(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::{Rows, at, put, split};
+use crate::runtime::room::{OrUnwind, filled, grown};
 
 /// Which triangle is used, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +27,8 @@ pub(crate) fn levels<T: SolveElement, I: SparseIndex>(
     order: &mut [I],
     starts: &mut [I],
 ) {
-    let mut level = vec![0usize; a.count];
-    let mut counts = vec![0usize; a.count + 1];
+    let mut level = filled(a.count, 0usize).or_unwind();
+    let mut counts = filled(a.count + 1, 0usize).or_unwind();
     let mut deepest = 0;
     for step in 0..a.count {
         let row = if upper { a.count - 1 - step } else { step };
@@ -40,7 +41,7 @@ pub(crate) fn levels<T: SolveElement, I: SparseIndex>(
         deepest = deepest.max(own + 1);
     }
     put(starts, 0, I::of(deepest));
-    let (mut total, mut next) = (0, vec![0usize; deepest]);
+    let (mut total, mut next) = (0, filled(deepest, 0usize).or_unwind());
     for (step, count) in counts.iter().enumerate().take(deepest) {
         put(&mut next, step, total);
         put(starts, step + 1, I::of(total));
@@ -88,7 +89,7 @@ impl Triangle {
                 return self.by_levels(a, n, x, order, starts.get(1..).unwrap_or_default(), count);
             }
         }
-        let mut own = vec![T::default(); n];
+        let mut own = filled(n, T::default()).or_unwind();
         for step in 0..a.count {
             let row = if self.upper { a.count - 1 - step } else { step };
             let places = row * n..(row + 1) * n;
@@ -112,7 +113,7 @@ impl Triangle {
             let rows = at(starts, level).place()..at(starts, level + 1).place();
             let rows = order.get(rows).unwrap_or_default();
             solved.clear();
-            solved.resize(rows.len() * n, T::default());
+            grown(&mut solved, rows.len().saturating_mul(n), T::default()).or_unwind();
             let (known, per_row) = (&*x, n.saturating_mul(8).max(8));
             split::each(&split::evenly(rows.len(), per_row), &mut solved, n, &|range, solved| {
                 for (row, to) in rows.get(range).unwrap_or_default().iter().zip(solved.chunks_mut(n.max(1))) {

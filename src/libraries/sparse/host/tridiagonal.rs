@@ -2,6 +2,7 @@
 
 use super::super::element::SolveElement;
 use super::{at, put};
+use crate::runtime::room::{OrUnwind, collected, copied, filled};
 
 /// The three diagonals of a matrix with as many rows as `d` has elements. `lower[0]` and the last element of `upper`
 /// are not read.
@@ -18,9 +19,10 @@ impl<T: SolveElement> Diagonals<'_, T> {
     pub(crate) fn solve(&self, b: &mut [T], ld: usize, columns: usize) {
         let n = self.d.len();
         // The rows of U: the diagonal, and the two diagonals above it.
-        let mut d = self.d.to_vec();
-        let mut first: Vec<T> = (0..n).map(|i| if i + 1 < n { at(self.upper, i) } else { T::default() }).collect();
-        let mut second = vec![T::default(); n];
+        let mut d = copied(self.d).or_unwind();
+        let mut first: Vec<T> =
+            collected((0..n).map(|i| if i + 1 < n { at(self.upper, i) } else { T::default() })).or_unwind();
+        let mut second = filled(n, T::default()).or_unwind();
         for i in 0..n.saturating_sub(1) {
             let below = at(self.lower, i + 1);
             let exchange = at(&d, i).magnitude() < below.magnitude();

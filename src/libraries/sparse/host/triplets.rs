@@ -2,19 +2,21 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{at, put};
+use crate::runtime::room::{OrUnwind, collected, filled};
 use rayon::slice::ParallelSliceMut;
 
 /// The order of the entries by row and then by column; duplicates keep their order.
 pub(crate) fn order<I: SparseIndex>((height, width): (usize, usize), rows: &[I], columns: &[I]) -> Vec<usize> {
     let len = rows.len().min(columns.len());
     let key = |place: &usize| (at(rows, *place), at(columns, *place));
-    let mut order: Vec<usize> = (0..len).collect();
+    let mut order: Vec<usize> = collected(0..len).or_unwind();
     if order.is_sorted_by_key(key) {
         return order;
     }
     // A counting sort takes as many steps as there are rows and columns.
     if height.saturating_add(width) > len.saturating_mul(4) {
-        order.par_sort_by_key(key);
+        // By the number last, so that an unstable sort, which takes no memory, gives the stable order.
+        order.par_sort_unstable_by_key(|place| (key(place), *place));
         return order;
     }
     let by_column = by(width, columns, &order);
@@ -23,7 +25,7 @@ pub(crate) fn order<I: SparseIndex>((height, width): (usize, usize), rows: &[I],
 
 /// Sorts by one key, stable.
 fn by<I: SparseIndex>(keys: usize, of: &[I], order: &[usize]) -> Vec<usize> {
-    let mut next = vec![0usize; keys + 1];
+    let mut next = filled(keys + 1, 0usize).or_unwind();
     for place in order {
         if let Some(count) = next.get_mut(at(of, *place).place().saturating_add(1)) {
             *count += 1;
@@ -34,7 +36,7 @@ fn by<I: SparseIndex>(keys: usize, of: &[I], order: &[usize]) -> Vec<usize> {
         total += *next;
         *next = total;
     }
-    let mut sorted = vec![0; order.len()];
+    let mut sorted = filled(order.len(), 0).or_unwind();
     for place in order {
         if let Some(next) = next.get_mut(at(of, *place).place()) {
             put(&mut sorted, *next, *place);

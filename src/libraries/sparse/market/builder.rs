@@ -2,6 +2,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::{Coo, Csr, Sparse};
+use crate::runtime::room::{collected, push, with_capacity};
 use crate::{Error, Result};
 
 /// Entries of a matrix in any order, in host memory. Entries at the same position are summed in the order in which they
@@ -67,23 +68,25 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the position does not lie inside the matrix.
+    /// [`Error::InvalidArgument`] if the position does not lie inside the matrix; [`Error::OutOfMemory`].
     pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
         for (name, place, end) in [("row", row, self.rows), ("column", column, self.cols)] {
             if place >= end {
                 return Err(Error::invalid(name, format!("{place} is not below {end}")));
             }
         }
-        self.entries.push((I::of(row), I::of(column), value));
-        Ok(())
+        push(&mut self.entries, (I::of(row), I::of(column), value))
     }
 
     /// Row indices, column indices and values: sorted, with duplicates summed.
-    fn summed(&self) -> (Vec<I>, Vec<I>, Vec<T>) {
-        let mut sorted = self.entries.clone();
-        sorted.sort_by_key(|(row, column, _)| (*row, *column)); // stable
-        let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        let mut entries = sorted.into_iter().peekable();
+    fn summed(&self) -> Result<(Vec<I>, Vec<I>, Vec<T>)> {
+        let len = self.entries.len();
+        let mut order = collected(0..len)?;
+        let place = |i: &usize| self.entries.get(*i).map(|(row, column, _)| (*row, *column));
+        // By the number last: the sort takes no memory, and keeps the order of duplicates.
+        order.sort_unstable_by_key(|i| (place(i), *i));
+        let (mut rows, mut columns, mut values) = (with_capacity(len)?, with_capacity(len)?, with_capacity(len)?);
+        let mut entries = order.into_iter().filter_map(|i| self.entries.get(i).copied()).peekable();
         while let Some((row, column, value)) = entries.next() {
             let mut sum = value.widen();
             while let Some((.., more)) = entries.next_if(|(r, c, _)| (*r, *c) == (row, column)) {
@@ -93,7 +96,7 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
             columns.push(column);
             values.push(T::narrow(sum));
         }
-        (rows, columns, values)
+        Ok((rows, columns, values))
     }
 
     /// Sums duplicates and uploads the matrix. The result is valid by construction, so it is not validated again.
@@ -102,7 +105,7 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
     /// [`Error::InvalidArgument`] if there are more entries than the index type can count; [`Error::OutOfMemory`]; an
     /// error of the device.
     pub fn build(&self, sparse: &Sparse) -> Result<Coo<T, I>> {
-        let (rows, columns, values) = self.summed();
+        let (rows, columns, values) = self.summed()?;
         let device = &sparse.device;
         let (rows, columns) = (device.upload(rows)?.into_output(), device.upload(columns)?.into_output());
         let values = device.upload(values)?.into_output();

@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 use super::CooBuilder;
 use crate::{Error, Result};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 /// How much of a file has been read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,24 +33,54 @@ enum Symmetry {
     Hermitian,
 }
 
+/// The longest line that is read: a file without line ends cannot take more memory than this.
+const LINE: u64 = 1 << 20;
+
+/// Entries for which memory is taken ahead, whatever the header says.
+const AHEAD: usize = 1 << 16;
+
 /// The lines of the file, numbered; comments can be skipped.
 struct Lines<R> {
     reader: R,
-    line: String,
+    line: Vec<u8>,
     number: usize,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line that is not empty; `None` at the end.
+    /// The next line that is not empty; `None` at the end. Comments, in any encoding, may be skipped.
     fn next(&mut self, comments: bool) -> Result<Option<&str>> {
         loop {
             self.line.clear();
             self.number += 1;
-            let read = self.reader.read_line(&mut self.line);
-            match read.map_err(|e| Error::library(format!("reading line {}: {e}", self.number)))? {
+            let read = Read::take(&mut self.reader, LINE).read_until(b'\n', &mut self.line);
+            let read = read.map_err(|e| Error::library(format!("reading line {}: {e}", self.number)))?;
+            let line = self.line.trim_ascii();
+            match read {
                 0 => return Ok(None),
-                _ if self.line.trim().is_empty() || (comments && self.line.starts_with('%')) => {}
-                _ => return Ok(Some(self.line.trim())),
+                _ if line.is_empty() || (comments && line.starts_with(b"%")) => {
+                    // What is left of a long comment is no line of its own.
+                    while !self.line.ends_with(b"\n") && !self.line.is_empty() {
+                        self.line.clear();
+                        let more = Read::take(&mut self.reader, LINE).read_until(b'\n', &mut self.line);
+                        more.map_err(|e| Error::library(format!("reading line {}: {e}", self.number)))?;
+                    }
+                }
+                _ if read as u64 == LINE => return Err(self.wrong(format!("longer than {LINE} bytes"))),
+                _ => break,
+            }
+        }
+        if !comments {
+            // The banner, which begins with `%%` itself; a comment may follow it.
+            let comment = self.line.iter().skip(2).position(|byte| *byte == b'%');
+            self.line.truncate(comment.map_or(self.line.len(), |at| at + 2));
+        }
+        let line = self.line.trim_ascii();
+        match std::str::from_utf8(line) {
+            Ok(line) => Ok(Some(line)),
+            Err(error) => {
+                let byte = line.get(error.valid_up_to()).copied().unwrap_or_default();
+                let what = format!("byte {byte:#04x} is not part of a number: only comments may hold other text");
+                Err(self.wrong(what))
             }
         }
     }
@@ -63,9 +93,18 @@ impl<R: BufRead> Lines<R> {
     fn sizes<const N: usize>(&mut self, what: &str) -> Result<[usize; N]> {
         let text = self.next(true)?.map(str::to_owned);
         let text = text.ok_or_else(|| self.wrong(format!("the file ends before the numbers of {what}")))?;
-        let numbers: Vec<usize> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        <[usize; N]>::try_from(numbers).map_err(|_| self.wrong(format!("{text:?} instead of the numbers of {what}")))
+        let mut words = text.split_whitespace();
+        let numbers = [(); N].map(|()| words.next().and_then(|word| word.parse().ok()));
+        match (numbers.iter().all(Option::is_some), words.next()) {
+            (true, None) => Ok(numbers.map(Option::unwrap_or_default)),
+            _ => Err(self.wrong(format!("{:?} instead of the numbers of {what}", start(&text)))),
+        }
     }
+}
+
+/// The beginning of a line, for a message.
+fn start(text: &str) -> &str {
+    text.char_indices().nth(80).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
 /// The value of an entry: one or two numbers.
@@ -83,7 +122,8 @@ fn value(words: &mut std::str::SplitWhitespace<'_>, field: Field) -> Option<(f64
 ///
 /// # Errors
 /// [`Error::InvalidArgument`], which names the line, if the file violates the format, holds complex entries for a real
-/// type, or has a size that the index type cannot represent; [`Error::LibraryError`] if reading fails.
+/// type, or has a size that the index type cannot represent; [`Error::OutOfMemory`]; [`Error::LibraryError`] if reading
+/// fails.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -96,15 +136,16 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     reader: impl BufRead,
     mut progress: impl FnMut(MarketProgress),
 ) -> Result<CooBuilder<T, I>> {
-    let mut lines = Lines { reader, line: String::new(), number: 0 };
+    let mut lines = Lines { reader, line: Vec::new(), number: 0 };
     let head = lines.next(false)?.unwrap_or_default().to_lowercase();
-    let words: Vec<&str> = head.split_whitespace().collect();
-    let &["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
+    let mut words = head.split_whitespace();
+    let [banner, object, format, field, symmetry] = [(); 5].map(|()| words.next().unwrap_or_default());
+    if (banner, object, words.next()) != ("%%matrixmarket", "matrix", None) {
         return Err(lines.wrong("the header is not `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
-    };
+    }
     let field = match field {
         "real" | "double" => Field::Real,
-        "integer" => Field::Integer,
+        "integer" | "unsigned-integer" => Field::Integer,
         "complex" if T::DTYPE.is_complex() => Field::Complex,
         "complex" => return Err(lines.wrong(format!("the entries are complex, but {} is real", T::DTYPE))),
         "pattern" => Field::Pattern,
@@ -124,7 +165,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     };
     let [rows, cols, total] = if array {
         let [rows, cols] = lines.sizes("rows and columns")?;
-        let triangle = |n: usize| n.checked_mul(n + 1).map(|twice| twice / 2);
+        let triangle = |n: usize| n.checked_mul(n.checked_add(1)?).map(|twice| twice / 2);
         let total = match symmetry {
             Symmetry::General => rows.checked_mul(cols),
             Symmetry::Symmetric | Symmetry::Hermitian => triangle(rows),
@@ -138,7 +179,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
         return Err(lines.wrong(format!("{rows} x {cols} is not square, but a {symmetry:?} matrix must be")));
     }
     let mut builder = CooBuilder::new(rows, cols)?;
-    builder.reserve(total.min(1 << 24));
+    builder.reserve(total.min(AHEAD));
     // The first row that an array file stores in this column.
     let first = |column: usize| match symmetry {
         Symmetry::General => 0,
@@ -156,9 +197,12 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
                 row = first(column);
             }
         } else {
-            let mut place = || words.next()?.parse::<usize>().ok()?.checked_sub(1);
+            let mut place = || words.next()?.parse::<usize>().ok();
             let (Some(i), Some(j)) = (place(), place()) else {
-                return Err(lines.wrong(format!("{text:?} is not an entry")));
+                return Err(lines.wrong(format!("{:?} is not an entry", start(&text))));
+            };
+            let (Some(i), Some(j)) = (i.checked_sub(1), j.checked_sub(1)) else {
+                return Err(lines.wrong(format!("index 0 in ({i}, {j}): indices begin at 1")));
             };
             if i >= rows || j >= cols {
                 return Err(lines.wrong(format!("({}, {}) does not lie inside {rows} x {cols}", i + 1, j + 1)));
@@ -166,13 +210,19 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
             (row, column) = (i, j);
         }
         let Some((re, im)) = value(&mut words, field) else {
-            return Err(lines.wrong(format!("{text:?} is not an entry")));
+            return Err(lines.wrong(format!("{:?} is not an entry", start(&text))));
         };
         if words.next().is_some() {
-            return Err(lines.wrong(format!("{text:?} has more than one entry")));
+            return Err(lines.wrong(format!("{:?} has more than one entry", start(&text))));
         }
-        if symmetry != Symmetry::General && column > row || symmetry == Symmetry::Skew && column == row {
-            return Err(lines.wrong(format!("an entry outside the lower triangle, but the matrix is {symmetry:?}")));
+        if symmetry != Symmetry::General && column > row {
+            let place = format!("({}, {})", row + 1, column + 1);
+            let what = format!("{place} lies above the diagonal of a {symmetry:?} matrix: store the lower triangle");
+            return Err(lines.wrong(what));
+        }
+        if symmetry == Symmetry::Skew && column == row && (re, im) != (0.0, 0.0) {
+            let place = format!("({}, {})", row + 1, column + 1);
+            return Err(lines.wrong(format!("{place} is not zero, but the diagonal of a skew-symmetric matrix is")));
         }
         builder.push(row, column, T::from_parts(re, im))?;
         if row != column {
@@ -189,7 +239,7 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
         }
     }
     if let Some(text) = lines.next(true)?.map(str::to_owned) {
-        return Err(lines.wrong(format!("{text:?} after all {total} entries")));
+        return Err(lines.wrong(format!("{:?} after all {total} entries", start(&text))));
     }
     progress(MarketProgress { done: total, total });
     Ok(builder)

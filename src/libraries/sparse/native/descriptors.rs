@@ -3,25 +3,25 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{DenseAt, Format, Layout};
-use super::functions::{CusparseFunctions, Opaque};
-use crate::cuda::Native;
+use super::functions::{CusparseFunctions, RawDense, RawMatrix, RawVector};
+use crate::cuda::{AnyThread, Native};
 use crate::library::{Code, Refusal};
 use crate::{Error, Order, Result};
 
 /// A descriptor, destroyed when it is dropped.
-pub(in super::super) struct Described {
-    raw: Native<Opaque>,
-    destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code,
+pub(in super::super) struct Described<D: AnyThread> {
+    raw: Native<D>,
+    destroy: unsafe fn(&'static CusparseFunctions, D) -> Code,
     api: &'static CusparseFunctions,
 }
 
-impl Described {
-    pub(in super::super) fn raw(&self) -> Opaque {
+impl<D: AnyThread> Described<D> {
+    pub(in super::super) fn raw(&self) -> D {
         self.raw.0
     }
 }
 
-impl Drop for Described {
+impl<D: AnyThread> Drop for Described<D> {
     fn drop(&mut self) {
         // SAFETY: made by the function that belongs to this one, destroyed once; host memory that nothing reads after
         // the calls for which it was made.
@@ -42,8 +42,8 @@ pub(in super::super) fn dense_vector<T: SparseElement>(
     api: &'static CusparseFunctions,
     address: u64,
     len: usize,
-) -> Result<Described, Refusal> {
-    let mut raw = std::ptr::null_mut();
+) -> Result<Described<RawVector>, Refusal> {
+    let mut raw = RawVector::NULL;
     // SAFETY: valid for the write; the library stores the address.
     unsafe { api.create_vector(&mut raw, len as i64, address as *mut _, T::CODES.element) }
         .by("cusparseCreateDnVec")?;
@@ -56,8 +56,8 @@ pub(in super::super) fn dense_matrix<T: SparseElement>(
     api: &'static CusparseFunctions,
     at: &DenseAt,
     address: u64,
-) -> Result<Described, Refusal> {
-    let mut raw = std::ptr::null_mut();
+) -> Result<Described<RawDense>, Refusal> {
+    let mut raw = RawDense::NULL;
     let (rows, cols, ld) = (at.rows as i64, at.cols as i64, at.ld as i64);
     // SAFETY: as above.
     unsafe { api.create_dense(&mut raw, rows, cols, ld, address as *mut _, T::CODES.element, order_code(at.order)) }
@@ -72,10 +72,10 @@ impl Layout {
         &self,
         api: &'static CusparseFunctions,
         [first, second, values]: [u64; 3],
-    ) -> Result<Result<Described, Refusal>> {
+    ) -> Result<Result<Described<RawMatrix>, Refusal>> {
         let (rows, cols, stored) = (self.rows as i64, self.cols as i64, self.stored as i64);
         let (first, second, values) = (first as *const _, second as *const _, values as *const _);
-        let (index, element, mut raw) = (I::CODE, T::CODES.element, std::ptr::null_mut());
+        let (index, element, mut raw) = (I::CODE, T::CODES.element, RawMatrix::NULL);
         // SAFETY: `raw` is valid for the write; the library stores the addresses and reads nothing.
         let (call, code) = unsafe {
             match self.format {
@@ -105,7 +105,7 @@ impl Layout {
             }
         };
         // SAFETY: the caller's promise, passed on.
-        let destroy: unsafe fn(&'static CusparseFunctions, Opaque) -> Code =
+        let destroy: unsafe fn(&'static CusparseFunctions, RawMatrix) -> Code =
             |api, raw| unsafe { api.destroy_matrix(raw) };
         Ok(code.by(call).map(|()| Described { raw: Native(raw), destroy, api }))
     }

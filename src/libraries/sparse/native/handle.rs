@@ -1,6 +1,6 @@
 //! The cuSPARSE handle of a slot: the first one of a process takes 9 ms; it uses no device memory.
 
-use super::functions::{CusparseFunctions, CusparseTyped, Opaque};
+use super::functions::{CusparseFunctions, CusparseTyped, RawHandle};
 use super::kept::{self, Kept};
 use super::status;
 use crate::cuda::Native;
@@ -21,7 +21,7 @@ pub(crate) struct Functions {
 
 /// The handle, and where it reads scalars; `None` if that is not known.
 pub(crate) struct Handle {
-    raw: Native<Opaque>,
+    raw: Native<RawHandle>,
     pointer: Option<u32>,
     pub(super) kept: Kept,
 }
@@ -45,7 +45,7 @@ impl CudaLibrary for Cusparse {
 
     fn create(api: &'static Functions, seat: &mut Seat<'_>) -> Result<Handle, Refusal> {
         let api = api.regular;
-        let mut raw: Opaque = std::ptr::null_mut();
+        let mut raw = RawHandle::NULL;
         // SAFETY: `raw` is valid for the write; the context is current.
         unsafe { api.create(&mut raw) }.by("cusparseCreate")?;
         // SAFETY: handle and stream are alive.
@@ -104,7 +104,7 @@ impl Queue<'_> {
 
     /// The functions and the slot's handle, set to read scalars from device memory or from host memory. Nothing is
     /// enqueued yet.
-    pub(in super::super) fn sparse(&mut self, scalars_on_device: bool) -> Result<(&'static Functions, Opaque)> {
+    pub(in super::super) fn sparse(&mut self, scalars_on_device: bool) -> Result<(&'static Functions, RawHandle)> {
         let mode = u32::from(scalars_on_device);
         let (api, handle) = self.consult::<Cusparse>()?;
         let raw = handle.raw.0;

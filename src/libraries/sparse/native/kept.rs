@@ -8,7 +8,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::descriptors::Described;
-use super::functions::Opaque;
+use super::functions::RawMatrix;
 use super::handle::Cusparse;
 use crate::Result;
 use crate::cache::Cache;
@@ -40,7 +40,7 @@ pub(in super::super) struct Purpose {
 
 /// A matrix that the library has preprocessed.
 pub(super) struct Looked {
-    matrix: Described,
+    matrix: Described<RawMatrix>,
     buffer: u64,
     algorithm: u32,
 }
@@ -48,7 +48,7 @@ pub(super) struct Looked {
 /// A copy of these for one use.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Seen {
-    pub(in super::super) matrix: Opaque,
+    pub(in super::super) matrix: RawMatrix,
     pub(in super::super) buffer: u64,
     pub(in super::super) algorithm: u32,
 }
@@ -88,11 +88,11 @@ impl Queue<'_> {
     pub(in super::super) fn look_at(
         &mut self,
         this: Option<&Purpose>,
-        matrix: Described,
+        matrix: Described<RawMatrix>,
         bytes: usize,
         algorithm: u32,
-        look: impl FnOnce(Opaque, u64) -> Option<Code>,
-    ) -> Result<(Opaque, u64, u32, Option<Described>)> {
+        look: impl FnOnce(RawMatrix, u64) -> Option<Code>,
+    ) -> Result<(RawMatrix, u64, u32, Option<Described<RawMatrix>>)> {
         let raw = matrix.raw();
         if let Some(this) = this
             && bytes <= BYTES

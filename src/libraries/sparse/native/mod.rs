@@ -18,7 +18,7 @@ mod kernels;
 mod status;
 
 pub(super) use descriptors::{dense_matrix, dense_vector};
-pub(super) use functions::Opaque;
+pub(super) use functions::RawMatrix;
 pub(crate) use handle::Cusparse;
 pub(super) use handle::Factor;
 pub(super) use kept::{Purpose, Seen};

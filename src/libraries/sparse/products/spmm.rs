@@ -12,7 +12,7 @@ use super::super::layout::{DenseAt, Layout};
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_matrix,
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
 use crate::libraries::setters::array_setters;
@@ -247,7 +247,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                     }
                 }
                 queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
-                let look = |matrix: Opaque, buffer: u64| {
+                let look = |matrix: RawMatrix, buffer: u64| {
                     let (b, c, buffer) = (b.raw(), to_c.raw(), buffer as *mut _);
                     // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
                     // descriptor.

@@ -12,7 +12,7 @@ use super::super::layout::store;
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, Opaque, PRODUCTS, Pick, Purpose, Seen, dense_vector,
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_vector,
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
@@ -226,7 +226,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                     }
                 }
                 queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
-                let look = |matrix: Opaque, buffer: u64| {
+                let look = |matrix: RawMatrix, buffer: u64| {
                     let (alpha, beta, buffer) = (alpha.pointer(), beta.pointer(), buffer as *mut _);
                     // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
                     // descriptor.

@@ -181,7 +181,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             triangle.solve(&rows, 1, x, levels);
             return Ok(());
         }
-        let mut work: Vec<T> = Vec::with_capacity(count.saturating_mul(n));
+        let mut work: Vec<T> = crate::runtime::room::with_capacity(count.saturating_mul(n))?;
         for row in 0..count {
             work.extend((0..n).map(|column| self.alpha * at(b, from.place(row, column))));
         }

@@ -5,6 +5,8 @@ use super::super::spread::{Even, Listed, Spread};
 use super::Lu;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -44,7 +46,7 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
             return super::regular(info, count);
         }
         let pivots = batch::parts_mut(pivots, n, count);
-        let items: Vec<_> = L::parts_mut::<T>(&of_a, count, a).into_iter().zip(pivots).zip(info).collect();
+        let items: Vec<_> = collected(L::parts_mut::<T>(&of_a, count, a).into_iter().zip(pivots).zip(info))?;
         batch::each(items, self.0.work(), |((a, pivots), info)| *info = T::getrf(n, a, of_a.ld, pivots));
         Ok(())
     }

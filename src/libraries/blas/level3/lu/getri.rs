@@ -6,6 +6,8 @@ use super::super::spread::{Even, Listed, Spread};
 use super::Lu;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
+#[cfg(feature = "host")]
+use crate::runtime::room::{OrUnwind, collected, filled};
 
 /// From the factors (getri), or from the matrices themselves (matinv).
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -65,13 +67,14 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
         let (a, c) = (L::parts::<T>(&of_a, count, a), L::parts_mut::<T>(&of_c, count, c));
         if let Some(pivots) = pivots {
             let factors = a.into_iter().zip(batch::parts(pivots, n, count));
-            batch::each(factors.zip(c).zip(info).collect(), self.0.work(), |(((a, pivots), c), info)| {
+            batch::each(collected(factors.zip(c).zip(info))?, self.0.work(), |(((a, pivots), c), info)| {
                 *info = T::getri(n, (a, of_a.ld), pivots, (c, of_c.ld));
             });
             return Ok(());
         }
-        batch::each(a.into_iter().zip(c).zip(info).collect(), self.0.work(), |((a, c), info)| {
-            let (mut factors, mut pivots) = (vec![T::default(); n.saturating_mul(n)], vec![0; n]);
+        batch::each(collected(a.into_iter().zip(c).zip(info))?, self.0.work(), |((a, c), info)| {
+            let (mut factors, mut pivots) =
+                (filled(n.saturating_mul(n), T::default()).or_unwind(), filled(n, 0).or_unwind());
             T::copy(n, n, (a, of_a.ld), (&mut factors, n.max(1)));
             T::getrf(n, &mut factors, n.max(1), &mut pivots);
             *info = T::getri(n, (&factors, n.max(1)), &pivots, (c, of_c.ld));

@@ -6,6 +6,8 @@ use super::super::spread::{Even, Listed, Spread};
 use super::Lu;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
+#[cfg(feature = "host")]
+use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -51,7 +53,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         }
         let factors = L::parts::<T>(&of_a, count, a).into_iter().zip(batch::parts(pivots, n, count));
         let work = n.saturating_mul(n).saturating_mul(self.nrhs);
-        batch::each(factors.zip(L::parts_mut::<T>(&of_b, count, b)).collect(), work, |((a, pivots), b)| {
+        batch::each(collected(factors.zip(L::parts_mut::<T>(&of_b, count, b)))?, work, |((a, pivots), b)| {
             T::getrs(n, self.nrhs, self.trans.on_host(), (a, of_a.ld), pivots, (b, of_b.ld));
         });
         Ok(())

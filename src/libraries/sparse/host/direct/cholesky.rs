@@ -3,6 +3,7 @@
 use super::super::super::element::SolveElement;
 use super::super::{at, put};
 use super::{Above, Reach, places};
+use crate::runtime::room::{OrUnwind, collected, copied, filled};
 
 /// The structure of a factor: the elimination order, the tree, and the offsets of the columns.
 pub(crate) struct Structure<'a> {
@@ -35,7 +36,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
         let column = at(a.indices, entry).place();
         at(&places, column) != row
     };
-    let mut diagonals = vec![T::default(); n];
+    let mut diagonals = filled(n, T::default()).or_unwind();
     for (i, diagonal) in diagonals.iter_mut().enumerate() {
         let row = at(order, i);
         let end = at(a.offsets, row + 1).place().min(a.indices.len());
@@ -45,7 +46,8 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
             *diagonal = at(a.values, start + k);
         }
     }
-    let (mut x, mut next, mut reach) = (vec![T::default(); n], offsets.to_vec(), Reach::new(n));
+    let (mut x, mut next, mut reach) =
+        (filled(n, T::default()).or_unwind(), copied(offsets).or_unwind(), Reach::new(n));
     for k in 0..n {
         for place in above.range(k) {
             let (j, entry) = (at(&above.rows, place), at(&above.entries, place));
@@ -89,7 +91,7 @@ pub(crate) fn solve<T: SolveElement, I: super::SparseIndex>(
     b: &mut [T],
 ) {
     let n = order.len();
-    let mut x: Vec<T> = order.iter().map(|i| at(b, *i)).collect();
+    let mut x: Vec<T> = collected(order.iter().map(|i| at(b, *i))).or_unwind();
     for k in 0..n {
         let (first, end) = (at(offsets, k), at(offsets, k + 1));
         let y = at(&x, k).over(at(values, first));

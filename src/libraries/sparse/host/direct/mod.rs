@@ -8,6 +8,7 @@ mod tree;
 
 use super::super::element::SparseIndex;
 use super::{at, put};
+use crate::runtime::room::{OrUnwind, collected, filled, push};
 use order::Graph;
 pub(crate) use tree::{Above, NONE, Reach, Tree};
 
@@ -20,7 +21,7 @@ pub(crate) struct Plan {
 
 /// The inverse of a permutation: the position of each element in `order`.
 pub(crate) fn places(order: &[usize]) -> Vec<usize> {
-    let mut places = vec![0; order.len()];
+    let mut places = filled(order.len(), 0).or_unwind();
     order.iter().enumerate().for_each(|(place, i)| put(&mut places, *i, place));
     places
 }
@@ -58,12 +59,12 @@ pub(crate) fn pairs<'a, I: SparseIndex>(
 
 /// The plan for a symmetric matrix, from one of its triangles.
 pub(crate) fn symmetric<I: SparseIndex>(offsets: &[I], indices: &[I], n: usize, upper: bool) -> Plan {
-    let mut graph = Graph { edges: vec![Vec::new(); n], cliques: Vec::new() };
-    let own: Vec<usize> = (0..n).collect();
+    let mut graph = Graph { edges: filled(n, Vec::new()).or_unwind(), cliques: Vec::new() };
+    let own: Vec<usize> = collected(0..n).or_unwind();
     for (i, j, _) in pairs(offsets, indices, upper, &own) {
         for (from, to) in [(i, j), (j, i)] {
             if let Some(edges) = graph.edges.get_mut(from) {
-                edges.push(to);
+                push(edges, to).or_unwind();
             }
         }
     }
@@ -75,9 +76,10 @@ pub(crate) fn symmetric<I: SparseIndex>(offsets: &[I], indices: &[I], n: usize, 
 
 /// The plan for `A^H * A` of an `m x n` matrix, whose factor has the structure of R in `A = Q * R`.
 pub(crate) fn normal<I: SparseIndex>(offsets: &[I], indices: &[I], m: usize, n: usize) -> Plan {
-    let columns = |columns: &[I]| columns.iter().map(|c| c.place()).filter(|c| *c < n).collect::<Vec<_>>();
-    let cliques = rows(offsets, indices, m).map(|(_, row)| columns(row)).filter(|row| row.len() > 1).collect();
-    let order = Graph { edges: vec![Vec::new(); n], cliques }.order();
+    let columns = |all: &[I]| collected(all.iter().map(|c| c.place()).filter(|c| *c < n)).or_unwind();
+    let cliques =
+        collected(rows(offsets, indices, m).map(|(_, row)| columns(row)).filter(|row| row.len() > 1)).or_unwind();
+    let order = Graph { edges: filled(n, Vec::new()).or_unwind(), cliques }.order();
     let places = places(&order);
     // A clique causes the same fill as a star around its first eliminated member.
     let stars = rows(offsets, indices, m).flat_map(|(_, row)| {

@@ -6,6 +6,7 @@
 //! columns of `A^H * A` each row of A is a clique from the beginning, so the product is never formed.
 
 use super::super::{at, put};
+use crate::runtime::room::{OrUnwind, collected, extend, filled, grown_with, out_of_memory, push, with_capacity};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -40,11 +41,11 @@ impl Graph {
     /// The variables in elimination order.
     pub(crate) fn order(self) -> Vec<usize> {
         let n = self.edges.len();
-        let mut cliques = vec![Vec::new(); n];
+        let mut cliques = filled(n, Vec::new()).or_unwind();
         for (k, members) in self.cliques.iter().enumerate() {
             for i in members {
                 if let Some(cliques) = cliques.get_mut(*i) {
-                    cliques.push(k);
+                    push(cliques, k).or_unwind();
                 }
             }
         }
@@ -53,25 +54,25 @@ impl Graph {
             of_cliques.map(|members| members.len().saturating_sub(1)).sum::<usize>()
                 + self.edges.get(i).map_or(0, Vec::len)
         };
-        let degrees: Vec<usize> = (0..n).map(|i| degree(i).min(n)).collect();
-        let heap = degrees.iter().enumerate().map(|(i, degree)| Reverse((*degree, i))).collect();
+        let degrees: Vec<usize> = collected((0..n).map(|i| degree(i).min(n))).or_unwind();
+        let heap = collected(degrees.iter().enumerate().map(|(i, degree)| Reverse((*degree, i)))).or_unwind().into();
         let mut members = self.cliques;
         let first = members.len();
-        members.resize_with(first + n, Vec::new);
+        grown_with(&mut members, first + n, Vec::new).or_unwind();
         let all = members.len();
         let mut state = Elimination {
             edges: self.edges,
             members,
             cliques,
-            dead: vec![false; all],
-            done: vec![false; n],
+            dead: filled(all, false).or_unwind(),
+            done: filled(n, false).or_unwind(),
             degrees,
             heap,
-            seen: vec![0; n],
-            counted: vec![0; all],
-            outside: vec![0; all],
+            seen: filled(n, 0).or_unwind(),
+            counted: filled(all, 0).or_unwind(),
+            outside: filled(all, 0).or_unwind(),
         };
-        let mut order = Vec::with_capacity(n);
+        let mut order = with_capacity(n).or_unwind();
         while let Some(Reverse((degree, i))) = state.heap.pop() {
             if !at(&state.done, i) && at(&state.degrees, i) == degree {
                 order.push(i);
@@ -93,13 +94,13 @@ impl Elimination {
         for clique in take(&mut self.cliques, p) {
             if !at(&self.dead, clique) {
                 put(&mut self.dead, clique, true);
-                near.append(&mut take(&mut self.members, clique));
+                extend(&mut near, take(&mut self.members, clique)).or_unwind();
             }
         }
         for i in near {
             if !at(&self.done, i) && at(&self.seen, i) != round {
                 put(&mut self.seen, i, round);
-                around.push(i);
+                push(&mut around, i).or_unwind();
             }
         }
         for i in &around {
@@ -128,7 +129,7 @@ impl Elimination {
                     !at(dead, *k)
                 });
                 degree += cliques.iter().map(|k| at(outside, *k)).sum::<usize>();
-                cliques.push(new);
+                push(cliques, new).or_unwind();
             }
             if let Some(edges) = self.edges.get_mut(*i) {
                 edges.retain(|j| !at(done, *j) && at(seen, *j) != round);
@@ -137,6 +138,8 @@ impl Elimination {
             let degree = degree.min(at(&self.degrees, *i) + others).min(left.saturating_sub(1));
             if degree != at(&self.degrees, *i) {
                 put(&mut self.degrees, *i, degree);
+                let more = self.heap.len().saturating_mul(2 * size_of::<(usize, usize)>());
+                self.heap.try_reserve(1).map_err(|_| out_of_memory(more)).or_unwind();
                 self.heap.push(Reverse((degree, *i)));
             }
         }

@@ -5,6 +5,7 @@ use super::super::super::element::{SolveElement, SparseIndex};
 use super::super::{Rows, at, put};
 use super::cholesky::Structure;
 use super::{NONE, places};
+use crate::runtime::room::{OrUnwind, copied, filled};
 
 /// R during the computation: the rows of the factor, each with its rotated part of the right-hand sides.
 struct Growing<T> {
@@ -28,11 +29,11 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     let total = at(offsets, n);
     let mut r = Growing {
         columns: columns(parents, offsets, a, &places, n),
-        values: vec![T::default(); total],
-        sides: vec![T::default(); n.saturating_mul(count)],
-        filled: vec![false; n],
+        values: filled(total, T::default()).or_unwind(),
+        sides: filled(n.saturating_mul(count), T::default()).or_unwind(),
+        filled: filled(n, false).or_unwind(),
     };
-    let (mut w, mut side) = (vec![T::default(); n], vec![T::default(); count]);
+    let (mut w, mut side) = (filled(n, T::default()).or_unwind(), filled(count, T::default()).or_unwind());
     for row in 0..m {
         let mut i = NONE;
         for (column, value) in a.entries(row).filter(|(column, _)| *column < n) {
@@ -83,7 +84,8 @@ fn columns<T: SolveElement, I: SparseIndex>(
         row.filter(move |place| *place != first).map(move |place| (first, place, 0))
     });
     let above = super::Above::new(n, stars);
-    let (mut columns, mut next, mut reach) = (vec![0; at(offsets, n)], offsets.to_vec(), super::Reach::new(n));
+    let (mut columns, mut next, mut reach) =
+        (filled(at(offsets, n), 0).or_unwind(), copied(offsets).or_unwind(), super::Reach::new(n));
     for k in 0..n {
         let place = at(&next, k);
         put(&mut columns, place, k);

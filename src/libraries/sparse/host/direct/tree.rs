@@ -2,6 +2,7 @@
 //! role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990).
 
 use super::super::{at, put};
+use crate::runtime::room::{OrUnwind, copied, extend, filled, push};
 
 /// The parent of a root, which has none.
 pub(crate) const NONE: usize = usize::MAX;
@@ -27,7 +28,7 @@ pub(crate) struct Above {
 impl Above {
     /// Built from pairs of a row and a larger column, each with the number of its entry.
     pub(crate) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize, usize)> + Clone) -> Self {
-        let mut offsets = vec![0; n + 1];
+        let mut offsets = filled(n + 1, 0).or_unwind();
         for (_, k, _) in pairs.clone() {
             let count = at(&offsets, k + 1);
             put(&mut offsets, k + 1, count + 1);
@@ -37,7 +38,8 @@ impl Above {
             put(&mut offsets, k + 1, sum);
         }
         let total = at(&offsets, n);
-        let (mut rows, mut entries, mut next) = (vec![0; total], vec![0; total], offsets.clone());
+        let (mut rows, mut entries, mut next) =
+            (filled(total, 0).or_unwind(), filled(total, 0).or_unwind(), copied(&offsets).or_unwind());
         for (j, k, entry) in pairs {
             let place = at(&next, k);
             put(&mut rows, place, j);
@@ -55,7 +57,7 @@ impl Above {
 
 impl Tree {
     pub(crate) fn new(n: usize, above: &Above) -> Self {
-        let (mut parents, mut ancestors) = (vec![NONE; n], vec![NONE; n]);
+        let (mut parents, mut ancestors) = (filled(n, NONE).or_unwind(), filled(n, NONE).or_unwind());
         for k in 0..n {
             for place in above.range(k) {
                 let mut i = at(&above.rows, place);
@@ -71,9 +73,9 @@ impl Tree {
                 }
             }
         }
-        let mut tree = Tree { parents, offsets: vec![0; n + 1] };
+        let mut tree = Tree { parents, offsets: filled(n + 1, 0).or_unwind() };
         // Each column has its diagonal, and an entry for each row that reaches it.
-        let (mut counts, mut reach) = (vec![1; n], Reach::new(n));
+        let (mut counts, mut reach) = (filled(n, 1).or_unwind(), Reach::new(n));
         for k in 0..n {
             for i in reach.of(k, above, &tree.parents) {
                 let count = at(&counts, *i);
@@ -98,7 +100,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     pub(crate) fn new(n: usize) -> Self {
-        Reach { marks: vec![NONE; n], path: Vec::new(), found: Vec::new() }
+        Reach { marks: filled(n, NONE).or_unwind(), path: Vec::new(), found: Vec::new() }
     }
 
     /// The columns of row `k`, in an order in which no column comes before one below it in the tree.
@@ -109,12 +111,12 @@ impl Reach {
             let mut i = at(&above.rows, place);
             self.path.clear();
             while i < k && self.marks.get(i).is_some_and(|mark| *mark != k) {
-                self.path.push(i);
+                push(&mut self.path, i).or_unwind();
                 put(&mut self.marks, i, k);
                 i = parents.get(i).copied().unwrap_or(NONE);
             }
             // Each path is sorted. A later path ends where it meets an earlier one, so it is placed before that one.
-            self.found.extend(self.path.iter().rev());
+            extend(&mut self.found, self.path.iter().rev().copied()).or_unwind();
         }
         self.found.reverse();
         &self.found

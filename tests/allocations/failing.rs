@@ -1,0 +1,469 @@
+//! Every allocation of every host half fails in turn: the n-th, for every n, until the operation succeeds. The answer is
+//! `OutOfMemory` and the buffers come back (or it was done without), the process goes on, and the next operation is done.
+//!
+//! Refused are allocations of [`LEAST`] bytes or more that the code of a host half makes; those that other
+//! crates make for themselves (packed panels of products, tables of transforms) end the process, and are checked by a
+//! probe where they can be large. The call stack tells them apart.
+
+use crate::{alone, common};
+
+use common::{Rng, up};
+use std::backtrace::Backtrace;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use windlass::blas::{Gemv, Ger, Lu, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
+use windlass::fft::{Convolve, Dims, Edges, Fft, Layout, RealTransform, Stft, Trig};
+use windlass::rng::{Generator, Normal, Poisson, Stream};
+use windlass::solver::{EighMethod, EighSpec, Jacobi, Matrix, Randomized, Structure, SvdMethod, Symmetry, Vectors};
+use windlass::sparse::{CooBuilder, Csr, Direct, Gtsv, Spmm, Spmv};
+use windlass::{
+    Bufs, Complex, Device, DeviceBuffer, Diag, Error, Gemm, Matmul, Output, PendingDispatch, Rejected, Side, Transpose,
+    Uplo, f16,
+};
+
+/// The least allocation that is refused. Smaller ones (an error's text, a box) are taken for granted.
+const LEAST: usize = 1 << 10;
+
+/// Counts the allocations before the one to be refused; [`NONE`] while nothing is. All threads count: a device that
+/// works inline has one of its own, and the test's thread waits for it.
+static LEFT: AtomicUsize = AtomicUsize::new(NONE);
+const NONE: usize = usize::MAX;
+static REFUSED: AtomicBool = AtomicBool::new(false);
+/// Which allocation is refused.
+static NTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the allocator refuses these bytes: asked before every allocation.
+pub(crate) fn refuses(bytes: usize) -> bool {
+    if bytes < LEAST {
+        return false;
+    }
+    match LEFT.load(Ordering::Relaxed) {
+        NONE => return false,
+        0 => {}
+        left => {
+            LEFT.store(left - 1, Ordering::Relaxed);
+            return false;
+        }
+    }
+    LEFT.store(NONE, Ordering::Relaxed); // looking at the stack allocates
+    let ours = is_ours();
+    LEFT.store(if ours { NONE } else { 0 }, Ordering::Relaxed);
+    REFUSED.store(ours, Ordering::Relaxed);
+    ours
+}
+
+/// Begins to count, as far as [`NTH`].
+fn arm() {
+    LEFT.store(NTH.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+fn disarm() {
+    LEFT.store(NONE, Ordering::Relaxed);
+}
+
+/// Whether a host half allocates here. To find the names of a stack takes milliseconds, so each stack
+/// is looked at once.
+fn is_ours() -> bool {
+    static KNOWN: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
+    let mut frames = [std::ptr::null_mut(); 64];
+    // SAFETY: the array has as many places as are named.
+    let count = unsafe { libc::backtrace(frames.as_mut_ptr(), 64) };
+    let mut hasher = DefaultHasher::new();
+    frames[..count as usize].hash(&mut hasher);
+    let key = hasher.finish();
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+    known.unwrap_or_else(|| {
+        let ours = names_us(&Backtrace::force_capture().to_string());
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, ours);
+        ours
+    })
+}
+
+/// Whether the first frame of code that wants memory is one of a host half. The files of frames tell,
+/// for the names of inlined functions are short; without debug information there is only a name.
+fn names_us(stack: &str) -> bool {
+    /// What stands between the code that wants memory and the allocator.
+    const BETWEEN: [&str; 9] = [
+        "/rustc/",
+        "tests/allocations",
+        "allocations/",
+        "/bytemuck-",
+        "/dyn-stack-",
+        "/smallvec-",
+        "std::",
+        "alloc::",
+        "core::",
+    ];
+    let mut lines = stack.lines().map(str::trim_start).peekable();
+    let mut owner = None;
+    while let Some(line) = lines.next() {
+        let Some((_, name)) = line.split_once(": ") else { continue };
+        let file = lines.next_if(|next| next.starts_with("at ")).map(|at| &at[3..]);
+        let what = file.unwrap_or(name.trim_start_matches(['<', '&', '(', '[']));
+        let between = match file {
+            Some(file) => BETWEEN.iter().any(|between| file.contains(between)),
+            None => ["std::", "alloc::", "core::", "allocations::", "__", "dyn_stack::", "bytemuck::"]
+                .iter()
+                .any(|between| what.starts_with(between)),
+        };
+        if !between {
+            owner = Some(what);
+            break;
+        }
+    }
+    if std::env::var_os("WINDLASS_TEST_STACKS").is_some() {
+        println!("{owner:?}\n{stack}");
+    }
+    let ours =
+        |owner: &str| ["src/libraries/", "src/numerics/", "src/runtime/room.rs"].iter().any(|of| owner.contains(of));
+    owner.is_some_and(ours) && stack.contains("::host_half")
+}
+
+/// The error of a call, and whether its buffers came back.
+type Failure = Option<(Error, bool)>;
+
+trait Outcome {
+    fn failure(self) -> Failure;
+}
+
+impl<O: Output, B> Outcome for Result<PendingDispatch<O>, Rejected<B>> {
+    fn failure(self) -> Failure {
+        match self.map(PendingDispatch::await_result) {
+            Ok(Ok(_)) => None,
+            Ok(Err(rejected)) => Some((rejected.error, rejected.back.is_some())),
+            Err(rejected) => Some((rejected.error, rejected.back.is_some())),
+        }
+    }
+}
+
+impl<O: Output> Outcome for Result<PendingDispatch<O>, Error> {
+    fn failure(self) -> Failure {
+        self.map_err(Rejected::<Bufs<O>>::from).failure()
+    }
+}
+
+/// A call of several steps, which waits itself.
+struct Whole<T>(Result<T, Error>);
+
+impl<T> Outcome for Whole<T> {
+    fn failure(self) -> Failure {
+        self.0.err().map(|error| (error, true))
+    }
+}
+
+type Case = (&'static str, Box<dyn Fn(&Device) -> Failure>);
+
+/// Adds a case: what is made before, and the call in which allocations fail.
+macro_rules! case {
+    ($all:ident, $name:literal, |$d:ident| { $($before:tt)* } $call:expr) => {
+        $all.push(($name, Box::new(|$d: &Device| {
+            $($before)*
+            arm();
+            let failure = Outcome::failure($call);
+            disarm();
+            failure
+        }) as Box<dyn Fn(&Device) -> Failure>) as Case)
+    };
+}
+
+/// The side of a square matrix: a few kilobytes.
+const N: usize = 40;
+type Z = Complex<f64>;
+
+fn numbers(n: usize) -> Vec<f64> {
+    let mut rng = Rng::new(7);
+    (0..n).map(|_| rng.below(1000) as f64 / 500.0 - 1.0).collect()
+}
+
+fn real(d: &Device, n: usize) -> DeviceBuffer<f64> {
+    up(d, numbers(n))
+}
+
+fn complex(d: &Device, n: usize) -> DeviceBuffer<Z> {
+    up(d, numbers(2 * n).chunks(2).map(|x| Complex::new(x[0], x[1])).collect::<Vec<_>>())
+}
+
+fn halves(d: &Device, n: usize) -> DeviceBuffer<f16> {
+    up(d, numbers(n).into_iter().map(f16::from_f64).collect::<Vec<_>>())
+}
+
+/// Symmetric and positive definite.
+fn definite(d: &Device) -> DeviceBuffer<f64> {
+    let near = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f64) + if i == j { 3.0 } else { 0.0 };
+    up(d, (0..N * N).map(|k| near(k % N, k / N)).collect::<Vec<_>>())
+}
+
+/// Diagonally dominant, symmetric, of five diagonals.
+fn sparse(d: &Device) -> Csr<f64, i32> {
+    const ROWS: usize = 300;
+    let mut a = CooBuilder::<f64>::new(ROWS, ROWS).unwrap();
+    for i in 0..ROWS {
+        a.push(i, i, 6.0).unwrap();
+        for far in [1, 17] {
+            if i + far < ROWS {
+                a.push(i, i + far, -1.0).unwrap();
+                a.push(i + far, i, -1.0).unwrap();
+            }
+        }
+    }
+    a.build_csr(&d.sparse()).unwrap()
+}
+
+fn of_blas() -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    case!(all, "gemm", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas().gemm(Gemm::new(N, N, N), &a, &a, c));
+    case!(all, "gemm f16", |d| { let (a, c) = (halves(d, N * N), halves(d, N * N)); } d.blas().gemm(Gemm::new(N, N, N), &a, &a, c));
+    case!(all, "gemm_strided_batched", |d| { let (a, c) = (real(d, 900), real(d, 900)); }
+        d.blas().gemm_strided_batched(Gemm::new(3, 3, 3).batch(100), &a, &a, c));
+    case!(all, "gemm_batched", |d| { let a = real(d, 9); let c = (0..60).map(|_| real(d, 9)).collect(); let ins = vec![a.as_in(); 60]; }
+        d.blas().gemm_batched(Gemm::new(3, 3, 3), &ins, &ins, c));
+    case!(all, "gemv, strided vectors", |d| { let a = real(d, N * N); let x = real(d, 900); let y = real(d, 900); }
+        d.blas().gemv(Gemv::new(N, N), &a, x.strided(N, 9), y.into_strided(N, 7)));
+    case!(all, "gemv, long strided vectors", |d| { let a = real(d, 2 * 300); let (x, y) = (real(d, 3000), real(d, 6)); }
+        d.blas().gemv(Gemv::new(2, 300), &a, x.strided(300, 9), y.into_strided(2, 3)));
+    case!(all, "ger, strided vectors", |d| { let (x, a) = (real(d, 1000), real(d, 300 * 300)); }
+        d.blas().ger(Ger::new(300, 300), x.strided(300, 3), x.strided(300, 2), a));
+    case!(all, "symv", |d| { let (a, x, y) = (real(d, 300 * 300), real(d, 600), real(d, 600)); }
+        d.blas().symv(Symv::new(300, Uplo::Upper), &a, x.strided(300, 2), y.into_strided(300, 2)));
+    case!(all, "trmv", |d| { let (a, x) = (real(d, 300 * 300), real(d, 600)); }
+        d.blas().trmv(Trmv::new(300, Uplo::Lower), &a, x.into_strided(300, 2)));
+    case!(all, "trsv", |d| { let (a, x) = (definite(d), real(d, 2 * N)); }
+        d.blas().trsv(Trmv::new(N, Uplo::Lower), &a, x.into_strided(N, 2)));
+    case!(all, "symm", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); }
+        d.blas().symm(Symm::new(Side::Left, Uplo::Upper, N, N), &a, &a, c));
+    case!(all, "syrk", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas().syrk(Syrk::new(Uplo::Upper, N, N), &a, c));
+    case!(all, "syr2k", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); }
+        d.blas().syr2k(Syr2k::new(Uplo::Lower, N, N), &a, &a, c));
+    case!(all, "trmm", |d| { let (a, b) = (real(d, N * N), real(d, N * N)); }
+        d.blas().trmm(Triangular::new(Side::Right, Uplo::Lower, N, N), &a, b));
+    case!(all, "trsm", |d| { let (a, b) = (definite(d), real(d, N * N)); }
+        d.blas().trsm(Triangular::new(Side::Left, Uplo::Lower, N, N), &a, b));
+    case!(all, "getrf_strided_batched", |d| { let a = real(d, 900); let (p, i) = (d.zeros(300).unwrap(), d.zeros(100).unwrap()); }
+        d.blas().getrf_strided_batched(Lu::new(3).batch(100), a, p, i));
+    case!(all, "matinv_strided_batched", |d| { let (a, c) = (definite(d), real(d, N * N)); let i = d.zeros(1).unwrap(); }
+        d.blas().matinv_strided_batched(Lu::new(N).batch(1), &a, c, i));
+    case!(all, "matmul", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
+    case!(all, "matmul f16", |d| { let (a, c) = (halves(d, N * N), halves(d, N * N)); }
+        d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
+    case!(all, "matmul of a batch", |d| { let (a, c) = (real(d, 900), real(d, 900)); }
+        d.blas_lt().matmul(Matmul::new(3, 3, 3).batch(100), &a, &a, c));
+    all
+}
+
+fn of_fft() -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    case!(all, "c2c", |d| { let (x, y) = (complex(d, 720), complex(d, 720)); } d.fft().c2c(&Fft::c2c([24, 30]), &x, y));
+    case!(all, "c2c of a prime", |d| { let (x, y) = (complex(d, 499), complex(d, 499)); } d.fft().c2c(&Fft::c2c([499]), &x, y));
+    case!(all, "c2c in place, strided", |d| { let x = complex(d, 1440); }
+        d.fft().c2c_in_place(&Fft::c2c([720]).input(Layout::strided([2])).output(Layout::strided([2])), x));
+    case!(all, "r2c", |d| { let (x, y) = (real(d, 512), complex(d, 16 * 17)); } d.fft().r2c(&Fft::r2c([16, 32]), &x, y));
+    case!(all, "c2r", |d| { let (x, y) = (complex(d, 16 * 17), real(d, 512)); } d.fft().c2r(&Fft::c2r([16, 32]), &x, y));
+    case!(all, "c2c of halves", |d| { let (x, y) = (halves(d, 1024), halves(d, 1024)); } d.fft().c2c(&Fft::c2c([512]), &x, y));
+    case!(all, "prepare", |d| {} d.fft().prepare::<f64>(&Fft::c2c([12 * 47])));
+    case!(all, "dct 2", |d| { let (x, y) = (real(d, 500), real(d, 500)); }
+        d.fft().real_transform(&RealTransform::new(Trig::Dct2, [500]), &x, y));
+    case!(all, "dst 1", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
+        d.fft().real_transform(&RealTransform::new(Trig::Dst1, [20, 20]), &x, y));
+    case!(all, "dct 4", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
+        d.fft().real_transform(&RealTransform::new(Trig::Dct4, [400]), &x, y));
+    case!(all, "convolve", |d| { let (x, h, y) = (real(d, 300), real(d, 50), real(d, 349)); }
+        d.fft().convolve(&Convolve::new([300], [50]), &x, &h, y));
+    case!(all, "convolve_complex", |d| { let (x, h, y) = (complex(d, 300), complex(d, 50), complex(d, 349)); }
+        d.fft().convolve_complex(&Convolve::new([300], [50]), &x, &h, y));
+    case!(all, "stft", |d| {
+            let spec = Stft::new(500, 128).edges(Edges::Mirrored);
+            let (x, w, y) = (real(d, 500), real(d, 128), d.uninit(spec.spectra_len().unwrap()).unwrap());
+        } d.fft().stft(&spec, &x, &w, y));
+    case!(all, "istft of halves", |d| {
+            let spec = Stft::new(500, 128);
+            let (x, w, y) = (halves(d, 2 * spec.spectra_len().unwrap()), halves(d, 128), halves(d, 500));
+        } d.fft().istft(&spec, &x, &w, y));
+    case!(all, "fftshift", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
+        d.fft().fftshift([20, 20], Dims::from([0, 1]), &x, y));
+    all
+}
+
+fn of_rng() -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    let generators = [
+        Generator::Philox,
+        Generator::Xorwow,
+        Generator::Mrg32k3a,
+        Generator::Mt19937,
+        Generator::Mtgp32,
+        Generator::Sobol32,
+    ];
+    // The jumps of MT19937 are made again after each refusal: only in `.ci/deep`.
+    let deep = std::env::var_os("WINDLASS_TEST_WALK").is_some();
+    for generator in generators.into_iter().filter(|one| deep || *one != Generator::Mt19937) {
+        all.push((
+            "normal",
+            Box::new(move |d| {
+                let (x, rng) = (d.uninit::<f64>(3000).unwrap(), d.rng_of(Stream::new(generator, 7)));
+                arm();
+                let failure = rng.fill_at(6000, Normal::new(0.0, 1.0), x).failure();
+                disarm();
+                failure
+            }),
+        ));
+    }
+    case!(all, "poisson", |d| { let x = d.uninit::<u32>(3000).unwrap(); } d.rng(3).fill_at(0, Poisson::new(3.0), x));
+    case!(all, "permutation", |d| {} d.rng(3).permutation(2000));
+    case!(all, "choice", |d| {} d.rng(3).choice(9000, 2000));
+    all
+}
+
+fn of_solver() -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    case!(all, "lu", |d| { let a = real(d, N * N); } d.solver().lu(Matrix::new(N, N), a));
+    case!(all, "lu of a batch", |d| { let a = real(d, 900); } d.solver().lu(Matrix::new(3, 3).batch(100), a));
+    case!(all, "lu, solve", |d| { let b = real(d, N * N); let lu = d.solver().lu(Matrix::new(N, N), real(d, N * N)).unwrap().await_result().unwrap(); }
+        lu.solve(&d.solver(), Transpose::No, Matrix::new(N, N), b));
+    case!(all, "lu, inverse", |d| { let lu = d.solver().lu(Matrix::new(N, N), real(d, N * N)).unwrap().await_result().unwrap(); }
+        lu.inverse(&d.solver()));
+    case!(all, "cholesky", |d| { let a = definite(d); } d.solver().cholesky(Uplo::Upper, Matrix::new(N, N), a));
+    case!(all, "cholesky, inverse", |d| { let l = d.solver().cholesky(Uplo::Lower, Matrix::new(N, N), definite(d)).unwrap().await_result().unwrap(); }
+        l.inverse(&d.solver()));
+    case!(all, "qr", |d| { let a = real(d, 2 * N * N); } d.solver().qr(Matrix::new(2 * N, N), a));
+    case!(all, "qr of wide matrices", |d| { let a = real(d, 2 * N * N); } d.solver().qr(Matrix::new(N, 2 * N), a));
+    case!(all, "qr_pivoted", |d| { let a = real(d, 200 * 100); } d.solver().qr_pivoted(Matrix::new(200, 100), a));
+    case!(all, "qr, q", |d| { let qr = d.solver().qr(Matrix::new(2 * N, N), real(d, 2 * N * N)).unwrap().await_result().unwrap(); }
+        qr.q(&d.solver()));
+    case!(all, "qr, apply", |d| {
+            let qr = d.solver().qr(Matrix::new(2 * N, N), real(d, 2 * N * N)).unwrap().await_result().unwrap();
+            let c = real(d, 2 * N * N);
+        } qr.apply(&d.solver(), (Side::Left, Transpose::Yes), Matrix::new(2 * N, N), c));
+    case!(all, "qr, solve", |d| {
+            let qr = d.solver().qr_pivoted(Matrix::new(300, 200), real(d, 300 * 200)).unwrap().await_result().unwrap();
+            let b = real(d, 300 * 2);
+        } qr.solve(&d.solver(), Matrix::new(300, 2), b));
+    case!(all, "solve", |d| { let (a, b) = (real(d, 300 * 300), real(d, 300)); }
+        d.solver().solve(Structure::General, Matrix::new(300, 300), a, Matrix::new(300, 1), b));
+    case!(all, "least squares, wide", |d| { let (a, b) = (real(d, 2 * N * N), real(d, 2 * N)); }
+        d.solver().solve(Structure::General, Matrix::new(N, 2 * N), a, Matrix::new(2 * N, 1), b));
+    case!(all, "solve, symmetric", |d| { let (a, b) = (definite(d), real(d, N)); }
+        d.solver().solve(Structure::Symmetric(Uplo::Lower), Matrix::new(N, N), a, Matrix::new(N, 1), b));
+    case!(all, "ldl", |d| { let a = definite(d); } d.solver().ldl((Uplo::Upper, Symmetry::Symmetric), Matrix::new(N, N), a));
+    case!(all, "solve_refined", |d| { let (a, b, x) = (definite(d), real(d, N * N), real(d, N * N)); }
+        d.solver().solve_refined((Matrix::new(N, N), &a), (Matrix::new(N, N), &b), Matrix::new(N, N), x));
+    case!(all, "solve_refined, least squares", |d| { let (a, b, x) = (real(d, 2 * N * N), real(d, 2 * N * N), real(d, N * N)); }
+        d.solver().solve_refined((Matrix::new(2 * N, N), &a), (Matrix::new(2 * N, N), &b), Matrix::new(N, N), x));
+    case!(all, "svd", |d| { let a = real(d, 2 * N * N); } d.solver().svd(Vectors::Full, Matrix::new(N, 2 * N), a));
+    case!(all, "svd, jacobi", |d| { let a = real(d, 2 * N * N); }
+        d.solver().svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Full, Matrix::new(2 * N, N), a));
+    case!(all, "svd, polar", |d| { let a = real(d, 2 * N * N); }
+        d.solver().svd_by(SvdMethod::Polar, Vectors::Thin, Matrix::new(N, 2 * N), a));
+    case!(all, "svd, randomized", |d| { let a = real(d, 2 * N * N); }
+        d.solver().svd_by(SvdMethod::Randomized(Randomized::new(9)), Vectors::Thin, Matrix::new(2 * N, N), a));
+    case!(all, "pinv", |d| { let a = real(d, 2 * N * N); } d.solver().pinv(None, Matrix::new(2 * N, N), a));
+    case!(all, "eigh", |d| { let a = definite(d); } d.solver().eigh(EighSpec::new(Uplo::Lower, Matrix::new(N, N)), a));
+    case!(all, "eigh, jacobi", |d| { let a = definite(d); }
+        d.solver().eigh(EighSpec::new(Uplo::Upper, Matrix::new(N, N)).method(EighMethod::Jacobi(Jacobi::new())), a));
+    case!(all, "eigh_generalized", |d| { let (a, b) = (definite(d), definite(d)); }
+        d.solver().eigh_generalized((Uplo::Lower, true), Matrix::new(N, N), a, Matrix::new(N, N), b));
+    case!(all, "eig", |d| { let a = real(d, N * N); } d.solver().eig(true, Matrix::new(N, N), a));
+    case!(all, "eig, complex", |d| { let a = complex(d, N * N); } d.solver().eig(true, Matrix::new(N, N), a));
+    all
+}
+
+fn of_sparse() -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    case!(all, "spmv", |d| { let (a, x, y) = (sparse(d), real(d, 300), real(d, 300)); } d.sparse().spmv(Spmv::new(), &a, &x, y));
+    case!(all, "spmv, transposed", |d| { let (a, x, y) = (sparse(d), real(d, 300), real(d, 300)); }
+        d.sparse().spmv(Spmv::new().trans(Transpose::Yes), &a, &x, y));
+    case!(all, "spmm", |d| { let (a, x, y) = (sparse(d), real(d, 1500), real(d, 1500)); } d.sparse().spmm(Spmm::new(5), &a, &x, y));
+    case!(all, "spmm, transposed", |d| { let (a, x, y) = (sparse(d), real(d, 1500), real(d, 1500)); }
+        d.sparse().spmm(Spmm::new(5).trans_a(Transpose::Yes).row_major(), &a, &x, y));
+    case!(all, "spgemm", |d| { let a = sparse(d); } Whole(d.sparse().spgemm(1.0, &a, &a)));
+    case!(all, "add", |d| { let (a, b) = (sparse(d), sparse(d)); } Whole(d.sparse().add((1.0, &a), (2.0, &b))));
+    case!(all, "transpose", |d| { let a = sparse(d); } Whole(d.sparse().transpose(&a)));
+    case!(all, "spsv", |d| {
+            let t = d.sparse().triangular(&sparse(d), Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
+            let (b, x) = (real(d, 300), real(d, 300));
+        } d.sparse().spsv(&t, 1.0, &b, x));
+    case!(all, "triangular", |d| { let a = sparse(d); } Whole(d.sparse().triangular(&a, Uplo::Upper, Diag::NonUnit, Transpose::No)));
+    case!(all, "ilu0", |d| { let a = sparse(d); } Whole(d.sparse().ilu0(&a)));
+    case!(all, "ic0", |d| { let a = sparse(d); } Whole(d.sparse().ic0(&a)));
+    case!(all, "analyse, cholesky", |d| { let a = sparse(d); } Whole(d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a)));
+    case!(all, "analyse, qr", |d| { let a = sparse(d); } Whole(d.sparse().analyse(Direct::Qr, &a)));
+    case!(all, "cholesky", |d| {
+            let a = sparse(d);
+            let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
+        } Whole(d.sparse().cholesky(&analysis, &a)));
+    case!(all, "cholesky, solve", |d| {
+            let (a, b) = (sparse(d), real(d, 900));
+            let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
+            let factor = d.sparse().cholesky(&analysis, &a).unwrap();
+        } factor.solve(&d.sparse(), 3, b));
+    case!(all, "solve_qr", |d| {
+            let (a, b, x) = (sparse(d), real(d, 900), real(d, 900));
+            let analysis = d.sparse().analyse(Direct::Qr, &a).unwrap();
+        } d.sparse().solve_qr(&analysis, &a, 3, &b, x));
+    case!(all, "gtsv", |d| { let (l, m, u, b) = (real(d, 300), real(d, 300), real(d, 300), real(d, 300)); }
+        d.sparse().gtsv(Gtsv::new(300), &l, &m, &u, b));
+    all
+}
+
+/// Walks through the allocations of each case. Returns how many were refused.
+fn walk(cases: Vec<Case>) -> usize {
+    let device = common::inline().open().unwrap();
+    let all = std::env::var_os("WINDLASS_TEST_WALK").is_some();
+    let mut refusals = 0;
+    for (name, run) in cases {
+        // Every one only in `.ci/deep`, which takes ten times as long.
+        let step = |nth: &usize| all || *nth < 2 || nth.is_multiple_of(11);
+        for nth in (0..).filter(step) {
+            NTH.store(nth, Ordering::Relaxed);
+            REFUSED.store(false, Ordering::Relaxed);
+            println!("{name}: allocation {nth}");
+            let failure = run(&device);
+            match (REFUSED.load(Ordering::Relaxed), failure) {
+                (true, Some((Error::OutOfMemory { requested, .. }, back))) => {
+                    assert!(requested >= LEAST as u64, "{name}, {nth}: {requested} bytes wanted");
+                    assert!(back, "{name}, {nth}: the buffers did not come back");
+                }
+                (true, None) => {} // done without it: what was to be kept for the next time
+                (true, Some((error, _))) => panic!("{name}, {nth}: {error} instead of a lack of memory"),
+                (false, None) => break,
+                (false, Some((error, _))) => panic!("{name}, {nth}: {error}"),
+            }
+            refusals += 1;
+        }
+        assert_eq!(device.stats().in_flight, 0, "{name}");
+    }
+    refusals
+}
+
+fn walked(cases: fn() -> Vec<Case>) -> usize {
+    let _alone = alone();
+    let refusals = walk(cases());
+    println!("{refusals} allocations refused");
+    refusals
+}
+
+#[test]
+fn each_allocation_of_an_operation_of_blas_may_fail() {
+    assert!(walked(of_blas) > 10);
+}
+
+#[test]
+fn each_allocation_of_a_transform_may_fail() {
+    assert!(walked(of_fft) > 10);
+}
+
+#[test]
+fn each_allocation_of_a_random_draw_may_fail() {
+    assert!(walked(of_rng) > 5);
+}
+
+#[test]
+fn each_allocation_of_a_dense_factorization_may_fail() {
+    assert!(walked(of_solver) > 60);
+}
+
+#[test]
+fn each_allocation_of_a_sparse_operation_may_fail() {
+    assert!(walked(of_sparse) > 20);
+}

@@ -1,0 +1,60 @@
+//! Sizes that no machine has memory for: a typed error, or nothing at all if there is nothing to do.
+
+use crate::common::{devices, down, up};
+use windlass::fft::{Fft, RealTransform, Trig, Window, fftfreq, rfftfreq, window};
+use windlass::rng::{Generator, Stream};
+use windlass::{DeviceBuffer, Error, Result};
+
+#[track_caller]
+fn is_out_of_memory<T>(result: Result<T>) {
+    match result {
+        Err(Error::OutOfMemory { requested, .. }) => assert!(requested >= 1 << 40, "{requested} bytes"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it had the memory"),
+    }
+}
+
+#[test]
+fn functions_on_the_caller_s_thread_are_out_of_memory() {
+    for n in [1usize << 46, 1 << 60, usize::MAX] {
+        is_out_of_memory(fftfreq(n, 1.0));
+        is_out_of_memory(rfftfreq(n, 1.0));
+        is_out_of_memory(window(Window::Hann, n));
+        is_out_of_memory(Stream::new(Generator::Philox, 7).split(n));
+    }
+}
+
+#[test]
+fn an_array_without_elements_may_have_axes_of_any_length() {
+    for device in devices() {
+        let fft = device.fft();
+        let none = || device.uninit::<f64>(0).unwrap();
+        for trig in [Trig::Dct1, Trig::Dct2, Trig::Dct3, Trig::Dct4, Trig::Dst1, Trig::Dst4] {
+            for spec in [RealTransform::new(trig, [1 << 40]).batch(0), RealTransform::new(trig, [0, 1 << 40]).axes([1])]
+            {
+                assert!(fft.real_transform(&spec, &none(), none()).unwrap().await_result().unwrap().is_empty());
+            }
+        }
+        for shape in [[0, 1usize << 61], [1 << 61, 0]] {
+            assert!(fft.fftshift(shape, [0, 1], &none(), none()).unwrap().await_result().unwrap().is_empty());
+        }
+        let solver = device.solver();
+        let far = i32::MAX as usize;
+        for (m, n) in [(0, far), (far, 0)] {
+            let a: DeviceBuffer<f64> = none();
+            solver.qr(windlass::solver::Matrix::new(m, n), a).unwrap().await_result().unwrap();
+        }
+        let x = up(&device, [1.0f64, 2.0]);
+        assert_eq!(down(&device, &x), [1.0, 2.0], "the device works");
+    }
+}
+
+#[cfg(feature = "host")]
+#[test]
+fn a_plan_that_no_memory_is_there_for_is_an_error_at_the_wait() {
+    let device = crate::common::host(2).open().unwrap();
+    for spec in [Fft::r2c([1 << 46]), Fft::c2c([(1 << 46) - 1]), Fft::c2r([1 << 57]).batch(3)] {
+        is_out_of_memory(device.fft().prepare::<f64>(&spec).unwrap().await_result().map_err(Error::from));
+    }
+    device.fft().prepare::<f64>(&Fft::r2c([1 << 46]).batch(0)).unwrap().await_result().unwrap();
+}

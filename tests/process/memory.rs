@@ -1,0 +1,62 @@
+//! Too few addresses for what a call needs: the error says so, the buffers come back, and the process goes on.
+
+use super::limits::{addresses, limit};
+use crate::common::child::{alone, this_test};
+use crate::common::{down, host, up};
+use windlass::fft::{Fft, RealTransform, Trig, Window, fftfreq, rfftfreq, window};
+use windlass::rng::{Generator, Stream};
+use windlass::solver::Matrix;
+use windlass::{Error, Result};
+
+#[track_caller]
+fn is_out_of_memory<T>(result: Result<T>) {
+    match result {
+        Err(Error::OutOfMemory { .. }) => {}
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it had the memory"),
+    }
+}
+
+#[test]
+fn lists_and_plans_of_any_length_are_an_error() {
+    alone(&this_test!(), || {
+        let device = host(1).open().unwrap();
+        let x = up(&device, [1.0f64, 2.0]);
+        limit(libc::RLIMIT_AS, addresses() + (1 << 30));
+        is_out_of_memory(fftfreq(1 << 40, 1.0));
+        is_out_of_memory(rfftfreq(1 << 40, 1.0));
+        is_out_of_memory(window(Window::Blackman, 1 << 40));
+        is_out_of_memory(Stream::new(Generator::Philox, 1).split(1 << 42));
+        is_out_of_memory(device.rng(1).split(1 << 42));
+        let fft = device.fft();
+        for spec in [Fft::r2c([1 << 40]), Fft::c2c([1 << 30]), Fft::c2r([(1 << 28) + 3])] {
+            is_out_of_memory(fft.prepare::<f64>(&spec).unwrap().await_result().map_err(Error::from));
+        }
+        let none = || device.uninit::<f64>(0).unwrap();
+        let spec = RealTransform::new(Trig::Dct2, [1 << 40]).batch(0);
+        fft.real_transform(&spec, &none(), none()).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &x), [1.0, 2.0]);
+    });
+}
+
+#[test]
+fn a_factorization_without_memory_gives_its_buffers_back() {
+    alone(&this_test!(), || {
+        let device = host(1).open().unwrap();
+        let solver = device.solver();
+        let (tall, all, wide) = (1usize << 21, 1usize << 23, 8);
+        let a = device.fill(device.uninit::<f64>(tall).unwrap(), 1.0).unwrap().await_result().unwrap();
+        let b = device.fill(device.uninit::<f64>(all).unwrap(), 1.0).unwrap().await_result().unwrap();
+        let tau = device.uninit(wide).unwrap();
+        limit(libc::RLIMIT_AS, addresses() + (16 << 20));
+        // One long column takes no memory beside itself.
+        let qr = solver.qr(Matrix::new(tall, 1), a).unwrap().await_result().unwrap();
+        // A panel written out in full is as large as these 8 columns, 64 MiB.
+        let rejected = solver.geqrf(Matrix::new(all / wide, wide), b, tau).unwrap().await_result().unwrap_err();
+        assert!(matches!(rejected.error, Error::OutOfMemory { .. }), "{}", rejected.error);
+        let (b, ..) = rejected.back.expect("the buffers");
+        assert_eq!(b.len(), all);
+        drop((qr, b));
+        assert_eq!(down(&device, &up(&device, [7u8])), [7]);
+    });
+}
