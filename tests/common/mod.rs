@@ -8,6 +8,7 @@
 
 mod asleep;
 pub mod child;
+pub mod degenerate;
 pub mod fatbin;
 mod in_place;
 mod laid;

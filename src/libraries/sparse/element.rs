@@ -174,22 +174,32 @@ pub trait SolveElement: SparseElement<Scalar = Self> + Number + VectorElement<Sc
     type Real: Element;
     #[doc(hidden)]
     const LETTER: Letter;
+    /// The distance of 1 to the next larger number.
+    #[doc(hidden)]
+    const EPSILON: f64;
+    /// The powers of two from `-RANGE` to `RANGE` are normal numbers.
+    #[doc(hidden)]
+    const RANGE: i32;
+    #[doc(hidden)]
+    fn norm_of(norm: Self::Norm) -> f64;
 }
-impl SolveElement for f32 {
-    type Real = f32;
-    const LETTER: Letter = Letter::S;
-}
-impl SolveElement for f64 {
-    type Real = f64;
-    const LETTER: Letter = Letter::D;
-}
-impl SolveElement for Complex<f32> {
-    type Real = f32;
-    const LETTER: Letter = Letter::C;
-}
-impl SolveElement for Complex<f64> {
-    type Real = f64;
-    const LETTER: Letter = Letter::Z;
+
+macro_rules! solves { ($($t:ty, $real:ty, $letter:ident, $range:literal;)*) => { $(
+    impl SolveElement for $t {
+        type Real = $real;
+        const LETTER: Letter = Letter::$letter;
+        const EPSILON: f64 = <$real>::EPSILON as f64;
+        const RANGE: i32 = $range;
+        fn norm_of(norm: $real) -> f64 {
+            f64::from(norm)
+        }
+    }
+)* } }
+solves! {
+    f32, f32, S, 126;
+    f64, f64, D, 1022;
+    Complex<f32>, f32, C, 126;
+    Complex<f64>, f64, Z, 1022;
 }
 
 /// A type that indices and offsets may have: i32 or i64. Sealed, as [`Element`] is.
