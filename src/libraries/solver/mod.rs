@@ -45,7 +45,7 @@
 //! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 //! | `method` | the choice of methods for spectra |
 //! | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
-//! | `determinant`, `numbers`, `pinv` | determinants from factors; rank, condition, norms; pseudo-inverses |
+//! | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
 //! | `native` | cuSOLVER, its handle, our own kernels |
 //! | `host` | the CPU's arithmetic |
 
@@ -60,6 +60,7 @@ mod generalized;
 #[cfg(feature = "host")]
 mod host;
 mod ldl;
+mod lstsq;
 mod lu;
 mod matrix;
 mod method;
@@ -90,6 +91,7 @@ pub use generalized::Generalized;
 #[doc(hidden)]
 pub use ldl::LdlShape;
 pub use ldl::{Ldl, Symmetry};
+pub use lstsq::Lstsq;
 pub use lu::Lu;
 pub use matrix::Matrix;
 #[doc(hidden)]
@@ -179,6 +181,7 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.call::<qr::Orgqr<T>>();
         registry.call::<solve::Gesv<T>>();
         registry.call::<pinv::Pinv<T>>();
+        registry.call::<lstsq::Gelsd<T>>();
         registry.call::<solve::Sysv<T>>();
         registry.call::<ldl::Sytrf<T>>();
         registry.call::<ldl::Sytrs<T>>();

@@ -264,6 +264,10 @@ fn columns_that_depend_on_others_are_told() {
         let mut twice = Model::<f64>::new(3, 2);
         twice.entries.extend([((1, 0), 1.0), ((1, 1), 2.0)]);
         assert!(matches!(solve(&twice).unwrap_err().error, Error::Singular { .. }));
+        // Of rank one up to rounding.
+        let mut thirds = Model::<f64>::new(5, 2);
+        (0..5).for_each(|i| thirds.entries.extend([((i, 0), 0.1 * (i + 1) as f64), ((i, 1), 0.3 * (i + 1) as f64)]));
+        assert!(matches!(solve(&thirds).unwrap_err().error, Error::Singular { .. }));
     }
 }
 

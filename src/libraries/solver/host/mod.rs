@@ -14,12 +14,14 @@
 //! | `ldl` | sytrf, hetrf, and solutions |
 //! | `refine` | dsgesv, zcgesv |
 //! | `spectra`, `faer` | gesdd, syevd, sygvd, geev |
+//! | `lstsq` | gelsd |
 //! | `singular`, `jacobi`, `polar`, `randomized` | gesvdj, syevj, gesvdp, gesvdr |
 
 mod cholesky;
 mod faer;
 mod jacobi;
 mod ldl;
+mod lstsq;
 mod lu;
 mod number;
 mod polar;
@@ -111,6 +113,15 @@ pub trait HostSolver<R>: Sized + Copy + Send + Sync {
     ) -> (i32, Reached);
     #[doc(hidden)]
     fn pinv(a: In<'_, Self>, c: Out<'_, Self>, tolerance: Option<f64>, threads: usize) -> i32;
+    #[doc(hidden)]
+    fn gelsd(
+        a: In<'_, Self>,
+        b: Out<'_, Self>,
+        s: &mut [R],
+        residuals: &mut [R],
+        rcond: f64,
+        threads: usize,
+    ) -> (i32, i32);
     #[doc(hidden)]
     fn eigh(
         upper: bool,
@@ -240,6 +251,18 @@ impl<T: Number> HostSolver<T::Part> for T {
     fn pinv(a: In<'_, T>, c: Out<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
         let (Some(a), Some(c)) = (view(a), view_mut(c)) else { return 0 };
         spectra::pinv(a, c, tolerance, threads)
+    }
+
+    fn gelsd(
+        a: In<'_, T>,
+        b: Out<'_, T>,
+        s: &mut [T::Part],
+        residuals: &mut [T::Part],
+        rcond: f64,
+        threads: usize,
+    ) -> (i32, i32) {
+        let (Some(a), Some(b)) = (view(a), view_mut(b)) else { return (0, 0) };
+        lstsq::solve(a, b, (s, residuals), rcond, threads)
     }
 
     fn eigh(
