@@ -13,12 +13,13 @@
 //! | `qr` | geqrf, ormqr, orgqr, geqp3 |
 //! | `ldl` | sytrf, hetrf, and solutions |
 //! | `refine` | dsgesv, zcgesv |
-//! | `spectra`, `faer` | gesdd, syevd, sygvd, geev |
+//! | `spectra`, `faer`, `inverse` | gesdd, syevd, sygvd, geev |
 //! | `lstsq` | gelsd |
 //! | `singular`, `jacobi`, `polar`, `randomized` | gesvdj, syevj, gesvdp, gesvdr |
 
 mod cholesky;
 mod faer;
+mod inverse;
 mod jacobi;
 mod ldl;
 mod lstsq;
