@@ -282,8 +282,21 @@ impl<T: Number> HostSolver<T::Part> for T {
     fn sygvd(upper: bool, a: Out<'_, T>, b: Out<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
         let (Some(mut a), Some(mut b)) = (view_mut(a), view_mut(b)) else { return 0 };
         mirror(&mut a, upper);
-        mirror(&mut b, upper);
-        spectra::generalized(a, b, w, vectors, threads)
+        if !upper {
+            return spectra::generalized(a, b, w, vectors, threads);
+        }
+        // The factor goes into the triangle of B that was given, and nothing into the other one.
+        let n = b.rows();
+        let mut room = vec![T::default(); n.saturating_mul(n)];
+        let Some(mut l) = MatMut::new(&mut room, n, n, n.max(1)) else { return 0 };
+        for j in 0..n {
+            (j..n).for_each(|i| l.set(i, j, number::conj(b.get(j, i))));
+        }
+        let info = spectra::generalized(a, l.reborrow(), w, vectors, threads);
+        for j in 0..n {
+            (0..j + 1).for_each(|i| b.set(i, j, number::conj(l.get(j, i))));
+        }
+        info
     }
 
     fn eig(a: In<'_, T>, w: &mut [Complex<T::Part>], vectors: Option<Out<'_, T>>, threads: usize) -> i32 {
