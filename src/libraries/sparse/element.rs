@@ -147,6 +147,18 @@ full! {
     Complex<f64>, 5, |re, im| Complex::new(re, im), |x| (x.re, x.im);
 }
 
+/// Rounds to the neighbour in f32 whose last bit is odd, unless f32 has the number. A second rounding to nearest, to a
+/// type of fewer bits, then gives what a single one would.
+fn to_odd(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) == x || !x.is_finite() {
+        return near;
+    }
+    // The neighbour towards zero: the bits of a number order its magnitude.
+    let below = if f64::from(near).abs() > x.abs() { near.to_bits() - 1 } else { near.to_bits() };
+    f32::from_bits(below | 1)
+}
+
 macro_rules! halves { ($($t:ty, $code:literal;)*) => { $(
     impl SparseElement for $t {
         type Scalar = f32;
@@ -158,7 +170,7 @@ macro_rules! halves { ($($t:ty, $code:literal;)*) => { $(
             <$t>::from_f32(sum)
         }
         fn from_parts(re: f64, _: f64) -> Self {
-            <$t>::from_f64(re)
+            <$t>::from_f32(to_odd(re))
         }
         fn parts(self) -> (f64, f64) {
             (self.into(), 0.0)

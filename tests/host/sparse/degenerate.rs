@@ -209,3 +209,30 @@ fn solved_means_solved_on_degenerate_systems() {
         _ => random_of::<Complex<f64>>(&devices, rng, seed),
     });
 }
+
+/// Just above the middle of two numbers, by less than f32 can tell: a second rounding would go to the even one.
+#[test]
+fn numbers_of_files_are_rounded_once_to_halves() {
+    use windlass::sparse::{SparseElement, read_market};
+    use windlass::{bf16, f16};
+    fn read<T: Sample + SparseElement>(device: &Device, x: f64) -> f64 {
+        let text = format!("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 {x:e}\n");
+        let a = read_market::<T, i32>(text.as_bytes(), |_| {}).unwrap().build_csr(&device.sparse()).unwrap();
+        Value::parts(down(device, a.values())[0])[0]
+    }
+    for device in devices() {
+        let (little, sign) = (2f64.powi(-40), [1.0, -1.0]);
+        for sign in sign {
+            for (bits, of) in [(8, read::<bf16> as fn(&Device, f64) -> f64), (11, read::<f16>)] {
+                let (half, one) = (2f64.powi(-bits), 2f64.powi(1 - bits));
+                assert_eq!(of(&device, sign * (1.0 + half + little)), sign * (1.0 + one), "{bits} bits");
+                assert_eq!(of(&device, sign * (1.0 + half)), sign, "{bits} bits");
+                assert_eq!(of(&device, sign * (1.0 + half - little)), sign, "{bits} bits");
+                assert_eq!(of(&device, sign * (1.0 + 3.0 * half - little)), sign * (1.0 + one), "{bits} bits");
+            }
+            assert_eq!(read::<bf16>(&device, sign * 1e39), sign * f64::INFINITY);
+            assert_eq!(read::<f16>(&device, sign * 65504.0), sign * 65504.0);
+            assert_eq!(read::<bf16>(&device, sign * 1e-60), 0.0);
+        }
+    }
+}
