@@ -14,7 +14,11 @@
 //!   describes each. [`PendingDispatch::split`](crate::PendingDispatch::split) returns the buffers at once and the
 //!   verdict later.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
-//! - **Numbers.** A NaN or an infinity in a matrix is not a fault: it gives a verdict or numbers that are not finite.
+//! - **Numbers.** A NaN or an infinity in a matrix is not a fault of the device. Spectra, [`Solver::pinv`] and
+//!   [`Solver::lstsq`] report [`Error::NotConverged`](crate::Error::NotConverged). Factorizations and solutions promise
+//!   nothing: they compute with it as LAPACK does. A NaN may come back as a NaN, or as the verdict that a pivot is zero
+//!   or that a minor is not positive; an infinity may vanish where a pivot divides by it, so that the solution of
+//!   `[inf 1; 1 2]` is finite, as in NumPy. Check the input if it may hold either.
 //! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
 //!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
 //!   it.
