@@ -94,7 +94,8 @@ pub trait Op: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const PRESERVES_ON_FAILURE: internal::Internal = internal::Internal::NO;
     /// Indices of the outputs that the op uses as workspace. Their contents are undefined afterwards. Like a buffer
-    /// that was never written, such an output is refused to every op that would read it, until an op overwrites it.
+    /// that was never written, such an output, or the window of it that the op got, is refused to every op that would read
+    /// it, until an op overwrites it.
     const LEAVES_UNDEFINED: &'static [usize] = &[];
     /// The names of the operands in error messages: first those of [`Reads`](Self::Reads), then those that are written,
     /// in order. Use the argument names that the caller knows. An operand without a name is called `input 0` or

@@ -9,6 +9,7 @@
 mod asleep;
 mod captures;
 pub mod child;
+pub mod degenerate;
 pub mod fatbin;
 mod in_place;
 mod laid;

@@ -63,6 +63,10 @@ pub trait Sample: Element + Value {
     const INFINITY: Self;
     fn sample(rng: &mut Rng) -> Self;
     fn real(x: f64) -> Self;
+    /// With this imaginary part, where the type has one.
+    fn complex(re: f64, _im: f64) -> Self {
+        Self::real(re)
+    }
 }
 
 macro_rules! real { ($($t:ty, |$x:ident| $real:expr;)*) => { $(
@@ -103,6 +107,9 @@ macro_rules! complex { ($($p:ty)*) => { $(
         }
         fn real(x: f64) -> Self {
             Complex::new(x as $p, 0.0)
+        }
+        fn complex(re: f64, im: f64) -> Self {
+            Complex::new(re as $p, im as $p)
         }
     }
 )* } }

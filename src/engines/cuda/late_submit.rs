@@ -125,7 +125,8 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
 
 /// Sets the state of the region's contents after a submitted write.
 fn written_late(view: &View<'_>) {
-    if (view.whole || view.capture) && view.undefined {
+    view.written_in_part();
+    if view.whole && view.undefined {
         view.region.init.set(InitState::Uninit);
     } else if view.whole || view.region.init.get() == InitState::Valid {
         view.region.init.set(InitState::Late);

@@ -226,6 +226,9 @@ impl Front {
 
     /// `y` = the convolution of real `x` and `h` over all axes, `y[k] = sum over j of x[j] h[k - j]`; SciPy's `fftconvolve`.
     ///
+    /// The arrays are transformed as a whole, so a NaN or an infinity in `x` or `h` makes every element of y NaN, also
+    /// those to which it does not contribute.
+    ///
     /// Each point has an error of a few units in the last place of the largest point, as with all results computed by
     /// Fourier transforms. So a NaN or an infinity in `x` or `h`, or a sum that overflows, makes any point of that array's
     /// result NaN or infinite, also those that the formula does not make of it. Other arrays of a batch are not touched,

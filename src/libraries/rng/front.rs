@@ -65,7 +65,7 @@ impl Rng {
     /// # Errors
     /// As [`Stream::split`].
     pub fn split(&mut self, count: usize) -> Result<Vec<Rng>> {
-        let mut all = super::stream::with_room(count)?;
+        let mut all = crate::runtime::room::with_capacity(count)?;
         let streams = self.stream.split(count)?;
         all.extend(streams.into_iter().map(|stream| self.device.rng_of(stream)));
         Ok(all)

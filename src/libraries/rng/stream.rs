@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use super::seeds::Seeds;
+use crate::runtime::room::with_capacity;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +165,7 @@ impl Stream {
             let reason = format!("{first} and {count} more, but a stream of {generator:?} has {most} children at most");
             Error::invalid("count", reason)
         })?;
-        let mut children = with_room(count)?;
+        let mut children = with_capacity(count)?;
         let child = |i: u64| Stream { ordering: self.ordering, ..Stream::new(self.generator, seeds.child(i)) };
         children.extend((first..end).map(child));
         self.children = end;
@@ -216,13 +217,4 @@ impl Stream {
 /// The error for a position past the last.
 pub(super) fn spent() -> Error {
     Error::invalid("stream", "the draw ends after position 2^64, the end of the stream")
-}
-
-/// An empty list with memory for `count` items.
-pub(super) fn with_room<T>(count: usize) -> Result<Vec<T>> {
-    let mut list = Vec::new();
-    match list.try_reserve_exact(count) {
-        Ok(()) => Ok(list),
-        Err(_) => Err(crate::dispatch::raw::no_memory(count.saturating_mul(size_of::<T>()))),
-    }
 }

@@ -12,12 +12,70 @@ pub struct Determinant {
     pub sign: Complex<f64>,
     /// The logarithm of the modulus; minus infinity for a determinant of zero.
     pub log_abs: f64,
+    /// The determinant itself, with a power of two that keeps it in range.
+    product: Scaled,
 }
 
 impl Determinant {
-    /// The determinant itself, which may overflow or underflow where its logarithm does not.
+    fn new(product: Scaled) -> Self {
+        let Scaled { mantissa, exponent } = product;
+        let size = mantissa.re.hypot(mantissa.im);
+        if size == 0.0 {
+            return Determinant { sign: Complex::default(), log_abs: f64::NEG_INFINITY, product };
+        }
+        let sign = if size.is_finite() { mantissa / size } else { Complex::new(f64::NAN, 0.0) };
+        Determinant { sign, log_abs: size.ln() + exponent as f64 * std::f64::consts::LN_2, product }
+    }
+
+    /// The determinant itself, which may overflow or underflow where its logarithm does not. It is a product of the
+    /// factors, not a power of e: it has their accuracy.
     pub fn value(&self) -> Complex<f64> {
-        if self.log_abs == f64::NEG_INFINITY { Complex::default() } else { self.sign * self.log_abs.exp() }
+        self.product.value()
+    }
+}
+
+/// `mantissa * 2^exponent`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scaled {
+    mantissa: Complex<f64>,
+    exponent: i64,
+}
+
+impl Scaled {
+    const ONE: Scaled = Scaled { mantissa: Complex { re: 1.0, im: 0.0 }, exponent: 0 };
+
+    /// The same number, with the larger part of its mantissa between 1/2 and 2.
+    fn normal(self) -> Self {
+        let (mut x, mut exponent) = (self.mantissa, self.exponent);
+        // A subnormal number takes a second step.
+        for _ in 0..2 {
+            let most = x.re.abs().max(x.im.abs());
+            if most == 0.0 || !most.is_finite() {
+                break;
+            }
+            let step = ((most.to_bits() >> 52) as i32 - 1023).clamp(-1000, 1000);
+            x *= f64::powi(2.0, -step);
+            exponent += i64::from(step);
+        }
+        Scaled { mantissa: x, exponent }
+    }
+
+    fn times(self, other: Self) -> Self {
+        let (one, other) = (self.normal(), other.normal());
+        Scaled { mantissa: one.mantissa * other.mantissa, exponent: one.exponent + other.exponent }
+    }
+
+    fn value(self) -> Complex<f64> {
+        let Scaled { mantissa, exponent } = self.normal();
+        // Beyond this, everything is zero or infinite. All steps but the last are exact.
+        let mut rest = exponent.clamp(-2200, 2200) as i32;
+        let mut value = mantissa;
+        while rest != 0 {
+            let step = rest.clamp(-1000, 1000);
+            value *= f64::powi(2.0, step);
+            rest -= step;
+        }
+        value
     }
 }
 
@@ -48,21 +106,19 @@ impl<T: SolverElement> PendingDeterminants<T> {
         let pivots = self.pivots.map(PendingDispatch::await_result).transpose()?;
         let one = |i: usize| {
             let diagonal = diagonal.iter().skip(i * n).take(n);
-            let mut answer = Determinant { sign: Complex::new(1.0, 0.0), log_abs: 0.0 };
+            let mut product = Scaled::ONE;
             for x in diagonal {
-                let size = x.re.hypot(x.im);
-                if size == 0.0 {
-                    return Determinant { sign: Complex::default(), log_abs: f64::NEG_INFINITY };
-                }
-                answer.sign *= if size.is_finite() { x / size } else { Complex::new(f64::NAN, 0.0) };
-                answer.log_abs += size.ln();
+                product = product.times(Scaled { mantissa: *x, exponent: 0 });
             }
             for (at, pivot) in pivots.iter().flatten().skip(i * n).take(n).enumerate() {
                 if *pivot != at as i64 + 1 {
-                    answer.sign = -answer.sign;
+                    product.mantissa = -product.mantissa;
                 }
             }
-            Determinant { sign: answer.sign.powi(self.power), log_abs: answer.log_abs * f64::from(self.power) }
+            if self.power == 2 {
+                product = product.times(product);
+            }
+            Determinant::new(product)
         };
         collected((0..self.count).map(one))
     }

@@ -6,7 +6,7 @@ use crate::runtime::room::collected;
 
 /// Eigenvalues and right vectors of a matrix, or of each of a batch.
 ///
-/// The vectors have norm one. For a real matrix they are real: of two conjugate eigenvalues the first has the positive
+/// The vectors have norm one, also if the matrix is defective: then some are equal up to rounding. For a real matrix they are real: of two conjugate eigenvalues the first has the positive
 /// imaginary part, and the two columns are the real and the imaginary part of its vector, as in LAPACK.
 #[derive(Debug)]
 pub struct Eig<T: SolverElement> {

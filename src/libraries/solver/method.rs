@@ -113,7 +113,7 @@ pub enum SvdMethod {
     Bidiagonal,
     /// By rotations of pairs of columns (`gesvdj`). On a GPU it is the fastest for small matrices, and one call does a
     /// whole batch of matrices of up to 32 rows and columns. On the host it is one-sided, which computes even tiny
-    /// values to many digits.
+    /// values to many digits; vectors of values that rounding leaves nothing of are made orthogonal to the others.
     Jacobi(Jacobi),
     /// By the polar decomposition and the eigenvalues of its symmetric factor (`gesvdp`), on a GPU in double precision
     /// whatever the type. It consists mostly of products, so it is faster than `Bidiagonal` for large matrices. If a

@@ -14,7 +14,11 @@
 //!   describes each. [`PendingDispatch::split`](crate::PendingDispatch::split) returns the buffers at once and the
 //!   verdict later.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
-//! - **Numbers.** A NaN or an infinity in a matrix is not a fault: it gives a verdict or numbers that are not finite.
+//! - **Numbers.** A NaN or an infinity in a matrix is not a fault of the device. Spectra, [`Solver::pinv`] and
+//!   [`Solver::lstsq`] report [`Error::NotConverged`](crate::Error::NotConverged). Factorizations and solutions promise
+//!   nothing: they compute with it as LAPACK does. A NaN may come back as a NaN, or as the verdict that a pivot is zero
+//!   or that a minor is not positive; an infinity may vanish where a pivot divides by it, so that the solution of
+//!   `[inf 1; 1 2]` is finite, as in NumPy. Check the input if it may hold either.
 //! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
 //!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
 //!   it.
@@ -45,7 +49,7 @@
 //! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 //! | `method` | the choice of methods for spectra |
 //! | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
-//! | `determinant`, `numbers`, `pinv` | determinants from factors; rank, condition, norms; pseudo-inverses |
+//! | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
 //! | `native` | cuSOLVER, its handle, our own kernels |
 //! | `host` | the CPU's arithmetic |
 
@@ -60,6 +64,7 @@ mod generalized;
 #[cfg(feature = "host")]
 mod host;
 mod ldl;
+mod lstsq;
 mod lu;
 mod matrix;
 mod method;
@@ -90,6 +95,7 @@ pub use generalized::Generalized;
 #[doc(hidden)]
 pub use ldl::LdlShape;
 pub use ldl::{Ldl, Symmetry};
+pub use lstsq::Lstsq;
 pub use lu::Lu;
 pub use matrix::Matrix;
 #[doc(hidden)]
@@ -179,6 +185,7 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.call::<qr::Orgqr<T>>();
         registry.call::<solve::Gesv<T>>();
         registry.call::<pinv::Pinv<T>>();
+        registry.call::<lstsq::Gelsd<T>>();
         registry.call::<solve::Sysv<T>>();
         registry.call::<ldl::Sytrf<T>>();
         registry.call::<ldl::Sytrs<T>>();

@@ -69,6 +69,7 @@ impl Of {
         match self {
             Of::Rank(tolerance) => values.iter().filter(|s| **s > tolerance * most).count() as f64,
             Of::Condition if n == 0 => 0.0,
+            Of::Condition if least == 0.0 => f64::INFINITY,
             Of::Condition => most / least,
             Of::Spectral => most,
             Of::Nuclear => values.iter().sum(),

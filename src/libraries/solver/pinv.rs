@@ -94,7 +94,7 @@ impl<T: SolverElement> Routine for Pinv<T> {
             queue.divide_rows::<T>(vh, (k, n), values, tolerance)?;
             let c = (to.address::<T>(c.address(), i), to.leading());
             // SAFETY: U and `V^H` lie in scratch of this dispatch, the inverse inside its buffer (checked).
-            unsafe { queue.product_of_adjoints::<T>((n, m, k), [vh, u, c]) }?;
+            unsafe { queue.product::<T>((true, true), (1.0, 0.0), (n, m, k), [vh, u, c]) }?;
         }
         queue.verdict(info, of.count)
     }

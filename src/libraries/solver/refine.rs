@@ -179,7 +179,7 @@ impl<T: WideElement> Refine<T> {
             let (b, tau) = (self.copied(queue, Some(b.0), given)?, queue.scratch(n.saturating_mul(element))?);
             queue.geqrf::<T>((m, n), a, tau, unused)?;
             queue.ormqr::<T>((true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
-            queue.solve_upper::<T>(Transpose::No, (n, nrhs), a, b, info)?;
+            queue.solve_upper::<T>(Transpose::No, (n, nrhs, m), a, b, info)?;
             // SAFETY: as above.
             unsafe { queue.copy_columns(to, (b.0, m * element), row, nrhs) }?;
         }

@@ -130,7 +130,7 @@ impl<T: SolverElement> Gesv<T> {
                 if nrhs > 0 {
                     queue.ormqr::<T>((true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
                 }
-                queue.solve_upper::<T>(Transpose::No, (n, nrhs), a, b, info)
+                queue.solve_upper::<T>(Transpose::No, (n, nrhs, m), a, b, info)
             }
             _ => {
                 // A^H = Q * R, so X = Q * R^-H * B.
@@ -139,7 +139,7 @@ impl<T: SolverElement> Gesv<T> {
                 // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
                 unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, (h, n), (m, n)) }?;
                 queue.geqrf::<T>((n, m), (h, n), tau, unused)?;
-                queue.solve_upper::<T>(Transpose::Conjugate, (m, nrhs), (h, n), b, info)?;
+                queue.solve_upper::<T>(Transpose::Conjugate, (m, nrhs, n), (h, n), b, info)?;
                 for j in 0..nrhs {
                     let below = b.0 + ((j * b.1 + m) * element) as u64;
                     // SAFETY: what is below the first `m` of the `n` rows of a column of B, inside its buffer (checked).
@@ -244,14 +244,15 @@ impl Solver {
     /// Solves `A * X = B` in place of B, by the factorization that fits the structure of A: `gesv`, `posv`, `sysv` or
     /// `gels`. One dispatch, for one matrix or each of a batch; A is replaced by its factors.
     ///
-    /// An A that is not square must have full rank; use [`pinv`](Self::pinv) or [`svd`](Self::svd) otherwise. With more
-    /// rows than columns X makes `||A * X - B||` least; with fewer it is the solution of least norm. B has `max(rows,
+    /// An A that is not square must have full rank; use [`lstsq`](Self::lstsq) otherwise. With more rows than columns X makes `||A * X - B||` least; with fewer it is the solution of least norm. B has `max(rows,
     /// cols)` rows, of which the first `cols` become X.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
     /// buffer. At the wait [`Error::Singular`] or [`Error::NotPositiveDefinite`]; then what the buffers hold of that matrix is
-    /// not specified. A, B and an info for each matrix come back.
+    /// not specified. An A that is not square is singular if a column (a row, if there are fewer rows than columns) is
+    /// by rounding a combination of those before it: what R has on its diagonal is at most `max(rows, cols)` machine
+    /// epsilons times the norm of the column. A, B and an info for each matrix come back.
     #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn solve<T: SolverElement>(
         &self,

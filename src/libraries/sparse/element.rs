@@ -147,6 +147,18 @@ full! {
     Complex<f64>, 5, |re, im| Complex::new(re, im), |x| (x.re, x.im);
 }
 
+/// Rounds to the neighbour in f32 whose last bit is odd, unless f32 has the number. A second rounding to nearest, to a
+/// type of fewer bits, then gives what a single one would.
+fn to_odd(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) == x || !x.is_finite() {
+        return near;
+    }
+    // The neighbour towards zero: the bits of a number order its magnitude.
+    let below = if f64::from(near).abs() > x.abs() { near.to_bits() - 1 } else { near.to_bits() };
+    f32::from_bits(below | 1)
+}
+
 macro_rules! halves { ($($t:ty, $code:literal;)*) => { $(
     impl SparseElement for $t {
         type Scalar = f32;
@@ -158,7 +170,7 @@ macro_rules! halves { ($($t:ty, $code:literal;)*) => { $(
             <$t>::from_f32(sum)
         }
         fn from_parts(re: f64, _: f64) -> Self {
-            <$t>::from_f64(re)
+            <$t>::from_f32(to_odd(re))
         }
         fn parts(self) -> (f64, f64) {
             (self.into(), 0.0)
@@ -174,22 +186,32 @@ pub trait SolveElement: SparseElement<Scalar = Self> + Number + VectorElement<Sc
     type Real: Element;
     #[doc(hidden)]
     const LETTER: Letter;
+    /// The distance of 1 to the next larger number.
+    #[doc(hidden)]
+    const EPSILON: f64;
+    /// The powers of two from `-RANGE` to `RANGE` are normal numbers.
+    #[doc(hidden)]
+    const RANGE: i32;
+    #[doc(hidden)]
+    fn norm_of(norm: Self::Norm) -> f64;
 }
-impl SolveElement for f32 {
-    type Real = f32;
-    const LETTER: Letter = Letter::S;
-}
-impl SolveElement for f64 {
-    type Real = f64;
-    const LETTER: Letter = Letter::D;
-}
-impl SolveElement for Complex<f32> {
-    type Real = f32;
-    const LETTER: Letter = Letter::C;
-}
-impl SolveElement for Complex<f64> {
-    type Real = f64;
-    const LETTER: Letter = Letter::Z;
+
+macro_rules! solves { ($($t:ty, $real:ty, $letter:ident, $range:literal;)*) => { $(
+    impl SolveElement for $t {
+        type Real = $real;
+        const LETTER: Letter = Letter::$letter;
+        const EPSILON: f64 = <$real>::EPSILON as f64;
+        const RANGE: i32 = $range;
+        fn norm_of(norm: $real) -> f64 {
+            f64::from(norm)
+        }
+    }
+)* } }
+solves! {
+    f32, f32, S, 126;
+    f64, f64, D, 1022;
+    Complex<f32>, f32, C, 126;
+    Complex<f64>, f64, Z, 1022;
 }
 
 /// A type that indices and offsets may have: i32 or i64. Sealed, as [`Element`] is.

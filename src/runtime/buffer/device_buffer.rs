@@ -152,6 +152,7 @@ impl<T: Element> DeviceBuffer<T> {
             let content = self.region.init.get();
             let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, full);
             region.init.fails_by(self.region.init.why());
+            region.init.inherit(&self.region.init);
             Self::new(region, window.start, window.len())
         };
         let left = part(full.start..middle, window.start..middle, track.clone());
@@ -186,6 +187,8 @@ impl<T: Element> DeviceBuffer<T> {
         let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, window);
         let failed = [&self, &right].map(|part| &part.region.init).into_iter().find(|w| w.get() == InitState::Failed);
         region.init.fails_by(failed.and_then(InitCell::why));
+        region.init.inherit(&self.region.init);
+        region.init.inherit(&right.region.init);
         Ok(Self::new(region, offset, len))
     }
 

@@ -1,7 +1,8 @@
 //! Whether a region's contents are valid, as far as is known at submission.
 
 use crate::Error;
-use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU8, Mutex, Ordering};
+use std::ops::Range;
 
 /// The state of a region's contents. A failure that appears only when the work runs is recorded in its completion
 /// instead.
@@ -32,11 +33,20 @@ pub(crate) struct InitCell {
     state: AtomicU8,
     /// If the state is [`InitState::Failed`]: the error of the writer.
     why: Mutex<Option<Arc<Error>>>,
+    /// The windows that an operation has left undefined, in elements from the allocation's beginning; and whether there
+    /// are any.
+    undefined: Mutex<Vec<Range<usize>>>,
+    has_undefined: AtomicBool,
 }
 
 impl InitCell {
     pub(crate) fn new(state: InitState) -> Self {
-        InitCell { state: AtomicU8::new(state as u8), why: Mutex::new(None) }
+        InitCell {
+            state: AtomicU8::new(state as u8),
+            why: Mutex::new(None),
+            undefined: Mutex::new(Vec::new()),
+            has_undefined: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn get(&self) -> InitState {
@@ -50,6 +60,42 @@ impl InitCell {
 
     pub(crate) fn set(&self, state: InitState) {
         self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// Records what a submitted write leaves in a window: nothing that is defined, or all of it (`overwritten`).
+    pub(crate) fn wrote(&self, window: Range<usize>, whole: bool, undefined: bool, overwritten: bool) {
+        if !undefined && !self.has_undefined.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut all = self.undefined.lock();
+        if whole {
+            // The state of the region says it.
+            all.clear();
+        } else if undefined {
+            all.push(window);
+        } else if overwritten {
+            let rest = |old: &Range<usize>| {
+                let before = old.start..old.end.min(window.start);
+                let behind = old.start.max(window.end)..old.end;
+                [before, behind].into_iter().filter(|part| part.start < part.end)
+            };
+            *all = all.iter().flat_map(rest).collect();
+        }
+        self.has_undefined.store(!all.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Whether a part of the window was left undefined.
+    pub(crate) fn is_undefined(&self, window: &Range<usize>) -> bool {
+        self.has_undefined.load(Ordering::Relaxed)
+            && self.undefined.lock().iter().any(|other| other.start < window.end && window.start < other.end)
+    }
+
+    /// Takes over the undefined windows of a buffer that it was split or joined from.
+    pub(crate) fn inherit(&self, from: &InitCell) {
+        if from.has_undefined.load(Ordering::Relaxed) {
+            self.undefined.lock().extend(from.undefined.lock().iter().cloned());
+            self.has_undefined.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Records that its writer failed.
@@ -66,5 +112,28 @@ impl InitCell {
     /// Sets the error of the buffer that it was split or joined from.
     pub(crate) fn fails_by(&self, why: Option<Arc<Error>>) {
         *self.why.lock() = why;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undefined_window_ends_where_it_was_overwritten() {
+        let cell = InitCell::new(InitState::Valid);
+        cell.wrote(10..20, false, true, false);
+        assert!(cell.is_undefined(&(0..11)) && cell.is_undefined(&(19..30)));
+        assert!(!cell.is_undefined(&(0..10)) && !cell.is_undefined(&(20..30)));
+        cell.wrote(12..15, false, false, true);
+        assert!(cell.is_undefined(&(10..12)) && cell.is_undefined(&(15..16)) && !cell.is_undefined(&(12..15)));
+        let other = InitCell::new(InitState::Valid);
+        other.inherit(&cell);
+        assert!(other.is_undefined(&(0..30)));
+        cell.wrote(0..30, true, false, false);
+        assert!(!cell.is_undefined(&(0..30)) && other.is_undefined(&(0..30)));
+        // A write that reads what it changes does not define it.
+        other.wrote(10..12, false, false, false);
+        assert!(other.is_undefined(&(10..12)));
     }
 }

@@ -90,6 +90,7 @@ impl Region {
         let mut region = Self::unshared(allocation, epoch, of.init.get(), history, window);
         (region.gate, region.is_capture) = (Some(Box::default()), true);
         region.init.fails_by(of.init.why());
+        region.init.inherit(&of.init);
         Arc::new(region)
     }
 

@@ -201,11 +201,11 @@ impl Device {
                 }
             }
             match view.region.init_state() {
-                InitState::Valid | InitState::Late => {}
+                InitState::Valid | InitState::Late if view.overwritten || !view.is_undefined() => {}
                 // An op may overwrite a window of a buffer without contents. The rest stays without; see
                 // `View::written`.
                 _ if view.overwritten => {}
-                InitState::Uninit => {
+                InitState::Uninit | InitState::Valid | InitState::Late => {
                     return Err(Error::invalid(
                         name(i),
                         "its contents are undefined: it was never written, or its last operation used it as workspace; \
@@ -271,12 +271,22 @@ pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: u
 }
 
 impl View<'_> {
+    /// An earlier operation has left a part of the window undefined.
+    fn is_undefined(&self) -> bool {
+        self.region.init.is_undefined(&(self.offset..self.offset + self.len))
+    }
+
+    /// Updates what is known of the parts of the region for a submitted write.
+    pub(crate) fn written_in_part(&self) {
+        let window = self.offset..self.offset + self.len;
+        self.region.init.wrote(window, self.whole, self.undefined, self.overwritten);
+    }
+
     /// Updates the region's state for a submitted write.
     pub(crate) fn written(&self) {
+        self.written_in_part();
         if self.whole {
             self.region.init.set(if self.undefined { InitState::Uninit } else { InitState::Valid });
-        } else if self.capture && self.undefined {
-            self.region.init.set(InitState::Uninit);
         }
     }
 }

@@ -146,8 +146,9 @@ pub enum Error {
         /// Its messages, each with the source lines that it refers to.
         diagnostics: Vec<Diagnostic>,
     },
-    /// A matrix is singular: a pivot is exactly zero.
-    #[error("singular: pivot {position} is zero{site}")]
+    /// A matrix is singular, or not a number where a pivot is chosen: a pivot is zero or NaN. For least squares: a column
+    /// is, up to rounding, a combination of those before it; `Solver::lstsq` solves these.
+    #[error("singular: pivot {position} is zero, negligible or NaN{site}")]
     Singular {
         /// The pivot's position, counted from 1 as LAPACK counts.
         position: u64,

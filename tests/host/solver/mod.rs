@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "its modules share these")]
 
 mod check;
+mod degenerate;
 mod factors;
 mod families;
 mod faults;

@@ -206,7 +206,7 @@ fn pairs_of_matrices_have_their_generalized_spectrum() {
 }
 
 /// Vectors as complex columns, whatever the type.
-fn columns(of: &Dense, w: &[C], real: bool) -> Dense {
+pub fn columns(of: &Dense, w: &[C], real: bool) -> Dense {
     let (mut all, mut j) = (of.clone(), 0);
     while real && j < of.n {
         if w[j].im == 0.0 {

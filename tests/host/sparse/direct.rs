@@ -264,6 +264,10 @@ fn columns_that_depend_on_others_are_told() {
         let mut twice = Model::<f64>::new(3, 2);
         twice.entries.extend([((1, 0), 1.0), ((1, 1), 2.0)]);
         assert!(matches!(solve(&twice).unwrap_err().error, Error::Singular { .. }));
+        // Of rank one up to rounding.
+        let mut thirds = Model::<f64>::new(5, 2);
+        (0..5).for_each(|i| thirds.entries.extend([((i, 0), 0.1 * (i + 1) as f64), ((i, 1), 0.3 * (i + 1) as f64)]));
+        assert!(matches!(solve(&thirds).unwrap_err().error, Error::Singular { .. }));
     }
 }
 
@@ -308,5 +312,40 @@ fn a_gpu_says_that_it_has_none() {
             let error = device.sparse().analyse(direct, &a).unwrap_err();
             assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("cuDSS"), "{error}");
         }
+    }
+}
+
+/// Matrices of the same size with as many entries, of which only the places differ.
+#[test]
+fn an_analysis_serves_its_own_structure_alone() {
+    for device in devices() {
+        if !is_host(&device) {
+            continue;
+        }
+        let sparse = device.sparse();
+        let of = |places: [(usize, usize); 5]| {
+            let mut model = Model::<f64>::new(3, 3);
+            model.entries.extend(places.into_iter().zip([4.0, 5.0, 6.0, 1.0, 1.0]));
+            model.up_csr::<i32>(&device)
+        };
+        let one = of([(0, 0), (1, 1), (2, 2), (1, 0), (2, 0)]);
+        let (same, other) =
+            (of([(0, 0), (1, 1), (2, 2), (1, 0), (2, 0)]), of([(0, 0), (1, 1), (2, 2), (1, 0), (2, 1)]));
+        let values = one.with_values(up(&device, vec![4.0, 1.0, 5.0, 1.0, 6.0])).unwrap();
+        let b = up(&device, [1.0, 2.0, 3.0]);
+        let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
+        for a in [&one, &one.clone(), &values, &same] {
+            sparse.solve_qr(&analysis, a, 1, &b, device.room(3).unwrap()).unwrap().await_result().unwrap();
+        }
+        let rejected =
+            sparse.solve_qr(&analysis, &other, 1, &b, device.room(3).unwrap()).unwrap().await_result().unwrap_err();
+        let (argument, why) = refused(&rejected.error);
+        assert!(argument == "a" && why.contains("analyse"), "{rejected}");
+        assert!(rejected.back.is_some());
+        let analysis = sparse.analyse(Direct::Cholesky(Uplo::Lower), &one).unwrap();
+        for a in [&one, &one.clone(), &values, &same] {
+            sparse.cholesky(&analysis, a).unwrap();
+        }
+        assert_eq!(refused(&sparse.cholesky(&analysis, &other).unwrap_err()).0, "a");
     }
 }

@@ -2,6 +2,7 @@
 
 mod algebra;
 mod convert;
+mod degenerate;
 mod direct;
 mod faults;
 mod formats;

@@ -183,7 +183,85 @@ static void narrow_numbers_operands(struct command *command, const struct launch
 CONVERT(widen_numbers, float, double)
 CONVERT(narrow_numbers, double, float)
 
+/* Parameters: r, n, ld, parts, limit, info. */
+static void first_dependent_operands(struct command *command, const struct launch *launch, size_t bytes) {
+    const uint64_t *s = launch->slots;
+    add_operand(command, READ, column_major(s[0], s[2], s[1], s[1], bytes * s[3]));
+    add_operand(command, WRITE, flat(s[5], 4));
+}
+
+static void first_dependent_4_operands(struct command *command, const struct launch *launch) { first_dependent_operands(command, launch, 4); }
+static void first_dependent_8_operands(struct command *command, const struct launch *launch) { first_dependent_operands(command, launch, 8); }
+
+#define DEPENDENT(name, real)                                                                                          \
+    static void name(void *payload) {                                                                                  \
+        const struct launch *launch = payload;                                                                         \
+        const uint64_t *s = launch->slots;                                                                             \
+        uint32_t *info = standin_backing(s[5]);                                                                        \
+        *info = 0;                                                                                                     \
+        for (uint64_t j = s[1]; j-- > 0;) {                                                                            \
+            const real *column = (const real *)standin_backing(s[0]) + j * s[2] * s[3];                                \
+            double all = 0, own = 0;                                                                                   \
+            for (uint64_t i = 0; i < (j + 1) * s[3]; i++) all = hypot(all, column[i]);                                 \
+            for (uint64_t i = j * s[3]; i < (j + 1) * s[3]; i++) own = hypot(own, column[i]);                          \
+            if (own <= double_of(s[4]) * all) *info = (uint32_t)j + 1;                                                 \
+        }                                                                                                              \
+    }
+DEPENDENT(first_dependent_4, float)
+DEPENDENT(first_dependent_8, double)
+
+/* Parameters: values, n, tolerance, count. */
+static void count_above_operands(struct command *command, const struct launch *launch, size_t bytes) {
+    add_operand(command, READ, flat(launch->slots[0], launch->slots[1] * bytes));
+    add_operand(command, WRITE, flat(launch->slots[3], 4));
+}
+
+static void count_above_4_operands(struct command *command, const struct launch *launch) { count_above_operands(command, launch, 4); }
+static void count_above_8_operands(struct command *command, const struct launch *launch) { count_above_operands(command, launch, 8); }
+
+#define COUNT(name, real)                                                                                              \
+    static void name(void *payload) {                                                                                  \
+        const struct launch *launch = payload;                                                                         \
+        const real *values = standin_backing(launch->slots[0]);                                                        \
+        int32_t *count = standin_backing(launch->slots[3]);                                                            \
+        *count = 0;                                                                                                    \
+        for (uint64_t i = 0; i < launch->slots[1]; i++)                                                                \
+            *count += (double)values[i] > double_of(launch->slots[2]) * (double)values[0];                             \
+    }
+COUNT(count_above_4, float)
+COUNT(count_above_8, double)
+
+/* Parameters: x, rows, ld, sums; a block for each column. */
+static void sum_squares_operands(struct command *command, const struct launch *launch, size_t bytes) {
+    const uint64_t *s = launch->slots;
+    add_operand(command, READ, column_major(s[0], s[2], s[1], launch->grid[0], bytes));
+    add_operand(command, WRITE, flat(s[3], launch->grid[0] * bytes));
+}
+
+static void sum_squares_4_operands(struct command *command, const struct launch *launch) { sum_squares_operands(command, launch, 4); }
+static void sum_squares_8_operands(struct command *command, const struct launch *launch) { sum_squares_operands(command, launch, 8); }
+
+#define SQUARES(name, real)                                                                                            \
+    static void name(void *payload) {                                                                                  \
+        const struct launch *launch = payload;                                                                         \
+        const uint64_t *s = launch->slots;                                                                             \
+        for (uint64_t j = 0; j < launch->grid[0]; j++) {                                                               \
+            const real *column = (const real *)standin_backing(s[0]) + j * s[2];                                       \
+            double sum = 0;                                                                                            \
+            for (uint64_t i = 0; i < s[1]; i++) sum += (double)column[i] * (double)column[i];                          \
+            ((real *)standin_backing(s[3]))[j] = (real)sum;                                                            \
+        }                                                                                                              \
+    }
+SQUARES(sum_squares_4, float)
+SQUARES(sum_squares_8, double)
+
 static const struct kernel kernels[] = {
+    {"first_dependent_4", 6, {8, 8, 8, 8, 8, 8}, first_dependent_4_operands, first_dependent_4, 0},
+    {"first_dependent_8", 6, {8, 8, 8, 8, 8, 8}, first_dependent_8_operands, first_dependent_8, 0},
+    {"count_above_4", 4, {8, 8, 8, 8}, count_above_4_operands, count_above_4, 0},
+    {"count_above_8", 4, {8, 8, 8, 8}, count_above_8_operands, count_above_8, 0},
+    {"sum_squares_4", 4, {8, 8, 8, 8}, sum_squares_4_operands, sum_squares_4, 0},
+    {"sum_squares_8", 4, {8, 8, 8, 8}, sum_squares_8_operands, sum_squares_8, 0},
     {"first_zero", 6, {8, 8, 8, 8, 8, 8}, first_zero_operands, first_zero, 0},
     {"copy_matrix", 13, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, copy_matrix_operands, copy_matrix, 0},
     {"widen", 3, {8, 8, 8}, widen_operands, widen, 0},

@@ -84,6 +84,7 @@ static struct kernel kernels[] = {
     TWO(unblock, each), TWO(blocks_to_dense, each), TWO(block, each), TWO(sum_places, each), ONE(permute_all, each),
     TWO(sum_tiles, blocks), TWO(accumulate_tiles, blocks), TWO(levels, each), TWO(order, each), TWO(multiply_short, each),
     TWO(times_vector, each), TWO(times_rows, warps), ONE(forget_lines_all, each), TWO(triangle, each), TWO(ilu0, once), TWO(ic0, once), ONE(settle_pivot, each), ONE(tiny_tridiagonal_all, each),
+    ONE(quotients_all, once), ONE(lanczos_all, once), ONE(xpby_all, each), ONE(times_all, each), ONE(reciprocal_all, each),
 };
 
 /* The kernel of this name, whose operands are told by `operands`. */

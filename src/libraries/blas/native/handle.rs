@@ -182,14 +182,16 @@ impl Queue<'_> {
         })
     }
 
-    /// `C = A^H * B^H`, in default modes, for other libraries: takes addresses with leading dimensions. C is `m x n`,
-    /// and each element is a sum of `k` products.
+    /// `C = alpha * op(A) * op(B) + beta * C`, in default modes, for other libraries: takes addresses with leading
+    /// dimensions, and for A and B whether `op` is the adjoint. C is `m x n`, and each element is a sum of `k` products.
     ///
     /// # Safety
     /// The matrices lie in memory that this dispatch may read, or write for C.
     #[cfg(feature = "solver")]
-    pub(in crate::libraries) unsafe fn product_of_adjoints<T: crate::blas::BlasElement>(
+    pub(in crate::libraries) unsafe fn product<T: crate::blas::BlasElement>(
         &mut self,
+        (adjoint_a, adjoint_b): (bool, bool),
+        (alpha, beta): (f64, f64),
         (m, n, k): (usize, usize, usize),
         [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
     ) -> Result<()> {
@@ -197,17 +199,22 @@ impl Queue<'_> {
         use crate::{Complex, DType};
         let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
         // A routine of real numbers reads only the first part of a complex scalar.
-        let single = Scalar::new(Complex::<f32>::new(1.0, 0.0), &None);
-        let (double, zero) =
-            (Scalar::new(Complex::<f64>::new(1.0, 0.0), &None), Scalar::new(Complex::<f64>::default(), &None));
-        let one = if matches!(T::DTYPE, DType::F32 | DType::C32) { single.pointer() } else { double.pointer() };
-        let zero = zero.pointer();
+        let single = [alpha, beta].map(|x| Scalar::new(Complex::<f32>::new(x as f32, 0.0), &None));
+        let double = [alpha, beta].map(|x| Scalar::new(Complex::<f64>::new(x, 0.0), &None));
+        let [alpha, beta] = match T::DTYPE {
+            DType::F32 | DType::C32 => single.each_ref().map(Scalar::pointer),
+            _ => double.each_ref().map(Scalar::pointer),
+        };
         // For real types the adjoint is a transpose.
-        let op = if T::DTYPE.is_complex() { 2 } else { 1 };
+        let op = |adjoint: bool| match (adjoint, T::DTYPE.is_complex()) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        };
         // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
         self.blas_typed(PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
             let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
-            api.gemm(T::LETTER, handle, op, op, m, n, k, one, a, lda, b, ldb, zero, c, ldc)
+            api.gemm(T::LETTER, handle, op(adjoint_a), op(adjoint_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
         })
     }
 

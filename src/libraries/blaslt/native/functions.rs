@@ -136,18 +136,18 @@ mod tests {
         let code = unsafe {
             let (stream, bytes) = (p(16).cast(), 1 << 33);
             lt.matmul(
-                p(1),
-                p(2),
+                RawHandle(p(1)),
+                RawDesc(p(2)),
                 p(3),
                 p(4),
-                p(5),
+                RawLayout(p(5)),
                 p(6),
-                p(7),
+                RawLayout(p(7)),
                 p(8),
                 p(9),
-                p(10),
+                RawLayout(p(10)),
                 p(11),
-                p(12),
+                RawLayout(p(12)),
                 &algo,
                 p(14),
                 bytes,
@@ -158,8 +158,19 @@ mod tests {
         let (mut results, mut given) = ([Heuristic::default(); 3], 0);
         // SAFETY: it writes the last of as many results as it is asked for.
         let code = unsafe {
-            let none = p(0);
-            lt.heuristic(none, none, none, none, none, none, p(9), 3, results.as_mut_ptr(), &mut given)
+            let (none, preference) = (RawLayout::NULL, RawPreference(p(9)));
+            lt.heuristic(
+                RawHandle::NULL,
+                RawDesc::NULL,
+                none,
+                none,
+                none,
+                none,
+                preference,
+                3,
+                results.as_mut_ptr(),
+                &mut given,
+            )
         };
         let [.., last] = results;
         assert_eq!((code, given, last.algo[7], last.workspace, last.state, last.waves), (Code(0), 3, 5, 6, 7, 8.0));

@@ -4,7 +4,7 @@
 use super::super::method::Jacobi;
 use super::super::method::Reached;
 use super::number::{Number, conj, modulus, norm, re, real};
-use super::singular::{Tall, Thin, complete, ordered};
+use super::singular::{Tall, Thin, ordered, orthonormalize};
 use crate::numerics::level3::view::MatMut;
 use crate::runtime::room::{OrUnwind, collected, filled};
 use num_complex::Complex64;
@@ -60,9 +60,7 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
         for (column, s) in u.chunks_exact_mut(n).zip(&values) {
             column.iter_mut().for_each(|x| *x = x.over(real(*s)));
         }
-        // A zero column gives no vector: `complete` makes one.
-        let some = values.iter().filter(|s| **s > 0.0).count();
-        complete(&mut u, n, some, n, threads);
+        orthonormalize(&mut u, n);
         u = if rows > n || !tau.is_empty() { reduced.lifted(&tau, &u, threads) } else { u };
     }
     let info = if converged { 0 } else { n as i32 + 1 };
@@ -72,34 +70,51 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
 /// One sweep over all pairs of columns. Returns whether all were orthogonal before, and how far from it they were.
 fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) -> (bool, f64) {
     let (mut converged, mut rest) = (true, 0.0);
-    let mut squares: Vec<f64> = collected(w.chunks_exact(n).map(|x| norm(x).powi(2))).or_unwind();
+    // Elements of columns below this are subnormal, and no rotation makes them orthogonal.
+    let least = 16.0 * n as f64 * T::LEAST;
+    let mut norms: Vec<f64> = collected(w.chunks_exact(n).map(norm)).or_unwind();
     let Some(mut w) = MatMut::new(w, n, n, n) else { return (true, 0.0) };
     let mut v = MatMut::new(v, n, n, n);
     for p in 0..n {
         for q in p + 1..n {
-            let (Some(alpha), Some(beta)) = (squares.get(p).copied(), squares.get(q).copied()) else { continue };
+            let (Some(one), Some(other)) = (norms.get(p).copied(), norms.get(q).copied()) else { continue };
             let Some((x, y)) = w.two_columns(p, q) else { continue };
-            let g = T::dotc(n, x, 1, y, 1);
-            let (size, both) = (modulus(g), alpha.sqrt() * beta.sqrt());
-            if size <= tolerance * both || both == 0.0 {
+            if one.min(other) < least {
+                continue;
+            }
+            let cosine = cosine((x, one), (y, other));
+            let size = cosine.norm();
+            if size <= tolerance {
                 continue;
             }
             converged = false;
-            rest += size * size / both;
-            let rotation = Rotation::new(beta - alpha, g.wide(), size);
+            rest += size * size * one * other;
+            // Relative to the norms, so that no square leaves the range.
+            let rotation = Rotation::new(other / one - one / other, cosine, size);
             rotation.turn(x, y);
             if let Some((x, y)) = v.as_mut().and_then(|v| v.two_columns(p, q)) {
                 rotation.turn(x, y);
             }
-            let moved = rotation.tangent * size;
-            for (at, square) in [(p, (alpha - moved).max(0.0)), (q, (beta + moved).max(0.0))] {
-                if let Some(to) = squares.get_mut(at) {
-                    *to = square;
+            let scale = one.max(other);
+            let (a, b) = (one / scale, other / scale);
+            let moved = rotation.tangent * size * a * b;
+            for (at, square) in [(p, (a * a - moved).max(0.0)), (q, (b * b + moved).max(0.0))] {
+                if let Some(to) = norms.get_mut(at) {
+                    *to = scale * square.sqrt();
                 }
             }
         }
     }
     (converged, f64::sqrt(rest))
+}
+
+/// The inner product of two columns divided by their norms.
+fn cosine<T: Number>((x, one): (&[T], f64), (y, other): (&[T], f64)) -> Complex64 {
+    // If products of elements may be subnormal, every element is divided first.
+    if one.min(1.0) * other.min(1.0) < T::LEAST / (T::EPSILON * T::EPSILON) {
+        return x.iter().zip(y).map(|(x, y)| (x.wide() / one).conj() * (y.wide() / other)).sum();
+    }
+    T::dotc(x.len(), x, 1, y, 1).wide() / one / other
 }
 
 /// The eigenvalues of the lower triangle of a dense A, ascending, and the vectors. Returns whether it converged, and

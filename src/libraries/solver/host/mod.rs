@@ -13,13 +13,16 @@
 //! | `qr` | geqrf, ormqr, orgqr, geqp3 |
 //! | `ldl` | sytrf, hetrf, and solutions |
 //! | `refine` | dsgesv, zcgesv |
-//! | `spectra`, `faer` | gesdd, syevd, sygvd, geev |
+//! | `spectra`, `faer`, `inverse` | gesdd, syevd, sygvd, geev |
+//! | `lstsq` | gelsd |
 //! | `singular`, `jacobi`, `polar`, `randomized` | gesvdj, syevj, gesvdp, gesvdr |
 
 mod cholesky;
 mod faer;
+mod inverse;
 mod jacobi;
 mod ldl;
+mod lstsq;
 mod lu;
 mod number;
 mod polar;
@@ -112,6 +115,15 @@ pub trait HostSolver<R>: Sized + Copy + Send + Sync {
     ) -> (i32, Reached);
     #[doc(hidden)]
     fn pinv(a: In<'_, Self>, c: Out<'_, Self>, tolerance: Option<f64>, threads: usize) -> i32;
+    #[doc(hidden)]
+    fn gelsd(
+        a: In<'_, Self>,
+        b: Out<'_, Self>,
+        s: &mut [R],
+        residuals: &mut [R],
+        rcond: f64,
+        threads: usize,
+    ) -> (i32, i32);
     #[doc(hidden)]
     fn eigh(
         upper: bool,
@@ -243,6 +255,18 @@ impl<T: Number> HostSolver<T::Part> for T {
         spectra::pinv(a, c, tolerance, threads)
     }
 
+    fn gelsd(
+        a: In<'_, T>,
+        b: Out<'_, T>,
+        s: &mut [T::Part],
+        residuals: &mut [T::Part],
+        rcond: f64,
+        threads: usize,
+    ) -> (i32, i32) {
+        let (Some(a), Some(b)) = (view(a), view_mut(b)) else { return (0, 0) };
+        lstsq::solve(a, b, (s, residuals), rcond, threads)
+    }
+
     fn eigh(
         upper: bool,
         a: Out<'_, T>,
@@ -259,8 +283,21 @@ impl<T: Number> HostSolver<T::Part> for T {
     fn sygvd(upper: bool, a: Out<'_, T>, b: Out<'_, T>, w: &mut [T::Part], vectors: bool, threads: usize) -> i32 {
         let (Some(mut a), Some(mut b)) = (view_mut(a), view_mut(b)) else { return 0 };
         mirror(&mut a, upper);
-        mirror(&mut b, upper);
-        spectra::generalized(a, b, w, vectors, threads)
+        if !upper {
+            return spectra::generalized(a, b, w, vectors, threads);
+        }
+        // The factor goes into the triangle of B that was given, and nothing into the other one.
+        let n = b.rows();
+        let mut room = vec![T::default(); n.saturating_mul(n)];
+        let Some(mut l) = MatMut::new(&mut room, n, n, n.max(1)) else { return 0 };
+        for j in 0..n {
+            (j..n).for_each(|i| l.set(i, j, number::conj(b.get(j, i))));
+        }
+        let info = spectra::generalized(a, l.reborrow(), w, vectors, threads);
+        for j in 0..n {
+            (0..j + 1).for_each(|i| b.set(i, j, number::conj(l.get(j, i))));
+        }
+        info
     }
 
     fn eig(a: In<'_, T>, w: &mut [Complex<T::Part>], vectors: Option<Out<'_, T>>, threads: usize) -> i32 {

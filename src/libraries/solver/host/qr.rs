@@ -288,9 +288,20 @@ pub(super) fn pivoted<T: Number>(a: &mut MatMut<'_, T>, tau: &mut [T], columns: 
     }
 }
 
+/// The first column of R, counted from 1, that is by rounding a combination of those before it, or 0. The norms of the
+/// columns of R are those of A, which has `longest` rows or columns at most.
+pub(super) fn dependent<T: Number>(r: Mat<'_, T>, longest: usize) -> i32 {
+    let limit = longest as f64 * T::EPSILON;
+    let depends = |j: &usize| {
+        let column = r.column(*j).and_then(|column| column.get(..j + 1)).unwrap_or_default();
+        modulus(r.get(*j, *j)) <= limit * norm(column)
+    };
+    (0..r.cols()).find(depends).map_or(0, |j| j as i32 + 1)
+}
+
 /// Least squares for a matrix of full rank: the X of least residual if there are more rows than columns, the X of least
-/// norm if there are fewer. B has `max(m, n)` rows, of which the first `n` become X. Returns the first zero on the
-/// diagonal of R, counted from 1, or 0.
+/// norm if there are fewer. B has `max(m, n)` rows, of which the first `n` become X. Returns the first column
+/// of R that depends on others, counted from 1, or 0.
 pub(super) fn least_squares<T: Number>(mut a: MatMut<'_, T>, mut b: MatMut<'_, T>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     if m >= n {
@@ -307,9 +318,9 @@ pub(super) fn least_squares<T: Number>(mut a: MatMut<'_, T>, mut b: MatMut<'_, T
     let mut tau = filled(m, T::default()).or_unwind();
     factor(h.reborrow(), &mut tau, threads);
     let r = h.as_ref().block((0, 0), (m, m));
-    let zero = super::cholesky::first_zero(r);
-    if zero != 0 {
-        return zero;
+    let info = dependent(r, n);
+    if info != 0 {
+        return info;
     }
     let many = threads.min(worth::<T>([m, m, b.cols()]));
     let (top, mut rest) = b.reborrow().split_rows(m);
@@ -321,13 +332,13 @@ pub(super) fn least_squares<T: Number>(mut a: MatMut<'_, T>, mut b: MatMut<'_, T
 }
 
 /// Least squares from the factors of a matrix with at least as many rows as columns; `columns` is not empty if they
-/// were pivoted. Returns the first zero on the diagonal of R, counted from 1, or 0.
+/// were pivoted. Returns the first column of R that depends on others, counted from 1, or 0.
 pub(super) fn solve<T: Number>(a: Mat<'_, T>, tau: &[T], columns: &[i64], mut b: MatMut<'_, T>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let matrix = a.block((0, 0), (n, n));
-    let zero = super::cholesky::first_zero(matrix);
-    if zero != 0 {
-        return zero;
+    let info = dependent(matrix, m);
+    if info != 0 {
+        return info;
     }
     multiply(Apply { left: true, adjoint: true }, a, tau, b.reborrow().split_rows(m).0, threads);
     let threads = threads.min(worth::<T>([n, n, b.cols()]));

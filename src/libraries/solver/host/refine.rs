@@ -137,7 +137,7 @@ fn refined_least_squares<T: Wide>(a: Mat<'_, T>, b: Mat<'_, T>, mut x: MatMut<'_
     qr::factor(MatMut::new(&mut factors, m, n, m)?, &mut tau, threads);
     let factors = Mat::new(&factors, m, n, m)?;
     let triangle = factors.block((0, 0), (n, n));
-    if super::cholesky::first_zero(triangle) != 0 {
+    if qr::dependent(triangle, m) != 0 {
         return None;
     }
     let upper = Triangle { matrix: triangle, lower: false, unit: false };

@@ -4,7 +4,7 @@
 
 use super::super::method::Reached;
 use super::super::method::SvdMethod;
-use super::number::{Number, conj, real};
+use super::number::{Number, conj, is_finite, modulus, norm, real};
 use super::{jacobi, polar, qr, randomized, spectra};
 use crate::numerics::level3::view::{Mat, MatMut};
 use crate::runtime::room::{OrUnwind, collected, copied, filled, grown, with_capacity};
@@ -94,6 +94,57 @@ pub(super) fn complete<T: Number>(x: &mut Vec<T>, rows: usize, have: usize, want
     }
     // The first ones of Q differ from the given ones only in sign: keep the given ones.
     x.iter_mut().zip(given).for_each(|(x, given)| *x = given);
+}
+
+/// Makes columns of `rows` elements orthonormal, from the first to the last, by two passes of Gram and Schmidt's method.
+/// A column of which nothing is left, or that is not finite, is replaced by one that is orthogonal to those before it.
+///
+/// One-sided rotations make columns orthogonal relative to their norms. But a column that depends on others becomes
+/// smaller in each sweep until it underflows; then it has no direction of its own.
+pub(super) fn orthonormalize<T: Number>(x: &mut [T], rows: usize) {
+    let count = if rows == 0 { 0 } else { x.len() / rows };
+    // The sum of squares of each row over the columns so far: a unit vector of a row with a small sum has most left.
+    let mut weights = vec![0.0; rows];
+    for j in 0..count {
+        let (before, rest) = x.split_at_mut(j * rows);
+        let Some(column) = rest.get_mut(..rows) else { return };
+        let size = norm(column);
+        if !(project(before, column, size) > 0.5 && column.iter().all(|x| is_finite(*x))) {
+            let mut least: Vec<usize> = (0..rows).collect();
+            least.sort_by(|i, k| {
+                let weight = |i: &usize| weights.get(*i).copied().unwrap_or(0.0);
+                f64::total_cmp(&weight(i), &weight(k))
+            });
+            for place in least {
+                column.iter_mut().enumerate().for_each(|(i, x)| *x = if i == place { T::ONE } else { T::default() });
+                // At least one unit vector keeps this much, since fewer columns than rows are taken.
+                if project(before, column, 1.0) > 0.5 / (rows as f64).sqrt() {
+                    break;
+                }
+            }
+        }
+        let size = norm(column);
+        column.iter_mut().for_each(|x| *x = x.over(real(size)));
+        weights.iter_mut().zip(column.iter()).for_each(|(weight, x)| *weight += modulus(*x).powi(2));
+    }
+}
+
+/// Subtracts the projections on orthonormal columns, twice. Returns the part of `size` that the first pass has left, or
+/// 0 if the second one takes away more than rounding.
+fn project<T: Number>(before: &[T], column: &mut [T], size: f64) -> f64 {
+    let rows = column.len();
+    let mut left = [size; 3];
+    for pass in 1..3 {
+        for other in before.chunks_exact(rows.max(1)) {
+            let along = T::dotc(rows, other, 1, column, 1);
+            <T as crate::numerics::Field>::axpy(-along, other, column);
+        }
+        if let Some(left) = left.get_mut(pass) {
+            *left = norm(column);
+        }
+    }
+    let [all, first, second] = left;
+    if second > 0.5 * first && all > 0.0 { first / all } else { 0.0 }
 }
 
 impl<T: Number> Tall<T> {

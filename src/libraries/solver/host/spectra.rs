@@ -7,6 +7,7 @@
 use super::super::method::EighMethod;
 use super::super::method::Reached;
 use super::faer::General;
+use super::inverse::Hessenberg;
 use super::number::{Number, conj, is_finite, modulus, real};
 use super::{cholesky, jacobi};
 use crate::numerics::level3::threads as worth;
@@ -247,15 +248,18 @@ pub(super) fn eig<T: Number, W: General + Number>(
             _ => W::eig(&wide, n, w, room.as_deref_mut(), threads),
         }
     });
-    let Some((_, factor)) = done else {
+    let Some((dense, factor)) = done else {
         w.iter_mut().for_each(|w| *w = Complex64::new(f64::NAN, f64::NAN));
         if let Some(mut vectors) = vectors {
             nan(&mut vectors);
         }
         return n as i32;
     };
+    let values = w.to_vec();
     w.iter_mut().for_each(|w| *w *= factor);
     let (Some(mut vectors), Some(room)) = (vectors, room) else { return 0 };
+    // Only for the vectors of defective eigenvalues.
+    let mut form: Option<Hessenberg> = None;
     let columns: Vec<&[W]> = collected(room.chunks_exact(n)).or_unwind();
     let mut j = 0;
     while let (Some(column), Some(value)) = (columns.get(j), w.get(j)) {
@@ -265,11 +269,28 @@ pub(super) fn eig<T: Number, W: General + Number>(
             let x = column.get(i).map_or(Complex64::default(), |x| x.wide());
             x + other.and_then(|o| o.get(i)).map_or(Complex64::default(), |o| Complex64::i() * o.wide())
         };
-        let norm = (0..n).map(|i| part(i).norm_sqr()).sum::<f64>().sqrt();
+        let mut norm = (0..n).map(|i| part(i).norm_sqr()).sum::<f64>().sqrt();
+        let anew = (!(norm > 0.0 && norm.is_finite())).then(|| {
+            let form = form.get_or_insert_with(|| {
+                let wide: Vec<Complex64> = dense.iter().map(|x| x.wide()).collect();
+                Hessenberg::new(&wide, n)
+            });
+            norm = 1.0;
+            form.vector(values.get(j).copied().unwrap_or_default(), j)
+        });
+        let part = |i: usize| match &anew {
+            Some(anew) => anew.get(i).copied().unwrap_or_default(),
+            None => part(i),
+        };
         // The largest component becomes real, as in LAPACK.
         let largest =
             (0..n).map(part).fold(Complex64::default(), |x, y| if y.norm_sqr() > x.norm_sqr() { y } else { x });
-        let turn = if W::WEIGHT > 1 || pair { largest.conj() / largest.norm() } else { Complex64::new(1.0, 0.0) };
+        // The vector of a real value is real up to a factor, which inverse iteration may have.
+        let turn = if (W::WEIGHT > 1 || pair || anew.is_some()) && largest.norm() > 0.0 {
+            largest.conj() / largest.norm()
+        } else {
+            Complex64::new(1.0, 0.0)
+        };
         for i in 0..n {
             let x = part(i) * turn / norm;
             vectors.set(i, j, T::rounded(x));

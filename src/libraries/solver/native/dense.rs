@@ -211,7 +211,7 @@ impl Queue<'_> {
     pub(in crate::libraries::solver) fn solve_upper<T: SolverElement>(
         &mut self,
         trans: Transpose,
-        (n, nrhs): (usize, usize),
+        (n, nrhs, longest): (usize, usize, usize),
         (r, ldr): At,
         b: At,
         info: u64,
@@ -221,7 +221,8 @@ impl Queue<'_> {
         let unused = self.scratch(size_of::<i32>())?;
         // SAFETY: the triangle lies inside an operand or scratch; the copy is scratch of this dispatch.
         unsafe { self.copy_matrix::<T>(super::Copy::Upper, (r, ldr), (copy, n), (n, n)) }?;
-        self.first_zero::<T>((copy, n), n, info)?;
+        let epsilon = if size_of::<T::Real>() == size_of::<f32>() { f32::EPSILON.into() } else { f64::EPSILON };
+        self.first_dependent::<T>((copy, n), n, longest as f64 * epsilon, info)?;
         if nrhs == 0 { Ok(()) } else { self.getrs::<T>(trans, (n, nrhs), (copy, n), 0, b, unused) }
     }
 }

@@ -34,7 +34,7 @@ impl CudaLibrary for Cusolver {
     const NAME: &'static str = "solver";
     const STATUS: &'static [Status] = status::STATUS;
     const HANDLES: Placement = Placement::Pool(HANDLES);
-    const KERNELS: &'static [&'static crate::Ptx] = &[&super::kernels::KERNELS];
+    const KERNELS: &'static [&'static crate::Ptx] = &[&super::kernels::KERNELS, &super::kernels::RANKS];
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();

@@ -4,6 +4,7 @@ use crate::cuda::Queue;
 use crate::{DType, Element, LaunchDims, Ptx, Result, Uplo};
 
 pub(super) static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
+pub(super) static RANKS: Ptx = Ptx::new(include_str!("../kernels/ranks.ptx"));
 
 /// Threads of the single block that searches an array.
 const BLOCK: u32 = 256;
@@ -28,6 +29,12 @@ fn words<T: Element>() -> usize {
     size_of::<T>() / 4
 }
 
+/// The parts of a number, and the kernel for its real type.
+fn real_parts<T: Element>([single, double]: [&'static std::ffi::CStr; 2]) -> (usize, &'static std::ffi::CStr) {
+    let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
+    (parts, if size_of::<T>() / parts == 4 { single } else { double })
+}
+
 impl Queue<'_> {
     /// Writes the first info that is not zero, with the number of its matrix, to `result`.
     pub(super) fn first_info(&mut self, info: u64, count: usize, result: u64) -> Result<()> {
@@ -48,6 +55,51 @@ impl Queue<'_> {
         let args = [a.into(), n.into(), ld.into(), words::<T>().into(), wide.into(), info.into()];
         // SAFETY: as above; the matrix lies inside an operand (checked) or scratch, and `info` is four bytes of either.
         unsafe { self.launch(&KERNELS, c"first_zero", one_block(), &args) }
+    }
+
+    /// Writes the first column of the upper triangle R, counted from 1, whose element on the diagonal is at most `limit`
+    /// times the norm of the column, to `info`; 0 for none.
+    pub(in crate::libraries::solver) fn first_dependent<T: Element>(
+        &mut self,
+        (r, ld): (u64, usize),
+        n: usize,
+        limit: f64,
+        info: u64,
+    ) -> Result<()> {
+        let (parts, name) = real_parts::<T>([c"first_dependent_4", c"first_dependent_8"]);
+        let args = [r.into(), n.into(), ld.into(), parts.into(), limit.into(), info.into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; the triangle lies in scratch, and `info` is
+        // four bytes of an operand or scratch.
+        unsafe { self.launch(&RANKS, name, one_block(), &args) }
+    }
+
+    /// Writes how many of `n` values that descend are above `tolerance` times the first, as an i32.
+    pub(in crate::libraries::solver) fn count_above<T: Element>(
+        &mut self,
+        values: u64,
+        n: usize,
+        tolerance: f64,
+        count: u64,
+    ) -> Result<()> {
+        let name = real_parts::<T>([c"count_above_4", c"count_above_8"]).1;
+        let args = [values.into(), n.into(), tolerance.into(), count.into()];
+        // SAFETY: as above; the values lie in an operand.
+        unsafe { self.launch(&RANKS, name, one_block(), &args) }
+    }
+
+    /// Writes the sum of squares of each column, of the real type.
+    pub(in crate::libraries::solver) fn sum_squares<T: Element>(
+        &mut self,
+        (x, ld): (u64, usize),
+        (rows, cols): (usize, usize),
+        sums: u64,
+    ) -> Result<()> {
+        let (parts, name) = real_parts::<T>([c"sum_squares_4", c"sum_squares_8"]);
+        let args = [x.into(), rows.saturating_mul(parts).into(), ld.saturating_mul(parts).into(), sums.into()];
+        let columns = u32::try_from(cols).map_err(|_| crate::Error::invalid("b", format!("{cols} columns")))?;
+        let dims = LaunchDims { grid: (columns, 1, 1), block: (BLOCK, 1, 1), shared: 0 };
+        // SAFETY: as above; the matrix lies inside an operand (checked), and a sum of each column inside another.
+        if cols == 0 { Ok(()) } else { unsafe { self.launch(&RANKS, name, dims, &args) } }
     }
 
     /// Sets `found` to 1 if a matrix of f64, or of pairs of f64, holds a NaN or an infinity; else leaves it.

@@ -41,8 +41,9 @@ impl Queue<'_> {
         )
     }
 
-    /// By Jacobi's rotations. Returns how many sweeps it took, and what is left off the diagonal. U and V are written
-    /// to even if only values are wanted. The call waits for the device.
+    /// By Jacobi's rotations. The vectors are orthonormal also for matrices of ones, zeros, low rank and columns of very
+    /// different sizes (measured on an H100 with CUDA 13.0, single and batched), so nothing is done about them here.
+    /// Returns how many sweeps it took, and what is left off the diagonal. U and V are written to even if only values are wanted. The call waits for the device.
     pub(in crate::libraries::solver) fn gesvdj<T: SolverElement>(
         &mut self,
         (vectors, full, jacobi): (bool, bool, Jacobi),

@@ -92,7 +92,8 @@ impl<T: SolverElement> Qr<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; at the wait
-    /// [`Error::Singular`] if R has a zero on its diagonal. B comes back.
+    /// [`Error::Singular`] if a column is by rounding a combination of those before it, as in [`Solver::solve`]; use
+    /// [`Solver::lstsq`] then. B comes back.
     pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<Solution<T>> {
         let columns = self.columns.as_ref().map(DeviceBuffer::as_in);
         solve::submit(solver, self.matrix, (self.reflectors.as_in(), self.tau.as_in(), columns), of_b, b)

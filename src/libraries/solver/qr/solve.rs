@@ -81,7 +81,7 @@ impl<T: SolverElement> Routine for Qrs<T> {
                 let how = (true, Transpose::Conjugate);
                 queue.ormqr::<T>(how, [of_b.rows, of_b.cols, n], (a, tau), b, unused)?;
             }
-            queue.solve_upper::<T>(Transpose::No, (n, of_b.cols), a, b, info + 4 * k as u64)?;
+            queue.solve_upper::<T>(Transpose::No, (n, of_b.cols, of_a.rows), a, b, info + 4 * k as u64)?;
         }
         queue.verdict(info, of_a.count)
     }

@@ -1,12 +1,13 @@
 //! The elimination order, and the structure of the factor.
 
 use super::super::element::{SolveElement, SparseIndex};
+use super::super::formats::SparseMatrix as _;
 #[cfg(feature = "host")]
 use super::super::host::direct;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Uplo};
+use crate::{DeviceBuffer, Enqueue, Error, GpuRef, In, Result, Uplo};
 use std::marker::PhantomData;
 
 /// The method for solving a system.
@@ -19,7 +20,9 @@ pub enum Direct {
     Qr,
 }
 
-/// The analysis of a structure by [`Sparse::analyse`]. It is valid for every matrix with that structure.
+/// The analysis of a structure by [`Sparse::analyse`]. It is valid for every matrix with that structure: a clone, one
+/// with other values ([`Csr::with_values`](crate::sparse::Compressed::with_values)), or one with equal offsets and
+/// indices, which are then compared. It keeps the arrays of the structure alive.
 #[derive(Debug)]
 pub struct Analysis<I: SparseIndex = i32> {
     pub(super) direct: Direct,
@@ -30,6 +33,9 @@ pub struct Analysis<I: SparseIndex = i32> {
     pub(super) parents: GpuRef<I>,
     pub(super) offsets: GpuRef<I>,
     entries: usize,
+    /// The structure that was analysed: its identifier, offsets and indices.
+    name: Option<u64>,
+    of_a: [GpuRef<I>; 2],
 }
 
 impl<I: SparseIndex> Analysis<I> {
@@ -46,6 +52,17 @@ impl<I: SparseIndex> Analysis<I> {
     /// The elimination order: the column that is eliminated first, then the second, and so on, counted from 0.
     pub fn order(&self) -> &GpuRef<I> {
         &self.order
+    }
+
+    /// The plan for this matrix: order, parents and offsets of the factor. If the matrix is not known to have the
+    /// structure that was analysed, the offsets and indices of that structure follow, and the operation compares them.
+    pub(super) fn plan<T: SolveElement>(&self, a: &Csr<T, I>) -> Vec<In<'_, I>> {
+        let mut plan = vec![self.order.as_in(), self.parents.as_in(), self.offsets.as_in()];
+        let name = a.stored().structure.map(|structure| structure.name);
+        if name.is_none() || name != self.name {
+            plan.extend(self.of_a.iter().map(GpuRef::as_in));
+        }
+        plan
     }
 
     /// Checks that the matrix has the sizes and the number of entries of the one that was analysed.
@@ -183,6 +200,8 @@ impl Sparse {
         // It fits the index type, and that fits the address space or the allocation of the factor fails.
         let entries = usize::try_from(total).unwrap_or(usize::MAX);
         let (order, parents, offsets) = (order.share(), parents.share(), offsets.share());
-        Ok(Analysis { direct, rows, cols, nnz, order, parents, offsets, entries })
+        let name = a.stored().structure.map(|structure| structure.name);
+        let of_a = [a.offsets().clone(), a.indices().clone()];
+        Ok(Analysis { direct, rows, cols, nnz, order, parents, offsets, entries, name, of_a })
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Site;
 use crate::op::{Cost, OperandNames, Output, Spans};
 #[cfg(feature = "host")]
 use crate::runtime::room::collected;
-use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Result, Submitted, Uplo};
+use crate::{DeviceBuffer, Enqueue, Error, GpuRef, List, Result, Submitted, Uplo};
 use std::marker::PhantomData;
 
 /// The factorization `P * A * P^T = L * L^H` of a sparse matrix, from [`Sparse::cholesky`].
@@ -69,22 +69,23 @@ impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     type Front = crate::Sparse;
     const NAME: &'static str = "sparse_cholesky";
-    const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "plan", "plan"], &["rows", "values"]);
-    /// Offsets, indices and values of A; order, parents and offsets of the factor.
-    type Reads = (I, I, T, I, I, I);
+    const OPERANDS: OperandNames = (&["a", "a", "a", "plan"], &["rows", "values"]);
+    /// Offsets, indices and values of A; the plan.
+    type Reads = (I, I, T, List<I>);
     type Output = Factored<T, I>;
-    /// The position in the order of the first pivot that is not positive, plus 1; or 0.
+    /// The position in the order of the first pivot that is not positive, plus 1; or 0; all bits set for another
+    /// structure.
     type Raw = u64;
 
     fn check(&self, reads: &Spans<Self::Reads>, (rows, values): &Spans<(I, T)>) -> Result<()> {
-        let (offsets, indices, entries, order, parents, starts) = reads;
+        let (offsets, indices, entries, plan) = reads;
         if Some(offsets.len()) != self.n.checked_add(1) || indices.len() != self.nnz || entries.len() != self.nnz {
             return Err(Error::invalid("a", format!("{} entries, but {} are needed", entries.len(), self.nnz)));
         }
         if rows.len() != values.len() {
             return Err(Error::invalid("values", format!("{} values, but {} row indices", values.len(), rows.len())));
         }
-        super::check_plan(self.n, [order.len(), parents.len(), starts.len()])
+        super::check_parts(self.n, self.nnz, self.n, plan)
     }
 
     fn overwrites_each(&self, _: &Spans<(I, T)>, _: usize) -> bool {
@@ -98,11 +99,15 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (offsets, indices, values, order, parents, starts): <Self::Reads as crate::Elems>::Slices<'_>,
+        (offsets, indices, values, plan): <Self::Reads as crate::Elems>::Slices<'_>,
         (rows, factor): (&mut [I], &mut [T]),
     ) -> Result<u64> {
         rows.fill(I::of(0));
         factor.fill(T::default());
+        let ([order, parents, starts], analysed) = super::parts(&plan);
+        if analysed.is_some_and(|analysed| analysed != [offsets, indices]) {
+            return Ok(super::OTHER);
+        }
         let (order, parents, starts) = (super::places(order), super::parents(parents), super::places(starts));
         let structure = Structure { order: &order, parents: &parents, offsets: &starts };
         let triangle = Triangle { offsets, indices, values, upper: self.uplo == Uplo::Upper };
@@ -115,7 +120,11 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     }
 
     fn finish(&self, order: u64) -> Result<()> {
-        if order == 0 { Ok(()) } else { Err(Error::NotPositiveDefinite { order, site: Site::none() }) }
+        match order {
+            0 => Ok(()),
+            super::OTHER => Err(super::other_structure()),
+            _ => Err(Error::NotPositiveDefinite { order, site: Site::none() }),
+        }
     }
 }
 
@@ -192,9 +201,10 @@ impl Sparse {
         };
         analysis.check(uplo.is_some(), a)?;
         let op = Factor::<T, I> { n: a.rows(), nnz: a.nnz(), uplo: uplo.unwrap_or(Uplo::Lower), _types: PhantomData };
-        let (order, parents, offsets) = (&analysis.order, &analysis.parents, &analysis.offsets);
+        let (order, offsets) = (&analysis.order, &analysis.offsets);
         let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
-        let reads = (of_a.0, of_a.1, of_a.2, order.as_in(), parents.as_in(), offsets.as_in());
+        let plan = analysis.plan(a);
+        let reads = (of_a.0, of_a.1, of_a.2, &plan[..]);
         let made = (self.device.uninit(analysis.entries())?, self.device.uninit(analysis.entries())?);
         let Factored(rows, values) = self.submit(op, reads, made)?.await_result()?;
         let (order, offsets) = (order.clone(), offsets.clone());

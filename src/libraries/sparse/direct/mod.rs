@@ -47,6 +47,39 @@ fn parents<I: SparseIndex>(x: &[I]) -> Vec<usize> {
     collected(x.iter().map(|i| if i.place() < x.len() { i.place() } else { NONE })).or_unwind()
 }
 
+/// The verdict of a matrix whose structure is not the one that was analysed.
+const OTHER: u64 = u64::MAX;
+
+fn other_structure() -> Error {
+    Error::invalid("a", "its structure is not the one that was analysed: call `analyse` for this matrix")
+}
+
+/// Order, parents and offsets of a plan; and the structure that was analysed, if it has to be compared.
+#[cfg(feature = "host")]
+type Plan<'a, I> = ([&'a [I]; 3], Option<[&'a [I]; 2]>);
+
+#[cfg(feature = "host")]
+fn parts<'a, I>(plan: &[&'a [I]]) -> Plan<'a, I> {
+    match *plan {
+        [order, parents, starts, offsets, indices] => ([order, parents, starts], Some([offsets, indices])),
+        [order, parents, starts, ..] => ([order, parents, starts], None),
+        _ => ([&[]; 3], None),
+    }
+}
+
+/// Checks the lengths of a plan, and of the structure of `nnz` entries if it follows.
+fn check_parts<I: crate::Element>(n: usize, nnz: usize, rows: usize, plan: &[crate::Span<I>]) -> crate::Result<()> {
+    let fits = match plan {
+        [_, _, _] => true,
+        [_, _, _, offsets, indices] => Some(offsets.len()) == rows.checked_add(1) && indices.len() == nnz,
+        _ => false,
+    };
+    match plan {
+        [order, parents, starts, ..] if fits => check_plan(n, [order.len(), parents.len(), starts.len()]),
+        _ => Err(Error::invalid("analysis", format!("{} arrays for {rows} rows with {nnz} entries", plan.len()))),
+    }
+}
+
 /// Checks the lengths of the arrays of an analysis.
 fn check_plan(n: usize, lens: [usize; 3]) -> crate::Result<()> {
     if lens == [n, n, n.saturating_add(1)] {

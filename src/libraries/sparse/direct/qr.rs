@@ -8,7 +8,7 @@ use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
 use crate::error::Site;
 use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Rejected, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, In, List, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
 /// The result of [`Sparse::solve_qr`].
@@ -40,19 +40,19 @@ pub(in super::super) struct Solve<T, I> {
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     type Front = crate::Sparse;
     const NAME: &'static str = "sparse_qr";
-    const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "plan", "plan", "b"], &["x"]);
-    /// Offsets, indices and values of A; order, parents and offsets of R; B.
-    type Reads = (I, I, T, I, I, I, T);
+    const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "b"], &["x"]);
+    /// Offsets, indices and values of A; the plan; B.
+    type Reads = (I, I, T, List<I>, T);
     type Output = LeastSquares<T>;
-    /// The column of the first zero pivot plus 1, or 0.
+    /// The column of the first zero pivot plus 1, or 0; all bits set for another structure.
     type Raw = u64;
 
     fn check(&self, reads: &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
-        let (offsets, indices, values, order, parents, starts, b) = reads;
+        let (offsets, indices, values, plan, b) = reads;
         if Some(offsets.len()) != self.rows.checked_add(1) || indices.len() != self.nnz || values.len() != self.nnz {
             return Err(Error::invalid("a", format!("{} entries, but {} are needed", values.len(), self.nnz)));
         }
-        super::check_plan(self.cols, [order.len(), parents.len(), starts.len()])?;
+        super::check_parts(self.cols, self.nnz, self.rows, plan)?;
         for (name, rows, len) in [("b", self.rows, b.len()), ("x", self.cols, x.len())] {
             if rows.checked_mul(self.columns) != Some(len) {
                 let text = format!("{len} elements do not fit {} columns of {rows} rows", self.columns);
@@ -73,10 +73,14 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (offsets, indices, values, order, parents, starts, b): <Self::Reads as crate::Elems>::Slices<'_>,
+        (offsets, indices, values, plan, b): <Self::Reads as crate::Elems>::Slices<'_>,
         (x,): (&mut [T],),
     ) -> Result<u64> {
         x.fill(T::default());
+        let ([order, parents, starts], analysed) = super::parts(&plan);
+        if analysed.is_some_and(|analysed| analysed != [offsets, indices]) {
+            return Ok(super::OTHER);
+        }
         let (order, parents, starts) = (super::places(order), super::parents(parents), super::places(starts));
         let structure = Structure { order: &order, parents: &parents, offsets: &starts };
         let a = Rows { count: self.rows, width: self.cols, offsets, indices, values };
@@ -89,7 +93,11 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     }
 
     fn finish(&self, position: u64) -> Result<()> {
-        if position == 0 { Ok(()) } else { Err(Error::Singular { position, site: Site::none() }) }
+        match position {
+            0 => Ok(()),
+            super::OTHER => Err(super::other_structure()),
+            _ => Err(Error::Singular { position, site: Site::none() }),
+        }
     }
 }
 
@@ -100,8 +108,9 @@ impl Sparse {
     /// has `columns` columns, each with as many elements as A has columns. Both have no gaps. Host engine only.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the analysis is for another structure or method, or the lengths do not fit; a
-    /// stale or foreign buffer. From the wait: [`Error::Singular`] with the column, counted from 1, that depends
+    /// [`Error::InvalidArgument`] if the analysis is for another method, another size or another number of entries, or
+    /// the lengths do not fit; a stale or foreign buffer. From the wait: [`Error::InvalidArgument`] if the structure of
+    /// A is not the one that was analysed; [`Error::Singular`] with the column, counted from 1, that depends
     /// linearly on others. X comes back.
     ///
     /// ```
@@ -130,7 +139,6 @@ impl Sparse {
         }
         let op = Solve::<T, I> { rows: a.rows(), cols: a.cols(), nnz: a.nnz(), columns, _types: PhantomData };
         let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
-        let plan = (analysis.order.as_in(), analysis.parents.as_in(), analysis.offsets.as_in());
-        self.submit(op, (of_a.0, of_a.1, of_a.2, plan.0, plan.1, plan.2, b.into()), (x,))
+        self.submit(op, (of_a.0, of_a.1, of_a.2, &analysis.plan(a), b.into()), (x,))
     }
 }

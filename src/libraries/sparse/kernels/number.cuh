@@ -69,6 +69,11 @@ template <class S> struct One;
 template <> struct One<float> { static DEVICE float value() { return 1; } };
 template <> struct One<double> { static DEVICE double value() { return 1; } };
 template <class R> struct One<Complex<R>> { static DEVICE Complex<R> value() { return {1, 0}; } };
+// The distance of 1 to the next larger number.
+template <class S> struct Epsilon;
+template <> struct Epsilon<float> { static DEVICE double value() { return 1.1920928955078125e-07; } };
+template <> struct Epsilon<double> { static DEVICE double value() { return 2.220446049250313e-16; } };
+template <class R> struct Epsilon<Complex<R>> { static DEVICE double value() { return Epsilon<R>::value(); } };
 template <class S> DEVICE S zero() { return S{}; }
 template <class S> DEVICE S quotient(S a, S b) { return b == zero<S>() ? zero<S>() : over(a, b); }
 

@@ -241,6 +241,9 @@ template <class T> DEVICE void lanczos(u64 stage, const T *product, T *state) {
     } else {
         T before = beta;
         beta = real_root(p);
+        // What a column has left of itself after rounding is zero: the Krylov space is invariant.
+        double noise = 8 * Epsilon<T>::value() * (magnitude(before) + magnitude(alfa) + magnitude(beta));
+        if (magnitude(beta) <= noise) beta = none;
         inverse = quotient(one, beta);
         back = -quotient(beta, before);
         epsilon = -eps;
@@ -248,9 +251,17 @@ template <class T> DEVICE void lanczos(u64 stage, const T *product, T *state) {
         T gbar = sn * dbar - cs * alfa;
         eps = sn * beta;
         dbar = -(cs * beta);
-        gamma = quotient(one, real_root(gbar * gbar + beta * beta));
-        cs = gbar * gamma;
-        sn = beta * gamma;
+        T length = real_root(gbar * gbar + beta * beta);
+        if (beta == none && magnitude(length) <= 2 * noise) {
+            // The column depends on the others: the matrix is singular, and this direction changes no residual.
+            gamma = none;
+            cs = none;
+            sn = one;
+        } else {
+            gamma = quotient(one, length);
+            cs = gbar * gamma;
+            sn = beta * gamma;
+        }
         phi = cs * residual;
         residual = sn * residual;
     }
@@ -266,7 +277,8 @@ template <class T> DEVICE void times(const T *d, const T *x, T *z, u64 n) {
 }
 template <class T> DEVICE void reciprocal(T *d, u64 n) {
     u64 i = thread_index();
-    if (i < n) d[i] = quotient(One<T>::value(), d[i]);
+    // A zero is replaced by one: the preconditioner must not make a row zero.
+    if (i < n) d[i] = d[i] == zero<T>() ? One<T>::value() : over(One<T>::value(), d[i]);
 }
 
 // One warp for each part of 16384 elements of each vector; `gather_dots` adds the parts in order.
@@ -302,13 +314,23 @@ template <class T> DEVICE void rotate(u64 m, u64 column, const T *h, const T *ag
     if (thread_index() != 0) return;
     u64 cosines = m * (m + 1), sines = cosines + m, g = sines + m, residual = g + m + 1, j = column;
     T norm = real_root(*square);
-    state[residual + 1] = quotient(One<T>::value(), norm);
     if (column == ~0ull) {
+        T inverse = quotient(One<T>::value(), norm);
         for (u64 i = 0; i < residual; ++i) state[i] = zero<T>();
         state[g] = norm;
         state[residual] = norm;
+        state[residual + 1] = inverse;
         return;
     }
+    // What a column has left of itself after rounding is zero: the Krylov space is invariant.
+    T all = *square;
+    for (u64 i = 0; i <= j; ++i) {
+        T part = h[i] + again[i];
+        all = all + part * conj(part);
+    }
+    double noise = 8 * Epsilon<T>::value() * magnitude(real_root(all));
+    if (magnitude(norm) <= noise) norm = zero<T>();
+    state[residual + 1] = quotient(One<T>::value(), norm);
     T *own = state + j * (m + 1);
     T above = h[0] + again[0];
     for (u64 i = 0; i < j; ++i) {
@@ -317,8 +339,11 @@ template <class T> DEVICE void rotate(u64 m, u64 column, const T *h, const T *ag
         above = c * below - conj(s) * above;
     }
     T modulus = real_root(above * conj(above)), length = real_root(above * conj(above) + norm * norm);
-    T c = One<T>::value(), s = zero<T>();
-    if (!(length == zero<T>())) {
+    T c = zero<T>(), s = One<T>::value();
+    if (norm == zero<T>() && magnitude(above) <= noise * (double)(j + 1)) {
+        // The column depends on the others: the matrix is singular, and the new vector reduces no residual.
+        above = zero<T>();
+    } else {
         bool none = magnitude(above) == 0;
         c = none ? zero<T>() : over(modulus, length);
         s = none ? One<T>::value() : over(above, modulus) * over(norm, length);

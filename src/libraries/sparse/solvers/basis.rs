@@ -197,17 +197,28 @@ impl<T: SolveElement> Routine for Rotate<T> {
     #[cfg(feature = "host")]
     fn host(&self, (h, again, square): (&[T], &[T], &[T]), (state,): (&mut [T],)) -> Result<()> {
         use super::super::host::{at, put};
-        let (m, norm) = (self.m, at(square, 0).real_root());
+        let (m, mut norm) = (self.m, at(square, 0).real_root());
         let (cosines, g, residual) = (m * (m + 1), m * (m + 1) + 2 * m, residual_at(m));
         let sines = cosines + m;
-        put(state, residual + 1, quotient(T::ONE, norm));
         let Some(j) = self.column else {
+            put(state, residual + 1, quotient(T::ONE, norm));
             state.get_mut(..residual).unwrap_or_default().fill(T::default());
             put(state, g, norm);
             put(state, residual, norm);
             return Ok(());
         };
         let column = j * (m + 1);
+        // What a column has left of itself after rounding is zero: the Krylov space is invariant.
+        let mut all = at(square, 0);
+        for i in 0..=j {
+            let part = at(h, i) + at(again, i);
+            all = all + part * part.conj();
+        }
+        let noise = 8.0 * T::EPSILON * all.real_root().magnitude();
+        if norm.magnitude() <= noise {
+            norm = T::default();
+        }
+        put(state, residual + 1, quotient(T::ONE, norm));
         let mut above = at(h, 0) + at(again, 0);
         for i in 0..j {
             let below = at(h, i + 1) + at(again, i + 1);
@@ -217,8 +228,10 @@ impl<T: SolveElement> Routine for Rotate<T> {
         }
         // The rotation that eliminates the norm below the diagonal; its cosine is real.
         let (size, length) = (above.magnitude(), (above * above.conj() + norm * norm).real_root());
-        let (c, s) = if length == T::default() {
-            (T::ONE, T::default())
+        let (c, s) = if norm == T::default() && size <= noise * (j + 1) as f64 {
+            // The column depends on the others: the matrix is singular, and the new vector reduces no residual.
+            above = T::default();
+            (T::default(), T::ONE)
         } else if size == 0.0 {
             (T::default(), T::ONE)
         } else {

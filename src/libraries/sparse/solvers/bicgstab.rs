@@ -5,8 +5,9 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
-use super::watch::{Verdict, Watch};
-use crate::{DeviceBuffer, GpuRef};
+use super::system::System;
+use super::watch::{Sent, Verdict, Watch};
+use crate::{DeviceBuffer, GpuRef, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the stabilised biconjugate gradient method with right preconditioning. The
@@ -19,45 +20,49 @@ impl Sparse {
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
         b: &GpuRef<T>,
-        mut x: DeviceBuffer<T>,
+        x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
-        let norm = self.begin(a, b, &x)?;
-        if norm == 0.0 {
-            let x = self.device.fill(x, T::default())?.into_output();
-            return Ok(Solution { x, iterations: 0, residual: 0.0, history: Vec::new() });
-        }
-        let mut watch = Watch::new(self, how, norm, true);
-        let mut r = self.residual(a, &x, b)?;
-        let shadow = self.device.duplicate(&r)?.into_output();
-        let mut p = self.device.duplicate(&r)?.into_output();
-        let mut rho = self.inner(&shadow, &r)?;
-        let mut iterations = 0;
-        while iterations < how.limit {
-            if watch.looks(iterations) && watch.look(iterations, &self.inner(&r, &r)?)? == Verdict::Stop {
+        self.by_passes((a, m), b, x, how, pass)
+    }
+}
+
+fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+    system: &System<'_, T, I, A>,
+    mut x: DeviceBuffer<T>,
+    watch: &mut Watch<'_, T>,
+) -> Result<DeviceBuffer<T>> {
+    let sparse = system.sparse;
+    let mut r = system.residual(&x)?;
+    let shadow = sparse.device.duplicate(&r)?.into_output();
+    let mut p = sparse.device.duplicate(&r)?.into_output();
+    let mut rho = sparse.inner(&shadow, &r)?;
+    while watch.goes_on() {
+        if watch.looks() {
+            let square = sparse.inner(&r, &r)?;
+            if watch.look(Sent::Square(square.as_in()), Some(&x))? == Verdict::Stop {
                 break;
             }
-            let direction = m.apply(self, &p)?;
-            let v = self.product(a, &direction)?;
-            let along = self.inner(&shadow, &v)?;
-            let alpha = self.quotient((rho.as_in(), along.as_in()), None)?;
-            let s = self.plus(factor(&alpha, 1)?, &v, r)?;
-            x = self.plus(factor(&alpha, 0)?, &direction, x)?;
-            let smooth = m.apply(self, &s)?;
-            let t = self.product(a, &smooth)?;
-            let (top, bottom) = (self.inner(&t, &s)?, self.inner(&t, &t)?);
-            let omega = self.quotient((top.as_in(), bottom.as_in()), None)?;
-            x = self.plus(factor(&omega, 0)?, &smooth, x)?;
-            r = self.plus(factor(&omega, 1)?, &t, s)?;
-            let next = self.inner(&shadow, &r)?;
-            let ratio = (factor(&alpha, 0)?, factor(&omega, 0)?);
-            let beta = self.quotient((next.as_in(), rho.as_in()), Some(ratio))?;
-            p = self.plus(factor(&omega, 1)?, &v, p)?;
-            p = self.xpby(&r, factor(&beta, 0)?, p)?;
-            rho = next;
-            iterations += 1;
         }
-        let residual = self.inner(&r, &r)?;
-        watch.end(iterations, &residual, x)
+        let direction = system.apply(&p)?;
+        let v = system.product(&direction)?;
+        let along = sparse.inner(&shadow, &v)?;
+        let alpha = sparse.quotient((rho.as_in(), along.as_in()), None)?;
+        let s = sparse.plus(factor(&alpha, 1)?, &v, r)?;
+        x = sparse.plus(factor(&alpha, 0)?, &direction, x)?;
+        let smooth = system.apply(&s)?;
+        let t = system.product(&smooth)?;
+        let (top, bottom) = (sparse.inner(&t, &s)?, sparse.inner(&t, &t)?);
+        let omega = sparse.quotient((top.as_in(), bottom.as_in()), None)?;
+        x = sparse.plus(factor(&omega, 0)?, &smooth, x)?;
+        r = sparse.plus(factor(&omega, 1)?, &t, s)?;
+        let next = sparse.inner(&shadow, &r)?;
+        let ratio = (factor(&alpha, 0)?, factor(&omega, 0)?);
+        let beta = sparse.quotient((next.as_in(), rho.as_in()), Some(ratio))?;
+        p = sparse.plus(factor(&omega, 1)?, &v, p)?;
+        p = sparse.xpby(&r, factor(&beta, 0)?, p)?;
+        rho = next;
+        watch.iterations += 1;
     }
+    Ok(x)
 }

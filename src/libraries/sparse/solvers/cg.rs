@@ -5,17 +5,24 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
-use super::watch::{Verdict, Watch};
-use crate::{DeviceBuffer, GpuRef};
+use super::system::System;
+use super::watch::{Sent, Verdict, Watch};
+use crate::{DeviceBuffer, GpuRef, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by the preconditioned conjugate gradient
-    /// method. The initial guess is `x`. The host waits twice before the first iteration. After that it waits only for
-    /// residuals that were sent to it `every` iterations earlier.
+    /// method. The initial guess is `x`. The host waits for the norms of A, of b and of the first residual before the
+    /// first iteration, and for the residual of the result. In between it waits only for residuals that were sent to it
+    /// `every` iterations earlier.
+    ///
+    /// A solution is returned only if its residual, computed from x at the end, is small enough:
+    /// [`Iteration::tolerance`] says how small. The right-hand side, and A if it needs it, are scaled by powers of two,
+    /// so that inner products neither overflow nor underflow. Singular systems that have a solution are solved.
     ///
     /// # Errors
-    /// [`Unsolved::NotConverged`] with the last iterate; [`Unsolved::Broken`] if the residual becomes NaN because A or
-    /// the preconditioner is not positive definite; [`Unsolved::Failed`] if sizes do not fit or an operation fails.
+    /// [`Unsolved::NotConverged`] with the last iterate, also for a system without a solution; [`Unsolved::Broken`] if
+    /// the residual becomes NaN because A or the preconditioner is not positive definite, or is not finite;
+    /// [`Unsolved::Failed`] if sizes do not fit or an operation fails.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -34,38 +41,42 @@ impl Sparse {
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
         b: &GpuRef<T>,
-        mut x: DeviceBuffer<T>,
+        x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
-        let norm = self.begin(a, b, &x)?;
-        if norm == 0.0 {
-            let x = self.device.fill(x, T::default())?.into_output();
-            return Ok(Solution { x, iterations: 0, residual: 0.0, history: Vec::new() });
-        }
-        let mut watch = Watch::new(self, how, norm, true);
-        let mut r = self.residual(a, &x, b)?;
-        let mut z = m.apply(self, &r)?;
-        let mut p = self.device.duplicate(&z)?.into_output();
-        let mut rz = self.inner(&r, &z)?;
-        let mut iterations = 0;
-        while iterations < how.limit {
-            if watch.looks(iterations) && watch.look(iterations, &self.inner(&r, &r)?)? == Verdict::Stop {
+        self.by_passes((a, m), b, x, how, pass)
+    }
+}
+
+fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+    system: &System<'_, T, I, A>,
+    mut x: DeviceBuffer<T>,
+    watch: &mut Watch<'_, T>,
+) -> Result<DeviceBuffer<T>> {
+    let sparse = system.sparse;
+    let mut r = system.residual(&x)?;
+    let mut z = system.apply(&r)?;
+    let mut p = sparse.device.duplicate(&z)?.into_output();
+    let mut rz = sparse.inner(&r, &z)?;
+    while watch.goes_on() {
+        if watch.looks() {
+            let square = sparse.inner(&r, &r)?;
+            if watch.look(Sent::Square(square.as_in()), Some(&x))? == Verdict::Stop {
                 break;
             }
-            let q = self.product(a, &p)?;
-            let curvature = self.inner(&p, &q)?;
-            let alpha = self.quotient((rz.as_in(), curvature.as_in()), None)?;
-            x = self.plus(factor(&alpha, 0)?, &p, x)?;
-            r = self.plus(factor(&alpha, 1)?, &q, r)?;
-            drop(z);
-            z = m.apply(self, &r)?;
-            let next = self.inner(&r, &z)?;
-            let beta = self.quotient((next.as_in(), rz.as_in()), None)?;
-            p = self.xpby(&z, factor(&beta, 0)?, p)?;
-            rz = next;
-            iterations += 1;
         }
-        let residual = self.inner(&r, &r)?;
-        watch.end(iterations, &residual, x)
+        let q = system.product(&p)?;
+        let curvature = sparse.inner(&p, &q)?;
+        let alpha = sparse.quotient((rz.as_in(), curvature.as_in()), None)?;
+        x = sparse.plus(factor(&alpha, 0)?, &p, x)?;
+        r = sparse.plus(factor(&alpha, 1)?, &q, r)?;
+        drop(z);
+        z = system.apply(&r)?;
+        let next = sparse.inner(&r, &z)?;
+        let beta = sparse.quotient((next.as_in(), rz.as_in()), None)?;
+        p = sparse.xpby(&z, factor(&beta, 0)?, p)?;
+        rz = next;
+        watch.iterations += 1;
     }
+    Ok(x)
 }

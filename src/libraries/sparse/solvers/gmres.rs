@@ -6,16 +6,9 @@ use super::super::formats::SparseMatrix;
 use super::basis::{residual_at, state_len};
 use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
-use super::watch::{Verdict, Watch};
+use super::system::System;
+use super::watch::{Sent, Verdict, Watch};
 use crate::{DeviceBuffer, GpuRef, Result};
-
-/// The result of one restart cycle.
-struct Cycle<T: SolveElement> {
-    x: DeviceBuffer<T>,
-    /// The norm of the residual, computed by the recurrence.
-    residual: DeviceBuffer<T>,
-    verdict: Verdict,
-}
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The
@@ -30,72 +23,63 @@ impl Sparse {
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
         b: &GpuRef<T>,
-        mut x: DeviceBuffer<T>,
-        how: &Iteration,
-    ) -> Result<Solution<T>, Unsolved<T>> {
-        let norm = self.begin(a, b, &x)?;
-        if norm == 0.0 {
-            let x = self.device.fill(x, T::default())?.into_output();
-            return Ok(Solution { x, iterations: 0, residual: 0.0, history: Vec::new() });
-        }
-        let mut watch = Watch::new(self, how, norm, false);
-        let mut iterations = 0;
-        loop {
-            let cycle = self.cycle((a, m), b, x, how, &mut watch, &mut iterations)?;
-            x = cycle.x;
-            if cycle.verdict == Verdict::Stop || iterations >= how.limit {
-                return watch.end(iterations, &cycle.residual, x);
-            }
-        }
-    }
-
-    fn cycle<T: SolveElement, I: SparseIndex>(
-        &self,
-        (a, m): (&impl SparseMatrix<T, I>, &Preconditioner<T, I>),
-        b: &GpuRef<T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
-        watch: &mut Watch<'_, T>,
-        iterations: &mut usize,
-    ) -> Result<Cycle<T>> {
-        let (device, blas, restart) = (&self.device, self.device.blas(), how.restart.max(1));
-        let r = self.residual(a, &x, b)?;
-        let square = self.inner(&r, &r)?;
-        let mut state = device.zeros(state_len(restart))?;
-        state = self.rotate((restart, None), (&square, &square, &square), state)?;
-        let place = residual_at(restart);
-        let mut basis = vec![blas.scal_at(factor(&state, place + 1)?, r)?.into_output()];
-        let (mut verdict, mut columns) = (Verdict::GoOn, 0);
-        while columns < restart && *iterations < how.limit {
-            if watch.looks(*iterations) {
-                let residual = device.duplicate(factor(&state, place)?)?.into_output();
-                verdict = watch.look(*iterations, &residual)?;
-                if verdict == Verdict::Stop {
-                    break;
-                }
+    ) -> Result<Solution<T>, Unsolved<T>> {
+        // More vectors than the matrix has rows, or than there will be iterations, are never used.
+        let restart = how.restart.min(b.len()).min(how.limit).max(1);
+        self.by_passes((a, m), b, x, how, |system, mut x, watch| {
+            let mut verdict = Verdict::GoOn;
+            while verdict == Verdict::GoOn && watch.goes_on() {
+                (x, verdict) = cycle(system, x, restart, watch)?;
             }
-            let Some(last) = basis.last() else { break };
-            let seen = m.apply(self, last)?;
-            let mut w = self.product(a, &seen)?;
-            let h = self.dots(&basis, &w, device.zeros(columns + 1)?)?;
-            w = self.combine(-T::ONE, (&basis, &h), w)?;
-            let again = self.dots(&basis, &w, device.zeros(columns + 1)?)?;
-            w = self.combine(-T::ONE, (&basis, &again), w)?;
-            let square = self.inner(&w, &w)?;
-            state = self.rotate((restart, Some(columns)), (&h, &again, &square), state)?;
-            basis.push(blas.scal_at(factor(&state, place + 1)?, w)?.into_output());
-            columns += 1;
-            *iterations += 1;
-        }
-        let residual = device.duplicate(factor(&state, place)?)?.into_output();
-        let x = if columns == 0 {
-            x
-        } else {
-            let y = self.coefficients(restart, columns, &state)?;
-            basis.truncate(columns);
-            let step = self.combine(T::ONE, (&basis, &y), device.zeros(x.len())?)?;
-            blas.axpy(T::ONE, &m.apply(self, &step)?, x)?.into_output()
-        };
-        Ok(Cycle { x, residual, verdict })
+            Ok(x)
+        })
     }
+}
+
+/// One restart cycle.
+fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+    system: &System<'_, T, I, A>,
+    x: DeviceBuffer<T>,
+    restart: usize,
+    watch: &mut Watch<'_, T>,
+) -> Result<(DeviceBuffer<T>, Verdict)> {
+    let (sparse, device) = (system.sparse, &system.sparse.device);
+    let blas = device.blas();
+    let r = system.residual(&x)?;
+    let square = sparse.inner(&r, &r)?;
+    let mut state = device.zeros(state_len(restart))?;
+    state = sparse.rotate((restart, None), (&square, &square, &square), state)?;
+    let place = residual_at(restart);
+    let mut basis = vec![blas.scal_at(factor(&state, place + 1)?, r)?.into_output()];
+    let (mut verdict, mut columns) = (Verdict::GoOn, 0);
+    while columns < restart && watch.goes_on() {
+        if watch.looks() {
+            // The reciprocal of the norm of the new vector is zero if the method has broken down.
+            verdict = watch.look(Sent::Norm(factor(&state, place)?, factor(&state, place + 1)?), None)?;
+            if verdict == Verdict::Stop {
+                break;
+            }
+        }
+        let Some(last) = basis.last() else { break };
+        let seen = system.apply(last)?;
+        let mut w = system.product(&seen)?;
+        let h = sparse.dots(&basis, &w, device.zeros(columns + 1)?)?;
+        w = sparse.combine(-T::ONE, (&basis, &h), w)?;
+        let again = sparse.dots(&basis, &w, device.zeros(columns + 1)?)?;
+        w = sparse.combine(-T::ONE, (&basis, &again), w)?;
+        let square = sparse.inner(&w, &w)?;
+        state = sparse.rotate((restart, Some(columns)), (&h, &again, &square), state)?;
+        basis.push(blas.scal_at(factor(&state, place + 1)?, w)?.into_output());
+        columns += 1;
+        watch.iterations += 1;
+    }
+    if columns == 0 {
+        return Ok((x, verdict));
+    }
+    let y = sparse.coefficients(restart, columns, &state)?;
+    basis.truncate(columns);
+    let step = sparse.combine(T::ONE, (&basis, &y), device.zeros(x.len())?)?;
+    Ok((blas.axpy(T::ONE, &system.apply(&step)?, x)?.into_output(), verdict))
 }

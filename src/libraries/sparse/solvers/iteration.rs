@@ -17,7 +17,7 @@ type Hook = Arc<dyn Fn(Progress) + Send + Sync>;
 /// When an iteration stops: at a tolerance of the residual, or after a number of iterations.
 #[derive(Clone)]
 pub struct Iteration {
-    pub(super) tolerance: f64,
+    pub(super) tolerance: Option<f64>,
     pub(super) limit: usize,
     pub(super) every: usize,
     pub(super) restart: usize,
@@ -31,16 +31,18 @@ impl Default for Iteration {
 }
 
 impl Iteration {
-    /// A relative residual of 1e-8, at most 1000 iterations, a check of the residual every 10 iterations; GMRES
-    /// restarts after 30.
+    /// A relative residual of 1e-8 (1e-5 for f32 and complex numbers of f32), at most 1000 iterations, a check of the
+    /// residual every 10 iterations; GMRES restarts after 30.
     pub fn new() -> Self {
-        Iteration { tolerance: 1e-8, limit: 1000, every: 10, restart: 30, progress: None }
+        Iteration { tolerance: None, limit: 1000, every: 10, restart: 30, progress: None }
     }
 
-    /// The relative residual to reach: the norm of the residual divided by the norm of the right-hand side. No
-    /// residual reaches a tolerance that is negative or NaN.
+    /// The relative residual to reach: the norm of the residual divided by the norm of the right-hand side. The
+    /// iteration stops when its recurrence reaches it. A solution is returned only if the true residual is at most
+    /// twice the tolerance, or 16 times the machine epsilon of the type if that is more. No residual reaches a
+    /// tolerance that is negative or NaN.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
+        self.tolerance = Some(tolerance);
         self
     }
 
@@ -57,7 +59,8 @@ impl Iteration {
         self
     }
 
-    /// The number of basis vectors after which GMRES restarts; at least 1.
+    /// The number of basis vectors after which GMRES restarts; at least 1. More than the size of the matrix, or than
+    /// the limit of iterations, has no effect.
     pub fn restart(mut self, vectors: usize) -> Self {
         self.restart = vectors.max(1);
         self
@@ -73,7 +76,8 @@ impl Iteration {
 impl std::fmt::Debug for Iteration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Iteration { tolerance, limit, every, restart, .. } = self;
-        write!(f, "Iteration(tolerance {tolerance:e}, limit {limit}, check every {every}, restart after {restart})")
+        let tolerance = tolerance.map_or_else(|| "by type".to_owned(), |tolerance| format!("{tolerance:e}"));
+        write!(f, "Iteration(tolerance {tolerance}, limit {limit}, check every {every}, restart after {restart})")
     }
 }
 
@@ -84,17 +88,18 @@ pub struct Solution<T: Element> {
     pub x: DeviceBuffer<T>,
     /// Number of iterations done.
     pub iterations: usize,
-    /// The norm of the residual of `x`, computed by the recurrence, divided by the norm of the right-hand side.
+    /// The norm of `b - A * x`, computed from this `x` after the last iteration, divided by the norm of b.
     pub residual: f64,
-    /// Every residual that was checked.
+    /// Every residual that was checked during the iteration, as its recurrence has it.
     pub history: Vec<Progress>,
 }
 
 /// Why an iteration did not find a solution.
 pub enum Unsolved<T: Element> {
-    /// The limit of iterations was reached before the tolerance.
+    /// The limit of iterations was reached before the tolerance, or the method cannot reduce the residual further: the
+    /// system has no solution, or the method breaks down on it.
     NotConverged {
-        /// The norm of the residual, divided by the norm of the right-hand side.
+        /// The norm of `b - A * x`, computed from this `x`, divided by the norm of b.
         residual: f64,
         /// Number of iterations done.
         iterations: usize,
@@ -103,11 +108,15 @@ pub enum Unsolved<T: Element> {
         /// Every residual that was checked.
         history: Vec<Progress>,
     },
-    /// The residual became NaN: the matrix or the preconditioner does not satisfy the requirements of the method, or a
-    /// number overflowed.
+    /// The residual became NaN or infinite: the matrix or the preconditioner does not satisfy the requirements of the
+    /// method, the input is not finite, or a number overflowed.
     Broken {
         /// Number of iterations done.
         iterations: usize,
+        /// The last iterate that was found to be finite: the initial guess, if there was none.
+        x: DeviceBuffer<T>,
+        /// The norm of `b - A * x`, computed from this `x`, divided by the norm of b; NaN if A or b is not finite.
+        residual: f64,
     },
     /// An operation failed.
     Failed(Error),
@@ -140,8 +149,8 @@ impl<T: Element> std::fmt::Display for Unsolved<T> {
             Unsolved::NotConverged { residual, iterations, .. } => {
                 write!(f, "not converged: the relative residual is {residual:e} after {iterations} iterations")
             }
-            Unsolved::Broken { iterations } => {
-                write!(f, "the iteration broke down: the residual is NaN after {iterations} iterations")
+            Unsolved::Broken { iterations, .. } => {
+                write!(f, "the iteration broke down: the residual is not finite after {iterations} iterations")
             }
             Unsolved::Failed(error) => std::fmt::Display::fmt(error, f),
         }

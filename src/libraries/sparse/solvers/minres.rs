@@ -6,8 +6,9 @@ use super::super::formats::SparseMatrix;
 use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
-use super::watch::{Verdict, Watch};
-use crate::{DeviceBuffer, Error, GpuRef};
+use super::system::System;
+use super::watch::{Sent, Verdict, Watch};
+use crate::{DeviceBuffer, Error, GpuRef, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
@@ -21,52 +22,54 @@ impl Sparse {
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
         b: &GpuRef<T>,
-        mut x: DeviceBuffer<T>,
+        x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
-        let (device, blas) = (&self.device, self.device.blas());
-        let norm = self.begin(a, b, &x)?;
-        if norm == 0.0 {
-            let x = device.fill(x, T::default())?.into_output();
-            return Ok(Solution { x, iterations: 0, residual: 0.0, history: Vec::new() });
-        }
-        let copy = device.duplicate(b)?.into_output();
-        let seen = m.apply(self, &copy)?;
-        let square = blas.dotc(&copy, &seen)?.await_result().map_err(Error::from)?;
-        let mut watch = Watch::new(self, how, square.re().abs().sqrt(), false);
-
-        let mut newer = self.residual(a, &x, b)?;
-        let mut older = device.zeros(x.len())?;
-        let mut y = m.apply(self, &newer)?;
-        let mut scalars = device.zeros(state::LEN)?;
-        scalars = self.lanczos(Stage::Begin, &self.inner(&newer, &y)?, scalars)?;
-        // The directions of the last two iterations.
-        let (mut w, mut before) = (device.zeros(x.len())?, device.zeros(x.len())?);
-        let mut iterations = 0;
-        while iterations < how.limit {
-            if watch.looks(iterations) {
-                let residual = device.duplicate(factor(&scalars, state::RESIDUAL)?)?.into_output();
-                if watch.look(iterations, &residual)? == Verdict::Stop {
-                    break;
-                }
-            }
-            let v = blas.scal_at(factor(&scalars, state::INVERSE)?, y)?.into_output();
-            y = self.product(a, &v)?;
-            y = self.plus(factor(&scalars, state::BACK)?, &older, y)?;
-            let alpha = self.inner(&v, &y)?;
-            scalars = self.lanczos(Stage::Alpha, &alpha, scalars)?;
-            y = self.plus(factor(&scalars, state::ALPHA)?, &newer, y)?;
-            (older, newer) = (newer, y);
-            y = m.apply(self, &newer)?;
-            scalars = self.lanczos(Stage::Beta, &self.inner(&newer, &y)?, scalars)?;
-            let mut next = self.plus(factor(&scalars, state::EPSILON)?, &before, v)?;
-            next = self.plus(factor(&scalars, state::DELTA)?, &w, next)?;
-            next = blas.scal_at(factor(&scalars, state::GAMMA)?, next)?.into_output();
-            x = self.plus(factor(&scalars, state::PHI)?, &next, x)?;
-            (before, w) = (w, next);
-            iterations += 1;
-        }
-        let residual = device.duplicate(factor(&scalars, state::RESIDUAL)?)?.into_output();
-        watch.end(iterations, &residual, x)
+        self.by_passes((a, m), b, x, how, pass)
     }
+}
+
+fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+    system: &System<'_, T, I, A>,
+    mut x: DeviceBuffer<T>,
+    watch: &mut Watch<'_, T>,
+) -> Result<DeviceBuffer<T>> {
+    let (sparse, device) = (system.sparse, &system.sparse.device);
+    let blas = device.blas();
+    // The norm of b in which this method measures residuals.
+    let copy = device.duplicate(&system.b)?.into_output();
+    let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result().map_err(Error::from)?;
+    watch.begin(square.re().abs().sqrt());
+
+    let mut newer = system.residual(&x)?;
+    let mut older = device.zeros(x.len())?;
+    let mut y = system.apply(&newer)?;
+    let mut scalars = device.zeros(state::LEN)?;
+    scalars = sparse.lanczos(Stage::Begin, &sparse.inner(&newer, &y)?, scalars)?;
+    // The directions of the last two iterations.
+    let (mut w, mut before) = (device.zeros(x.len())?, device.zeros(x.len())?);
+    while watch.goes_on() {
+        if watch.looks() {
+            let sent = Sent::Norm(factor(&scalars, state::RESIDUAL)?, factor(&scalars, state::INVERSE)?);
+            if watch.look(sent, Some(&x))? == Verdict::Stop {
+                break;
+            }
+        }
+        let v = blas.scal_at(factor(&scalars, state::INVERSE)?, y)?.into_output();
+        y = system.product(&v)?;
+        y = sparse.plus(factor(&scalars, state::BACK)?, &older, y)?;
+        let alpha = sparse.inner(&v, &y)?;
+        scalars = sparse.lanczos(Stage::Alpha, &alpha, scalars)?;
+        y = sparse.plus(factor(&scalars, state::ALPHA)?, &newer, y)?;
+        (older, newer) = (newer, y);
+        y = system.apply(&newer)?;
+        scalars = sparse.lanczos(Stage::Beta, &sparse.inner(&newer, &y)?, scalars)?;
+        let mut next = sparse.plus(factor(&scalars, state::EPSILON)?, &before, v)?;
+        next = sparse.plus(factor(&scalars, state::DELTA)?, &w, next)?;
+        next = blas.scal_at(factor(&scalars, state::GAMMA)?, next)?.into_output();
+        x = sparse.plus(factor(&scalars, state::PHI)?, &next, x)?;
+        (before, w) = (w, next);
+        watch.iterations += 1;
+    }
+    Ok(x)
 }

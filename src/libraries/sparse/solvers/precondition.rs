@@ -1,7 +1,6 @@
 //! Preconditioners: approximate inverses with which an iteration converges sooner.
 
 use super::super::element::{SolveElement, SparseIndex};
-use super::super::formats::SparseMatrix;
 use super::super::{Csr, Sparse, Spmv, Triangular};
 use crate::{DeviceBuffer, Diag, GpuRef, Result, Transpose, Uplo};
 
@@ -10,7 +9,7 @@ use crate::{DeviceBuffer, Diag, GpuRef, Result, Transpose, Uplo};
 pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
     /// None: the identity.
     Identity,
-    /// The reciprocals of the diagonal.
+    /// The reciprocals of the diagonal, and one where the diagonal is zero.
     Jacobi(GpuRef<T>),
     /// A solve with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
     /// [`Sparse::ic0_preconditioner`].
@@ -54,7 +53,8 @@ impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
 }
 
 impl Sparse {
-    /// The Jacobi preconditioner: the reciprocals of A's diagonal, and zero where the diagonal is zero.
+    /// The Jacobi preconditioner: the reciprocals of A's diagonal, and one where the diagonal is zero, so that it never
+    /// hides a row.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
@@ -98,26 +98,6 @@ impl Sparse {
         Ok(Preconditioner::Polynomial { a: a.clone(), inverse, degree })
     }
 
-    /// `r = b - A * x`.
-    pub(super) fn residual<T: SolveElement, I: SparseIndex>(
-        &self,
-        a: &impl SparseMatrix<T, I>,
-        x: &DeviceBuffer<T>,
-        b: &GpuRef<T>,
-    ) -> Result<DeviceBuffer<T>> {
-        let r = self.device.duplicate(b)?.into_output();
-        Ok(self.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, x, r)?.into_output())
-    }
-
-    /// `A * x`.
-    pub(super) fn product<T: SolveElement, I: SparseIndex>(
-        &self,
-        a: &impl SparseMatrix<T, I>,
-        x: &DeviceBuffer<T>,
-    ) -> Result<DeviceBuffer<T>> {
-        Ok(self.spmv(Spmv::new(), a, x, self.device.uninit(x.len())?)?.into_output())
-    }
-
     /// The inner product `x^H * y`, left on the device.
     pub(super) fn inner<T: SolveElement>(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
         Ok(self.device.blas().dotc_into(x, y, self.device.uninit(1)?)?.into_output())
@@ -131,27 +111,6 @@ impl Sparse {
         y: DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>> {
         Ok(self.device.blas().axpy_at(s, x, y)?.into_output())
-    }
-
-    /// Checks that all sizes fit, and returns the norm of the right-hand side.
-    pub(super) fn begin<T: SolveElement, I: SparseIndex>(
-        &self,
-        a: &impl SparseMatrix<T, I>,
-        b: &GpuRef<T>,
-        x: &DeviceBuffer<T>,
-    ) -> Result<f64> {
-        use crate::Error;
-        let (rows, cols) = (a.rows(), a.cols());
-        if rows != cols {
-            return Err(Error::invalid("a", format!("{rows} x {cols} is not square")));
-        }
-        for (name, len) in [("b", b.len()), ("x", x.len())] {
-            if len != rows {
-                return Err(Error::invalid(name, format!("{len} elements, but the matrix has {rows} rows")));
-            }
-        }
-        let square = self.device.blas().dotc(b, b)?.await_result().map_err(Error::from)?;
-        Ok(square.re().abs().sqrt())
     }
 }
 

@@ -175,14 +175,24 @@ fn step<T: SolveElement>(stage: Stage, product: T, state: &mut [T; state::LEN]) 
         Stage::Beta => {
             let before = beta;
             beta = product.real_root();
+            // What a column has left of itself after rounding is zero: the Krylov space is invariant.
+            let noise = 8.0 * T::EPSILON * (before.re().abs() + alfa.magnitude() + beta.re().abs());
+            if beta.re().abs() <= noise {
+                beta = T::default();
+            }
             (inverse, back) = (quotient(one, beta), -quotient(beta, before));
             (epsilon, delta) = (-eps, -(cs * dbar + sn * alfa));
             let gbar = sn * dbar - cs * alfa;
             eps = sn * beta;
             dbar = -(cs * beta);
             let root = (gbar * gbar + beta * beta).real_root();
-            gamma = quotient(one, root);
-            (cs, sn) = (gbar * gamma, beta * gamma);
+            if beta == T::default() && root.re().abs() <= 2.0 * noise {
+                // The column depends on the others: the matrix is singular, and this direction changes no residual.
+                (gamma, cs, sn) = (T::default(), T::default(), one);
+            } else {
+                gamma = quotient(one, root);
+                (cs, sn) = (gbar * gamma, beta * gamma);
+            }
             phi = cs * residual;
             residual = sn * residual;
         }

@@ -5,7 +5,6 @@ use super::super::element::SolveElement;
 #[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use super::scalars::quotient;
 use crate::op::{Cost, OperandNames, Spans};
 use crate::{DeviceBuffer, Enqueue, Error, In, Result};
 use std::marker::PhantomData;
@@ -112,7 +111,7 @@ impl<T: SolveElement> Routine for Times<T> {
     }
 }
 
-/// `1 / d`, element by element; zero where d is zero.
+/// `1 / d`, element by element; one where d is zero.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Reciprocal<T>(PhantomData<fn() -> T>);
@@ -135,7 +134,7 @@ impl<T: SolveElement> Routine for Reciprocal<T> {
 
     #[cfg(feature = "host")]
     fn host(&self, (): (), (d,): (&mut [T],)) -> Result<()> {
-        d.iter_mut().for_each(|d| *d = quotient(T::ONE, *d));
+        d.iter_mut().for_each(|d| *d = if *d == T::default() { T::ONE } else { T::ONE.over(*d) });
         Ok(())
     }
 

@@ -16,7 +16,7 @@ struct Growing<T> {
 }
 
 /// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, both without gaps.
-/// Returns the column of A whose pivot is zero, plus 1; or 0.
+/// Returns the column of A whose pivot is zero, or negligible if there are more rows than columns, plus 1; or 0.
 pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     structure: &Structure<'_>,
     a: &Rows<'_, T, I>,
@@ -49,11 +49,18 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
             i = parents.get(i).copied().unwrap_or(NONE);
         }
     }
+    // Least squares need columns that are independent beyond rounding. R has the norms of the columns of A.
+    let limit = if m > n { m as f64 * T::EPSILON } else { 0.0 };
+    let mut norms = vec![0.0f64; n];
+    for (column, value) in r.columns.iter().zip(&r.values) {
+        let norm = at(&norms, *column).hypot(value.magnitude());
+        put(&mut norms, *column, norm);
+    }
     // Back substitution, from the last row upwards.
     for k in (0..n).rev() {
         let (first, end) = (at(offsets, k), at(offsets, k + 1));
         let pivot = at(&r.values, first);
-        if pivot == T::default() {
+        if pivot == T::default() || pivot.magnitude() <= limit * at(&norms, k) {
             return at(order, k) + 1;
         }
         for j in 0..count {
