@@ -1,0 +1,226 @@
+//! Every allocation of every host half fails in turn: the n-th, for every n, until the operation succeeds. The answer is
+//! `OutOfMemory` and the buffers come back (or it was done without), the process goes on, and the next operation is done.
+//!
+//! Refused are allocations of [`LEAST`] bytes or more that the code of a host half makes; those that other
+//! crates make for themselves (packed panels of products, tables of transforms) end the process, and are checked by a
+//! probe where they can be large. The call stack tells them apart.
+
+use crate::{alone, common};
+
+use std::backtrace::Backtrace;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use windlass::{Bufs, Device, Error, Output, PendingDispatch, Rejected};
+
+/// The least allocation that is refused. Smaller ones (an error's text, a box) are taken for granted.
+const LEAST: usize = 1 << 10;
+
+/// Counts the allocations before the one to be refused; [`NONE`] while nothing is. All threads count: a device that
+/// works inline has one of its own, and the test's thread waits for it.
+static LEFT: AtomicUsize = AtomicUsize::new(NONE);
+const NONE: usize = usize::MAX;
+static REFUSED: AtomicBool = AtomicBool::new(false);
+/// Which allocation is refused.
+static NTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the allocator refuses these bytes: asked before every allocation.
+pub(crate) fn refuses(bytes: usize) -> bool {
+    if bytes < LEAST {
+        return false;
+    }
+    match LEFT.load(Ordering::Relaxed) {
+        NONE => return false,
+        0 => {}
+        left => {
+            LEFT.store(left - 1, Ordering::Relaxed);
+            return false;
+        }
+    }
+    LEFT.store(NONE, Ordering::Relaxed); // looking at the stack allocates
+    let ours = is_ours();
+    LEFT.store(if ours { NONE } else { 0 }, Ordering::Relaxed);
+    REFUSED.store(ours, Ordering::Relaxed);
+    ours
+}
+
+/// Begins to count, as far as [`NTH`].
+fn arm() {
+    LEFT.store(NTH.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+fn disarm() {
+    LEFT.store(NONE, Ordering::Relaxed);
+}
+
+/// Whether a host half allocates here. To find the names of a stack takes milliseconds, so each stack
+/// is looked at once.
+fn is_ours() -> bool {
+    static KNOWN: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
+    let mut frames = [std::ptr::null_mut(); 64];
+    // SAFETY: the array has as many places as are named.
+    let count = unsafe { libc::backtrace(frames.as_mut_ptr(), 64) };
+    let mut hasher = DefaultHasher::new();
+    frames[..count as usize].hash(&mut hasher);
+    let key = hasher.finish();
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+    known.unwrap_or_else(|| {
+        let ours = names_us(&Backtrace::force_capture().to_string());
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, ours);
+        ours
+    })
+}
+
+/// Whether the first frame of code that wants memory is one of a host half. The files of frames tell,
+/// for the names of inlined functions are short; without debug information there is only a name.
+fn names_us(stack: &str) -> bool {
+    /// What stands between the code that wants memory and the allocator.
+    const BETWEEN: [&str; 9] = [
+        "/rustc/",
+        "tests/allocations",
+        "allocations/",
+        "/bytemuck-",
+        "/dyn-stack-",
+        "/smallvec-",
+        "std::",
+        "alloc::",
+        "core::",
+    ];
+    let mut lines = stack.lines().map(str::trim_start).peekable();
+    let mut owner = None;
+    while let Some(line) = lines.next() {
+        let Some((_, name)) = line.split_once(": ") else { continue };
+        let file = lines.next_if(|next| next.starts_with("at ")).map(|at| &at[3..]);
+        let what = file.unwrap_or(name.trim_start_matches(['<', '&', '(', '[']));
+        let between = match file {
+            Some(file) => BETWEEN.iter().any(|between| file.contains(between)),
+            None => ["std::", "alloc::", "core::", "allocations::", "__", "dyn_stack::", "bytemuck::"]
+                .iter()
+                .any(|between| what.starts_with(between)),
+        };
+        if !between {
+            owner = Some(what);
+            break;
+        }
+    }
+    if std::env::var_os("WINDLASS_TEST_STACKS").is_some() {
+        println!("{owner:?}\n{stack}");
+    }
+    let ours =
+        |owner: &str| ["src/libraries/", "src/numerics/", "src/runtime/room.rs"].iter().any(|of| owner.contains(of));
+    owner.is_some_and(ours) && stack.contains("::host_half")
+}
+
+/// The error of a call, and whether its buffers came back.
+type Failure = Option<(Error, bool)>;
+
+trait Outcome {
+    fn failure(self) -> Failure;
+}
+
+impl<O: Output, B> Outcome for Result<PendingDispatch<O>, Rejected<B>> {
+    fn failure(self) -> Failure {
+        match self.map(PendingDispatch::await_result) {
+            Ok(Ok(_)) => None,
+            Ok(Err(rejected)) => Some((rejected.error, rejected.back.is_some())),
+            Err(rejected) => Some((rejected.error, rejected.back.is_some())),
+        }
+    }
+}
+
+impl<O: Output> Outcome for Result<PendingDispatch<O>, Error> {
+    fn failure(self) -> Failure {
+        self.map_err(Rejected::<Bufs<O>>::from).failure()
+    }
+}
+
+/// A call of several steps, which waits itself.
+struct Whole<T>(Result<T, Error>);
+
+impl<T> Outcome for Whole<T> {
+    fn failure(self) -> Failure {
+        self.0.err().map(|error| (error, true))
+    }
+}
+
+type Case = (&'static str, Box<dyn Fn(&Device) -> Failure>);
+
+/// Adds a case: what is made before, and the call in which allocations fail.
+macro_rules! case {
+    ($all:ident, $name:literal, |$d:ident| { $($before:tt)* } $call:expr) => {
+        $all.push(($name, Box::new(|$d: &Device| {
+            $($before)*
+            arm();
+            let failure = Outcome::failure($call);
+            disarm();
+            failure
+        }) as Box<dyn Fn(&Device) -> Failure>) as Case)
+    };
+}
+
+mod cases;
+
+use cases::{of_blas, of_fft, of_rng, of_solver, of_sparse};
+
+/// Walks through the allocations of each case. Returns how many were refused.
+fn walk(cases: Vec<Case>) -> usize {
+    let device = common::inline().open().unwrap();
+    let all = std::env::var_os("WINDLASS_TEST_WALK").is_some();
+    let mut refusals = 0;
+    for (name, run) in cases {
+        // Every one only in `.ci/deep`, which takes ten times as long.
+        let step = |nth: &usize| all || *nth < 2 || nth.is_multiple_of(11);
+        for nth in (0..).filter(step) {
+            NTH.store(nth, Ordering::Relaxed);
+            REFUSED.store(false, Ordering::Relaxed);
+            println!("{name}: allocation {nth}");
+            let failure = run(&device);
+            match (REFUSED.load(Ordering::Relaxed), failure) {
+                (true, Some((Error::OutOfMemory { requested, .. }, back))) => {
+                    assert!(requested >= LEAST as u64, "{name}, {nth}: {requested} bytes wanted");
+                    assert!(back, "{name}, {nth}: the buffers did not come back");
+                }
+                (true, None) => {} // done without it: what was to be kept for the next time
+                (true, Some((error, _))) => panic!("{name}, {nth}: {error} instead of a lack of memory"),
+                (false, None) => break,
+                (false, Some((error, _))) => panic!("{name}, {nth}: {error}"),
+            }
+            refusals += 1;
+        }
+        assert_eq!(device.stats().in_flight, 0, "{name}");
+    }
+    refusals
+}
+
+fn walked(cases: fn() -> Vec<Case>) -> usize {
+    let _alone = alone();
+    let refusals = walk(cases());
+    println!("{refusals} allocations refused");
+    refusals
+}
+
+#[test]
+fn each_allocation_of_an_operation_of_blas_may_fail() {
+    assert!(walked(of_blas) > 10);
+}
+
+#[test]
+fn each_allocation_of_a_transform_may_fail() {
+    assert!(walked(of_fft) > 10);
+}
+
+#[test]
+fn each_allocation_of_a_random_draw_may_fail() {
+    assert!(walked(of_rng) > 5);
+}
+
+#[test]
+fn each_allocation_of_a_dense_factorization_may_fail() {
+    assert!(walked(of_solver) > 60);
+}
+
+#[test]
+fn each_allocation_of_a_sparse_operation_may_fail() {
+    assert!(walked(of_sparse) > 20);
+}
