@@ -70,8 +70,8 @@ pub(super) fn svd<T: Number>(a: Tall<T>, jacobi: Jacobi, vectors: bool, threads:
 /// One sweep over all pairs of columns. Returns whether all were orthogonal before, and how far from it they were.
 fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) -> (bool, f64) {
     let (mut converged, mut rest) = (true, 0.0);
-    // Elements of columns below this are subnormal, and no rotation makes them orthogonal.
-    let least = 16.0 * n as f64 * T::LEAST;
+    // Below this, what rounding leaves of a rotation is subnormal, and no rotation makes columns orthogonal.
+    let least = 16.0 * n as f64 * T::LEAST / T::EPSILON;
     let mut norms: Vec<f64> = collected(w.chunks_exact(n).map(norm)).or_unwind();
     let Some(mut w) = MatMut::new(w, n, n, n) else { return (true, 0.0) };
     let mut v = MatMut::new(v, n, n, n);
@@ -95,12 +95,14 @@ fn orthogonalize<T: Number>(w: &mut [T], v: &mut [T], n: usize, tolerance: f64) 
             if let Some((x, y)) = v.as_mut().and_then(|v| v.two_columns(p, q)) {
                 rotation.turn(x, y);
             }
+            let (x, y): (&[T], &[T]) = (x, y);
             let scale = one.max(other);
             let (a, b) = (one / scale, other / scale);
             let moved = rotation.tangent * size * a * b;
-            for (at, square) in [(p, (a * a - moved).max(0.0)), (q, (b * b + moved).max(0.0))] {
+            for (at, before, after, column) in [(p, a * a, a * a - moved, x), (q, b * b, b * b + moved, y)] {
                 if let Some(to) = norms.get_mut(at) {
-                    *to = scale * square.sqrt();
+                    // A difference that has lost its digits is computed anew.
+                    *to = if after > 0.25 * before { scale * after.sqrt() } else { norm(column) };
                 }
             }
         }

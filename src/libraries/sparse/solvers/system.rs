@@ -139,8 +139,12 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
         Ok(self.sparse.spmv(spec, self.a, x, r)?.into_output())
     }
 
-    /// The norm of the residual of this x, divided by the norm of the right-hand side.
+    /// The norm of the residual of this x, divided by the norm of the right-hand side. NaN if x is not finite, also
+    /// where no entry of A meets what is not.
     pub(super) fn true_residual(&self, x: &DeviceBuffer<T>) -> Result<f64> {
+        if !self.sparse.norm(x)?.value.is_finite() {
+            return Ok(f64::NAN);
+        }
         let norm = self.sparse.norm(&self.residual(x)?)?;
         Ok(norm.value * 2f64.powi(norm.exponent) / self.norm)
     }
