@@ -39,6 +39,7 @@ impl InitCell {
         InitCell { state: AtomicU8::new(state as u8), why: Mutex::new(None) }
     }
 
+    #[inline]
     pub(crate) fn get(&self) -> InitState {
         match self.state.load(Ordering::Relaxed) {
             0 => InitState::Valid,
@@ -48,6 +49,7 @@ impl InitCell {
         }
     }
 
+    #[inline]
     pub(crate) fn set(&self, state: InitState) {
         self.state.store(state as u8, Ordering::Relaxed);
     }
