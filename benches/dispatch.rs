@@ -176,7 +176,8 @@ fn chained<'d, T>(first: T, mut next: impl FnMut(T) -> PendingDispatch<T> + 'd) 
 where
     T: windlass::Immediate + 'd,
 {
-    let mut kept = Some(first);
+    // What only the first calls do, such as loading a kernel, is not counted.
+    let mut kept = Some((0..4).fold(first, |x, _| next(x).into_output()));
     Box::new(move || {
         let mut x = kept.take();
         let start = Instant::now();
