@@ -122,6 +122,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     let matmul =
         chained(zeros::<f32>(device), move |c| device.blas_lt().matmul(Matmul::new(1, 1, 1), &a, &b, c).unwrap());
 
+    let [few, many] = [2, 20].map(|steps| replayed(device, steps));
     let memory: Box<dyn FnMut() -> u128> = Box::new(move || {
         let start = Instant::now();
         measured(|| (0..BATCH).for_each(|_| drop(black_box(device.uninit::<u8>(4096).unwrap()))));
@@ -136,6 +137,8 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         ("launch with 2 arguments, chained", two),
         ("launch with 16 arguments, chained", sixteen),
         ("matmul with a known way, chained", matmul),
+        ("replay of 2 steps as a graph, chained", few),
+        ("replay of 20 steps as a graph, chained", many),
         ("alloc + free of 4 KiB", memory),
     ]
 }
@@ -144,12 +147,37 @@ fn zeros<T: Element>(device: &Device) -> DeviceBuffer<T> {
     device.zeros(1).unwrap()
 }
 
+/// Replays of a program of so many empty kernels on one buffer.
+fn replayed(device: &Device, steps: usize) -> Box<dyn FnMut() -> u128> {
+    let recorded = device.record(|r| {
+        let x = r.operand::<f32>(1)?;
+        (0..steps).try_fold(x, |x, _| Ok(r.dispatch(EmptyOn, (), (x,))?.into_output()))
+    });
+    let (program, _) = recorded.unwrap();
+    program.capture_graphs();
+    let mut kept = Some(zeros::<f32>(device));
+    for _ in 0..3 {
+        kept = kept.map(|x| program.replay((), (x,)).unwrap().into_buffers().unwrap().0);
+    }
+    assert!(program.stats().graph_launches > 0, "no graph was made");
+    Box::new(move || {
+        let next = |x: DeviceBuffer<f32>| program.replay((), (x,)).unwrap().into_buffers().unwrap().0;
+        let mut x = kept.take();
+        let start = Instant::now();
+        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| next(x))));
+        let time = start.elapsed().as_nanos();
+        kept = Some(program.replay((), (x.unwrap(),)).unwrap().await_result().unwrap().buffers.0);
+        time
+    })
+}
+
 /// Each call follows the one before it on the same buffers.
 fn chained<'d, T>(first: T, mut next: impl FnMut(T) -> PendingDispatch<T> + 'd) -> Box<dyn FnMut() -> u128 + 'd>
 where
     T: windlass::Immediate + 'd,
 {
-    let mut kept = Some(first);
+    // What only the first calls do, such as loading a kernel, is not counted.
+    let mut kept = Some((0..4).fold(first, |x, _| next(x).into_output()));
     Box::new(move || {
         let mut x = kept.take();
         let start = Instant::now();

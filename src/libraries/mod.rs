@@ -17,7 +17,8 @@ pub(crate) mod flags;
 mod interop;
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc;
-#[cfg(all(test, feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]
+#[cfg(test)]
+#[cfg(all(feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]
 mod program_files;
 #[cfg(feature = "rng")]
 pub mod rng;

@@ -54,5 +54,6 @@ pub(crate) use level1::Field;
 #[cfg(feature = "blas")]
 pub use spec::{GemmSpec, Trans};
 
-#[cfg(all(test, feature = "blas", feature = "blaslt"))]
+#[cfg(test)]
+#[cfg(all(feature = "blas", feature = "blaslt"))]
 mod tests;

@@ -148,7 +148,6 @@ fn unwind(error: Error) -> ! {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -156,7 +155,7 @@ mod tests {
     fn what_cannot_be_had_is_out_of_memory_with_the_bytes_wanted() {
         let wanted = |result: Result<Vec<f64>>| match result {
             Err(Error::OutOfMemory { requested, .. }) => requested,
-            other => unreachable!("{other:?}"),
+            other => panic!("{other:?}"),
         };
         // More than any address space has; then more than a size can say.
         assert_eq!(wanted(filled(1 << 58, 0.0)), 1 << 61);

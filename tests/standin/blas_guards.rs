@@ -6,11 +6,46 @@ use crate::standin;
 use common::{down, seeds, up};
 use standin::session;
 use windlass::blas::{BlasElement, Lu, Math};
-use windlass::{Complex, Device, Gemm, Transpose};
+use windlass::{Complex, DType, Device, Gemm, Transpose};
 
 fn device() -> Device {
     standin::driver().set_total_memory(1 << 30);
     standin::device(2)
+}
+
+/// Notes the element types that operations read.
+#[derive(Default)]
+struct ReadTypes(std::sync::Mutex<Vec<(&'static str, &'static [DType])>>);
+
+impl windlass::Trace for ReadTypes {
+    fn before_enqueue(&self, op: &windlass::OpInfo) {
+        self.0.lock().unwrap().push((op.op, op.reads));
+    }
+}
+
+/// Scalars come last among the operands, and are read only if they are in device memory.
+#[test]
+fn a_trace_names_the_types_of_what_is_read_with_and_without_scalars_on_the_device() {
+    let driver = session();
+    driver.set_total_memory(1 << 30);
+    let types = std::sync::Arc::new(ReadTypes::default());
+    let device = Device::builder().cuda(0).trace(types.clone()).open().unwrap();
+    let (x, blas) = (up(&device, [1.0f32; 4]), device.blas());
+    let new = || device.zeros::<f32>(4).unwrap();
+    let list = [x.as_in(); 2];
+    let alpha = up(&device, [1.0f32]);
+    types.0.lock().unwrap().clear();
+    blas.gemm_batched(Gemm::new(2, 2, 2), &list, &list, vec![new(), new()]).unwrap().await_result().unwrap();
+    blas.gemm(Gemm::new(2, 2, 2), &x, &x, new()).unwrap().await_result().unwrap();
+    blas.axpy_at(&alpha, &x, new()).unwrap().await_result().unwrap();
+    blas.axpy(1.0, &x, new()).unwrap().await_result().unwrap();
+    let seen = types.0.lock().unwrap();
+    let of = |name| seen.iter().filter(|(op, _)| *op == name).map(|(_, reads)| *reads).collect::<Vec<_>>();
+    let (one, two) = (&[DType::F32][..], &[DType::F32, DType::F32][..]);
+    assert_eq!((of("gemm_batched"), of("gemm"), of("axpy")), (vec![two], vec![two], vec![two, one]));
+    drop(seen);
+    drop((x, alpha, blas, device));
+    driver.assert_finished();
 }
 
 /// The largest element of `A * X - 1`.

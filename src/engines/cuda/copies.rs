@@ -97,7 +97,7 @@ impl Queue<'_> {
         let stream = self.stream();
         // SAFETY: the block is pinned, holds `len` bytes, and is kept by the task; the caller vouches for the target.
         let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
-        self.left.keep.push(block);
+        self.left.keep_block(block);
         self.check("cuMemcpyHtoDAsync", code)
     }
 

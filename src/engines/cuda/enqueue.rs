@@ -13,7 +13,8 @@ use std::ops::{Deref, DerefMut};
 /// waits for nothing. Your own calls of the driver or of a library use [`stream`](Self::stream) and are `unsafe`. The
 /// methods here that take an address are `unsafe` too: only the caller knows whose memory it is.
 pub struct Enqueue<'q, O: Op> {
-    queue: Queue<'q>,
+    /// Not the queue itself: a dozen words, which would be copied once more on every dispatch.
+    queue: &'q mut Queue<'q>,
     spans: &'q SpansOf<O>,
 }
 
@@ -28,19 +29,19 @@ impl<O: Op> std::fmt::Debug for Enqueue<'_, O> {
 impl<'q, O: Op> Deref for Enqueue<'q, O> {
     type Target = Queue<'q>;
     fn deref(&self) -> &Queue<'q> {
-        &self.queue
+        self.queue
     }
 }
 
 #[doc(hidden)]
 impl<O: Op> DerefMut for Enqueue<'_, O> {
     fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.queue
+        self.queue
     }
 }
 
 impl<'q, O: Op> Enqueue<'q, O> {
-    pub(crate) fn new(queue: Queue<'q>, spans: &'q SpansOf<O>) -> Self {
+    pub(crate) fn new(queue: &'q mut Queue<'q>, spans: &'q SpansOf<O>) -> Self {
         Enqueue { queue, spans }
     }
 

@@ -91,7 +91,8 @@ impl Core {
                     Added::Coming => false,
                 }
             };
-            let track = view.region.history.lock();
+            // SAFETY: dropped before the next one is made; `publish` makes its own after the op's half.
+            let track = unsafe { view.history() };
             track.writers.iter().for_each(|end| add(end, heals));
             track.readers.iter().for_each(|end| add(end, true));
         }
@@ -176,6 +177,7 @@ impl Core {
 
     /// Finds for each open ticket an event whose completion implies that of the ticket. Records one if there is none
     /// yet.
+    #[cold]
     pub(super) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
         for follow in follows.iter_mut().filter(|f| f.event.is_none()) {
             let Some(slot) = follow.slot(self) else { continue }; // another device's: cannot be recorded here

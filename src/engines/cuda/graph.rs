@@ -101,11 +101,11 @@ impl Graphs {
     /// Enqueues the work of `half`, as a graph if that is possible. `key`: all addresses in the work that may change
     /// from replay to replay, then its version. A version that was replaced is never asked for again. `keep`: what the
     /// graph refers to.
-    pub(crate) fn run(
+    pub(crate) fn run<K: Any + Send + Sync>(
         &self,
         queue: &mut Queue<'_>,
         key: &[u64],
-        keep: &Arc<dyn Any + Send + Sync>,
+        keep: &Arc<K>,
         half: &mut dyn FnMut(&mut Queue<'_>) -> Result<()>,
     ) -> Result<()> {
         if !self.wanted.load(Ordering::Relaxed) || !queue.is_on_a_seat() {
@@ -148,13 +148,13 @@ impl Graphs {
     }
 
     /// Makes or updates an instance for these addresses. Returns its index.
-    fn install(
+    fn install<K: Any + Send + Sync>(
         &self,
         state: &mut State,
         queue: &mut Queue<'_>,
         key: &[u64],
         mut graph: Captured,
-        keep: &Arc<dyn Any + Send + Sync>,
+        keep: &Arc<K>,
     ) -> Result<usize> {
         let mut kept = std::mem::take(&mut graph.kept);
         kept.push(keep.clone());
@@ -178,9 +178,9 @@ impl Graphs {
         };
         // Launches of the former graph may be in flight: what they refer to is kept until this dispatch has completed.
         let former = std::mem::replace(&mut instance.kept, kept);
-        queue.left.kept.push(Arc::new(former));
+        queue.left.keep_value(Arc::new(former));
         if let Some(exec) = exec {
-            queue.left.kept.push(Arc::new(std::mem::replace(&mut instance.exec, exec)));
+            queue.left.keep_value(Arc::new(std::mem::replace(&mut instance.exec, exec)));
         }
         instance.key = key.to_vec();
         Ok(index)
@@ -233,12 +233,12 @@ fn capture(queue: &mut Queue<'_>, half: &mut dyn FnMut(&mut Queue<'_>) -> Result
     // SAFETY: the stream is this slot's, under its lease.
     let code = unsafe { api.stream_begin_capture(stream, RELAXED) }.ok_or_else(missing)?;
     queue.check("cuStreamBeginCapture", code)?;
-    let (untouched, before) = (queue.left.untouched, std::mem::take(&mut queue.left.kept));
+    let (untouched, before) = (queue.left.untouched, queue.left.replace_values(Kept::new()));
     queue.left.capturing = true;
     let outcome = guarded(&mut || half(queue));
     queue.left.capturing = false;
     queue.left.untouched = untouched;
-    let kept = std::mem::replace(&mut queue.left.kept, before);
+    let kept = queue.left.replace_values(before);
     let graph = end(api, stream).map(|graph| Captured { graph, core: queue.core.clone(), kept });
     outcome?;
     graph.map_err(|code| super::fault::error(code, "cuStreamEndCapture"))

@@ -210,7 +210,7 @@ impl Frame {
             let mut leg = None;
             let outcome = {
                 let views: Views<'_> = made.views().collect();
-                let mut s = Submission::new(&mut *call, epoch, options, (&views, 0));
+                let mut s = Submission::new(&mut *call, self.facts, epoch, options, (&views, 0));
                 (s.relay, s.was_admitted, s.number) = (work.relay.take(), true, self.traced);
                 let mut enqueue = |patience| {
                     let of = Behind { edges: &work.edges, operands: work.operands, member, patience, plans: &plans };

@@ -34,11 +34,11 @@ use smallvec::SmallVec;
 
 impl Core {
     /// Publishes a dispatch that is enqueued later, by a helper.
-    pub(super) fn submit_late(self: &Arc<Self>, mut s: Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
-        let around = Around::of(&s);
+    pub(super) fn submit_late(self: &Arc<Self>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
+        let around = Around::of(s);
         let late = Late::new();
         // Make the task first: after the publication nothing may fail.
-        let frame = Frame::new(self, &s, late.clone());
+        let frame = Frame::new(self, s, late.clone());
         let number = frame.number;
         let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
         let edges = {

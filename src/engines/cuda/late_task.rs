@@ -53,7 +53,7 @@ impl<O: Op> LateJob for LateTask<O> {
         let mut call = Typed::new(op, spans);
         let outcome = carried(how, &mut call);
         if outcome.is_ok()
-            && let Some(task) = call.enqueued
+            && let Ok(task) = call.task()
         {
             let _ = self.inner.set(task);
         }

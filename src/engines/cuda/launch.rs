@@ -68,33 +68,52 @@ impl Queue<'_> {
         config: &LaunchConfig,
         parameters: &mut [*mut c_void],
     ) -> Result<()> {
-        let (api, stream) = (self.core.context.api, self.state.stream.0);
-        let ([gx, gy, gz], [bx, by, bz], none) = (config.grid().array(), config.block().array(), std::ptr::null_mut());
-        let shared = config.shared_bytes();
-        let (call, code) = if config.is_plain() {
-            // SAFETY: function and stream are alive under the lease; the driver copies the parameters before it
-            // returns; the caller vouches for the kernel.
-            let code = unsafe {
-                let parameters = parameters.as_mut_ptr();
-                api.launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, none)
-            };
-            ("cuLaunchKernel", Some(code))
-        } else {
-            let attributes = attributes(config);
-            let raw = RawConfig {
-                grid: [gx, gy, gz],
-                block: [bx, by, bz],
-                shared,
-                stream,
-                attributes: attributes.as_ptr(),
-                count: attributes.len() as u32,
-            };
-            // SAFETY: as above; the configuration and its attributes live until the call returns.
-            let code = unsafe { api.launch_kernel_ex(&raw, function, parameters.as_mut_ptr(), none) };
-            ("cuLaunchKernelEx", code)
+        let (grid, block, shared) = (config.grid(), config.block(), config.shared_bytes());
+        if config.is_plain() {
+            let (grid, block) = ((grid.x, grid.y, grid.z), (block.x, block.y, block.z));
+            // SAFETY: the caller's promise.
+            return unsafe { self.launch_plain(function, grid, block, shared, parameters) };
+        }
+        let attributes = attributes(config);
+        let raw = RawConfig {
+            grid: grid.array(),
+            block: block.array(),
+            shared,
+            stream: self.state.stream.0,
+            attributes: attributes.as_ptr(),
+            count: attributes.len() as u32,
         };
-        let code = code.ok_or_else(|| crate::Error::unsupported(format!("this driver has no {call}")))?;
-        self.check(call, code)?;
+        // SAFETY: as in `launch_plain`; the configuration and its attributes live until the call returns.
+        let code = unsafe {
+            self.core.context.api.launch_kernel_ex(&raw, function, parameters.as_mut_ptr(), std::ptr::null_mut())
+        };
+        let code = code.ok_or_else(|| crate::Error::unsupported("this driver has no cuLaunchKernelEx"))?;
+        self.check("cuLaunchKernelEx", code)?;
+        self.left.untouched = false;
+        Ok(())
+    }
+
+    /// As [`launch_function`](Self::launch_function), with nothing beyond grid, block and shared memory.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub(super) unsafe fn launch_plain(
+        &mut self,
+        function: CUfunction,
+        (gx, gy, gz): (u32, u32, u32),
+        (bx, by, bz): (u32, u32, u32),
+        shared: u32,
+        parameters: &mut [*mut c_void],
+    ) -> Result<()> {
+        let (api, stream, none) = (self.core.context.api, self.state.stream.0, std::ptr::null_mut());
+        // SAFETY: function and stream are alive under the lease; the driver copies the parameters before it returns; the
+        // caller vouches for the kernel.
+        let code = unsafe {
+            let parameters = parameters.as_mut_ptr();
+            api.launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, none)
+        };
+        self.check("cuLaunchKernel", code)?;
         self.left.untouched = false;
         Ok(())
     }

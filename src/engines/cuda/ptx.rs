@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::tables::KERNELS;
 use super::{Core, Native};
 use crate::engine::Epoch;
-use crate::launch::{LaunchConfig, LaunchDims};
+use crate::launch::LaunchDims;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUfunction;
@@ -135,12 +135,21 @@ impl Queue<'_> {
         args: &[KernelArg],
     ) -> Result<()> {
         let function = self.function(ptx, name)?;
-        let mut pointers = smallvec::SmallVec::<[*mut c_void; 16]>::new();
-        for arg in args {
-            pointers.push(arg.bytes.as_ptr().cast_mut().cast());
+        // A few in an array: a vector that may grow costs more than the launch of a kernel without arguments.
+        let (mut few, mut many) = ([std::ptr::null_mut::<c_void>(); 8], Vec::new());
+        let pointers = match few.get_mut(..args.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(args.len(), std::ptr::null_mut());
+                &mut many[..]
+            }
+        };
+        for (pointer, arg) in pointers.iter_mut().zip(args) {
+            *pointer = arg.bytes.as_ptr().cast_mut().cast();
         }
+        let LaunchDims { grid, block, shared } = dims;
         // SAFETY: the pointers are those of the arguments; the caller vouches for the kernel.
-        unsafe { self.launch_function(function, &LaunchConfig::from(dims), &mut pointers) }
+        unsafe { self.launch_plain(function, grid, block, shared, pointers) }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::sync::Arc;
 use crate::{Element, Error, Result, Span};
 use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
+use std::any::Any;
 
 /// The part of [`Enqueue`](super::Enqueue) that does not depend on the op's types, so that its code is compiled once.
 /// Its public interface is the methods of `Enqueue`.
@@ -32,8 +33,8 @@ pub struct Queue<'q> {
 /// What a CUDA half leaves behind, whether it succeeds or fails.
 pub(crate) struct Leavings {
     pub(super) landed: Landed,
-    pub(super) keep: SmallVec<[Block; 1]>,
-    pub(crate) kept: Kept,
+    /// What must outlive the work; most dispatches have nothing of the kind.
+    pub(super) keeps: Option<Keeps>,
     pub(crate) scratch: SmallVec<[u64; 2]>,
     pub(super) result_asked: bool,
     /// The work that the half enqueues is being captured into a CUDA graph.
@@ -46,12 +47,43 @@ impl Leavings {
     pub(super) fn new(landed: Landed) -> Self {
         Leavings {
             landed,
-            keep: SmallVec::new(),
-            kept: SmallVec::new(),
+            keeps: None,
             scratch: SmallVec::new(),
             result_asked: false,
             capturing: false,
             untouched: true,
+        }
+    }
+}
+
+/// What must outlive the work of a dispatch.
+#[derive(Default)]
+pub(crate) struct Keeps {
+    /// Pinned memory that the device reads.
+    pub(super) blocks: SmallVec<[Block; 1]>,
+    /// Other values.
+    pub(super) values: Kept,
+}
+
+impl Leavings {
+    pub(super) fn keep_block(&mut self, block: Block) {
+        self.keeps.get_or_insert_default().blocks.push(block);
+    }
+
+    pub(crate) fn keep_value(&mut self, value: Arc<dyn Any + Send + Sync>) {
+        self.keeps.get_or_insert_default().values.push(value);
+    }
+
+    /// Exchanges the values that are kept.
+    pub(super) fn replace_values(&mut self, values: Kept) -> Kept {
+        match &mut self.keeps {
+            Some(keeps) => std::mem::replace(&mut keeps.values, values),
+            None => {
+                if !values.is_empty() {
+                    self.keeps.get_or_insert_default().values = values;
+                }
+                Kept::new()
+            }
         }
     }
 }
@@ -71,7 +103,7 @@ const RESULT: usize = 256;
 
 impl<'q> Queue<'q> {
     /// Reborrows the queue.
-    pub(super) fn lend(&mut self) -> Queue<'_> {
+    pub(crate) fn lend(&mut self) -> Queue<'_> {
         let Queue { core, epoch, shared, plans, phase, made, raw_bytes, .. } = *self;
         Queue { core, epoch, shared, state: self.state, plans, phase, made, raw_bytes, left: self.left }
     }
@@ -148,13 +180,13 @@ impl<'q> Queue<'q> {
         raw_bytes: usize,
         result: Option<u64>,
         plans: std::ops::Range<usize>,
-        half: &mut dyn FnMut(Queue<'_>) -> Result<()>,
+        half: &mut dyn FnMut(&mut Queue<'_>) -> Result<()>,
     ) -> Result<()> {
         let plans = self.plans.get(plans).unwrap_or_default();
         let own = result.map(|result| self.state.result.replace(result));
         self.left.result_asked = false;
         // The slot gets its own result memory back, also after a panic.
-        let outcome = guarded(&mut || half(Queue { raw_bytes, plans, ..self.lend() }));
+        let outcome = guarded(&mut || half(&mut Queue { raw_bytes, plans, ..self.lend() }));
         if let Some(own) = own {
             self.state.result = own;
         }
@@ -168,7 +200,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Enqueues the copy of the result to pinned memory, behind the work.
-    pub(super) fn bring_result(&mut self) -> Result<()> {
+    pub(super) fn bring_result(self) -> Result<()> {
         let (Landed::Slot(slot), true, Some(address)) = (&self.left.landed, self.left.result_asked, self.state.result)
         else {
             return match (&self.left.landed, self.raw_bytes) {

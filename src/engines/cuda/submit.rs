@@ -20,45 +20,75 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 
 impl CudaEngine {
-    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let facts = s.facts;
-        let is_short = facts.kind == Kind::Enqueue && !facts.pooled;
-        if is_short && !facts.prepared {
-            announce(&s)?;
-            return self.submit_now(s, Needed::none());
+        if facts.kind == Kind::Enqueue && !facts.pooled && !facts.prepared {
+            announce(s)?;
+            return self.submit_now(s, &[], SmallVec::new);
         }
+        self.submit_prepared(s)
+    }
+
+    /// As [`submit`](Self::submit), for an op that needs plans, or that is enqueued later.
+    #[inline(never)]
+    fn submit_prepared(&self, s: &mut Submission<'_, '_>) -> Result<()> {
+        let facts = s.facts;
         let mut needs = self.core.plans.needs();
         if facts.prepared {
             guarded(&mut || s.call.prepare(&mut Prepare(&mut needs)))?; // the code of the op's author
         }
         let plans = needs.ready();
-        announce(&s)?;
+        announce(s)?;
         match plans {
-            Some(plans) if is_short => self.submit_now(s, Needed { plans: &plans, all: needs.all }),
+            Some(plans) if facts.kind == Kind::Enqueue && !facts.pooled => {
+                let all = needs.all;
+                self.submit_now(s, &plans, || all)
+            }
             _ => self.core.submit_late(s, needs.all),
         }
     }
 
     /// Enqueues a dispatch whose plans are all there, on this thread. If it follows work that is not enqueued yet, it
-    /// becomes a late dispatch; a peer copy waits instead.
-    fn submit_now(&self, mut s: Submission<'_, '_>, needed: Needed<'_>) -> Result<()> {
-        let (core, facts, plans) = (&self.core, s.facts, needed.plans);
-        let outcome = match core.submit(&mut s, Patience::None, plans) {
+    /// becomes a late dispatch, which finds its plans by `needs`; a peer copy waits instead.
+    #[inline]
+    fn submit_now(
+        &self,
+        s: &mut Submission<'_, '_>,
+        plans: &[AnyPlan],
+        needs: impl FnOnce() -> SmallVec<[Need; 1]>,
+    ) -> Result<()> {
+        match self.core.submit(s, Patience::None, plans) {
+            Ok(()) => Ok(()),
+            Err(undone) => self.submit_otherwise(s, undone, plans, needs()),
+        }
+    }
+
+    /// The dispatch was not enqueued at once.
+    #[cold]
+    fn submit_otherwise(
+        &self,
+        s: &mut Submission<'_, '_>,
+        undone: Undone,
+        plans: &[AnyPlan],
+        needs: SmallVec<[Need; 1]>,
+    ) -> Result<()> {
+        let core = &self.core;
+        let outcome = match undone {
             // Nothing was enqueued in either case, so try again. Limit 0: the driver lacked memory, for example for a
             // library's handle; the ladder's driver-side steps may free enough. Else staging was short: now wait for
             // it.
-            Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
+            Undone::Untouched(Error::OutOfMemory { limit, .. }) => {
                 if limit == 0 {
                     core.give_back(s.epoch)?;
                 }
-                core.submit(&mut s, Patience::Some, plans)
+                core.submit(s, Patience::Some, plans)
             }
-            outcome => outcome,
+            undone => Err(undone),
         };
         match outcome {
             Ok(()) => Ok(()),
-            Err(Undone::Late) if facts.from_peer => self.submit_when_bound(s),
-            Err(Undone::Late) => core.submit_late(s, needed.all),
+            Err(Undone::Late) if s.facts.from_peer => self.submit_when_bound(s),
+            Err(Undone::Late) => core.submit_late(s, needs),
             Err(undone) => Err(self.with_numbers(s.epoch, undone.error())),
         }
     }
@@ -66,11 +96,11 @@ impl CudaEngine {
     /// A copy between devices that follows work which is not enqueued yet: waits here until that work is enqueued. (A
     /// late dispatch would need an end on each of the two devices.)
     #[cold]
-    fn submit_when_bound(&self, mut s: Submission<'_, '_>) -> Result<()> {
+    fn submit_when_bound(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let mut backoff = Backoff::new(&self.core.timing.waits);
         loop {
-            if Around::of(&s).is_bound()? {
-                match self.core.submit(&mut s, Patience::Some, &[]) {
+            if Around::of(s).is_bound()? {
+                match self.core.submit(s, Patience::Some, &[]) {
                     Ok(()) => return Ok(()),
                     Err(Undone::Late) => {}
                     Err(undone) => return Err(self.with_numbers(s.epoch, undone.error())),
@@ -90,27 +120,13 @@ impl CudaEngine {
     }
 }
 
-/// The plans of an op, and the needs by which a late dispatch finds the same plans.
-struct Needed<'a> {
-    plans: &'a [AnyPlan],
-    all: SmallVec<[Need; 1]>,
-}
-
-impl Needed<'_> {
-    fn none() -> Self {
-        Needed { plans: &[], all: SmallVec::new() }
-    }
-}
-
 /// Tells the trace that the dispatch is about to be enqueued.
+#[inline]
 fn announce(s: &Submission<'_, '_>) -> Result<()> {
-    match s.epoch.counters.trace() {
-        None => Ok(()),
-        Some(trace) => {
-            trace.begin(&s.info(None)?, (s.operands(), s.read_count));
-            Ok(())
-        }
+    if let Some(trace) = s.trace {
+        trace.begin(&s.info(None)?, (s.operands(), s.read_count));
     }
+    Ok(())
 }
 
 /// The parts of a submission that most steps of a dispatch use.
@@ -157,12 +173,12 @@ impl Core {
         plans: &[AnyPlan],
     ) -> Result<(), Undone> {
         let (around, facts) = (Around::of(s), s.facts);
-        let trace = s.epoch.counters.trace();
+        let trace = s.trace;
         // The target's epoch too: the sources' streams will wait for its events.
         let inside = if facts.from_peer { Some((self.blocking_waits.enter(), foreign(around)?)) } else { None };
         let mut end = None;
         let (mut follows, mut retired) = (Follows::new(), Retired::new());
-        let landed = self.landing(facts, s.epoch)?;
+        let landed = if facts.raw_bytes == 0 { Landed::Nothing } else { self.landing(facts, s.epoch)? };
         let given = Given { landed, traced: trace.is_some(), plans, phase: Phase::default() };
         let staging = match facts.listed && s.operand_count > table_staging::MOST_WITHOUT {
             true => Some(self.table_staging(s.epoch, s.operand_count, patience)?),
@@ -205,8 +221,9 @@ impl Core {
         epoch: &Arc<Epoch>,
         call: &mut dyn Call,
     ) -> Result<()> {
+        let facts = call.facts();
         let Some(slot) = self.slot(index) else { return Ok(()) };
-        let mut s = Submission::new(call, epoch, device.options(), (&[], 0));
+        let mut s = Submission::new(call, facts, epoch, device.options(), (&[], 0));
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let given = Given { landed: Landed::Nothing, traced: false, plans: &[], phase: Phase::default() };
@@ -225,17 +242,19 @@ impl Core {
     }
 
     /// Leases a slot for work that follows `follows`. On return, each predecessor on another slot has an event.
+    #[inline]
     pub(super) fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
-        let mut lease = self.lease(follows);
-        if follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
-            // A thread takes one lease at a time, so that two threads cannot wait for each other's.
-            drop(lease);
-            self.close_open(epoch, follows)?;
-            lease = self.lease(follows);
+        let lease = self.lease(follows);
+        if !follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
+            return Ok(lease);
         }
-        Ok(lease)
+        // A thread takes one lease at a time, so that two threads cannot wait for each other's.
+        drop(lease);
+        self.close_open(epoch, follows)?;
+        Ok(self.lease(follows))
     }
 
+    #[inline]
     pub(crate) fn bind(&self, epoch: &Arc<Epoch>) -> Result<super::context::Bound<'_>> {
         self.context.bind().map_err(|code| fault::classify(epoch, code, super::context::BINDING))
     }

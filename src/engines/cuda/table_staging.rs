@@ -83,7 +83,7 @@ impl Queue<'_> {
                     }));
                 };
                 let all = (block.at, block.bytes());
-                self.left.keep.push(block);
+                self.left.keep_block(block);
                 all
             }
         };

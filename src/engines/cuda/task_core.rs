@@ -2,6 +2,7 @@
 //! mark, and the place of its results.
 
 use super::pinned::SmallSlot;
+use super::queue::Keeps;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
 use super::timer::Timer;
@@ -47,10 +48,8 @@ pub(super) struct Extra {
     /// In a worker, whose client wants to know when the device can start the work: the marks of other slots that it
     /// follows.
     pub(super) ahead: Vec<Mark>,
-    /// Pinned memory that the device reads. Freed when the ring drops the task.
-    pub(super) _keep: SmallVec<[super::pinned::Block; 1]>,
-    /// Other values that must outlive the work: see [`Enqueue::keep`](super::Enqueue::keep).
-    pub(super) _kept: Contained<Kept>,
+    /// What must outlive the work. Dropped when the ring drops the task.
+    pub(super) _keeps: Contained<Keeps>,
     pub(super) timer: Option<Timer>,
     /// When it was submitted; set if a trace is notified of its end.
     pub(super) submitted: Option<Stopwatch>,

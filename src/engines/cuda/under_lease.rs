@@ -104,28 +104,28 @@ impl Core {
         let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
         let (plans, Phase { index: phase, made, leg }) = (given.plans, given.phase);
         let mut left = Leavings::new(given.landed);
-        let mut queue =
-            Queue { core: self, epoch, shared, state: &mut *state, plans, phase, made, raw_bytes, left: &mut left };
         // Not a `Result` that is passed on: it would be as large as an `Error`, and copied at every step.
         let mut failure = None;
         let mut half = || {
             if let Some(relay) = s.relay.as_ref().filter(|_| phase == 0) {
                 relay.inject_fault()?;
             }
-            s.call.half(queue.lend())
+            let (state, left) = (&mut *state, &mut left);
+            s.call.half(&mut Queue { core: self, epoch, shared, state, plans, phase, made, raw_bytes, left })
         };
         if let Err(error) = caught(&mut half) {
             failure = Some(error);
-        } else if raw_bytes > 0
-            && let Err(error) = queue.bring_result()
+        } else if raw_bytes > 0 {
+            let (state, left) = (&mut *state, &mut left);
+            let queue = Queue { core: self, epoch, shared, state, plans, phase, made, raw_bytes, left };
+            failure = queue.bring_result().err();
+        }
+        if !left.scratch.is_empty() {
+            self.free_scratch(&left.scratch, state);
+        }
+        if left.untouched
+            && let Some(error) = failure
         {
-            failure = Some(error);
-        }
-        let Leavings { landed, keep, mut kept, scratch, untouched, .. } = left;
-        if !scratch.is_empty() {
-            self.free_scratch(&scratch, state);
-        }
-        if untouched && let Some(error) = failure {
             return Err(Undone::Untouched(error)); // it may be retried, and counts as one dispatch
         }
         // Only the holder of the lease counts, so no locked instruction is needed.
@@ -143,14 +143,13 @@ impl Core {
             failure = Some(fault::classify(epoch, code, "cuEventRecord"));
         }
         let (ticket, event) = (mark.ticket, mark.event);
-        if let Landed::Staged(staged) = &landed {
+        if let Landed::Staged(staged) = &left.landed {
             let _ = staged.0.end.set((ticket, event));
         }
-        if !plans.is_empty() {
-            kept.extend(plans.iter().cloned());
+        for plan in plans {
+            left.keep_value(plan.clone());
         }
-        let extra = if keep.is_empty() && kept.is_empty() && timer.is_none() && submitted.is_none() && s.relay.is_none()
-        {
+        let extra = if left.keeps.is_none() && timer.is_none() && submitted.is_none() && s.relay.is_none() {
             None
         } else {
             #[cfg(target_os = "linux")]
@@ -158,10 +157,10 @@ impl Core {
             #[cfg(not(target_os = "linux"))]
             let ahead = Vec::new();
             let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
-            let (number, kept) = (s.number, Contained::new(kept));
-            Some(Box::new(Extra { ahead, _keep: keep, _kept: kept, timer, submitted, label, number }))
+            let (number, keeps) = (s.number, Contained::new(left.keeps.take().unwrap_or_default()));
+            Some(Box::new(Extra { ahead, _keeps: keeps, timer, submitted, label, number }))
         };
-        let task = TaskCore::new(mark, landed, extra);
+        let task = TaskCore::new(mark, left.landed, extra);
         if let Some(place) = leg {
             let leg = Arc::new(Leg { core: task });
             *place = Some(leg.clone());
@@ -186,8 +185,13 @@ impl Core {
         name: &'static &'static str,
     ) -> Result<()> {
         state.reap(shared, 4, retired);
-        free_some(shared, state, FREES_PER_LEASE);
-        self.follow(s.epoch, follows, shared.index, state)?;
+        // Usually empty, so the call is not worth it.
+        if !shared.frees.is_empty() {
+            free_some(shared, state, FREES_PER_LEASE);
+        }
+        if !follows.is_empty() {
+            self.follow(s.epoch, follows, shared.index, state)?;
+        }
         shared.recent.push(name);
         Ok(())
     }
@@ -223,7 +227,8 @@ impl Core {
                     view.region.history.lock().publish_read(end);
                 }
             } else {
-                let mut track = view.region.history.lock();
+                // SAFETY: dropped before the next one is made; that of `gather` is gone.
+                let mut track = unsafe { view.history() };
                 view.region.writers_done.store(false, Ordering::Release);
                 if view.is_part() {
                     track.publish_part(end);

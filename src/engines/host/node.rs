@@ -71,7 +71,7 @@ struct Outcome<O: Op> {
 
 impl HostEngine {
     /// Steps 3 to 6 of `dispatch/mod.rs`.
-    pub(crate) fn submit(self: &Arc<Self>, s: Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(self: &Arc<Self>, s: &mut Submission<'_, '_>) -> Result<()> {
         let epoch = s.epoch;
         epoch.remember(s.call.subject());
         let trace = epoch.counters.trace();
@@ -96,8 +96,8 @@ impl HostEngine {
         // After the hook, because the hook may wait for everything in flight.
         let number = epoch.flow.enter();
         let traced = trace.map(|_| s.number);
-        let frame = self.frame((epoch, number), (s.options, s.timed), traced, s.relay);
-        let call = s.call;
+        let frame = self.frame((epoch, number), (s.options, s.timed), traced, s.relay.take());
+        let call = &mut *s.call;
         let me = match call.become_node(frame, kept(s.views)) {
             Ok(node) => node,
             Err(error) => {

@@ -116,7 +116,7 @@ impl<'q> Queue<'q> {
     /// Keeps a value until the work of this dispatch is complete; then it is dropped, with no lease held. For host
     /// memory that the device or the library still reads, or a plan that a cache has evicted.
     pub(crate) fn keep(&mut self, value: impl Any + Send + Sync) {
-        self.left.kept.push(Arc::new(value));
+        self.left.keep_value(Arc::new(value));
     }
 
     /// Zeroed host memory of `bytes` bytes that lives until the work of this dispatch is complete: a host workspace

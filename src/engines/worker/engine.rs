@@ -195,7 +195,7 @@ impl WorkerEngine {
     }
 
     /// Steps 3 to 6 of `dispatch/mod.rs`. The order on the device is left to the worker.
-    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let (epoch, facts) = (s.epoch, s.facts);
         if !s.call.crosses() {
             return Err(Error::unsupported(format!(
@@ -217,7 +217,7 @@ impl WorkerEngine {
             trace.begin(info, (s.operands(), s.read_count));
         }
         let (is_gated, operands) = (s.is_gated(), s.operands());
-        let (call, mut shape) = (s.call, Shape::new());
+        let (call, mut shape) = (&mut *s.call, Shape::new());
         call.shape(&mut shape)?;
         // The operands after these become invalid if the order is not carried out.
         let spared = if facts.preserves_on_failure { s.operand_count } else { s.read_count };

@@ -192,9 +192,10 @@ pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     mark_overwritten(call, &mut views, read_count);
     let reply = task.reply;
     let options = Options { timed: task.timed, seat: task.seat, ..Options::default() };
-    let mut submission = Submission::new(&mut *call, &epoch, &options, (&views, read_count));
+    let facts = call.facts();
+    let mut submission = Submission::new(&mut *call, facts, &epoch, &options, (&views, read_count));
     submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
-    server.device.submit_here(submission)?;
+    server.device.submit_here(&mut submission)?;
     let work = call.take_ongoing().ok_or_else(|| Error::library("internal error: the operation was not submitted"))?;
     let answered = Arc::clone(&work);
     server.when_settled(

@@ -38,15 +38,7 @@ pub(super) struct Operand {
 impl Operand {
     pub(super) fn view(&self) -> View<'_> {
         let whole = self.len == self.region.window.len();
-        View {
-            region: &self.region,
-            offset: self.offset,
-            len: self.len,
-            whole,
-            overwritten: false,
-            undefined: false,
-            capture: false,
-        }
+        View::new(&self.region, (self.offset, self.len), whole)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::modes::Modes;
 use super::{Blas, Submitted};
-use crate::buffer::{Elems, Views, Visit};
+use crate::buffer::Elems;
 use crate::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{DType, Enqueue, Result, Wire};
 use serde::Serialize;
@@ -62,7 +62,8 @@ pub(super) type Writes<R> = <<R as Routine>::Output as Output>::Writes;
 #[serde(bound = "R: Routine")]
 pub(super) struct Call<R> {
     routine: R,
-    /// The number of operands that are read. Scalars come last, and count only if they are in device memory.
+    /// How many of the element types of its operands are read, for traces: scalars come last, and are read only if they
+    /// are in device memory.
     given: usize,
     modes: Modes,
 }
@@ -141,10 +142,7 @@ impl Blas {
         reads: <R::Reads as Elems>::Ins<'_>,
         writes: Bufs<R::Output>,
     ) -> Submitted<R::Output> {
-        let mut views = Views::new();
-        R::Reads::read(&reads, &mut Visit(&mut views));
-        let given = views.len();
-        drop(views);
+        let given = R::Reads::given(&reads);
         self.device.dispatch(Call { routine, given, modes: self.modes }, reads, writes)
     }
 }

@@ -23,9 +23,12 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
     /// Whether the previous contents of D are not read.
     pub(super) fresh: bool,
     pub(super) way: Way,
-    /// Used by the checks, by the submission and by the engine; computed once.
+    /// Used by the checks, by the submission and by the engine; computed once. `None` if it is not valid, or if the op
+    /// came from another process.
     #[serde(skip)]
-    pub(super) worked_out: OnceLock<Geometry>,
+    pub(super) known: Option<Geometry>,
+    #[serde(skip)]
+    pub(super) worked_out: OnceLock<Box<Geometry>>,
     pub(super) _operands: PhantomData<fn() -> (R, W)>,
 }
 
@@ -39,7 +42,8 @@ impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
             outer,
             fresh,
             way: self.way,
-            worked_out: self.worked_out.clone(),
+            known: self.known,
+            worked_out: OnceLock::new(),
             _operands: PhantomData,
         }
     }
@@ -57,16 +61,19 @@ pub(super) struct Geometry {
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn new(spec: Matmul<T::Scalar>, kind: Kind, scaled: [bool; 3], outer: [bool; 2]) -> Self {
-        Fused {
+        let mut op = Fused {
             spec,
             kind,
             scaled,
             outer,
             fresh: spec.beta == T::Scalar::default(),
             way: Way::default(),
+            known: None,
             worked_out: OnceLock::new(),
             _operands: PhantomData,
-        }
+        };
+        op.known = op.work_out().ok();
+        op
     }
 
     /// Sets whether there is a separate C, and whether alpha and beta are on the device.
@@ -81,9 +88,17 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     }
 
     pub(super) fn geometry(&self) -> Result<&Geometry> {
+        match &self.known {
+            Some(geometry) => Ok(geometry),
+            None => self.work_out_late(),
+        }
+    }
+
+    #[cold]
+    fn work_out_late(&self) -> Result<&Geometry> {
         match self.worked_out.get() {
             Some(geometry) => Ok(geometry),
-            None => self.work_out().map(|geometry| self.worked_out.get_or_init(|| geometry)),
+            None => self.work_out().map(|geometry| &**self.worked_out.get_or_init(|| Box::new(geometry))),
         }
     }
 
@@ -125,6 +140,21 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             0 => Ok(0),
             batch => stride.checked_mul(batch - 1).and_then(|n| n.checked_add(len)).ok_or_else(overflow),
         }
+    }
+
+    /// Checks that a matrix lies inside its buffer.
+    #[inline]
+    fn fits(&self, name: &'static str, layout: &Layout, place: &Place) -> Result<()> {
+        if layout.len <= place.len { Ok(()) } else { Err(self.does_not_fit(name, layout, place)) }
+    }
+
+    #[cold]
+    fn does_not_fit(&self, name: &'static str, layout: &Layout, place: &Place) -> Error {
+        let Layout { rows, columns, ld, len, .. } = *layout;
+        let batch = if self.spec.batch == 1 { String::new() } else { format!("{} x ", self.spec.batch) };
+        let reason =
+            format!("{} elements do not hold {batch}{rows} x {columns} with ld = {ld}, which spans {len}", place.len);
+        Error::invalid(name, reason)
     }
 
     /// Refuses what a product of these types supports on no engine.
@@ -214,21 +244,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         let (reads, writes) = (R::places(reads), W::places(writes));
         self.spec.check_sizes()?;
         self.check_kind(&reads, &writes)?;
-        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *self.geometry()?;
-        let matrices = [("a", a, Some(reads.a)), ("b", b, Some(reads.b)), ("c", c, reads.c), ("d", d, Some(writes.d))];
-        for (name, layout, place) in matrices {
-            let Layout { rows, columns, ld, len, .. } = layout;
-            if let Some(place) = place.filter(|place| place.len < len) {
-                let batch = if self.spec.batch == 1 { String::new() } else { format!("{} x ", self.spec.batch) };
-                return Err(Error::invalid(
-                    name,
-                    format!(
-                        "{} elements do not hold {batch}{rows} x {columns} with ld = {ld}, which spans {len}",
-                        place.len
-                    ),
-                ));
-            }
+        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = self.geometry()?;
+        let bias_stride = *bias_stride;
+        self.fits("a", a, &reads.a)?;
+        self.fits("b", b, &reads.b)?;
+        if let Some(place) = &reads.c {
+            self.fits("c", c, place)?;
         }
+        self.fits("d", d, &writes.d)?;
         if let Some(bias) = &reads.bias {
             at_least("bias", self.vectors(self.spec.m, bias_stride)?, bias)?;
         }

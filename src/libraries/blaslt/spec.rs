@@ -233,7 +233,14 @@ impl<S: Element> Matmul<S> {
             Order::Column => (rows, columns, "rows"),
             Order::Row => (columns, rows, "columns"),
         };
-        let ld = self.ld.get(which).copied().flatten().unwrap_or(short.max(1));
+        let given = self.ld.get(which).copied().flatten();
+        // One matrix without gaps, as almost all are: what follows comes to the same.
+        if let (None, 1, 1.., 1.., Some(len)) = (given, self.batch, short, long, rows.checked_mul(columns))
+            && len <= i64::MAX as usize
+        {
+            return Ok(Layout { rows, columns, order, ld: short, stride: 0, len });
+        }
+        let ld = given.unwrap_or(short.max(1));
         if ld < short.max(1) {
             return Err(Error::invalid(
                 ld_name,

@@ -310,7 +310,9 @@ impl Kernel {
         let asked = true;
         let moved = if asked { args.bytes_moved() } else { 0 };
         #[cfg(feature = "cuda")]
-        args.reads.extend(self.inner.module.globals_in());
+        if let Some(globals) = self.inner.module.globals_in() {
+            args.reads.push(globals);
+        }
         let packed = std::mem::take(&mut args.packed);
         let op = Launch { kernel: self.inner.name, code, config, packed, bytes: moved };
         self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes))

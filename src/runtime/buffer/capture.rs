@@ -169,7 +169,9 @@ impl Written {
     /// As a view of the capture.
     fn view(self, region: &Arc<Region>) -> View<'_> {
         let Written { offset, len, whole, overwritten, undefined, .. } = self;
-        View { region, offset, len, whole, overwritten, undefined, capture: true }
+        let mut view = View::new(region, (offset, len), whole);
+        (view.overwritten, view.undefined, view.capture) = (overwritten, undefined, true);
+        view
     }
 }
 

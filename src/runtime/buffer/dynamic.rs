@@ -217,7 +217,26 @@ impl std::fmt::Debug for AnyBuffer {
 
 /// Written buffers without their types, in the order they were passed.
 #[derive(Debug, Default)]
-pub struct AnyBuffers(SmallVec<[AnyBuffer; 1]>);
+pub struct AnyBuffers(SmallVec<[AnyBuffer; FEW]>);
+
+/// Most launches write one buffer; a replay of a program that writes one also writes the program's memory.
+const FEW: usize = 2;
+
+impl AnyBuffers {
+    /// As a typed buffer, if it is the only one and has this type.
+    #[inline]
+    pub(super) fn single<T: Element>(mut self) -> Result<DeviceBuffer<T>, Self> {
+        match self.0.as_slice() {
+            [only] if only.dtype == T::DTYPE => {}
+            _ => return Err(self),
+        }
+        match self.0.pop() {
+            // Its type was compared above.
+            Some(only) => only.downcast().map_err(|_| AnyBuffers::default()),
+            None => Err(self),
+        }
+    }
+}
 
 impl AnyBuffers {
     /// Converts them to typed buffers: none, one, or a tuple of two to eight.
@@ -228,6 +247,7 @@ impl AnyBuffers {
         O::typed(self)
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, buffer: AnyBuffer) {
         self.0.push(buffer);
     }
@@ -252,7 +272,7 @@ impl FromIterator<AnyBuffer> for AnyBuffers {
 
 impl IntoIterator for AnyBuffers {
     type Item = AnyBuffer;
-    type IntoIter = smallvec::IntoIter<[AnyBuffer; 1]>;
+    type IntoIter = smallvec::IntoIter<[AnyBuffer; FEW]>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
@@ -296,7 +316,7 @@ impl Elems for Dyn {
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let mut spans = Self::Spans::new();
         for x in &buffers.0 {
-            visit.add_view(&x.region, x.offset, x.len);
+            visit.add_owned(&x.region, x.offset, x.len);
             spans.push(AnySpan::of(&x.region, x.offset, x.len, x.dtype));
         }
         spans

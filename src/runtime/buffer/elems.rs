@@ -40,6 +40,12 @@ pub trait Operand: sealed::Operand + 'static {
     #[doc(hidden)]
     const OPEN: bool = false;
 
+    /// Whether the caller has passed something: not `None`, and no empty [`List`].
+    #[doc(hidden)]
+    fn is_given(input: &Self::In<'_>) -> bool {
+        let _ = input;
+        true
+    }
     #[doc(hidden)]
     fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span;
     #[doc(hidden)]
@@ -75,15 +81,13 @@ impl<'x> Visit<'_, 'x> {
 
     #[inline]
     pub(super) fn add_view(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) {
-        self.0.push(View {
-            region,
-            offset,
-            len,
-            whole: len == region.window.len(),
-            overwritten: false,
-            undefined: false,
-            capture: false,
-        });
+        self.0.push(View::new(region, (offset, len), len == region.window.len()));
+    }
+
+    /// Adds an operand that is written: its buffer was moved in.
+    #[inline]
+    pub(super) fn add_owned(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) {
+        self.0.push(View::owned(region, (offset, len)));
     }
 }
 
@@ -143,7 +147,8 @@ impl<T: Element> Operand for T {
         visit.add(input.region, input.offset, input.len)
     }
     fn write<'x>(buffer: &'x DeviceBuffer<T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
-        visit.add(&buffer.region, buffer.offset, buffer.len)
+        visit.add_owned(&buffer.region, buffer.offset, buffer.len);
+        Span::of(&buffer.region, buffer.offset, buffer.len)
     }
     fn shape(_: &Span<T>, _: &mut Shape) {}
     fn receive(from: &mut Receive<'_, '_>) -> Option<Span<T>> {
@@ -173,6 +178,9 @@ impl<T: Element> Operand for Option<T> {
     const DTYPE: DType = T::DTYPE;
     const OPEN: bool = true;
 
+    fn is_given(input: &Option<In<'_, T>>) -> bool {
+        input.is_some()
+    }
     fn read<'x>(input: &'x Option<In<'_, T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
         input.as_ref().map(|i| T::read(i, visit))
     }
@@ -211,6 +219,9 @@ impl<T: Element> Operand for List<T> {
     const LISTED: bool = true;
     const OPEN: bool = true;
 
+    fn is_given(input: &&[In<'_, T>]) -> bool {
+        !input.is_empty()
+    }
     fn read<'x>(input: &'x &[In<'_, T>], visit: &mut Visit<'_, 'x>) -> Self::Span {
         input.iter().map(|i| T::read(i, visit)).collect()
     }
@@ -257,6 +268,12 @@ pub trait Elems: sealed::Elems + 'static {
     #[doc(hidden)]
     const OPEN: &'static [bool] = &[];
 
+    /// For how many positions of the tuple the caller has passed something.
+    #[doc(hidden)]
+    fn given(ins: &Self::Ins<'_>) -> usize {
+        let _ = ins;
+        Self::DTYPES.len()
+    }
     #[doc(hidden)]
     fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans;
     #[doc(hidden)]
@@ -290,6 +307,9 @@ macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
         const LISTED: bool = false $(|| $t::LISTED)*;
         const OPEN: &'static [bool] = &[$($t::OPEN),*];
 
+        #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
+        #[allow(unused_variables, reason = "the empty tuple has no operands")]
+        fn given(ins: &Self::Ins<'_>) -> usize { 0 $(+ usize::from($t::is_given(&ins.$i)))* }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no operands")]
         fn read<'x>(ins: &'x Self::Ins<'_>, visit: &mut Visit<'_, 'x>) -> Self::Spans { ($($t::read(&ins.$i, visit),)*) }

@@ -28,6 +28,7 @@ impl Handles {
     }
 
     /// Whether the caller holds the only handle.
+    #[inline]
     pub(crate) fn is_unique(&self) -> bool {
         self.0.load(Ordering::Acquire) == 1
     }

@@ -49,6 +49,7 @@ impl InitCell {
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self) -> InitState {
         match self.state.load(Ordering::Relaxed) {
             0 => InitState::Valid,
@@ -58,6 +59,7 @@ impl InitCell {
         }
     }
 
+    #[inline]
     pub(crate) fn set(&self, state: InitState) {
         self.state.store(state as u8, Ordering::Relaxed);
     }

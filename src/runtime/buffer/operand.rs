@@ -1,5 +1,7 @@
 //! Read operands, and what an engine sees of an operand.
 
+#[cfg(feature = "cuda")]
+use super::access_history::AccessHistory;
 use super::{DeviceBuffer, GpuRef, Region};
 use crate::error::Text;
 use crate::sync::Arc;
@@ -107,6 +109,69 @@ pub(crate) struct View<'a> {
     pub(crate) undefined: bool,
     /// It is no operand: the operation writes memory that recorded programs read (`capture.rs`).
     pub(crate) capture: bool,
+    /// It is written, and its buffer, which was moved in, is the only handle of the region. Set only where the views of
+    /// a dispatch are collected (`elems.rs`): while such a view exists, no other thread uses the region's history.
+    sole: bool,
+}
+
+/// The history of a view's region; locked, unless nothing else can reach it.
+#[cfg(feature = "cuda")]
+pub(crate) struct Track<'x> {
+    history: std::ptr::NonNull<AccessHistory>,
+    _locked: Option<parking_lot::MutexGuard<'x, AccessHistory>>,
+}
+
+#[cfg(feature = "cuda")]
+impl std::ops::Deref for Track<'_> {
+    type Target = AccessHistory;
+    #[inline]
+    fn deref(&self) -> &AccessHistory {
+        // SAFETY: locked, or reached by this value alone: see `View::history`.
+        unsafe { self.history.as_ref() }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl std::ops::DerefMut for Track<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut AccessHistory {
+        // SAFETY: as above.
+        unsafe { self.history.as_mut() }
+    }
+}
+
+impl<'a> View<'a> {
+    /// An operand without a handle of its own, or one that is read.
+    pub(crate) fn new(region: &'a Arc<Region>, (offset, len): (usize, usize), whole: bool) -> Self {
+        View { region, offset, len, whole, overwritten: false, undefined: false, capture: false, sole: false }
+    }
+
+    /// An operand that is written, by a handle that was moved in for the lifetime of the view.
+    #[inline]
+    pub(super) fn owned(region: &'a Arc<Region>, (offset, len): (usize, usize)) -> Self {
+        View { sole: region.handles.is_unique(), ..View::new(region, (offset, len), len == region.window.len()) }
+    }
+
+    /// The history of its region. A history that only the dispatch itself can reach is not locked: that saves two locked
+    /// instructions in each of the two turns that a dispatch takes.
+    ///
+    /// # Safety
+    /// The caller has no other [`Track`] of this region.
+    #[cfg(feature = "cuda")]
+    #[inline]
+    pub(crate) unsafe fn history(&self) -> Track<'a> {
+        let history = &self.region.history;
+        if self.sole {
+            // The one handle of the region was moved in, so no other thread has a handle or a borrow of one, and all that
+            // other threads did with theirs happened before this (`Handles::is_unique`). Work in flight holds regions
+            // too, but looks at no history; programs have regions of their own.
+            if let Some(history) = std::ptr::NonNull::new(history.data_ptr()) {
+                return Track { history, _locked: None };
+            }
+        }
+        let mut locked = history.lock();
+        Track { history: std::ptr::NonNull::from(&mut *locked), _locked: Some(locked) }
+    }
 }
 
 impl View<'_> {

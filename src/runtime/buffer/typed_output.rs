@@ -41,7 +41,11 @@ mod typed {
 
 impl typed::Sealed for () {}
 impl<A: Element> typed::Sealed for DeviceBuffer<A> {}
-typed_outputs! { (DeviceBuffer<A>; A 0) }
+impl<A: Element> TypedOutput for DeviceBuffer<A> {
+    fn typed(buffers: AnyBuffers) -> Result<(DeviceBuffer<A>,), AnyBuffers> {
+        Ok((buffers.single()?,))
+    }
+}
 typed_tuples! {
     (A 0, B 1)
     (A 0, B 1, C 2)

@@ -4,7 +4,9 @@
 //! small. The rest of a dispatch is long; it is compiled with the library and calls these few functions through a
 //! pointer.
 
-use super::{Ongoing, SpansOf, TaskOf};
+#[cfg(feature = "cuda")]
+use super::task_hold::Enqueued;
+use super::{Ongoing, SpansOf, TaskHold, TaskOf};
 use crate::buffer::Elems;
 use crate::op::{Kind, Op, Raw, WritesOf};
 use crate::program::{Answering, Recorded, Step, conclude};
@@ -102,7 +104,7 @@ pub(crate) trait Call {
     fn prepare(&self, plans: &mut Prepare<'_>) -> Result<()>;
     /// See [`Op::cuda`].
     #[cfg(feature = "cuda")]
-    fn half(&self, queue: Queue<'_>) -> Result<()>;
+    fn half<'q>(&'q self, queue: &'q mut Queue<'q>) -> Result<()>;
     /// See [`Op::next`]. The raw result of the phase is in `leg`.
     #[cfg(feature = "cuda")]
     fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next>;
@@ -148,7 +150,7 @@ pub(crate) struct Typed<'a, O: Op> {
     task: Option<TaskOf<O>>,
     /// The same as `task`, before its type is erased.
     #[cfg(feature = "cuda")]
-    pub(crate) enqueued: Option<Arc<CudaTask<O>>>,
+    enqueued: Option<Enqueued<O>>,
 }
 
 #[cold]
@@ -171,7 +173,7 @@ impl<'a, O: Op> Typed<'a, O> {
     pub(crate) fn task(self) -> Result<TaskOf<O>> {
         #[cfg(feature = "cuda")]
         if let Some(task) = self.enqueued {
-            return Ok(task);
+            return Ok(task.hold());
         }
         match self.task {
             Some(task) => Ok(task),
@@ -182,7 +184,7 @@ impl<'a, O: Op> Typed<'a, O> {
     fn op(&self) -> Option<&O> {
         #[cfg(feature = "cuda")]
         if let Some(task) = &self.enqueued {
-            return Some(&*task.op);
+            return Some(&*task.task().op);
         }
         self.op.as_ref()
     }
@@ -248,7 +250,8 @@ impl<O: Op> Call for Typed<'_, O> {
         }
         let (Some(op), Some(spans)) = (self.op.take(), self.spans.take()) else { return Err(taken()) };
         let step: Arc<dyn Step> = Arc::new(Recorded::new(op, spans));
-        self.task = Some(Arc::new(Answering::new(step.clone(), recording, answer, conclude::<O>)));
+        let task = Arc::new(Answering::new(step.clone(), recording, answer, conclude::<O>));
+        self.task = Some(TaskHold::Shared(task));
         Ok(step)
     }
 
@@ -272,7 +275,7 @@ impl<O: Op> Call for Typed<'_, O> {
     fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>> {
         let (Some(op), Some(spans)) = (self.op.take(), self.spans.take()) else { return Err(taken()) };
         let node = Node::new(frame, op, (spans, keep));
-        self.task = Some(node.clone());
+        self.task = Some(TaskHold::Shared(node.clone()));
         Ok(node)
     }
 
@@ -286,7 +289,7 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(feature = "cuda")]
-    fn half(&self, queue: Queue<'_>) -> Result<()> {
+    fn half<'q>(&'q self, queue: &'q mut Queue<'q>) -> Result<()> {
         match (&self.op, &self.spans) {
             (Some(op), Some(spans)) => op.cuda(&mut crate::Enqueue::new(queue, spans)),
             _ => Err(taken()),
@@ -311,8 +314,14 @@ impl<O: Op> Call for Typed<'_, O> {
             _ => Retention::ALL,
         };
         let Some(op) = self.op.take() else { return Err(taken()) };
-        let task = Arc::new(CudaTask { op: Contained::new(op), core });
-        let cargo = keeps.cargo(&task);
+        let task = CudaTask { op: Contained::new(op), core };
+        let (task, cargo) = match keeps.part() {
+            Some(cargo) => (Enqueued::Sole(Box::new(task)), cargo),
+            None => {
+                let task = Arc::new(task);
+                (Enqueued::Shared(task.clone()), Some(task as Arc<dyn KeepAlive>))
+            }
+        };
         self.enqueued = Some(task);
         Ok(cargo)
     }
@@ -323,7 +332,7 @@ impl<O: Op> Call for Typed<'_, O> {
             return Err(taken());
         }
         let task = LateTask::new(frame, self.op.take(), self.spans.take());
-        self.task = Some(task.clone());
+        self.task = Some(TaskHold::Shared(task.clone()));
         Ok(task)
     }
 
@@ -357,7 +366,7 @@ impl<O: Op> Call for Typed<'_, O> {
     fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn Flight>> {
         let Some(op) = self.op.take() else { return Err(taken()) };
         let task = WorkerTask::new(flying, op);
-        self.task = Some(task.clone());
+        self.task = Some(TaskHold::Shared(task.clone()));
         Ok(task)
     }
 
@@ -387,10 +396,10 @@ impl<O: Op> Call for Typed<'_, O> {
     fn take_ongoing(&mut self) -> Option<Arc<dyn Ongoing>> {
         #[cfg(feature = "cuda")]
         if let Some(task) = self.enqueued.take() {
-            return Some(task);
+            return Some(task.hold().into_shared());
         }
         match self.task.take() {
-            Some(task) => Some(task),
+            Some(task) => Some(task.into_shared()),
             None => None,
         }
     }

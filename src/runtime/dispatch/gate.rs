@@ -17,8 +17,10 @@ pub(crate) struct Gate<'x> {
 impl<'x> Gate<'x> {
     /// Enters the gates of a submission that may have some ([`Submission::is_gated`](super::Submission)).
     #[inline]
-    pub(crate) fn enter(views: &[View<'x>], read_count: usize, is_gated: bool) -> Self {
-        if is_gated { Self::enter_all(views, read_count) } else { Gate::default() }
+    pub(crate) fn enter(views: &[View<'x>], read_count: usize, is_gated: bool) -> Option<Self> {
+        // Most launches may use the variables of their module, and few do.
+        let gated = is_gated && views.iter().any(|view| view.region.gate.is_some());
+        if gated { Some(Self::enter_all(views, read_count)) } else { None }
     }
 
     /// Enters in the order of the gates' addresses, so that two submissions that both want the same gates cannot each

@@ -17,8 +17,8 @@
 //! waits for a pending; `pace.rs`: how often it polls; `wait_history.rs`: how long such waits took; `parker.rs`: a
 //! sleeping thread; `collect.rs`: waits for several pendings. `settle.rs`: from submitted to settled on the host
 //! engine. `raw.rs`: what a device returns to the host. `submission.rs`: what is passed to an engine, compiled once;
-//! `call.rs`: the few functions that are compiled for each op. `gate.rs`: operands without a unique owner. `names.rs`:
-//! operand names in error messages.
+//! `call.rs`: the few functions that are compiled for each op. `task_hold.rs`: how a pending holds its task. `gate.rs`:
+//! operands without a unique owner. `names.rs`: operand names in error messages.
 
 mod bound;
 mod call;
@@ -31,6 +31,7 @@ mod pending;
 pub(crate) mod raw;
 mod settle;
 mod submission;
+mod task_hold;
 mod trial;
 mod wait;
 mod wait_history;
@@ -46,6 +47,7 @@ pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
 pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use settle::{Settle, Waiter};
 pub(crate) use submission::{SpansOf, Submission};
+pub(crate) use task_hold::TaskHold;
 #[cfg(target_os = "linux")]
 pub(crate) use wait::FineTimer;
 pub use wait::Wait;
@@ -61,8 +63,8 @@ use crate::{Device, Error, Result};
 /// The result of submitting: the work in flight, or the error with the buffers that were moved in.
 pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
 
-/// A dispatch as an engine holds it.
-pub(crate) type TaskOf<O> = Arc<dyn Task<HostOf<O>>>;
+/// The task of a dispatch.
+pub(crate) type TaskOf<O> = TaskHold<HostOf<O>>;
 
 impl Device {
     /// Submits one unit of device work. Every operation of the library goes through here.
@@ -105,48 +107,57 @@ impl Device {
         let read_count = views.len();
         let mut spans = Some((reads, WritesOf::<O>::write(writes, &mut Visit(&mut views))));
         let mut call = Typed::new(op, &mut spans);
-        match self.hand_on(&mut call, (&mut views, read_count)) {
+        match self.hand_on(&mut call, Facts::of::<O>(), (&mut views, read_count)) {
             Ok(()) => call.task(),
             Err(error) => Err(error),
         }
     }
 
     /// The part of a dispatch that does not depend on the type of the op.
-    fn hand_on<'x>(&self, call: &mut dyn Call, (views, read_count): (&mut [View<'x>], usize)) -> Result<()> {
+    fn hand_on<'x>(
+        &self,
+        call: &mut dyn Call,
+        facts: &'static Facts,
+        (views, read_count): (&mut [View<'x>], usize),
+    ) -> Result<()> {
         crate::host::refuse_inside("a dispatch")?;
-        guarded(&mut || {
-            mark_overwritten(call, views, read_count);
-            Ok(())
-        })?;
-        for index in call.facts().leaves_undefined {
-            if let Some(view) = views.get_mut(read_count + index) {
-                view.undefined = true;
-            }
-        }
         let current;
         // The epoch is that of the first written operand; if nothing is written, that of the first operand. Calls
         // through a recorder are recorded.
         let epoch = match (self.recording(), views.get(read_count).or(views.first())) {
             (Some(recording), _) => recording,
-            (None, Some(view)) => &view.region.epoch,
+            // (The region outlives the borrow of the views: they are marked below.)
+            (None, Some(&View { region, .. })) => &region.epoch,
             (None, None) => {
                 current = self.epoch();
                 &current
             }
         };
-        let submission = Submission::new(call, epoch, self.options(), (views, read_count));
-        self.check(&submission)?;
+        // One guard for all calls of the op's code before the enqueue: a guard costs as much as a short check.
+        guarded(&mut || {
+            mark_overwritten(&*call, views, read_count);
+            for index in facts.leaves_undefined {
+                if let Some(view) = views.get_mut(read_count + index) {
+                    view.undefined = true;
+                }
+            }
+            self.check(&*call, facts, epoch, (views, read_count))
+        })?;
+        self.inner().in_flight.admit(epoch, self.options())?;
+        let mut submission = Submission::new(call, facts, epoch, self.options(), (views, read_count));
         if submission.views.iter().any(View::meets_captures) && !epoch.engine.is_tape() {
-            return enter_with_captures(submission);
+            return enter_with_captures(&mut submission);
         }
-        enter(submission)
+        enter(&mut submission)
     }
 
     /// Submits in a worker process, where the operands have no handles.
     #[cfg(target_os = "linux")]
-    pub(crate) fn submit_here(&self, submission: Submission<'_, '_>) -> Result<()> {
-        self.check(&submission)?;
-        match &submission.epoch.engine {
+    pub(crate) fn submit_here(&self, submission: &mut Submission<'_, '_>) -> Result<()> {
+        let (epoch, views) = (submission.epoch, (submission.views, submission.read_count));
+        guarded(&mut || self.check(&*submission.call, submission.facts, epoch, views))?;
+        self.inner().in_flight.admit(epoch, submission.options)?;
+        match &epoch.engine {
             #[cfg(feature = "host")]
             Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
@@ -157,14 +168,20 @@ impl Device {
         }
     }
 
-    /// Steps 1 and 2.
-    fn check(&self, s: &Submission<'_, '_>) -> Result<()> {
-        self.admit(s.epoch, (s.views, s.read_count), s.facts.from_peer, &|i| s.call.operand_name(i, s.read_count))?;
-        guarded(&mut || s.call.check())?;
-        self.inner().in_flight.admit(s.epoch, s.options)
+    /// Steps 1 and 2. Calls code of the op's author; the caller must catch its panic.
+    fn check(
+        &self,
+        call: &dyn Call,
+        facts: &Facts,
+        epoch: &Arc<Epoch>,
+        (views, read_count): (&[View<'_>], usize),
+    ) -> Result<()> {
+        self.admit(epoch, (views, read_count), facts.from_peer, &|i| call.operand_name(i, read_count))?;
+        call.check()
     }
 
     /// Step 1: checks the device and generation of every operand, and the state of its contents.
+    #[inline]
     fn admit(
         &self,
         epoch: &Arc<Epoch>,
@@ -176,6 +193,22 @@ impl Device {
             return Err(self.foreign(epoch, name(if views.len() > read_count { read_count } else { 0 })));
         }
         epoch.admit()?;
+        // Almost always: each operand is of this generation and has contents.
+        if views.iter().all(|view| Arc::ptr_eq(&view.region.epoch, epoch) && view.region.init.get() == InitState::Valid)
+        {
+            return Ok(());
+        }
+        self.admit_each(epoch, (views, read_count), from_peer, name)
+    }
+
+    #[inline(never)]
+    fn admit_each(
+        &self,
+        epoch: &Arc<Epoch>,
+        (views, read_count): (&[View<'_>], usize),
+        from_peer: bool,
+        name: &dyn Fn(usize) -> String,
+    ) -> Result<()> {
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
@@ -232,7 +265,8 @@ impl Device {
 }
 
 /// Steps 3 to 6.
-fn enter(submission: Submission<'_, '_>) -> Result<()> {
+#[inline]
+fn enter(submission: &mut Submission<'_, '_>) -> Result<()> {
     match &submission.epoch.engine {
         #[cfg(feature = "host")]
         Engine::Host(engine) => engine.submit(submission),
@@ -246,14 +280,14 @@ fn enter(submission: Submission<'_, '_>) -> Result<()> {
 
 /// As [`enter`], for an operation that may write memory which recorded programs read.
 #[cold]
-fn enter_with_captures(mut submission: Submission<'_, '_>) -> Result<()> {
+fn enter_with_captures(submission: &mut Submission<'_, '_>) -> Result<()> {
     let mut captured = Captured::default();
     for (index, view) in submission.views.iter().enumerate() {
         view.captures(index < submission.read_count, &mut captured);
     }
     let mut views: Views<'_> = submission.views.iter().copied().collect();
     views.extend(captured.views());
-    enter(submission.with_views(&views))
+    enter(&mut submission.with_views(&views))
 }
 
 /// Whether the output can be taken before the device is done. True only for bulk data, which arrives piece by piece.
@@ -264,9 +298,11 @@ fn is_eager<O: Op>() -> bool {
 
 /// Marks the written views whose earlier contents the op does not need.
 pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: usize) {
-    for (index, view) in views.iter_mut().skip(reads).enumerate() {
+    let Some(written) = views.get_mut(reads..).filter(|written| !written.is_empty()) else { return };
+    let begins_anew = call.begins_anew();
+    for (index, view) in written.iter_mut().enumerate() {
         view.overwritten = call.overwrites(index);
-        view.whole |= call.begins_anew();
+        view.whole |= begins_anew;
     }
 }
 

@@ -6,7 +6,7 @@ pub use host::PendingHost;
 
 #[cfg(target_os = "linux")]
 use super::raw::{RemoteResult, RemoteTarget};
-use super::{Parker, Wait};
+use super::{Parker, TaskHold, Wait};
 use crate::clock::{Deadline, Timing};
 use crate::error::Rejected;
 use crate::op::{Bufs, Immediate, Made, Output, contained};
@@ -131,7 +131,7 @@ pub struct PendingDispatch<O: Output> {
 
 /// The task with its wait policy. Abandons the result if it is dropped before the result is taken.
 struct Work<H> {
-    task: Option<Arc<dyn Task<H>>>,
+    task: Option<TaskHold<H>>,
     how: Wait,
     /// Whether the host part may be taken before the work is done.
     eager: bool,
@@ -184,7 +184,7 @@ impl<H> Drop for Work<H> {
 }
 
 impl<O: Output> PendingDispatch<O> {
-    pub(crate) fn new(task: Arc<dyn Task<O::Host>>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
+    pub(crate) fn new(task: TaskHold<O::Host>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
         PendingDispatch { work: Work { task: Some(task), how, eager }, buffers }
     }
 
@@ -278,8 +278,8 @@ impl<O: Output> PendingDispatch<O> {
         self.work.timing()
     }
 
-    pub(super) fn task(&self) -> Option<&Arc<dyn Task<O::Host>>> {
-        self.work.task.as_ref()
+    pub(super) fn task(&self) -> Option<&dyn Task<O::Host>> {
+        self.work.task.as_deref()
     }
 }
 
@@ -356,7 +356,8 @@ mod tests {
     /// A number that an op turns into a vector is available only when the work is done.
     #[test]
     fn a_vector_is_waited_for_unless_it_comes_piece_by_piece() {
-        let pending = |eager| PendingDispatch::<Vec<f32>>::new(Arc::new(Slow::default()), (), (Wait::Adaptive, eager));
+        let slow = || TaskHold::Shared(Arc::new(Slow::default()));
+        let pending = |eager| PendingDispatch::<Vec<f32>>::new(slow(), (), (Wait::Adaptive, eager));
         assert_eq!(pending(false).await_result().unwrap(), [1.0]);
         assert_eq!(pending(true).await_result().unwrap(), [0.0]);
         let mut target = [5.0];

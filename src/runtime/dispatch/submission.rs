@@ -7,7 +7,7 @@ use crate::device::Options;
 use crate::engine::Epoch;
 use crate::op::{Op, Spans, WritesOf, contained};
 use crate::sync::Arc;
-use crate::trace::{OpInfo, next_number};
+use crate::trace::{OpInfo, Sink, next_number};
 use crate::worker::Relay;
 
 /// One piece of work, admitted and checked, on its way into an engine. The op and its operands stay on the stack of the
@@ -20,6 +20,8 @@ pub(crate) struct Submission<'a, 'x> {
     pub(crate) options: &'a Options,
     /// In a worker process: returns the result to the client.
     pub(crate) relay: Option<Relay>,
+    /// The listeners of this dispatch, if there are any.
+    pub(crate) trace: Option<&'a Sink>,
     /// For traces: see [`OpInfo::number`](crate::OpInfo). 0 if there is no trace.
     pub(crate) number: u64,
     /// Whether to measure the time on the device.
@@ -41,12 +43,13 @@ impl<'a, 'x> Submission<'a, 'x> {
     /// `views` are the reads, then the writes.
     pub(crate) fn new(
         call: &'a mut (dyn Call + 'a),
+        facts: &'static Facts,
         epoch: &'a Arc<Epoch>,
         options: &'a Options,
         (views, read_count): (&'a [View<'x>], usize),
     ) -> Self {
-        let facts = call.facts();
-        let (number, timed) = match epoch.counters.trace() {
+        let trace = epoch.counters.trace();
+        let (number, timed) = match trace {
             None => (0, options.timed),
             Some(trace) => (next_number(), options.timed || trace.is_timed()),
         };
@@ -56,6 +59,7 @@ impl<'a, 'x> Submission<'a, 'x> {
             epoch,
             options,
             relay: None,
+            trace,
             number,
             timed,
             was_admitted: false,
@@ -73,6 +77,7 @@ impl<'a, 'x> Submission<'a, 'x> {
             epoch: self.epoch,
             options: self.options,
             relay: self.relay.take(),
+            trace: self.trace,
             number: self.number,
             timed: self.timed,
             was_admitted: self.was_admitted,

@@ -165,14 +165,10 @@ impl Made {
     #[cfg(feature = "cuda")]
     pub(crate) fn views(&self) -> impl Iterator<Item = View<'_>> {
         let all = self.outputs.iter().chain(&self.scratch);
-        all.map(|piece| View {
-            region: &piece.region,
-            offset: 0,
-            len: piece.len,
-            whole: true,
-            overwritten: true,
-            undefined: false,
-            capture: false,
+        all.map(|piece| {
+            let mut view = View::new(&piece.region, (0, piece.len), true);
+            view.overwritten = true;
+            view
         })
     }
 

@@ -21,16 +21,13 @@ impl Retention {
         Retention(Kept::This(cargo))
     }
 
-    /// The object that the slot's ring keeps alive. `task` owns the op.
+    /// The object that the slot's ring keeps alive, if there is one; `None` if that is the whole task, with its op.
     #[cfg(feature = "cuda")]
-    pub(crate) fn cargo<T: crate::cuda::KeepAlive + 'static>(
-        self,
-        task: &crate::sync::Arc<T>,
-    ) -> Option<crate::sync::Arc<dyn crate::cuda::KeepAlive>> {
+    pub(crate) fn part(self) -> Option<Option<crate::sync::Arc<dyn crate::cuda::KeepAlive>>> {
         match self.0 {
-            Kept::Nothing => None,
-            Kept::This(cargo) => Some(cargo),
-            Kept::All => Some(task.clone()),
+            Kept::Nothing => Some(None),
+            Kept::This(cargo) => Some(Some(cargo)),
+            Kept::All => None,
         }
     }
 }

@@ -177,6 +177,8 @@ impl Arrived {
             slots: Vec::new(),
             pieces: Vec::new(),
             parallel: false,
+            #[cfg(feature = "cuda")]
+            prepared: false,
         };
         Ok(Arrived {
             plan: Arc::new(Plan::complete(shape, steps, gpu)?),
@@ -209,15 +211,7 @@ impl ArrivedStep {
             Ok(Region::new(memory, epoch.clone(), InitState::Valid, AccessHistory::default(), 0..len))
         };
         let regions = packed.operands.map(region).collect::<Result<Vec<_>>>()?;
-        let view = |region| View {
-            region,
-            offset: 0,
-            len: region.window.len(),
-            whole: true,
-            overwritten: false,
-            undefined: false,
-            capture: false,
-        };
+        let view = |region| View::new(region, (0, region.window.len()), true);
         let views: Views<'_> = regions.iter().map(view).collect();
         let mut receive =
             Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true, sizes: SmallVec::new() };

@@ -43,6 +43,9 @@ pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<dyn Step>]) -> Result
 impl Plan {
     /// Asks for the plans of all steps.
     pub(super) fn prepare(&self, plans: &mut Prepare<'_>) {
+        if !self.prepared {
+            return;
+        }
         for (_, step) in self.nodes.iter().zip(&self.steps).filter(|(node, _)| node.facts.prepared) {
             step.prepare(plans);
         }

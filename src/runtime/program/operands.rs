@@ -1,6 +1,6 @@
 //! What a replay takes: buffers to read, and buffers to write.
 
-use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
+use crate::buffer::{AnyBuffers, AnyIn, AnyIns};
 use crate::op::Bufs;
 use crate::{DeviceBuffer, Element, Result, TypedOutput};
 
@@ -75,7 +75,9 @@ macro_rules! tuples { ($(($($t:ident $i:tt),*) $output:ty;)*) => { $(
     impl<$($t: Element),*> sealed::Sealed for ($(DeviceBuffer<$t>,)*) {}
     impl<$($t: Element),*> Moved for ($(DeviceBuffer<$t>,)*) {
         fn into_any(self) -> AnyBuffers {
-            [$(AnyBuffer::from(self.$i)),*].into_iter().collect()
+            let mut all = AnyBuffers::default();
+            $(all.push(self.$i.into());)*
+            all
         }
         fn of_any(buffers: AnyBuffers) -> Result<Self, AnyBuffers> {
             let buffers: Bufs<$output> = <$output as TypedOutput>::typed(buffers)?;

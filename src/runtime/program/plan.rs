@@ -122,6 +122,9 @@ pub(crate) struct Shape {
     pub(super) pieces: Vec<Piece>,
     /// Whether some steps are worth running in parallel.
     pub(super) parallel: bool,
+    /// Whether some steps need plans.
+    #[cfg(feature = "cuda")]
+    pub(super) prepared: bool,
 }
 
 impl Plan {
@@ -164,6 +167,8 @@ impl Plan {
             pieces,
             slots,
             parallel: false,
+            #[cfg(feature = "cuda")]
+            prepared: false,
         };
         Plan::complete(shape, steps, gpu)
     }
@@ -190,6 +195,7 @@ impl Plan {
         #[cfg(feature = "cuda")]
         if gpu {
             super::enqueue::count_plans(nodes, &steps)?;
+            shape.prepared = nodes.iter().any(|node| node.facts.prepared);
         }
         let _ = gpu;
         Ok(Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() })

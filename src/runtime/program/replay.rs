@@ -13,6 +13,8 @@ use crate::sync::Arc;
 #[cfg(feature = "cuda")]
 use crate::sync::Mutex;
 use crate::{Enqueue, Error, Result};
+#[cfg(feature = "cuda")]
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Runs the steps of `part`.
@@ -66,8 +68,12 @@ impl Output for Ran {
 
 impl Replay {
     #[cfg(feature = "cuda")]
-    fn bases(reads: &[AnySpan], writes: &[AnySpan]) -> Vec<u64> {
-        reads.iter().chain(writes).map(AnySpan::address).collect()
+    fn bases(reads: &[AnySpan], writes: &[AnySpan]) -> SmallVec<[u64; 16]> {
+        let mut bases = SmallVec::new();
+        for span in reads.iter().chain(writes) {
+            bases.push(span.address());
+        }
+        bases
     }
 }
 
@@ -204,14 +210,18 @@ impl Op for Replay {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let bases = Self::bases(queue.reads(), queue.writes());
-        let answers = bases.last().map(|arena| arena + self.plan.arena).unwrap_or_default();
-        self.plan.place(&bases)?;
-        let mut steps = |queue: &mut crate::cuda::Queue<'_>| self.plan.enqueue(&self.part, queue, answers);
+        let mut key = Self::bases(queue.reads(), queue.writes());
+        let arena = key.last().copied();
+        let answers = arena.map(|arena| arena + self.plan.arena).unwrap_or_default();
+        key.push(self.plan.version);
+        let bases = key.get(..key.len() - 1).unwrap_or_default();
+        // The steps are placed only if they are enqueued one by one or captured: a graph that exists has its addresses.
+        let mut steps = |queue: &mut crate::cuda::Queue<'_>| {
+            self.plan.place(bases)?;
+            self.plan.enqueue(&self.part, queue, answers)
+        };
         if self.part.len() == self.plan.nodes.len() && self.part.len() > 1 {
-            let keep: Arc<dyn std::any::Any + Send + Sync> = self.plan.clone();
-            let key: Vec<u64> = bases.iter().copied().chain([self.plan.version]).collect();
-            self.graphs.run(queue, &key, &keep, &mut steps)?;
+            self.graphs.run(queue, &key, &self.plan, &mut steps)?;
         } else {
             steps(queue)?;
         }

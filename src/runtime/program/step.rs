@@ -60,7 +60,7 @@ pub(crate) trait Step: Any + Send + Sync {
     fn prepare(&self, plans: &mut Prepare<'_>);
     /// See [`Op::cuda`].
     #[cfg(feature = "cuda")]
-    fn half(&self, queue: Queue<'_>) -> Result<()>;
+    fn half(&self, queue: &mut Queue<'_>) -> Result<()>;
 }
 
 /// An op in the form that is sent to a worker process: its code, its own bytes, and what the types of its operands
@@ -142,9 +142,9 @@ impl<O: Op> Step for Recorded<O> {
     }
 
     #[cfg(feature = "cuda")]
-    fn half(&self, queue: Queue<'_>) -> Result<()> {
-        let spans = &*self.spans.lock();
-        self.op.cuda(&mut crate::Enqueue::new(queue, spans))
+    fn half(&self, queue: &mut Queue<'_>) -> Result<()> {
+        let spans = self.spans.lock();
+        self.op.cuda(&mut crate::Enqueue::new(&mut queue.lend(), &spans))
     }
 }
 

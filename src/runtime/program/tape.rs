@@ -206,7 +206,7 @@ impl Tape {
     }
 
     /// Records an op.
-    pub(crate) fn submit(&self, s: Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let mut parts = None;
         // All of this calls code of the op's author.
         guarded(&mut || {

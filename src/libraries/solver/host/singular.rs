@@ -102,7 +102,7 @@ pub(super) fn complete<T: Number>(x: &mut Vec<T>, rows: usize, have: usize, want
 /// One-sided rotations make columns orthogonal relative to their norms. But a column that depends on others becomes
 /// smaller in each sweep until it underflows; then it has no direction of its own.
 pub(super) fn orthonormalize<T: Number>(x: &mut [T], rows: usize) {
-    let count = if rows == 0 { 0 } else { x.len() / rows };
+    let count = x.len().checked_div(rows).unwrap_or(0);
     // The sum of squares of each row over the columns so far: a unit vector of a row with a small sum has most left.
     let mut weights = vec![0.0; rows];
     for j in 0..count {

@@ -2,7 +2,7 @@
 
 use super::{PendingDispatch, Task, Timed, Work};
 use crate::Result;
-use crate::dispatch::Wait;
+use crate::dispatch::{TaskHold, Wait};
 use crate::op::Output;
 use crate::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl<H> PendingHost<H> {
 impl<H> PendingHost<H> {
     /// Takes out the task; its result is taken elsewhere.
     pub(crate) fn into_task(mut self) -> Option<Arc<dyn Task<H>>> {
-        self.work.task.take()
+        self.work.task.take().map(TaskHold::into_shared)
     }
 }
 
