@@ -137,7 +137,6 @@ impl Solver {
     /// assert!((values[0] * values[1] - 1.0).norm() < 1e-15 && (values[0] + values[1]).norm() < 1e-15);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "four buffers come back")]
     pub fn eig<T: SolverElement>(&self, vectors: bool, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Eig<T>> {
         let op = Geev { a: of_a, _type: PhantomData };
         let made = of_a.check("a", a.len()).and_then(|()| of_a.check_square("a")).and_then(|()| {

@@ -278,7 +278,6 @@ impl Solver {
     /// assert!((values[0] - 1.0).abs() < 1e-15 && (values[1] - 3.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn eigh<T: SolverElement>(&self, spec: EighSpec, a: DeviceBuffer<T>) -> Submitted<Eigh<T>> {
         let of = spec.shape.a;
         let made = spec

@@ -122,7 +122,6 @@ impl Solver {
     /// [`Error::InvalidArgument`] when the matrices are not square, of different sizes, or do not lie inside their
     /// buffers; a stale or foreign buffer. At the wait [`Error::NotPositiveDefinite`] for B, or
     /// [`Error::NotConverged`]. All buffers come back.
-    #[expect(clippy::result_large_err, reason = "four buffers come back")]
     pub fn eigh_generalized<T: SolverElement>(
         &self,
         (uplo, vectors): (Uplo, bool),

@@ -256,7 +256,6 @@ impl Solver {
     /// assert_eq!(device.download(&x)?.await_result()?, [4.0, 3.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn ldl<T: SolverElement>(
         &self,
         (uplo, symmetry): (Uplo, Symmetry),

@@ -184,7 +184,6 @@ impl Solver {
     /// assert_eq!(device.download(&answer.ranks)?.await_result()?, [1]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "all buffers come back")]
     pub fn lstsq<T: SolverElement>(
         &self,
         rcond: Option<f64>,

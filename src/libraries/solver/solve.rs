@@ -253,7 +253,6 @@ impl Solver {
     /// not specified. An A that is not square is singular if a column (a row, if there are fewer rows than columns) is
     /// by rounding a combination of those before it: what R has on its diagonal is at most `max(rows, cols)` machine
     /// epsilons times the norm of the column. A, B and an info for each matrix come back.
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn solve<T: SolverElement>(
         &self,
         structure: Structure,

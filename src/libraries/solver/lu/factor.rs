@@ -101,7 +101,6 @@ impl Solver {
     /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn lu<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Lu<T>> {
         let made = of_a.check("a", a.len()).and_then(|()| {
             let pivots = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
@@ -118,7 +117,6 @@ impl Solver {
     ///
     /// # Errors
     /// As [`lu`](Self::lu), and when the buffer of the pivots or of the infos is too short.
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn getrf<T: SolverElement>(
         &self,
         of_a: Matrix,

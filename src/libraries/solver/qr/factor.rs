@@ -104,7 +104,6 @@ impl Solver {
     /// assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 1.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn qr<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Qr<T>> {
         let made = of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.size().saturating_mul(of_a.count)));
         match made {
@@ -117,7 +116,6 @@ impl Solver {
     ///
     /// # Errors
     /// As [`qr`](Self::qr).
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn geqrf<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>, tau: DeviceBuffer<T>) -> Submitted<Qr<T>> {
         self.submit(Geqrf::<T, false> { a: of_a, _type: PhantomData }, (), (a, tau, None))
     }
@@ -127,7 +125,6 @@ impl Solver {
     ///
     /// # Errors
     /// As [`qr`](Self::qr); on a GPU [`Error::Unsupported`], since cuSOLVER has no such routine.
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn qr_pivoted<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Qr<T>> {
         let made = of_a.check("a", a.len()).and_then(|()| {
             let tau = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;

@@ -243,7 +243,6 @@ impl Solver {
     /// assert!((values[0] - 3.0).abs() < 1e-15 && (values[1] - 2.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "all buffers come back")]
     pub fn svd<T: SolverElement>(&self, vectors: Vectors, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Svd<T>> {
         self.svd_by(SvdMethod::Auto, vectors, of_a, a)
     }
@@ -271,7 +270,6 @@ impl Solver {
     /// assert!((device.download(&svd.values)?.await_result()?[0] - 1.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "all buffers come back")]
     pub fn svd_by<T: SolverElement>(
         &self,
         method: SvdMethod,

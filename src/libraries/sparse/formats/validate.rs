@@ -173,7 +173,6 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
 }
 
 impl Sparse {
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     fn validate<B: Built>(&self, layout: Layout, arrays: Arrays<B::Value, B::Index>) -> Submitted<B> {
         self.submit(Validate::<B> { layout, _built: PhantomData }, (), arrays)
     }
@@ -198,7 +197,6 @@ impl Sparse {
     /// assert_eq!(device.download(&y)?.await_result()?, [201.0, 30.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn csr<T: SparseElement, I: SparseIndex>(
         &self,
         rows: usize,
@@ -214,7 +212,6 @@ impl Sparse {
     ///
     /// # Errors
     /// As [`csr`](Self::csr).
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn csc<T: SparseElement, I: SparseIndex>(
         &self,
         rows: usize,
@@ -231,7 +228,6 @@ impl Sparse {
     ///
     /// # Errors
     /// As [`csr`](Self::csr).
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn coo<T: SparseElement, I: SparseIndex>(
         &self,
         rows: usize,
@@ -248,7 +244,6 @@ impl Sparse {
     ///
     /// # Errors
     /// As [`csr`](Self::csr), and if the sizes are not multiples of the block size.
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn bsr<T: SparseElement, I: SparseIndex>(
         &self,
         (rows, cols): (usize, usize),

@@ -98,7 +98,6 @@ impl Blas {
     /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "three buffers come back")]
     pub fn getrf_strided_batched<T: BlasElement>(
         &self,
         lu: Lu,
@@ -129,7 +128,6 @@ impl Blas {
     /// assert_eq!(device.download(&x[1])?.await_result()?, [2.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "all buffers come back")]
     pub fn getrf_batched<T: BlasElement>(
         &self,
         lu: Lu,
