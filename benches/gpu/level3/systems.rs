@@ -13,7 +13,6 @@ use windlass::{DeviceBuffer, Transpose};
 const MATINV_MOST: usize = 32;
 
 /// What every type of BLAS has.
-#[expect(clippy::result_large_err, reason = "three buffers come back")]
 pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: usize) {
     let sides = Sides::<T>::new(bench, n, count);
     let (blas, lu, lists) = (bench.device.blas(), Lu::new(n).batch(count), sides.lists(bench));

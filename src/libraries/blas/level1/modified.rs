@@ -173,7 +173,7 @@ impl Blas {
     /// assert_eq!(device.download(&param)?.await_result()?, [0.0, 0.0, -0.5, 0.5, 0.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::type_complexity, clippy::result_large_err, reason = "four buffers in, the same four out")]
+    #[expect(clippy::type_complexity, reason = "four buffers in, the same four out")]
     pub fn rotmg<'a, T: RealElement>(
         &self,
         d1: DeviceBuffer<T>,

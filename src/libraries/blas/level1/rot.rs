@@ -216,7 +216,7 @@ impl Blas {
     /// # assert!((device.download(&r)?.await_result()?[0] - 5.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::type_complexity, clippy::result_large_err, reason = "four buffers in, the same four out")]
+    #[expect(clippy::type_complexity, reason = "four buffers in, the same four out")]
     pub fn rotg<T: BlasElement>(
         &self,
         a: DeviceBuffer<T>,
