@@ -153,7 +153,8 @@ fn a_hook_after_the_enqueue_of_a_replay_may_replay_the_same_program() {
     within(60, || {
         let replays = Arc::new(Replays::default());
         let device = isolated().trace(replays.clone()).open().unwrap();
-        let (program, ()) = device.record(|r| Ok(drop(r.fill(r.uninit::<f64>(4)?, 1.0)?))).unwrap();
+        let (program, ()) =
+            device.record(|r| r.fill(r.uninit::<f64>(4)?, 1.0).map(drop).map_err(windlass::Error::from)).unwrap();
         let program = Arc::new(program);
         *replays.with.lock().unwrap() = Some((device.clone(), program.clone()));
         program.replay((), ()).unwrap().await_result().unwrap();
