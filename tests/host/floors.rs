@@ -72,6 +72,10 @@ fn no_room_of_the_core_names_a_library() {
             }
             let text = std::fs::read_to_string(&file).unwrap();
             for (number, line) in text.lines().enumerate() {
+                // Host arithmetic is compiled for the features of the libraries that use it.
+                if floor == "numerics" && line.trim_start().starts_with("#[cfg(") {
+                    continue;
+                }
                 if let Some(front) = named(line, &fronts) {
                     found.push(format!("{}:{}: `{front}`: {}", file.display(), number + 1, line.trim()));
                 }

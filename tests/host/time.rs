@@ -11,6 +11,7 @@ const WORDS: [&str; 5] = ["Instant::now", "SystemTime::now", "thread::sleep", ".
 const ALLOWED: &[(&str, &str)] = &[
     ("gpu/", "not of the merge tier: what a real GPU does takes its time"),
     ("common/asleep.rs", "a pace: how long the processor is given away on a busy machine; nobody asserts it"),
+    ("common/degenerate.rs", "as many seeds as the environment grants seconds for: `.ci/deep degenerate`"),
     ("common/mod.rs", "looks now and then for what comes by itself; its limit only ends a hang"),
     ("common/work.rs", "work that lasts, for devices whose work no gate can hold; nobody asserts how long"),
     ("standin/driver/", "looks now and then for what comes by itself; its limit only ends a hang"),

@@ -194,8 +194,7 @@ impl Device {
         }
         epoch.admit()?;
         // Almost always: each operand is of this generation and has contents.
-        if views.iter().all(|view| Arc::ptr_eq(&view.region.epoch, epoch) && view.region.init.get() == InitState::Valid)
-        {
+        if views.iter().all(|view| Arc::ptr_eq(&view.region.epoch, epoch) && view.region.init.is_all_valid()) {
             return Ok(());
         }
         self.admit_each(epoch, (views, read_count), from_peer, name)
