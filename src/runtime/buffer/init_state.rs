@@ -59,13 +59,13 @@ impl InitCell {
         }
     }
 
-    #[inline]
     /// Whether all of the region is valid, as far as is known without its history.
     #[inline]
     pub(crate) fn is_all_valid(&self) -> bool {
         self.get() == InitState::Valid && !self.has_undefined.load(Ordering::Relaxed)
     }
 
+    #[inline]
     pub(crate) fn set(&self, state: InitState) {
         self.state.store(state as u8, Ordering::Relaxed);
     }

@@ -30,15 +30,15 @@ pub(crate) fn refuses(bytes: usize) -> bool {
     if bytes < LEAST {
         return false;
     }
-    match LEFT.load(Ordering::Relaxed) {
-        NONE => return false,
-        0 => {}
-        left => {
-            LEFT.store(left - 1, Ordering::Relaxed);
-            return false;
-        }
+    // One thread at a time looks at its stack, which allocates: meanwhile nothing is counted.
+    let counted = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| match left {
+        NONE => None,
+        0 => Some(NONE),
+        left => Some(left - 1),
+    });
+    if counted != Ok(0) {
+        return false;
     }
-    LEFT.store(NONE, Ordering::Relaxed); // looking at the stack allocates
     let ours = is_ours();
     LEFT.store(if ours { NONE } else { 0 }, Ordering::Relaxed);
     REFUSED.store(ours, Ordering::Relaxed);
