@@ -113,7 +113,7 @@ mod tests {
     fn text_of_any_kind_is_a_string_of_json() {
         let mut out = String::new();
         quoted(&mut out, "a \"label\" \\ with\nlines, \u{1} and é");
-        assert_eq!(out, r#""a \"label\" \\ with\nlines, \u0001 and é""#);
+        assert_eq!(out, r#""a \"label\" \\ with\u000alines, \u0001 and é""#);
     }
 
     #[test]
