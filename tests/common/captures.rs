@@ -2,6 +2,7 @@
 //! against a sequential model of its elements.
 
 use super::{Rng, refused};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use windlass::{Device, DeviceBuffer, PendingDispatch, Program, Replayed};
 
 const LEN: usize = 12;
@@ -11,8 +12,8 @@ struct Reader {
     program: Program,
     window: std::ops::Range<usize>,
     factor: f64,
-    /// The buffer of the recording, with which the step can be recorded again.
-    recorded: DeviceBuffer<f64>,
+    /// The buffer of the recording, with which the step can be recorded again; none for a program from a file.
+    recorded: Option<DeviceBuffer<f64>>,
 }
 
 type Flight = (PendingDispatch<Replayed<(DeviceBuffer<f64>,)>>, Vec<f64>);
@@ -57,7 +58,7 @@ pub fn captures(device: &Device, seed: u64, steps: usize) -> usize {
 impl Model<'_> {
     fn step(&mut self) {
         let at = self.rng.below(self.parts.len());
-        match self.rng.below(14) {
+        match self.rng.below(15) {
             0..=2 => self.write(at),
             3 => self.split(at),
             4 => self.join(at),
@@ -72,6 +73,7 @@ impl Model<'_> {
             10 => self.share(at),
             11 => self.download(at),
             12 => self.bind(at),
+            13 => self.save_and_load(at),
             _ => self.replay_onto(at),
         }
     }
@@ -143,7 +145,7 @@ impl Model<'_> {
             .device
             .record(|r| Ok(r.blas().axpy(factor, x, r.operand::<f64>(window.len())?)?.into_output()))
             .unwrap();
-        self.readers.push(Reader { program, window, factor, recorded });
+        self.readers.push(Reader { program, window, factor, recorded: Some(recorded) });
     }
 
     fn replay(&mut self) {
@@ -162,14 +164,32 @@ impl Model<'_> {
     /// Another factor in the step of a program, if one part holds all that it reads.
     fn set(&mut self, at: usize) {
         let full = self.parts[at].1.clone();
-        let found = self.readers.iter().position(|r| full.start <= r.window.start && r.window.end <= full.end);
-        let Some(index) = found else { return };
-        let Reader { program, window, recorded, factor } = self.readers.remove(index);
+        let inside = |r: &Reader| full.start <= r.window.start && r.window.end <= full.end;
+        let Some(index) = self.readers.iter().position(|r| inside(r) && r.recorded.is_some()) else { return };
+        let Reader { program, window, recorded: Some(recorded), factor } = self.readers.remove(index) else { return };
         self.history.push(format!("set the factor of program {index} to {}", factor + 1.0));
         let x = self.parts[at].0.slice(window.start - full.start..window.end - full.start).unwrap();
         let (mut program, factor) = (program, factor + 1.0);
         let recorded = program.set(0, |r| Ok(r.blas().axpy(factor, x, recorded)?.into_output())).unwrap();
-        self.readers.push(Reader { program, window, factor, recorded });
+        self.readers.push(Reader { program, window, factor, recorded: Some(recorded) });
+    }
+
+    /// A program goes through a file, if one part holds all that it reads; replays of the first may be in flight.
+    fn save_and_load(&mut self, at: usize) {
+        let full = self.parts[at].1.clone();
+        let inside = |r: &Reader| full.start <= r.window.start && r.window.end <= full.end;
+        let Some(index) = self.readers.iter().position(inside) else { return };
+        self.note(format!("save and load program {index}"));
+        let Reader { program, window, factor, .. } = self.readers.remove(index);
+        static FILES: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("windlass-captures-{}-{}", std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        program.save(&path).unwrap();
+        drop(program);
+        let x = self.parts[at].0.slice(window.start - full.start..window.end - full.start).unwrap();
+        let loaded = Program::load(self.device, &path, (x,));
+        std::fs::remove_file(&path).unwrap();
+        self.readers.push(Reader { program: loaded.unwrap(), window, factor, recorded: None });
     }
 
     fn share(&mut self, at: usize) {

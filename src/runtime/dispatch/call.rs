@@ -6,9 +6,9 @@
 
 #[cfg(feature = "cuda")]
 use super::task_hold::Enqueued;
-use super::{Ongoing, SpansOf, TaskHold, TaskOf};
+use super::{Facts, Ongoing, SpansOf, TaskHold, TaskOf};
 use crate::buffer::Elems;
-use crate::op::{Kind, Op, Raw, WritesOf};
+use crate::op::{Op, WritesOf};
 use crate::program::{Answering, Recorded, Step, conclude};
 use crate::sync::Arc;
 use crate::trace::OpInfo;
@@ -28,46 +28,6 @@ use crate::{
     host::{Frame, Keep, Node, Runnable},
     op::{Cost, cost_of},
 };
-
-/// The constants of an op.
-pub(crate) struct Facts {
-    pub(crate) name: &'static str,
-    pub(crate) library: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) prepared: bool,
-    pub(crate) pooled: bool,
-    pub(crate) from_peer: bool,
-    pub(crate) gated: bool,
-    pub(crate) preserves_on_failure: bool,
-    /// See [`Op::LEAVES_UNDEFINED`].
-    pub(crate) leaves_undefined: &'static [usize],
-    /// The op may have any number of operands.
-    pub(crate) listed: bool,
-    /// Bytes of the slot for the raw result.
-    pub(crate) raw_bytes: usize,
-    pub(crate) bulk: bool,
-}
-
-impl Facts {
-    pub(crate) const fn of<O: Op>() -> &'static Facts {
-        const {
-            &Facts {
-                name: O::NAME,
-                library: O::LIBRARY,
-                kind: O::KIND,
-                prepared: O::PREPARED,
-                pooled: O::POOLED.is_yes(),
-                from_peer: O::FROM_PEER.is_yes(),
-                gated: O::GATED.is_yes(),
-                preserves_on_failure: O::PRESERVES_ON_FAILURE.is_yes(),
-                leaves_undefined: O::LEAVES_UNDEFINED,
-                listed: <O::Reads as Elems>::LISTED || <WritesOf<O> as Elems>::LISTED,
-                raw_bytes: O::Raw::BYTES,
-                bulk: O::Raw::BULK,
-            }
-        }
-    }
-}
 
 /// An op and its operands during submission, and then the task that they have become.
 pub(crate) trait Call {

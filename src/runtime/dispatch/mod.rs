@@ -17,12 +17,13 @@
 //! waits for a pending; `pace.rs`: how often it polls; `wait_history.rs`: how long such waits took; `parker.rs`: a
 //! sleeping thread; `collect.rs`: waits for several pendings. `settle.rs`: from submitted to settled on the host
 //! engine. `raw.rs`: what a device returns to the host. `submission.rs`: what is passed to an engine, compiled once;
-//! `call.rs`: the few functions that are compiled for each op. `task_hold.rs`: how a pending holds its task. `gate.rs`:
+//! `call.rs`: the few functions that are compiled for each op; `facts.rs`: an op's constants. `task_hold.rs`: how a pending holds its task. `gate.rs`:
 //! operands without a unique owner. `names.rs`: operand names in error messages.
 
 mod bound;
 mod call;
 mod collect;
+mod facts;
 mod gate;
 mod names;
 mod pace;
@@ -37,8 +38,9 @@ mod wait;
 mod wait_history;
 
 pub use bound::InFlight;
-pub(crate) use call::{Call, Facts, Typed};
+pub(crate) use call::{Call, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
+pub(crate) use facts::Facts;
 pub(crate) use gate::Gate;
 pub(crate) use names::operand_name;
 pub(crate) use pace::Pace;
