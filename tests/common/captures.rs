@@ -2,7 +2,7 @@
 //! against a sequential model of its elements.
 
 use super::{Rng, refused};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use windlass::{Device, DeviceBuffer, PendingDispatch, Program, Replayed};
 
 const LEN: usize = 12;
@@ -264,6 +264,15 @@ impl Model<'_> {
     }
 }
 
+/// Ends the other thread, also if this one panics.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Two threads: one replays a program that reads a buffer, the other overwrites the halves of that buffer, over and over.
 /// Each replay must find each half as one of the writes left it, and never an older one than the replay before it.
 pub fn halves_that_are_overwritten_beside_replays(device: &Device, len: usize, rounds: usize) {
@@ -277,16 +286,19 @@ pub fn halves_that_are_overwritten_beside_replays(device: &Device, len: usize, r
             Ok(())
         })
         .unwrap();
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut x = x;
-            for round in 1..=rounds {
+            let (mut x, mut round) = (x, 0.0);
+            while !over.load(Ordering::Relaxed) {
+                round += 1.0;
                 let (left, right) = x.split_at(len).unwrap();
-                let left = device.fill(left, round as f64).unwrap().into_output();
-                let right = device.fill(right, round as f64).unwrap().into_output();
+                let left = device.fill(left, round).unwrap().into_output();
+                let right = device.fill(right, round).unwrap().await_result().unwrap();
                 x = left.join(right).unwrap();
             }
         });
+        let _stop = Stop(&over);
         let mut y = device.zeros::<f64>(2 * len).unwrap();
         let mut before = [0.0; 2];
         for _ in 0..rounds {

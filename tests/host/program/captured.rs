@@ -152,6 +152,6 @@ fn random_histories_of_captured_memory_equal_the_sequential_model() {
 #[test]
 fn halves_are_overwritten_beside_replays_on_another_thread() {
     for device in concurrent_devices() {
-        halves_that_are_overwritten_beside_replays(&device, 1000, 300);
+        halves_that_are_overwritten_beside_replays(&device, 1000, 3000);
     }
 }
