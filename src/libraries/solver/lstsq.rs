@@ -131,7 +131,7 @@ impl<T: SolverElement> Routine for Gelsd<T> {
             } else {
                 // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
                 unsafe { queue.copy_matrix::<T>(Copy::All, a, copy, (m, n)) }?;
-                svd::bidiagonal::<T>(queue, false, (m, n), a, values, Some([u, vh]), info + 4 * i as u64)?;
+                svd::thin::<T>(queue, (m, n), a, values, [u, vh], info + 4 * i as u64)?;
                 queue.count_above::<T>(values, k, limit, rank)?;
                 if nrhs > 0 {
                     // SAFETY: B lies inside its buffer (checked), everything else in scratch of this dispatch.

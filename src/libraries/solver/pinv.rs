@@ -90,7 +90,7 @@ impl<T: SolverElement> Routine for Pinv<T> {
         let values = queue.scratch(k.saturating_mul(size_of::<T::Real>()))?;
         for i in 0..of.count {
             let a = (of.address::<T>(a.address(), i), of.leading());
-            svd::bidiagonal::<T>(queue, false, (m, n), a, values, Some([u, vh]), info + 4 * i as u64)?;
+            svd::thin::<T>(queue, (m, n), a, values, [u, vh], info + 4 * i as u64)?;
             queue.divide_rows::<T>(vh, (k, n), values, tolerance)?;
             let c = (to.address::<T>(c.address(), i), to.leading());
             // SAFETY: U and `V^H` lie in scratch of this dispatch, the inverse inside its buffer (checked).

@@ -4,7 +4,7 @@
 pub(super) use super::batch;
 pub(super) use super::matrix::{Matrix, check_len};
 #[cfg(feature = "cuda")]
-pub(super) use super::native::{At, Copy};
+pub(super) use super::native::{At, Copy, Group};
 #[cfg(feature = "cuda")]
 pub(super) use super::routine::Call;
 pub(super) use super::routine::{Routine, cost};

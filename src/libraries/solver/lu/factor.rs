@@ -86,7 +86,8 @@ impl Solver {
     /// # Errors
     /// [`Error::InvalidArgument`] when A does not lie inside its buffer; a stale or foreign buffer. At the wait
     /// [`Error::Singular`] with the first zero on the diagonal of U (of the first such matrix of a batch): the factors are
-    /// complete all the same. All buffers come back: A or its factors, the pivots, and an info for each matrix.
+    /// complete all the same. On a GPU also with a subnormal pivot whose reciprocal overflows. All buffers come back: A or
+    /// its factors, the pivots, and an info for each matrix.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -30,7 +30,9 @@ fn words<T: Element>() -> usize {
 }
 
 /// The parts of a number, and the kernel for its real type.
-fn real_parts<T: Element>([single, double]: [&'static std::ffi::CStr; 2]) -> (usize, &'static std::ffi::CStr) {
+pub(super) fn real_parts<T: Element>(
+    [single, double]: [&'static std::ffi::CStr; 2],
+) -> (usize, &'static std::ffi::CStr) {
     let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
     (parts, if size_of::<T>() / parts == 4 { single } else { double })
 }

@@ -8,7 +8,7 @@
 //! | `dense`, `refine` | factors and solutions of one matrix |
 //! | `singular`, `spectra`, `options` | singular values and eigenvalues, and the options of the Jacobi methods |
 //! | `batched` | many small matrices in one call |
-//! | `kernels` | our own kernels |
+//! | `kernels`, `range` | our own kernels |
 
 mod batched;
 mod calls;
@@ -17,6 +17,7 @@ mod functions;
 mod handle;
 mod kernels;
 mod options;
+mod range;
 mod refine;
 mod singular;
 mod spectra;
@@ -28,4 +29,5 @@ pub(in crate::libraries::solver) use dense::At;
 use functions::CusolverFunctions;
 pub(crate) use handle::Cusolver;
 pub(super) use kernels::Copy;
+pub(super) use range::Group;
 use typed_functions::CusolverTyped;

@@ -55,7 +55,10 @@ pub(super) fn batched<T: SolverElement>(
 ) -> Result<()> {
     let Matrix { rows: m, cols: n, count, .. } = shape.a;
     let (u, v) = (room::<T>(queue, m * m, count)?.0, room::<T>(queue, n * n, count)?.0);
+    let group = Group { at: (a, m), step: shape.a.distance(), size: (m, n), count, part: None };
+    let largest = queue.into_range::<T>(group)?;
     queue.gesvdj_batched::<T>((vectors.is_some(), jacobi), (m, n, count), a, s, [u, v], info)?;
+    queue.out_of_range::<T::Real>(largest, s, shape.values(), count)?;
     let Some([to_u, to_vh]) = vectors else { return Ok(()) };
     let (of_u, of_vh) = (shape.u(), shape.vh());
     // Both without the columns that were not requested.
@@ -69,6 +72,22 @@ pub(super) fn batched<T: SolverElement>(
 
 /// One matrix.
 pub(super) fn one<T: SolverElement>(
+    queue: &mut Queue<'_>,
+    (shape, method): (&SvdShape, SvdMethod),
+    a: At,
+    s: u64,
+    vectors: Option<[At; 2]>,
+    info: u64,
+) -> Result<Reached> {
+    let Matrix { rows, cols, .. } = shape.a;
+    let largest = queue.into_range::<T>(Group::one(a, (rows, cols)))?;
+    let reached = by_method::<T>(queue, (shape, method), a, s, vectors, info)?;
+    queue.out_of_range::<T::Real>(largest, s, shape.values(), 1)?;
+    Ok(reached)
+}
+
+/// The same of a matrix whose numbers are in range.
+fn by_method<T: SolverElement>(
     queue: &mut Queue<'_>,
     (shape, method): (&SvdShape, SvdMethod),
     a: At,
@@ -96,9 +115,23 @@ pub(super) fn one<T: SolverElement>(
     Ok(Reached::default())
 }
 
+/// The thin decomposition by a bidiagonal matrix, of a matrix whose numbers may be at the ends of the range.
+pub(in crate::libraries::solver) fn thin<T: SolverElement>(
+    queue: &mut Queue<'_>,
+    size: (usize, usize),
+    a: At,
+    s: u64,
+    vectors: [At; 2],
+    info: u64,
+) -> Result<()> {
+    let largest = queue.into_range::<T>(Group::one(a, size))?;
+    bidiagonal::<T>(queue, false, size, a, s, Some(vectors), info)?;
+    queue.out_of_range::<T::Real>(largest, s, size.0.min(size.1), 1)
+}
+
 /// The library takes matrices with at least as many rows as columns. For others the adjoint is decomposed: `A^H = V * S
 /// * U^H`.
-pub(in crate::libraries::solver) fn bidiagonal<T: SolverElement>(
+pub(super) fn bidiagonal<T: SolverElement>(
     queue: &mut Queue<'_>,
     full: bool,
     (m, n): (usize, usize),
