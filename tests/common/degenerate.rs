@@ -169,6 +169,21 @@ impl Kind {
     }
 }
 
+/// The places of another structure: of the same size, with as many entries in the same number of rows or in others, of which
+/// one lies where none was. `None` where every place is taken, or none is.
+pub fn other_places(rng: &mut Rng, places: &[(usize, usize)], rows: usize, cols: usize) -> Option<Vec<(usize, usize)>> {
+    if places.is_empty() || places.len() >= rows * cols {
+        return None;
+    }
+    let mut other = places.to_vec();
+    let moved = rng.below(other.len());
+    while places.contains(&other[moved]) {
+        other[moved] = (rng.below(rows), rng.below(cols));
+    }
+    other.sort_unstable();
+    Some(other)
+}
+
 /// The exponent of a power of two near the ends of the range of a type of at least single precision.
 pub fn reach<T: Sample>() -> i32 {
     if T::UNIT > 1e-10 { 116 } else { 1000 }

@@ -1,6 +1,7 @@
 //! Random numbers: the bits of each stream, the laws of streams, the distributions, what is refused.
 
 mod curand;
+mod degenerate;
 mod distributions;
 mod engines;
 mod kernels;

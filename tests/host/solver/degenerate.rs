@@ -13,7 +13,13 @@ fn of_kind<T: Number>(kind: Kind, rng: &mut Rng, m: usize, n: usize) -> Dense {
     Dense { m, n, x: kind.matrix::<T>(rng, m, n).into_iter().map(T::to_c).collect() }
 }
 
+/// Beside the bound of LAPACK's tests, 10 times as much for cuSOLVER's rotations in single precision, whose vectors of strongly
+/// graded matrices are that much worse; so the documentation says.
 fn check_svd<T: Number>(device: &Device, all: Vec<Dense>, method: SvdMethod, vectors: Vectors, what: &str) {
+    let rotates = matches!(method, SvdMethod::Auto | SvdMethod::Jacobi(_));
+    let loose = rotates && T::EPS > 1e-10 && !crate::common::is_host(device);
+    let assert_ratio =
+        |ratio: f64, what: &dyn std::fmt::Debug| assert_ratio(if loose { ratio / 10.0 } else { ratio }, what);
     let laid = Laid::new(all, 0);
     let svd = device.solver().svd_by(method, vectors, laid.shape, laid.upload::<T>(device)).unwrap();
     let svd = svd.await_result().unwrap_or_else(|e| panic!("{what}: {e}"));

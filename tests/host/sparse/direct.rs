@@ -2,6 +2,7 @@
 
 use super::matrices::{convection, poisson, wathen};
 use super::model::Model;
+use crate::common::degenerate::{degenerate_seeds, other_places};
 use crate::common::{Rng, Sample, Shifted as _, devices, down, is_host, refused, up};
 use windlass::reference::Value;
 use windlass::sparse::{Direct, SolveElement, SparseElement};
@@ -348,4 +349,28 @@ fn an_analysis_serves_its_own_structure_alone() {
         }
         assert_eq!(refused(&sparse.cholesky(&analysis, &other).unwrap_err()).0, "a");
     }
+}
+
+#[test]
+fn no_analysis_takes_a_structure_of_which_one_entry_lies_elsewhere() {
+    let device = Device::host().unwrap();
+    let sparse = device.sparse();
+    degenerate_seeds(200, |rng, seed| {
+        let n = 2 + rng.below(12);
+        let model = Model::<f64>::filled(rng, n, n, |i, j, rng| i == j || rng.below(4) == 0);
+        let places: Vec<_> = model.entries.keys().copied().collect();
+        let Some(other) = other_places(rng, &places, n, n) else { return };
+        let moved =
+            Model { entries: other.into_iter().zip(model.entries.values().copied()).collect(), ..model.clone() };
+        let (one, other) = (model.up_csr::<i32>(&device), moved.up_csr::<i32>(&device));
+        let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
+        let b = up(&device, vec![1.0; n]);
+        let x = device.room(n).unwrap();
+        let rejected = sparse.solve_qr(&analysis, &other, 1, &b, x).unwrap().await_result().unwrap_err();
+        assert!(refused(&rejected.error).0 == "a" && rejected.back.is_some(), "seed {seed}: {rejected}");
+        if let Ok(analysis) = sparse.analyse(Direct::Cholesky(Uplo::Lower), &one) {
+            let refusal = sparse.cholesky(&analysis, &other).unwrap_err();
+            assert_eq!(refused(&refusal).0, "a", "seed {seed}");
+        }
+    });
 }
