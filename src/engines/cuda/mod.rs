@@ -73,6 +73,8 @@ mod peer;
 mod pinned;
 mod plans;
 mod ptx;
+#[cfg(debug_assertions)]
+mod ptx_params;
 mod queue;
 mod quiet;
 mod recent;

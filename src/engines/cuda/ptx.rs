@@ -20,12 +20,24 @@ use std::sync::OnceLock;
 pub struct Ptx {
     text: &'static str,
     id: OnceLock<u64>,
+    #[cfg(debug_assertions)]
+    declared: OnceLock<super::ptx_params::Declared>,
 }
 
 impl Ptx {
     /// The text of a PTX module.
     pub const fn new(text: &'static str) -> Self {
-        Ptx { text, id: OnceLock::new() }
+        Ptx {
+            text,
+            id: OnceLock::new(),
+            #[cfg(debug_assertions)]
+            declared: OnceLock::new(),
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    pub(super) fn declared(&self) -> &super::ptx_params::Declared {
+        self.declared.get_or_init(|| super::ptx_params::declared(self.text))
     }
 
     #[cfg(test)]
@@ -52,6 +64,15 @@ impl Ptx {
 #[derive(Clone, Copy, Debug)]
 pub struct KernelArg {
     bytes: [u8; 16],
+    #[cfg(debug_assertions)]
+    size: usize,
+}
+
+#[cfg(debug_assertions)]
+impl KernelArg {
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
 }
 
 impl<T: Element> From<T> for KernelArg {
@@ -60,7 +81,11 @@ impl<T: Element> From<T> for KernelArg {
         for (to, from) in bytes.iter_mut().zip(bytemuck::bytes_of(&value)) {
             *to = *from;
         }
-        KernelArg { bytes }
+        KernelArg {
+            bytes,
+            #[cfg(debug_assertions)]
+            size: size_of::<T>(),
+        }
     }
 }
 
@@ -134,6 +159,8 @@ impl Queue<'_> {
         dims: LaunchDims,
         args: &[KernelArg],
     ) -> Result<()> {
+        #[cfg(debug_assertions)]
+        super::ptx_params::check(ptx, name, args)?;
         let function = self.function(ptx, name)?;
         // A few in an array: a vector that may grow costs more than the launch of a kernel without arguments.
         let (mut few, mut many) = ([std::ptr::null_mut::<c_void>(); 8], Vec::new());

@@ -1,4 +1,4 @@
-//! The CUDA implementation: our own kernels, compiled ahead to PTX (`kernels/compile`), which need no cuRAND.
+//! The CUDA implementation: our own kernels, compiled ahead to PTX (`.ci/kernels`), which need no cuRAND.
 //!
 //! The kernel that makes the numbers also computes the words of Philox. The words of XORWOW, MRG32k3a and Sobol's
 //! sequences are first written to scratch, a part at a time, and the same kernels make numbers from them. MT19937 and

@@ -4,7 +4,7 @@ use super::matrix::{
     Matrix, SIZES, Store, TRIANGLES, conj, factors, imaginary_part, increments, near_matrix, real_part,
 };
 use super::symmetric::with_imaginary;
-use crate::common::{Laid, Rng, Sample, devices, down, is_host, seeds, up};
+use crate::common::{Laid, Rng, Sample, devices, down, is_host, left_out, seeds, up};
 use windlass::blas::{BlasElement, ComplexElement, Ger, Her, Scaled, Syr, Syr2};
 use windlass::reference::Update;
 use windlass::{Complex, Device, DeviceBuffer, Submitted, Uplo};
@@ -31,6 +31,9 @@ macro_rules! scaled {
 
 fn ger<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, m: usize, n: usize) {
     for ((incx, incy), alpha) in cases::<T>(rng, n) {
+        if left_out(5) {
+            continue;
+        }
         for conjugate in [false, true] {
             let lda = m.max(1) + rng.below(3);
             let a = Matrix::<T>::general(rng, m, n, lda);
@@ -103,6 +106,9 @@ fn symmetric<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize) 
             continue; // no routine of BLAS
         }
         for ((incx, incy), alpha) in cases::<T>(rng, n) {
+            if left_out(5) {
+                continue;
+            }
             let (x, y) = (Laid::new(&rng.samples::<T>(n), incx), Laid::new(&rng.samples::<T>(n), incy));
             let (dx, dy, xs, ys) = (x.up(device), y.up(device), x.elements(&x.data), y.elements(&y.data));
             let blas = device.blas();
@@ -160,6 +166,9 @@ fn by<'a, S: windlass::blas::Spec, A: Sample>(
 fn hermitian<T: Sample + ComplexElement<Real = R>, R: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize) {
     for (uplo, store) in TRIANGLES.into_iter().flat_map(|uplo| STORES.map(|store| (uplo, store))) {
         for ((incx, incy), alpha) in cases::<T>(rng, n) {
+            if left_out(5) {
+                continue;
+            }
             let (x, y) = (Laid::new(&rng.samples::<T>(n), incx), Laid::new(&rng.samples::<T>(n), incy));
             let (dx, dy, xs, ys) = (x.up(device), y.up(device), x.elements(&x.data), y.elements(&y.data));
             let (real, blas) = (R::real(alpha.parts()[0]), device.blas());

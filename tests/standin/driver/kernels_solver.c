@@ -1,4 +1,4 @@
-/* The kernels of src/libraries/solver/native/kernels.ptx that the stand-in's routines go with. */
+/* The kernels of the solver (src/libraries/solver/native/kernels.ptx and src/libraries/solver/kernels) that the stand-in's routines go with. */
 #include "simulator.h"
 
 #include <math.h>
@@ -255,7 +255,59 @@ static void sum_squares_8_operands(struct command *command, const struct launch 
 SQUARES(sum_squares_4, float)
 SQUARES(sum_squares_8, double)
 
+/* Parameters: x, rows, cols, ld, step, count, part, parts, most; and of `scale` reach and back. Of many matrices the first ones
+ * stand for all. */
+static void range_operands(struct command *command, const struct launch *launch, size_t bytes, bool scales) {
+    const uint64_t *s = launch->slots;
+    for (uint64_t m = 0; m < s[5] && m < 7; m++) {
+        struct range matrix = column_major(s[0] + bytes * m * s[4], s[3], s[1], s[2], bytes);
+        add_operand(command, scales ? WRITE : READ, matrix);
+    }
+    add_operand(command, scales ? READ : WRITE, flat(s[8], bytes * s[5]));
+}
+
+static void largest_4_operands(struct command *command, const struct launch *launch) { range_operands(command, launch, 4, false); }
+static void largest_8_operands(struct command *command, const struct launch *launch) { range_operands(command, launch, 8, false); }
+static void scale_4_operands(struct command *command, const struct launch *launch) { range_operands(command, launch, 4, true); }
+static void scale_8_operands(struct command *command, const struct launch *launch) { range_operands(command, launch, 8, true); }
+
+#define RANGE(largest, scale, real)                                                                                    \
+    static bool counts_##scale(const uint64_t *s, uint64_t row, uint64_t col) {                                        \
+        return s[6] == 0 || (s[6] == 1 ? row >= col : row <= col);                                                     \
+    }                                                                                                                  \
+    static void largest(void *payload) {                                                                               \
+        const struct launch *launch = payload;                                                                         \
+        const uint64_t *s = launch->slots;                                                                             \
+        real *most = standin_backing(s[8]);                                                                            \
+        for (uint64_t m = 0; m < s[5]; m++)                                                                            \
+            for (uint64_t e = 0; e < s[1] * s[2]; e++) {                                                               \
+                const real *x = (const real *)standin_backing(s[0]) + m * s[4] + e / s[1] * s[3] + e % s[1];           \
+                if (!counts_##scale(s, e % s[1] / s[7], e / s[1])) continue;                                           \
+                if (isnan(*x) || fabs(*x) > most[m]) most[m] = (real)fabs(*x);                                         \
+            }                                                                                                          \
+    }                                                                                                                  \
+    static void scale(void *payload) {                                                                                 \
+        const struct launch *launch = payload;                                                                         \
+        const uint64_t *s = launch->slots;                                                                             \
+        const real *most = standin_backing(s[8]);                                                                      \
+        for (uint64_t m = 0; m < s[5]; m++) {                                                                          \
+            if (!(most[m] > 0) || isinf(most[m])) continue;                                                            \
+            int e = ilogb(most[m]), reach = (int)s[9];                                                                 \
+            if (e >= -reach && e <= reach) continue;                                                                   \
+            for (uint64_t k = 0; k < s[1] * s[2]; k++) {                                                               \
+                real *x = (real *)standin_backing(s[0]) + m * s[4] + k / s[1] * s[3] + k % s[1];                       \
+                if (counts_##scale(s, k % s[1] / s[7], k / s[1])) *x = (real)ldexp(*x, s[10] ? e : -e);                \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+RANGE(largest_4, scale_4, float)
+RANGE(largest_8, scale_8, double)
+
 static const struct kernel kernels[] = {
+    {"largest_4", 9, {8, 8, 8, 8, 8, 8, 8, 8, 8}, largest_4_operands, largest_4, 0},
+    {"largest_8", 9, {8, 8, 8, 8, 8, 8, 8, 8, 8}, largest_8_operands, largest_8, 0},
+    {"scale_4", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, scale_4_operands, scale_4, 0},
+    {"scale_8", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, scale_8_operands, scale_8, 0},
     {"first_dependent_4", 6, {8, 8, 8, 8, 8, 8}, first_dependent_4_operands, first_dependent_4, 0},
     {"first_dependent_8", 6, {8, 8, 8, 8, 8, 8}, first_dependent_8_operands, first_dependent_8, 0},
     {"count_above_4", 4, {8, 8, 8, 8}, count_above_4_operands, count_above_4, 0},

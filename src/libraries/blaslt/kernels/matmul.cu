@@ -1,6 +1,6 @@
 // What a product needs beside the library where that does not take the operands as they lie.
 //
-// `compile` makes two files of it: matmul_32.ptx (copies; f32 and i32) and matmul_64.ptx (f64, c32 and c64). `check.cpp` carries
+// `.ci/kernels` makes two files of it: matmul_32.ptx (copies; f32 and i32) and matmul_64.ptx (f64, c32 and c64). `check.cpp` carries
 // the kernels out on a CPU. Every kernel steps over what is past its grid, so that any grid will do.
 #include "numbers.cuh"
 

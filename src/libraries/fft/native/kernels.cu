@@ -1,9 +1,8 @@
 // Copies of arrays of numbers, for what the library does not do itself: gathered, filled up with zeros, conjugated,
 // multiplied, widened or narrowed; and arrays moved along their axes, end around.
 //
-// Compiled ahead to four files, of which the crate loads what it needs: NVRTC 13.0 for compute_75 with -DFAMILY=32, 64, 16
-// and 0, the headers lowered to PTX 7.0 for sm_70, comments and empty lines left out: move_32.ptx, move_64.ptx, move_16.ptx,
-// roll.ptx.
+// Compiled ahead to four files, of which the crate loads what it needs (`.ci/kernels`): -DFAMILY=32, 64, 16 and 0 make
+// move_32.ptx, move_64.ptx, move_16.ptx, roll.ptx.
 typedef unsigned long long u64;
 typedef unsigned int u32;
 typedef unsigned short u16;

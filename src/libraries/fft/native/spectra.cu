@@ -1,6 +1,6 @@
 // What convolutions and short-time transforms (`convolve.rs`, `frames.rs`) do beside Fourier transforms and copies.
 //
-// `compile` makes two files of it: spectra_32.ptx (f32, f16 and bf16, computed in f32) and spectra_64.ptx. `check.cpp` carries
+// `.ci/kernels` makes two files of it: spectra_32.ptx (f32, f16 and bf16, computed in f32) and spectra_64.ptx. `check.cpp` carries
 // the kernels out on a CPU.
 #include "types.cuh"
 

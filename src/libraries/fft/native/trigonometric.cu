@@ -1,6 +1,6 @@
 // What is done before and behind the Fourier transform that a cosine or sine transform is made of (`trigonometric.rs`).
 //
-// `compile` makes two files of it: trigonometric_32.ptx (f32, f16 and bf16, computed in f32) and trigonometric_64.ptx.
+// `.ci/kernels` makes two files of it: trigonometric_32.ptx (f32, f16 and bf16, computed in f32) and trigonometric_64.ptx.
 // `check.cpp` carries the kernels out on a CPU beside the definitions.
 //
 // An array is `lines` lines of `n` numbers along one axis; `inner` numbers lie between neighbours of a line. Memory to work

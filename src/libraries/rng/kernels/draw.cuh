@@ -2,7 +2,7 @@
 // Draws: four numbers a thread and step, of four words or of eight ("wide"). The words are Philox's own, made here, or those
 // that a source of sources.cu has left in memory, in order from the first of the four numbers that hold the first one.
 //
-// Numbers `first` to `first + n` of a stream go to `out`. ../cuda_half.rs launches these; `compile` beside makes the PTX.
+// Numbers `first` to `first + n` of a stream go to `out`. ../cuda_half.rs launches these; `.ci/kernels` makes the PTX.
 
 #include "math.cuh"
 

@@ -1,5 +1,5 @@
 // Words of the generators whose lanes must be jumped to: word j of visit v goes to words[(v - first) * width + j].
-// The jumps' matrices are in tables.cuh, which `compile` writes.
+// The jumps' matrices are in tables.cuh, which `tables` writes.
 
 #include "math.cuh"
 #include "tables.cuh"

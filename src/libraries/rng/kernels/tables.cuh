@@ -1,4 +1,4 @@
-// Written by `compile`: jumps from lane to lane.
+// Written by `tables`: jumps from lane to lane.
 
 static __device__ const u32 xorwow_lanes[12][160][5] = {
 {

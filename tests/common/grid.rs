@@ -1,0 +1,46 @@
+//! Exhaustive grids, of which a run of the tests takes a part that changes with the commit; `.ci/deep grids` takes all of them,
+//! and so does a run on a GPU.
+
+use super::Rng;
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+/// `None`: every case runs.
+static SEED: LazyLock<Option<u64>> = LazyLock::new(|| {
+    if std::env::var_os("WINDLASS_TEST_DEVICE").is_some() {
+        return None;
+    }
+    match std::env::var("WINDLASS_TEST_GRIDS") {
+        Ok(all) if all == "all" => None,
+        Ok(seed) => Some(hash(&seed)),
+        Err(_) => Some(hash(&commit())),
+    }
+});
+
+fn hash(of: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The commit that is checked out, as far as the file system tells; else nothing.
+fn commit() -> Option<String> {
+    let git = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join(".git");
+    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
+    match head.trim().strip_prefix("ref: ") {
+        Some(branch) => std::fs::read_to_string(git.join(branch)).ok(),
+        None => Some(head),
+    }
+}
+
+thread_local! {
+    static CHOICE: RefCell<Option<Rng>> = RefCell::new(SEED.map(|seed| {
+        Rng::new(seed ^ hash(std::thread::current().name().unwrap_or_default()))
+    }));
+}
+
+/// Whether this case of a grid is left out: all but one in `share`.
+pub fn left_out(share: usize) -> bool {
+    CHOICE.with_borrow_mut(|choice| choice.as_mut().is_some_and(|rng| rng.below(share) != 0))
+}
