@@ -1,7 +1,7 @@
 //! Cosine and sine transforms: what SciPy gives, round trips along some axes, refusals.
 
 use super::number::{Real, assert_close, complex};
-use crate::common::{devices, down, refused, seeds, up};
+use crate::common::{devices, down, left_out, refused, seeds, up};
 use std::f64::consts::PI;
 use windlass::fft::{Norm, RealTransform, Trig};
 use windlass::reference::dft_error_bound;
@@ -117,7 +117,7 @@ fn defined(trig: Trig, x: &[f64]) -> Vec<f64> {
 fn lengths<R: Real>(device: &Device) {
     for (name, trig) in ALL {
         for n in [1usize, 2, 3, 4, 5, 7, 8, 16, 17, 30, 31, 64, 97, 100, 128, 255, 1000] {
-            if trig == Trig::Dct1 && n == 1 {
+            if (trig == Trig::Dct1 && n == 1) || left_out(3) {
                 continue;
             }
             // Lines that lie packed, and columns.

@@ -14,6 +14,7 @@ mod matrices;
 mod model;
 mod products;
 mod refusals;
+mod repeated;
 mod solvers;
 mod solves;
 mod vectors;
