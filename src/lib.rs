@@ -87,7 +87,7 @@ pub use libraries::solver;
 #[cfg(feature = "sparse")]
 pub use libraries::sparse;
 use runtime::{
-    buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, program, supervisor, sync, trace,
+    buffer, cache, copy, device, dispatch, element, engine, error, fp8, intern, op, program, supervisor, sync, trace,
 };
 
 #[cfg(feature = "blas")]

@@ -234,7 +234,7 @@ impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
         let names = self.core.all_slots().map(|s| s.shared.recent.names());
-        names.flatten().map(Text::Borrowed).collect()
+        names.flatten().collect()
     }
 
     /// Tells the slots which epoch was made around this engine.

@@ -73,7 +73,7 @@ impl Kernel {
             return Err(module.no_kernel(name));
         }
         let inner = Inner {
-            name: super::intern::name(name),
+            name: crate::intern::name(name),
             module: module.clone(),
             parameters,
             #[cfg(feature = "cuda")]

@@ -11,6 +11,9 @@ use crate::{Error, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The variable that names the device of a program.
+const DEVICE_VARIABLE: &str = "WINDLASS_DEVICE";
+
 /// Opens a [`Device`] with settings of your own.
 ///
 /// ```
@@ -117,10 +120,15 @@ impl DeviceBuilder {
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text.
     pub fn named(self, text: &str) -> Result<Self> {
+        self.named_by("device", text)
+    }
+
+    /// The argument or variable `argument` holds `text`.
+    fn named_by(self, argument: &'static str, text: &str) -> Result<Self> {
         let name = text.trim();
         let unknown = || {
             let known = "`host`, `cuda`, `cuda:N` or `best`, optionally followed by `:isolated` or `:isolated:standby`";
-            Error::invalid("device", format!("`{name}` is not a device name; use {known}"))
+            Error::invalid(argument, format!("`{name}` is not a device name; use {known}"))
         };
         let (rest, standby) = name.strip_suffix(":standby").map_or((name, false), |rest| (rest, true));
         let (device, isolated) = rest.strip_suffix(":isolated").map_or((rest, false), |rest| (rest, true));
@@ -147,11 +155,12 @@ impl DeviceBuilder {
     /// set.
     ///
     /// # Errors
-    /// As [`named`](Self::named).
+    /// As [`named`](Self::named); the argument that the error names is the variable.
     pub fn from_env(self) -> Result<Self> {
-        match std::env::var("WINDLASS_DEVICE") {
-            Ok(text) => self.named(&text),
-            Err(_) => Ok(self.best()),
+        match std::env::var_os(DEVICE_VARIABLE) {
+            // What is not UTF-8 is no device's name either; the error shows what can be shown of it.
+            Some(text) => self.named_by(DEVICE_VARIABLE, &text.to_string_lossy()),
+            None => Ok(self.best()),
         }
     }
 

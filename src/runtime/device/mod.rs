@@ -40,7 +40,8 @@ use std::time::Duration;
 pub(crate) struct Options {
     pub(crate) wait: Option<Wait>,
     pub(crate) timed: bool,
-    pub(crate) label: Option<&'static str>,
+    /// With a fixed place, so that one word identifies it.
+    pub(crate) label: Option<&'static &'static str>,
     /// Its calls are later pieces of a transfer that the bound on work in flight has already admitted as a whole.
     pub(crate) goes_on: bool,
     /// For a program: which of a GPU's streams for programs its calls use.
@@ -148,10 +149,10 @@ impl Device {
         Device { options: Options { wait: Some(how), ..self.options }, ..self.clone() }
     }
 
-    /// A handle whose operations carry `label` in traces and NVTX ranges.
+    /// A handle whose operations carry `label` in traces, NVTX ranges, and the last operations that an error lists.
     #[must_use = "this returns a new handle and leaves the original one unchanged"]
     pub fn labelled(&self, label: &'static str) -> Self {
-        Device { options: Options { label: Some(label), ..self.options }, ..self.clone() }
+        Device { options: Options { label: Some(crate::intern::name(label)), ..self.options }, ..self.clone() }
     }
 
     /// The device's name: `host:0`, `cuda:1`.
