@@ -7,13 +7,13 @@
 //! # fn main() -> Result<(), windlass::Error> {
 //! use windlass::{Device, Gemm};
 //!
-//! let device = Device::best()?;                                   // the first healthy GPU, else the CPU
-//! let a = device.upload(vec![1.0f64; 6])?.into_output();          // 2 x 3, column-major
-//! let b = device.upload(vec![2.0f64; 12])?.into_output();         // 3 x 4
-//! let c = device.zeros::<f64>(8)?;                                // 2 x 4
+//! let device = Device::best()?;                          // the first healthy GPU, else the CPU
+//! let a = device.buffer(vec![1.0f64; 6])?;               // 2 x 3, column-major
+//! let b = device.buffer(vec![2.0f64; 12])?;              // 3 x 4
+//! let c = device.zeros::<f64>(8)?;                       // 2 x 4
 //! let pending = device.blas().gemm(Gemm::new(2, 4, 3), &a, &b, c)?; // in flight
 //! let c = pending.await_result()?;
-//! assert_eq!(device.download(&c)?.await_result()?, [6.0; 8]);
+//! assert_eq!(device.to_vec(&c)?, [6.0; 8]);
 //! # Ok(()) }
 //! ```
 //!

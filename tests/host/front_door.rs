@@ -21,6 +21,23 @@ fn a_name_may_ask_for_isolation_and_a_standby() {
 }
 
 #[test]
+fn first_and_last_data_need_one_call_each() {
+    for device in common::devices() {
+        let x = device.buffer([3.0f32, 4.0]).unwrap();
+        let x = device.blas().scal(2.0, x).unwrap().into_output();
+        assert_eq!(device.to_vec(&x).unwrap(), [6.0, 8.0]);
+        assert_eq!(device.to_vec(x.slice(1..).unwrap()).unwrap(), [8.0]);
+        assert!(device.to_vec(&device.buffer(Vec::<f64>::new()).unwrap()).unwrap().is_empty());
+    }
+    // Both are complete when they return, so what goes wrong on the device is theirs to tell.
+    let failing = |at| common::host(2).fault_plan(FaultPlan::new().fail(at)).open().unwrap();
+    assert!(failing(0).buffer([1.0f32]).is_err());
+    let device = failing(1);
+    let x = device.buffer([1.0f32]).unwrap();
+    assert!(device.to_vec(&x).is_err());
+}
+
+#[test]
 fn the_error_alone_frees_the_buffers_that_were_moved_in() {
     let device = common::host(2).open().unwrap();
     let refused = || {

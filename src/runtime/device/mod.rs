@@ -57,10 +57,10 @@ pub(crate) struct Options {
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::{Device, Gemm};
 /// let device = Device::best()?; // the first healthy GPU, else the CPU
-/// let a = device.upload(vec![1.0f32, 3.0, 2.0, 4.0])?.into_output(); // column-major: [[1, 2], [3, 4]]
+/// let a = device.buffer(vec![1.0f32, 3.0, 2.0, 4.0])?; // column-major: [[1, 2], [3, 4]]
 /// let c = device.zeros::<f32>(4)?;
 /// let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, c)?.await_result()?;
-/// assert_eq!(device.download(&c)?.await_result()?, [7.0, 15.0, 10.0, 22.0]);
+/// assert_eq!(device.to_vec(&c)?, [7.0, 15.0, 10.0, 22.0]);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
