@@ -68,7 +68,6 @@ mod runtime;
 // Short names for the modules of each layer.
 #[cfg(feature = "cuda")]
 use engines::cuda;
-#[cfg(feature = "cuda")]
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, launch, library};
@@ -116,6 +115,7 @@ pub use fp8::{F8E4M3, F8E5M2};
 pub use host::{FaultPlan, HostPool};
 pub use launch::{LaunchConfig, LaunchDims};
 pub use libraries::flags::{Diag, Order, Side, Transpose, Uplo};
+pub use loader::Library;
 #[cfg(feature = "nvrtc")]
 pub use nvrtc::{Image, Kernel, Module, Nvrtc};
 pub use op::{

@@ -35,6 +35,7 @@ fn run() -> Result<()> {
 
     let device = Device::from_env()?;
     println!("windlass on {}, {}", device.name(), device.info().name.trim());
+    device.info().passed_over.iter().for_each(|why| println!("  ({why})"));
     println!("\nThe photograph:");
     sign.print(&photograph);
 

@@ -104,7 +104,7 @@ pub(crate) use late_task::LateTask;
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
-pub(crate) use open::{device_count, installed, open};
+pub(crate) use open::{device_count, installed, known_count, open};
 pub(crate) use peer::Peer;
 pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;

@@ -4,6 +4,7 @@ use super::config::{Config, Kind, WorkerSettings};
 use super::{Device, Settings};
 use crate::clock::Timing;
 use crate::dispatch::{InFlight, Wait};
+use crate::loader::Library;
 use crate::supervisor::RestartPolicy;
 use crate::sync::Arc;
 use crate::trace::Trace;
@@ -48,12 +49,14 @@ impl std::fmt::Debug for DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    /// A builder for devices that use these libraries.
-    pub(crate) fn new(libraries: &'static [crate::library::Entry]) -> Self {
+    /// A builder for devices that use these libraries. [`best`](Self::best) passes over a GPU without `needs`.
+    pub(crate) fn new(libraries: &'static [crate::library::Entry], needs: &[Library]) -> Self {
         DeviceBuilder {
             config: Config {
                 libraries,
                 kind: Kind::Best,
+                needs: needs.to_vec(),
+                passed_over: Vec::new(),
                 slots: 16,
                 memory_limit: None,
                 staging_limit: 4 << 30,
@@ -108,10 +111,17 @@ impl DeviceBuilder {
         self
     }
 
-    /// Opens the first healthy GPU, else the CPU. The default.
+    /// Opens the first healthy GPU, else the CPU. The default. See [`Device::best`].
     pub fn best(mut self) -> Self {
         self.config.kind = Kind::Best;
         self
+    }
+
+    /// As [`best`](Self::best), but the GPUs count only if the files of all these libraries are found (cuBLAS alone, unless
+    /// set). See [`Device::best_with`].
+    pub fn best_with(mut self, libraries: &[Library]) -> Self {
+        self.config.needs = libraries.to_vec();
+        self.best()
     }
 
     /// Opens the device that `text` names: `host`, `cuda`, `cuda:N` or `best`. `:isolated` may follow

@@ -45,7 +45,7 @@ impl Inner {
         let traces = config.trace.clone().into_iter().chain(timeline);
         let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.timing));
         crate::worker::guard();
-        let opened = match config.kind {
+        let mut opened = match config.kind {
             #[cfg(target_os = "linux")]
             _ if config.isolated => crate::worker::open(&config, counters.clone())?,
             #[cfg(not(target_os = "linux"))]
@@ -61,6 +61,7 @@ impl Inner {
             #[cfg(not(feature = "cuda"))]
             Kind::Cuda(_) => return Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)")),
         };
+        opened.info.passed_over = config.passed_over.clone();
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let label: Arc<str> = config.label.clone().unwrap_or(opened.label).into();
         let limit = config.memory_limit.unwrap_or(opened.limit);
@@ -273,6 +274,7 @@ fn open_host(config: &Config) -> Result<Opened> {
         pci: None,
         processors: engine.threads() as u32,
         driver_version: None,
+        passed_over: Vec::new(),
         shared_by_mps: false,
     };
     Ok(Opened { engine: Engine::Host(Arc::new(engine)), info, label, limit: total_memory })
