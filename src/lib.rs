@@ -30,6 +30,8 @@
 //! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
 //! wait on the host. Work on unrelated buffers overlaps.
 
+// docs.rs shows which feature an item needs; `.ci/deep docsrs` builds the documentation as it does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
         feature = "host",

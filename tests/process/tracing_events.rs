@@ -116,7 +116,7 @@ fn a_cpu_for_want_of_a_gpu_is_a_warning_with_the_reason() {
 /// What became of a device, with the reason where there is one.
 fn phases(of: &windlass::Device) -> Vec<(Level, String, Option<String>)> {
     let phase = |told: &Told| {
-        field(told, "device").filter(|device| *device == of.name())?;
+        field(told, "device").filter(|device| *device == &*of.name())?;
         Some((told.0, field(told, "message")?.to_owned(), field(told, "reason").map(str::to_owned)))
     };
     events().iter().filter_map(phase).collect()

@@ -155,9 +155,9 @@ impl Device {
         Device { options: Options { label: Some(crate::intern::name(label)), ..self.options }, ..self.clone() }
     }
 
-    /// The device's name: `host:0`, `cuda:1`.
-    pub fn name(&self) -> &str {
-        &self.inner.label
+    /// The device's name: `host:0`, `cuda:1`. A shared value, which outlives the handle.
+    pub fn name(&self) -> Arc<str> {
+        self.inner.label.clone()
     }
 
     /// Whether the device runs in a child process: see [`DeviceBuilder::isolated`].
@@ -180,9 +180,9 @@ impl Device {
     }
 
     /// Name, compute capability, memory, UUID, PCI address, the driver's version. For the version of a library, see
-    /// `library_version`.
-    pub fn info(&self) -> &DeviceInfo {
-        &self.inner.info
+    /// `library_version`. A shared value, which outlives the handle.
+    pub fn info(&self) -> Arc<DeviceInfo> {
+        self.inner.info.clone()
     }
 
     /// The generation: how often the device was rebuilt.

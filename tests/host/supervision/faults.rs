@@ -18,7 +18,7 @@ fn a_fault_poisons_what_is_in_flight_with_its_cause_and_the_last_operations() {
     assert!(matches!(&error, Error::ContextPoisoned { cause, .. } if cause.contains("fault plan")), "{error}");
     assert!(error.is_poisoning() && error.is_retryable());
     let site = error.site().unwrap();
-    assert_eq!((site.device(), site.generation()), (Some(device.name()), Some(0)));
+    assert_eq!((site.device(), site.generation()), (Some(&*device.name()), Some(0)));
     assert_eq!(site.last_ops().collect::<Vec<_>>(), ["upload", "scal [layer 3]", "fill", "nrm2"]);
     let health = device.wait_healthy(LONG).unwrap();
     assert_eq!((health.phase, health.generation), (Phase::Healthy, 1));
