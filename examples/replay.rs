@@ -11,7 +11,7 @@ use std::error::Error;
 use std::time::Instant;
 use windlass::blas::Gemv;
 use windlass::timeline::Recorder;
-use windlass::{Device, DeviceBuffer, Enqueue, In, Op, Result, Slices, SlicesMut, Spans};
+use windlass::{Device, DeviceBuffer, Enqueue, In, Op, Rejected, Result, Slices, SlicesMut, Spans};
 
 /// Unknowns.
 const N: usize = 192;
@@ -93,15 +93,15 @@ fn step(device: &Device, a: In<'_, f64>, (x, r, p, rr): State) -> Result<State> 
 
 /// Where a solution begins, for a right side of ones.
 fn begin(device: &Device) -> Result<State> {
-    let ones = || Ok::<_, windlass::Error>(device.upload(vec![1.0; N])?.into_output());
-    Ok((device.zeros(N)?, ones()?, ones()?, device.upload(vec![N as f64])?.into_output()))
+    let ones = || device.buffer(vec![1.0; N]);
+    Ok((device.zeros(N)?, ones()?, ones()?, device.buffer(vec![N as f64])?))
 }
 
 /// One step each way on a device that is recorded.
 fn trace_both(path: &str) -> std::result::Result<(), Box<dyn Error>> {
     let recorder = Recorder::new();
     let device = Device::builder().from_env()?.timeline(&recorder).open()?;
-    let a = device.upload(vec![0.5; N * N])?.into_output();
+    let a = device.buffer(vec![0.5; N * N])?;
     let (program, ()) = device.record(|r| {
         let a = r.input(N * N)?;
         let state = (r.operand(N)?, r.operand(N)?, r.operand(N)?, r.operand(1)?);
@@ -112,9 +112,9 @@ fn trace_both(path: &str) -> std::result::Result<(), Box<dyn Error>> {
         recorder.mark("operation by operation");
         state = step(&device, a.as_in(), state)?;
         recorder.mark("replayed");
-        state = program.replay((&a,), state)?.into_buffers()?;
+        state = program.replay((&a,), state).map_err(Rejected::into_error)?.into_buffers()?;
     }
-    drop(device.download(&state.0)?.await_result()?);
+    drop(device.to_vec(&state.0)?);
     Ok(recorder.save(path)?)
 }
 
@@ -146,8 +146,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     };
     let solve = |how: &dyn Fn(State) -> Result<State>| -> Result<(Vec<f64>, f64)> {
         let (x, _, _, rr) = how(begin(&device)?)?;
-        let left = device.download(&rr)?.await_result()?;
-        Ok((device.download(&x)?.await_result()?, left.iter().sum::<f64>().sqrt()))
+        let left = device.to_vec(&rr)?;
+        Ok((device.to_vec(&x)?, left.iter().sum::<f64>().sqrt()))
     };
     let ((one, left), (other, _)) = (solve(&eager)?, solve(&recorded)?);
     if one.iter().map(|x| x.to_bits()).ne(other.iter().map(|x| x.to_bits())) {

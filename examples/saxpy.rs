@@ -23,10 +23,10 @@ fn main() -> Result<()> {
             y.set(at.x(), a * x.get(at.x()) + y.get(at.x()));
         }
     })?;
-    let x = device.upload(vec![1.0f32; n])?.into_output();
-    let y = device.upload((0..n).map(|i| i as f32).collect::<Vec<_>>())?.into_output();
+    let x = device.buffer(vec![1.0f32; n])?;
+    let y = device.buffer((0..n).map(|i| i as f32).collect::<Vec<_>>())?;
     let y = saxpy.launch(LaunchConfig::for_elements(n)?, (2.0, &x, y, Len))?.await_result()?;
-    let y = device.download(&y)?.await_result()?;
+    let y = device.to_vec(&y)?;
     assert!(y.iter().enumerate().all(|(i, y)| *y == i as f32 + 2.0));
     println!("{n} elements on {}: {:?} ...", device.name(), y.get(..3).unwrap_or_default());
     Ok(())

@@ -37,7 +37,7 @@ const ROUNDS: usize = 200;
 
 /// One round: `x = A x`, its length, and `x` scaled to length 1.
 fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: Option<&Kernel>) -> Result<(f64, Vec<f64>)> {
-    let x = device.upload(x)?.into_output();
+    let x = device.buffer(x)?;
     let y = device.blas().gemm(Gemm::new(N, 1, N), &a.get(), &x, device.uninit(N)?)?.into_output();
     if let Some(stray) = faulty {
         // SAFETY: none: it faults. It runs in a process that is there to be lost.
@@ -45,7 +45,7 @@ fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: Option<&Kernel>)
     }
     let norm = device.blas().nrm2(&y)?.await_result()?;
     let y = device.blas().scal(1.0 / norm, y)?.into_output();
-    Ok((norm, device.download(&y)?.await_result()?))
+    Ok((norm, device.to_vec(&y)?))
 }
 
 fn main() -> Result<()> {

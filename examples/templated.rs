@@ -68,9 +68,9 @@ fn raise<T: Number, const POWER: u32>(module: &Module, device: &Device, numbers:
             x.set(at.x(), power(x.get(at.x())));
         }
     })?;
-    let x = device.upload(numbers)?.into_output();
+    let x = device.buffer(numbers)?;
     let x = kernel.launch(LaunchConfig::for_elements(numbers.len())?, (x, Len))?.await_result()?;
-    let raised = device.download(&x)?.await_result()?;
+    let raised = device.to_vec(&x)?;
     assert_eq!(raised, numbers.iter().map(|x| power(*x)).collect::<Vec<_>>());
     println!("{} to the power of {POWER}: {numbers:?} -> {raised:?}", T::NAME);
     Ok(())

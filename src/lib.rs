@@ -7,13 +7,13 @@
 //! # fn main() -> Result<(), windlass::Error> {
 //! use windlass::{Device, Gemm};
 //!
-//! let device = Device::best()?;                                   // the first healthy GPU, else the CPU
-//! let a = device.upload(vec![1.0f64; 6])?.into_output();          // 2 x 3, column-major
-//! let b = device.upload(vec![2.0f64; 12])?.into_output();         // 3 x 4
-//! let c = device.zeros::<f64>(8)?;                                // 2 x 4
+//! let device = Device::best()?;                          // the first healthy GPU, else the CPU
+//! let a = device.buffer(vec![1.0f64; 6])?;               // 2 x 3, column-major
+//! let b = device.buffer(vec![2.0f64; 12])?;              // 3 x 4
+//! let c = device.zeros::<f64>(8)?;                       // 2 x 4
 //! let pending = device.blas().gemm(Gemm::new(2, 4, 3), &a, &b, c)?; // in flight
 //! let c = pending.await_result()?;
-//! assert_eq!(device.download(&c)?.await_result()?, [6.0; 8]);
+//! assert_eq!(device.to_vec(&c)?, [6.0; 8]);
 //! # Ok(()) }
 //! ```
 //!
@@ -30,6 +30,8 @@
 //! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
 //! wait on the host. Work on unrelated buffers overlaps.
 
+// docs.rs shows which feature an item needs; `.ci/deep docsrs` builds the documentation as it does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
         feature = "host",
@@ -68,7 +70,6 @@ mod runtime;
 // Short names for the modules of each layer.
 #[cfg(feature = "cuda")]
 use engines::cuda;
-#[cfg(feature = "cuda")]
 pub use engines::loader;
 pub use engines::worker;
 use engines::{cuda_enqueue, host, launch, library};
@@ -87,7 +88,7 @@ pub use libraries::solver;
 #[cfg(feature = "sparse")]
 pub use libraries::sparse;
 use runtime::{
-    buffer, cache, copy, device, dispatch, element, engine, error, fp8, op, program, supervisor, sync, trace,
+    buffer, cache, copy, device, dispatch, element, engine, error, fp8, intern, op, program, supervisor, sync, trace,
 };
 
 #[cfg(feature = "blas")]
@@ -116,6 +117,7 @@ pub use fp8::{F8E4M3, F8E5M2};
 pub use host::{FaultPlan, HostPool};
 pub use launch::{LaunchConfig, LaunchDims};
 pub use libraries::flags::{Diag, Order, Side, Transpose, Uplo};
+pub use loader::Library;
 #[cfg(feature = "nvrtc")]
 pub use nvrtc::{Image, Kernel, Module, Nvrtc};
 pub use op::{

@@ -19,7 +19,7 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(device: &Device, points: &[f32], targets: &[f32]) -> Result<Self> {
         let count = points.len() / INPUTS;
-        let share = |data: &[f32]| -> Result<_> { Ok(device.upload(data)?.into_output().share()) };
+        let share = |data: &[f32]| -> Result<_> { Ok(device.buffer(data)?.share()) };
         Ok(Batch { points: share(points)?, targets: share(targets)?, ones: share(&vec![1.0; count])?, count })
     }
 }

@@ -12,10 +12,9 @@
 mod data;
 
 use data::Regression;
-use std::error::Error;
 use std::process::ExitCode;
 use windlass::solver::{Matrix, Structure, Vectors};
-use windlass::{Device, DeviceKind};
+use windlass::{Device, DeviceKind, Error, Result};
 
 fn main() -> ExitCode {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 /// Whether every digit was reached.
-fn run() -> Result<bool, Box<dyn Error>> {
+fn run() -> Result<bool> {
     let mut devices = vec![Device::host()?];
     let chosen = Device::from_env()?;
     if chosen.kind() != DeviceKind::Host {
@@ -59,25 +58,27 @@ fn run() -> Result<bool, Box<dyn Error>> {
 }
 
 /// One call: QR, since there are more rows than columns.
-fn by_qr(device: &Device, case: &Regression) -> Result<Vec<f64>, Box<dyn Error>> {
+fn by_qr(device: &Device, case: &Regression) -> Result<Vec<f64>> {
     let (m, n) = (case.y.len(), case.certified.len());
-    let a = device.upload(&case.columns[..])?.into_output();
-    let y = device.upload(&case.y[..])?.into_output();
+    let a = device.buffer(&case.columns[..])?;
+    let y = device.buffer(&case.y[..])?;
     let solved =
         device.solver().solve(Structure::General, Matrix::new(m, n), a, Matrix::new(m, 1), y)?.await_result()?;
-    let mut x = device.download(&solved.x)?.await_result()?;
+    let mut x = device.to_vec(&solved.x)?;
     x.truncate(n); // what is below belongs to the residual
     Ok(x)
 }
 
 /// `x = V * diag(1 / s) * U^T * y`.
-fn by_singular_values(device: &Device, case: &Regression) -> Result<Vec<f64>, Box<dyn Error>> {
+fn by_singular_values(device: &Device, case: &Regression) -> Result<Vec<f64>> {
     let (m, n) = (case.y.len(), case.certified.len());
-    let a = device.upload(&case.columns[..])?.into_output();
+    let a = device.buffer(&case.columns[..])?;
     let svd = device.solver().svd(Vectors::Thin, Matrix::new(m, n), a)?.await_result()?;
-    let (Some(u), Some(vh)) = (&svd.u, &svd.vh) else { return Err("the decomposition returned no vectors".into()) };
-    let (u, vh) = (device.download(u)?.await_result()?, device.download(vh)?.await_result()?);
-    let s = device.download(&svd.values)?.await_result()?;
+    let (Some(u), Some(vh)) = (&svd.u, &svd.vh) else {
+        return Err(Error::library("the decomposition returned no vectors"));
+    };
+    let (u, vh) = (device.to_vec(u)?, device.to_vec(vh)?);
+    let s = device.to_vec(&svd.values)?;
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let c: Vec<f64> = u.chunks_exact(m).zip(&s).map(|(u, s)| dot(u, &case.y) / s).collect();
     Ok(vh.chunks_exact(n).map(|v| dot(v, &c)).collect())

@@ -8,6 +8,5 @@ pub(crate) mod cuda_enqueue;
 pub(crate) mod host;
 pub(crate) mod launch;
 pub(crate) mod library;
-#[cfg(feature = "cuda")]
 pub mod loader;
 pub mod worker;

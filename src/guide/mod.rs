@@ -10,26 +10,129 @@
 //! | launch kernels of your own, or write an operation | [`kernels`] |
 //! | make it fast, and see where the time goes | [`performance`] |
 //! | know what each engine can do, and the cargo features | [`engines`] |
+//! | run on a cluster, or in a container | [`clusters`] |
+//! | see all environment variables | [`environment`] |
 //! | come from cudarc | [`from_cudarc`] |
 //! | come from PyTorch, CuPy or numpy | [`from_python`] |
 
 #[doc = include_str!("dispatch.md")]
+///
+/// [`Device::par_pipeline`]: crate::Device::par_pipeline
+/// [`Device::synchronize`]: crate::Device::synchronize
+/// [`PendingDispatch`]: crate::PendingDispatch
+/// [`Singular`]: crate::Error::Singular
+/// [`Upstream`]: crate::Error::Upstream
+/// [`Wait`]: crate::Wait
+/// [`await_all`]: crate::await_all
+/// [`await_any`]: crate::await_any
 pub mod dispatch {}
 #[doc = include_str!("programs.md")]
+///
+/// [`Device::record`]: crate::Device::record
+/// [`Error::GpuRefStale`]: crate::Error::GpuRefStale
+/// [`Error::Unsupported`]: crate::Error::Unsupported
+/// [`Op::wire`]: crate::Op::wire
+/// [`Program::bind`]: crate::Program::bind
+/// [`Program::bisect`]: crate::Program::bisect
+/// [`Program::capture_graphs`]: crate::Program::capture_graphs
+/// [`Program::compare`]: crate::Program::compare
+/// [`Program::load`]: crate::Program::load
+/// [`Program::replay`]: crate::Program::replay
+/// [`Program::save`]: crate::Program::save
+/// [`Program::set`]: crate::Program::set
+/// [`Program::stats`]: crate::Program::stats
+/// [`Program::to_dot`]: crate::Program::to_dot
+/// [`ProgramStats`]: crate::ProgramStats
+/// [`Program`]: crate::Program
+/// [`Recorder::later`]: crate::Recorder::later
+/// [`Recorder`]: crate::Recorder
+/// [`Replayed::get`]: crate::Replayed::get
+/// [`into_buffers`]: crate::PendingDispatch::into_buffers
+/// [`narrow`]: crate::DeviceBuffer::narrow
+/// [isolated]: crate::guide::isolated
 pub mod programs {}
 #[doc = include_str!("memory.md")]
+///
+/// [`DeviceBuffer`]: crate::DeviceBuffer
+/// [`GpuRef`]: crate::GpuRef
+/// [`OutOfMemory`]: crate::Error::OutOfMemory
+/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
 pub mod memory {}
 #[doc = include_str!("faults.md")]
+///
+/// [`Device::health`]: crate::Device::health
+/// [`Device::mirrored`]: crate::Device::mirrored
+/// [`Device::retrying`]: crate::Device::retrying
+/// [`Device::wait_healthy`]: crate::Device::wait_healthy
+/// [`DeviceBuilder::flight_recorder`]: crate::DeviceBuilder::flight_recorder
+/// [`DeviceLost`]: crate::Error::DeviceLost
+/// [`Error::is_data_lost`]: crate::Error::is_data_lost
+/// [`FaultPlan`]: crate::FaultPlan
+/// [`GpuRefStale`]: crate::Error::GpuRefStale
+/// [`RestartPolicy`]: crate::RestartPolicy
+/// [`before_admission`]: crate::DeviceBuilder::before_admission
+/// [`isolated`]: crate::guide::isolated
+/// [`watchdog`]: crate::DeviceBuilder::watchdog
 pub mod faults {}
 #[doc = include_str!("isolated.md")]
+///
+/// [`Device::from_env`]: crate::Device::from_env
+/// [`Unsupported`]: crate::Error::Unsupported
+/// [`Wire::plain`]: crate::Wire::plain
+/// [`standby`]: crate::DeviceBuilder::standby
+/// [`watchdog`]: crate::DeviceBuilder::watchdog
+/// [`worker::init`]: crate::worker::init
+/// [`worker_program`]: crate::DeviceBuilder::worker_program
 pub mod isolated {}
 #[doc = include_str!("kernels.md")]
+///
+/// [`Enqueue`]: crate::Enqueue
+/// [`Op::cuda`]: crate::Op::cuda
+/// [`Op`]: crate::Op
+/// [`nvrtc`]: crate::nvrtc
 pub mod kernels {}
 #[doc = include_str!("performance.md")]
+///
+/// [`Device::pipeline`]: crate::Device::pipeline
+/// [`Trace`]: crate::Trace
+/// [`Wait::Adaptive`]: crate::Wait
+/// [`timeline::Recorder`]: crate::timeline
 pub mod performance {}
 #[doc = include_str!("engines.md")]
+///
+/// [`Unsupported`]: crate::Error::Unsupported
+/// [`faults`]: crate::guide::faults
+/// [`performance`]: crate::guide::performance
 pub mod engines {}
+#[doc = include_str!("clusters.md")]
+///
+/// [`Device::all`]: crate::Device::all
+/// [`Device::best`]: crate::Device::best
+/// [`Device::cuda`]: crate::Device::cuda
+/// [`DeviceInfo::passed_over`]: crate::DeviceInfo::passed_over
+/// [`DeviceInfo::shared_by_mps`]: crate::DeviceInfo::shared_by_mps
+/// [`DeviceInfo::uuid`]: crate::DeviceInfo::uuid
+/// [`HostPool::Shared`]: crate::HostPool::Shared
+/// [`HostPool::Threads`]: crate::HostPool::Threads
+/// [`environment`]: crate::guide::environment
+/// [`loader`]: crate::loader
+/// [`memory_limit`]: crate::DeviceBuilder::memory_limit
+/// [`staging_limit`]: crate::DeviceBuilder::staging_limit
+pub mod clusters {}
+#[doc = include_str!("environment.md")]
+///
+/// [`Device::from_env`]: crate::Device::from_env
+/// [`clusters`]: crate::guide::clusters
+/// [`loader::set_cuda_path`]: crate::loader::set_cuda_path
+/// [`loader`]: crate::loader
+/// [`nvrtc::DiskCache`]: crate::nvrtc::DiskCache
+/// [`worker::init`]: crate::worker::init
+/// [`worker_program`]: crate::DeviceBuilder::worker_program
+pub mod environment {}
 #[doc = include_str!("from_cudarc.md")]
+///
+/// [`Enqueue`]: crate::Enqueue
+/// [`Op`]: crate::Op
 pub mod from_cudarc {}
 #[doc = include_str!("from_python.md")]
 pub mod from_python {}

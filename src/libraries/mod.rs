@@ -29,6 +29,7 @@ pub mod solver;
 #[cfg(feature = "sparse")]
 pub mod sparse;
 
+use crate::loader::Library;
 use crate::{Device, DeviceBuilder};
 
 crate::library::libraries! {
@@ -44,6 +45,7 @@ crate::library::libraries! {
 impl Device {
     /// Opens a device with non-default settings.
     pub fn builder() -> DeviceBuilder {
-        DeviceBuilder::new(&TABLE)
+        // Without it little of the crate works on a GPU.
+        DeviceBuilder::new(&TABLE, if cfg!(feature = "blas") { &[Library::Cublas] } else { &[] })
     }
 }

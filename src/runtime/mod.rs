@@ -12,6 +12,7 @@ pub(crate) mod element;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod fp8;
+pub(crate) mod intern;
 pub(crate) mod op;
 pub(crate) mod pipeline;
 pub(crate) mod program;

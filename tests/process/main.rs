@@ -8,6 +8,7 @@ mod common;
 
 #[cfg(all(feature = "nvrtc", target_env = "gnu"))]
 mod compiler_exit;
+mod device_variable;
 mod fork;
 mod limits;
 #[cfg(feature = "cuda")]

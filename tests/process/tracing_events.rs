@@ -96,10 +96,27 @@ fn an_operation_is_told_when_it_is_enqueued_and_when_it_is_complete() {
     });
 }
 
+#[test]
+fn a_cpu_for_want_of_a_gpu_is_a_warning_with_the_reason() {
+    told_of(&this_test!(), || {
+        let device = windlass::Device::best().unwrap();
+        let told = phases(&device);
+        if device.kind() != windlass::DeviceKind::Host {
+            return assert!(told.iter().all(|(level, ..)| *level != Level::WARN), "{told:?}");
+        }
+        let reasons = &device.info().passed_over;
+        assert!(!reasons.is_empty());
+        let warned = reasons.iter().map(|why| (Level::WARN, "the CPU is used".to_owned(), Some(why.clone())));
+        assert_eq!(told, warned.collect::<Vec<_>>());
+        let asked = windlass::Device::host().unwrap();
+        assert!(phases(&asked).is_empty() && asked.info().passed_over.is_empty());
+    });
+}
+
 /// What became of a device, with the reason where there is one.
 fn phases(of: &windlass::Device) -> Vec<(Level, String, Option<String>)> {
     let phase = |told: &Told| {
-        field(told, "device").filter(|device| *device == of.name())?;
+        field(told, "device").filter(|device| *device == &*of.name())?;
         Some((told.0, field(told, "message")?.to_owned(), field(told, "reason").map(str::to_owned)))
     };
     events().iter().filter_map(phase).collect()

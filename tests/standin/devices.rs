@@ -105,7 +105,32 @@ fn best_is_the_first_gpu_that_opens() {
     driver.fail("cuDevicePrimaryCtxRetain", 1, NOT_PERMITTED);
     let best = Device::best().unwrap();
     assert_eq!(ordinals(std::slice::from_ref(&best)), [2]);
+    let passed_over = &best.info().passed_over;
+    assert!(passed_over.len() == 2 && passed_over[1].starts_with("cuda:1 cannot be opened"), "{passed_over:?}");
+    assert!(Device::cuda(2).unwrap().info().passed_over.is_empty(), "it was asked for by name");
     drop(best);
+    driver.assert_finished();
+}
+
+/// The stand-in has none of the last three; a machine that has them all keeps its GPU.
+#[test]
+fn a_gpu_without_a_library_that_is_needed_is_passed_over_and_can_still_be_opened() {
+    let driver = with(2);
+    let before = driver.calls_of("cublasCreate");
+    let best = Device::best_with(&[Library::Cublas]).unwrap();
+    assert_eq!((best.kind(), best.info().passed_over.len()), (DeviceKind::Cuda, 0));
+    let needs = [Library::Cublas, Library::Cudnn, Library::Cutensor, Library::Nccl];
+    let fallback = Device::best_with(&needs).unwrap();
+    if fallback.kind() == DeviceKind::Host {
+        let [why] = &fallback.info().passed_over[..] else { panic!("{:?}", fallback.info()) };
+        let named = ["cuDNN", "cuTENSOR", "NCCL"].iter().any(|name| why.contains(name));
+        assert!(named && why.contains("the GPUs were passed over") && why.contains("pip install"), "{why}");
+        assert_eq!(Device::builder().best_with(&needs).open().unwrap().kind(), DeviceKind::Host);
+    }
+    assert_eq!(driver.calls_of("cublasCreate"), before, "nothing is made of what was looked for");
+    assert_eq!(Device::cuda(1).unwrap().kind(), DeviceKind::Cuda);
+    assert_eq!(Device::best_with(&[]).unwrap().kind(), DeviceKind::Cuda);
+    drop((best, fallback));
     driver.assert_finished();
 }
 

@@ -37,7 +37,7 @@ fn what_has_no_kernels_is_made_by_the_cpu_with_the_same_bits() {
     };
     assert_same_bits::<u8>(&normals(&gpu), &normals(&cpu), "normal numbers as cuRAND makes them");
     // What no engine has is refused before anything is made.
-    let far = gpu.rng_of(Stream::new(Generator::Mt19937, 5)).fill_at(
+    let far = gpu.rng_of(Stream::new(Generator::Mt19937, 5)).fill_from(
         1 << 40,
         Uniform::below_one(),
         gpu.zeros::<f32>(4).unwrap(),

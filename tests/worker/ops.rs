@@ -265,7 +265,7 @@ fn errors_and_panics_of_an_operation_come_back_typed_and_cost_nothing_else() {
     let rejected = submit(&device, Deed::Fail("no luck".into())).unwrap().await_result().unwrap_err();
     assert!(matches!(&rejected.error, Error::LibraryError { message, .. } if message == "no luck"), "{rejected}");
     let site = rejected.error.site().unwrap();
-    assert_eq!((site.op(), site.library(), site.device()), (Some("do"), Some("test"), Some(device.name())));
+    assert_eq!((site.op(), site.library(), site.device()), (Some("do"), Some("test"), Some(&*device.name())));
     let (x,) = rejected.back.expect("the buffer");
     let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err().error;
     assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");

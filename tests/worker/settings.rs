@@ -62,7 +62,7 @@ fn the_names_of_isolated_devices_tell_them_apart() {
     assert_ne!(one.name(), two.name());
     let x = up(&one, [1.0f64]);
     let error = two.blas().nrm2(&x).unwrap_err().to_string();
-    assert!(error.contains(one.name()) && error.contains(&format!("runs on {}", two.name())), "{error}");
+    assert!(error.contains(&*one.name()) && error.contains(&format!("runs on {}", two.name())), "{error}");
     // Memory of one worker is not another's to read, nor this process's.
     let here = windlass::Device::host().unwrap();
     for (from, to) in [(&one, &two), (&one, &here), (&here, &one)] {

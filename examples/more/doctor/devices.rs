@@ -63,7 +63,7 @@ fn absent(name: &str, error: &Error, findings: &mut Findings) {
 fn one(device: &Device, findings: &mut Findings) {
     let model = device.info().name.clone();
     findings.say(format!("  {:<9} {model}", device.name()));
-    let mut lines = details(device.info());
+    let mut lines = details(&device.info());
     lines.extend(libraries(device));
     if let Ok(memory) = device.memory() {
         lines.push(format!("{} of memory, {} free", bytes(memory.total), bytes(memory.free)));
@@ -93,7 +93,7 @@ fn one(device: &Device, findings: &mut Findings) {
     lines.push(isolated(device, findings));
     lines.iter().for_each(|line| findings.say(format!("            {line}")));
     let lines: Vec<Value> = lines.into_iter().map(Value::from).collect();
-    findings.devices.push(json!({ "name": device.name(), "model": model, "findings": lines }));
+    findings.devices.push(json!({ "name": &*device.name(), "model": model, "findings": lines }));
 }
 
 /// Whether a worker process can have the same device.

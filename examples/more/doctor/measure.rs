@@ -21,9 +21,9 @@ pub(crate) fn self_test(device: &Device) -> Result<(), Box<dyn Error>> {
 }
 
 fn square(device: &Device, matrix: &[f32]) -> Result<Vec<f32>> {
-    let a = device.upload(matrix)?.into_output();
+    let a = device.buffer(matrix)?;
     let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &a, device.uninit(SIZE * SIZE)?)?.into_output();
-    Ok(device.download(&c)?.await_result()?)
+    Ok(device.to_vec(&c)?)
 }
 
 /// The median of small dispatches, each awaited.

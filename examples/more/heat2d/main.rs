@@ -2,7 +2,7 @@
 //! picture at the end.
 //!
 //! ```text
-//! cargo run --release --example heat2d                       # 1024 x 1024, 5000 steps, into heat2d.png
+//! cargo run --release --example heat2d                       # 1024 x 1024, 5000 steps (on the CPU 384 x 384, 2000), into heat2d.png
 //! cargo run --release --example heat2d -- 256 2000 out.png
 //! WINDLASS_DEVICE=host cargo run --release --example heat2d -- 256 2000
 //! ```
@@ -13,11 +13,18 @@
 mod picture;
 mod step;
 
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::VecDeque;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use windlass::Device;
+use step::Step;
+use windlass::{Device, DeviceKind, Result};
+
+/// The bar advances by this many steps, and so many times that many are in flight.
+const EVERY: usize = 50;
+const BEHIND: usize = 4;
 
 fn main() -> ExitCode {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
@@ -32,27 +39,25 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let size: u32 = arguments.next().map_or(Ok(1024), |text| text.parse())?;
-    let steps: usize = arguments.next().map_or(Ok(5000), |text| text.parse())?;
+    let device = Device::from_env()?;
+    // Some seconds of work on either.
+    let usual = if device.kind() == DeviceKind::Host { (384, 2000) } else { (1024, 5000) };
+    let size: u32 = arguments.next().map_or(Ok(usual.0), |text| text.parse())?;
+    let steps: usize = arguments.next().map_or(Ok(usual.1), |text| text.parse())?;
     let file = arguments.next().map_or_else(|| PathBuf::from("heat2d.png"), PathBuf::from);
 
-    let device = Device::from_env()?;
     let start = Instant::now();
-    let step = step::Step::new(&device, size, size)?;
+    let step = Step::new(&device, size, size)?;
     println!("{} ({}): kernel ready after {:.0?}", device.name(), device.info().name, start.elapsed());
 
     let plate = plate(size);
     let before: f64 = plate.iter().map(|t| f64::from(*t)).sum();
-    let mut now = device.upload(plate)?.into_output();
-    let mut next = device.uninit::<f32>(now.len())?;
+    let bar =
+        ProgressBar::new(steps as u64).with_style(ProgressStyle::with_template("{wide_bar} {pos} of {len} steps")?);
     let start = Instant::now();
-    for _ in 0..steps {
-        // Each step reads what the one before wrote, on the device: nothing is awaited here.
-        let written = step.submit(&now, next)?.into_output();
-        next = std::mem::replace(&mut now, written);
-    }
-    let plate = device.download(&now)?.await_result()?;
+    let plate = spread(&device, &step, (plate, steps), &bar)?;
     let time = start.elapsed();
+    bar.finish_and_clear();
 
     let cells = f64::from(size).powi(2) * steps as f64;
     println!(
@@ -69,6 +74,28 @@ fn run() -> Result<(), Box<dyn Error>> {
     picture::write(&file, &plate, size)?;
     println!("written to {}", file.display());
     Ok(())
+}
+
+/// The plate after so many steps. Each reads what the one before wrote, on the device: nothing is awaited but, now and then, a
+/// step that is far enough behind, so that the bar shows what is done and not what is submitted.
+fn spread(device: &Device, step: &Step, (plate, steps): (Vec<f32>, usize), bar: &ProgressBar) -> Result<Vec<f32>> {
+    let mut now = device.buffer(plate)?;
+    let mut next = device.uninit::<f32>(now.len())?;
+    let mut flight = VecDeque::new();
+    for done in 1..=steps {
+        let ((written,), verdict) = step.submit(&now, next)?.split();
+        next = std::mem::replace(&mut now, written);
+        if done % EVERY == 0 {
+            flight.push_back(verdict);
+        }
+        if flight.len() > BEHIND
+            && let Some(oldest) = flight.pop_front()
+        {
+            oldest.await_result()?;
+            bar.inc(EVERY as u64);
+        }
+    }
+    device.to_vec(&now)
 }
 
 /// A cold plate with a hot ring and three hot spots.

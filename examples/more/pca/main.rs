@@ -16,8 +16,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use windlass::solver::{Matrix, Vectors};
-use windlass::{Device, Gemm, Transpose};
+use windlass::solver::{Matrix, Svd, Vectors};
+use windlass::{Device, DeviceBuffer, Gemm, Transpose};
 
 /// Pixels across an image.
 const SIZE: usize = 32;
@@ -54,9 +54,8 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let device = Device::from_env()?;
     let start = Instant::now();
-    let a = device.upload(images)?.into_output();
-    let svd = device.solver().svd(Vectors::Thin, Matrix::new(pixels, count), a)?.await_result()?;
-    let values = device.download(&svd.values)?.await_result()?;
+    let svd = decomposed(&device, Matrix::new(pixels, count), &images)?;
+    let values = device.to_vec(&svd.values)?;
     println!("{} ({}): {pixels} x {count} decomposed in {:.2?}", device.name(), device.info().name, start.elapsed());
 
     let explained = |k: usize| values.iter().take(k).map(|s| f64::from(*s).powi(2)).sum::<f64>() / variation;
@@ -64,12 +63,8 @@ fn run() -> Result<(), Box<dyn Error>> {
         println!("{k:>5} components explain {:.2} % of the variation", 100.0 * explained(k));
     }
     let Some(u) = svd.u else { return Err("the decomposition returned no components".into()) };
-    // Orthogonal? U^T * U on the device.
     let k = values.len();
-    let product = device.zeros::<f32>(k * k)?;
-    let product =
-        device.blas().gemm(Gemm::new(k, k, pixels).trans_a(Transpose::Yes), &u, &u, product)?.await_result()?;
-    let product = device.download(&product)?.await_result()?;
+    let product = own_product(&device, (pixels, k), &u)?;
     let unit = |at: usize| if at % k == at / k { 1.0 } else { 0.0 };
     let worst = product.iter().enumerate().map(|(at, x)| (x - unit(at)).abs()).fold(0.0, f32::max);
     if worst > 1e-3 || (explained(k) - 1.0).abs() > 1e-3 {
@@ -80,12 +75,22 @@ fn run() -> Result<(), Box<dyn Error>> {
         .into());
     }
 
-    let u = device.download(&u)?.await_result()?;
+    let u = device.to_vec(&u)?;
     let mut shown = vec![&mean[..]];
     shown.extend(u.chunks_exact(pixels).take(SHOWN));
     picture::write(&file, &shown, SIZE, 4, 4)?;
     println!("the mean and {SHOWN} components are in {}", file.display());
     Ok(())
+}
+
+fn decomposed(device: &Device, shape: Matrix, images: &[f32]) -> windlass::Result<Svd<f32>> {
+    Ok(device.solver().svd(Vectors::Thin, shape, device.buffer(images)?)?.await_result()?)
+}
+
+/// `U^T * U`, which is the unit matrix if the columns of U are orthogonal.
+fn own_product(device: &Device, (rows, k): (usize, usize), u: &DeviceBuffer<f32>) -> windlass::Result<Vec<f32>> {
+    let spec = Gemm::new(k, k, rows).trans_a(Transpose::Yes);
+    device.to_vec(&device.blas().gemm(spec, u, u, device.zeros(k * k)?)?.into_output())
 }
 
 /// One face: a disc, two eyes, a mouth.

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use windlass::sparse::{CooBuilder, Csr, Iteration, Preconditioner, Progress, Spmv, read_market};
-use windlass::{Device, DeviceKind};
+use windlass::{Device, DeviceKind, GpuRef};
 
 const TOLERANCE: f64 = 1e-8;
 
@@ -87,13 +87,17 @@ fn poisson(side: usize) -> windlass::Result<CooBuilder<f64>> {
     Ok(matrix)
 }
 
+/// The right side of which the solution is all ones.
+fn right_side(device: &Device, a: &Csr<f64>) -> windlass::Result<GpuRef<f64>> {
+    let ones = device.buffer(vec![1.0f64; a.rows()])?;
+    Ok(device.sparse().spmv(Spmv::new(), a, &ones, device.uninit(a.rows())?)?.into_output().share())
+}
+
 /// Solves on one engine with each preconditioner, and keeps what became of the residual.
 fn solve(device: &Device, matrix: &CooBuilder<f64>, curves: &mut Vec<Vec<Progress>>) -> Result<(), Box<dyn Error>> {
     let sparse = device.sparse();
     let a = matrix.build_csr(&sparse)?;
-    let ones = device.upload(vec![1.0f64; a.rows()])?.into_output();
-    // The right side of which the solution is all ones.
-    let b = sparse.spmv(Spmv::new(), &a, &ones, device.uninit(a.rows())?)?.into_output().share();
+    let b = right_side(device, &a)?;
     for (name, make) in preconditioners() {
         let start = Instant::now();
         let m = make(&sparse, &a)?;
@@ -108,7 +112,7 @@ fn solve(device: &Device, matrix: &CooBuilder<f64>, curves: &mut Vec<Vec<Progres
         });
         let solution = sparse.cg(&a, &m, &b, device.zeros(a.rows())?, &how)?;
         bar.finish_and_clear();
-        let x = device.download(&solution.x)?.await_result()?;
+        let x = device.to_vec(&solution.x)?;
         let error = x.iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);
         println!(
             "{:>8} {name:>10}: {} iterations in {:.2?} (made in {made:.2?}), residual {:.1e}, largest error {error:.1e}",

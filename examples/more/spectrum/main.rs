@@ -19,7 +19,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use windlass::fft::{Edges, Stft, Window, window};
-use windlass::{Complex, Device, PendingDispatch};
+use windlass::{Complex, Device, PendingDispatch, Rejected};
 
 /// Points of a frame, how far frames are apart, and how many are one piece of work.
 const FRAME: usize = 1024;
@@ -58,9 +58,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{} ({}): {seconds:.2} s at {} Hz, {frames} frames", device.name(), device.info().name, sound.rate);
     let mut samples = sound.samples;
     samples.resize(samples.len().max(FRAME), 0.0);
-    let samples = device.upload(samples)?.into_output();
+    let samples = device.buffer(samples)?;
     let weights = window(Window::Hann, FRAME)?.into_iter().map(|weight| weight as f32).collect::<Vec<_>>();
-    let weights = device.upload(weights)?.into_output();
+    let weights = device.buffer(weights)?;
 
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} frames, {per_sec}")?;
     let bar = ProgressBar::new(frames as u64).with_style(style);
@@ -79,7 +79,8 @@ fn run() -> Result<(), Box<dyn Error>> {
         let (begin, len) = (first * HOP, (count - 1) * HOP + FRAME);
         let spec = Stft::new(len, FRAME).hop(HOP).edges(Edges::Inside);
         let part = samples.as_in().slice(begin..begin + len)?;
-        let spectra = device.fft().stft(&spec, part, &weights, device.uninit(spec.spectra_len()?)?)?.into_output();
+        let spectra = device.uninit(spec.spectra_len()?)?;
+        let spectra = device.fft().stft(&spec, part, &weights, spectra).map_err(Rejected::into_error)?.into_output();
         flight.push_back((first, device.download(&spectra)?));
         if flight.len() == WINDOW
             && let Some(oldest) = flight.pop_front()

@@ -268,7 +268,7 @@ pub(super) fn run(task: Arc<dyn LateJob>) {
         frame.carry_out(call, &mut work, member.as_ref(), &mut end)?;
         if frame.epoch.counters.trace().is_some() {
             let slot = end.as_ref().map(|end| end.slot.index);
-            told = Some(call.info(frame.options.label, slot)?.numbered(frame.traced));
+            told = Some(call.info(frame.options.label.copied(), slot)?.numbered(frame.traced));
         }
         Ok(())
     });

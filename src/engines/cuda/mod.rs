@@ -106,7 +106,7 @@ pub(crate) use late_task::LateTask;
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
-pub(crate) use open::{device_count, installed, open};
+pub(crate) use open::{device_count, installed, known_count, open};
 pub(crate) use peer::Peer;
 pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;
@@ -236,7 +236,7 @@ impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
         let names = self.core.all_slots().map(|s| s.shared.recent.names());
-        names.flatten().map(Text::Borrowed).collect()
+        names.flatten().collect()
     }
 
     /// Tells the slots which epoch was made around this engine.

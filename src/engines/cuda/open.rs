@@ -39,7 +39,18 @@ fn driver() -> Result<&'static Driver> {
 
 /// The number of GPUs; 0 if there is no driver.
 pub(crate) fn device_count() -> usize {
-    driver().and_then(count).unwrap_or(0)
+    known_count().unwrap_or(0)
+}
+
+/// The number of GPUs, at least one.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn known_count() -> Result<usize> {
+    match driver().and_then(count)? {
+        0 => Err(Error::invalid("ordinal", "the driver shows no GPU to this process")),
+        some => Ok(some),
+    }
 }
 
 fn count(api: &Driver) -> Result<usize> {
@@ -252,6 +263,7 @@ fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
         pci: pci_known.then(|| text(&pci)),
         processors: attribute(MULTIPROCESSORS),
         driver_version: version_known.then(|| u32::try_from(version).unwrap_or(0)),
+        passed_over: Vec::new(),
         shared_by_mps: attribute(MPS) != 0,
     })
 }

@@ -97,7 +97,7 @@ impl Core {
             epoch.admit()?
         }
         let _bound = self.bind(epoch)?;
-        self.begin(around, follows, (shared, state), retired, name)?;
+        self.begin(around, follows, (shared, state), retired, (name, s.options.label))?;
         let submitted = given.traced.then(|| self.timing.clock.start());
         let timer = if s.timed { Some(self.start_timer(epoch, (shared, state), given.traced)?) } else { None };
         #[cfg(feature = "nvtx")]
@@ -156,7 +156,7 @@ impl Core {
             let ahead = if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() };
             #[cfg(not(target_os = "linux"))]
             let ahead = Vec::new();
-            let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label);
+            let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label.copied());
             let (number, keeps) = (s.number, Contained::new(left.keeps.take().unwrap_or_default()));
             Some(Box::new(Extra { ahead, _keeps: keeps, timer, submitted, label, number }))
         };
@@ -182,7 +182,7 @@ impl Core {
         follows: &Follows,
         (shared, state): (&Arc<Shared>, &mut State),
         retired: &mut Retired,
-        name: &'static &'static str,
+        (name, label): (&'static &'static str, Option<&'static &'static str>),
     ) -> Result<()> {
         state.reap(shared, 4, retired);
         // Usually empty, so the call is not worth it.
@@ -192,7 +192,7 @@ impl Core {
         if !follows.is_empty() {
             self.follow(s.epoch, follows, shared.index, state)?;
         }
-        shared.recent.push(name);
+        shared.recent.push(name, label);
         Ok(())
     }
 

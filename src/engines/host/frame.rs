@@ -79,7 +79,7 @@ impl HostEngine {
                 .map(|number| Box::new(Traced { number, submitted: epoch.timing.clock.start(), ran: OnceLock::new() })),
             fault: self.plan().and_then(|plan| plan.next_op()),
             timed,
-            label: options.label,
+            label: options.label.copied(),
             relay,
         }
     }

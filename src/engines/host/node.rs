@@ -73,7 +73,7 @@ impl HostEngine {
     /// Steps 3 to 6 of `dispatch/mod.rs`.
     pub(crate) fn submit(self: &Arc<Self>, s: &mut Submission<'_, '_>) -> Result<()> {
         let epoch = s.epoch;
-        epoch.remember(s.call.subject());
+        epoch.remember(s.call.subject(), s.options.label);
         let trace = epoch.counters.trace();
         // This calls the user's own code, which may panic: nothing is counted yet, and no later op follows this one
         // yet.

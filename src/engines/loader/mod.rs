@@ -28,47 +28,70 @@
 //! # Files
 //! `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
 //! `headers.rs` finds CUDA's own headers, `major.rs` determines the CUDA major version of a file, `stub.rs` recognizes
-//! stubs, `open.rs` is the search, `loaded.rs` its result, `version.rs` asks a library for its version, `report.rs`
+//! stubs, `open.rs` is the search, `loaded.rs` its result, `look.rs` and `linker.rs` look for a file and load nothing, `version.rs` asks a library for its version, `report.rs`
 //! reports all libraries of a machine.
 
 #[cfg(all(
     feature = "nvrtc",
+    feature = "cuda",
     target_os = "linux",
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod destructors;
+#[cfg(feature = "cuda")]
 mod folders;
-#[cfg(feature = "nvrtc")]
+#[cfg(all(feature = "nvrtc", feature = "cuda"))]
 mod headers;
 mod library;
+#[cfg(feature = "cuda")]
+mod linker;
+#[cfg(feature = "cuda")]
 mod loaded;
+#[cfg(feature = "cuda")]
+mod look;
+#[cfg(feature = "cuda")]
 mod major;
+#[cfg(feature = "cuda")]
 mod open;
+#[cfg(feature = "cuda")]
 mod report;
+#[cfg(feature = "cuda")]
 mod search;
+#[cfg(feature = "cuda")]
 mod stub;
-#[cfg(test)]
+#[cfg(all(test, feature = "cuda"))]
 pub(crate) mod testing;
+#[cfg(feature = "cuda")]
 mod version;
 
+#[cfg(feature = "cuda")]
 use std::path::PathBuf;
 
+#[cfg(feature = "cuda")]
 use parking_lot::Mutex;
 
-#[cfg(feature = "nvrtc")]
+#[cfg(all(feature = "nvrtc", feature = "cuda"))]
 pub(crate) use headers::header_folders;
 pub use library::Library;
+#[cfg(feature = "cuda")]
 pub(crate) use loaded::Loaded;
+#[cfg(feature = "cuda")]
 pub use loaded::Missing;
+#[cfg(feature = "cuda")]
 pub(crate) use open::Loader;
+#[cfg(feature = "cuda")]
 pub use report::{LibraryReport, report};
+#[cfg(feature = "cuda")]
 pub(crate) use search::SearchEnv;
+#[cfg(feature = "cuda")]
 pub use version::Version;
 
 /// The loader of this process. The environment is read when the first library is requested.
+#[cfg(feature = "cuda")]
 static LOADER: Mutex<Option<Loader>> = Mutex::new(None);
 
+#[cfg(feature = "cuda")]
 fn with_loader<T>(act: impl FnOnce(&mut Loader) -> T) -> T {
     act(LOADER.lock().get_or_insert_with(|| Loader::new(SearchEnv::of_process())))
 }
@@ -78,21 +101,40 @@ fn with_loader<T>(act: impl FnOnce(&mut Loader) -> T) -> T {
 /// # Errors
 /// [`Missing`] if this build lacks the library's feature, or if the library is not found or does not load. The failure
 /// is remembered; [`retry`] makes the next call search again.
+#[cfg(feature = "cuda")]
 pub(crate) fn open(library: Library) -> Result<&'static Loaded, Missing> {
-    if !library.is_enabled() {
-        let feature = library.feature();
-        return Err(Missing {
-            library,
-            tried: vec![format!("this build has no feature `{feature}`")],
-            help: format!("build windlass with the feature `{feature}`"),
-        });
-    }
+    enabled(library)?;
     with_loader(|loader| loader.open(library))
+}
+
+/// Looks for the files of these libraries, loads none of them, and returns the first that is missing.
+///
+/// # Errors
+/// [`Missing`] if this build lacks a library's feature, or no file of it is where [`open`] would search.
+#[cfg(feature = "cuda")]
+pub(crate) fn look(libraries: &[Library]) -> Result<(), Missing> {
+    libraries.iter().try_for_each(|&library| {
+        enabled(library)?;
+        with_loader(|loader| loader.look(library))
+    })
+}
+
+#[cfg(feature = "cuda")]
+fn enabled(library: Library) -> Result<(), Missing> {
+    if library.is_enabled() {
+        return Ok(());
+    }
+    let feature = library.feature();
+    Err(Missing {
+        library,
+        tried: vec![format!("this build has no feature `{feature}`")],
+        help: format!("build windlass with the feature `{feature}`"),
+    })
 }
 
 /// Makes the destructors that a compiler registers while it works wait for running compilations at an exit. The compiler
 /// has a function of one of the names `entries`.
-#[cfg(feature = "nvrtc")]
+#[cfg(all(feature = "nvrtc", feature = "cuda"))]
 pub(crate) fn guard_destructors(loaded: &Loaded, entries: &[&std::ffi::CStr]) {
     #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = destructors::guard(loaded, entries);
@@ -105,6 +147,7 @@ pub(crate) fn guard_destructors(loaded: &Loaded, entries: &[&std::ffi::CStr]) {
 ///
 /// Call it before the first use of a device. It does not affect libraries that are already loaded: these are returned,
 /// so an empty list means that the setting applies to all libraries.
+#[cfg(feature = "cuda")]
 pub fn set_cuda_path(path: impl Into<PathBuf>) -> Vec<Library> {
     let path = path.into();
     let path = std::path::absolute(&path).unwrap_or(path);
@@ -117,6 +160,7 @@ pub fn set_cuda_path(path: impl Into<PathBuf>) -> Vec<Library> {
 
 /// Forgets the libraries that were not found, so that the next use of each searches again, with the environment as it
 /// is then read. Libraries that are loaded stay loaded.
+#[cfg(feature = "cuda")]
 pub fn retry() {
     with_loader(|loader| {
         let explicit = std::mem::take(&mut loader.env_mut().explicit);

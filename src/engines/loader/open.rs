@@ -47,6 +47,15 @@ impl Loader {
         self.known.iter().filter(|(_, known)| known.is_ok()).map(|(&library, _)| library).collect()
     }
 
+    /// The answer for a library that was requested.
+    pub(super) fn known(&self, library: Library) -> Option<Result<&'static Loaded, Missing>> {
+        self.known.get(&library).cloned()
+    }
+
+    pub(super) fn env(&self) -> &SearchEnv {
+        &self.env
+    }
+
     pub(crate) fn env_mut(&mut self) -> &mut SearchEnv {
         &mut self.env
     }
@@ -198,7 +207,7 @@ impl Loader {
         Some(Box::leak(Box::new(Loaded { library, path, cuda_major, lib })))
     }
 
-    fn check_major(&self, major: Option<u32>) -> Result<(), String> {
+    pub(super) fn check_major(&self, major: Option<u32>) -> Result<(), String> {
         let Some(major) = major else { return Ok(()) };
         if !major::SUPPORTED.contains(&major) {
             return Err(format!("it belongs to CUDA {major}, which is not supported"));
@@ -262,7 +271,7 @@ fn files(spec: &Spec) -> String {
     names.join(" or ")
 }
 
-fn missing(library: Library, tried: Vec<String>) -> Missing {
+pub(super) fn missing(library: Library, tried: Vec<String>) -> Missing {
     let help = format!("{}, or set {CUDA_PATH_VARIABLE} to where it is", library.spec().hint);
     Missing { library, tried, help }
 }

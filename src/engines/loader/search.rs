@@ -13,8 +13,17 @@ use super::library::Origin;
 pub(crate) const CUDA_PATH_VARIABLE: &str = "WINDLASS_CUDA_PATH";
 
 /// The variables that the search reads.
-const VARIABLES: &[&str] =
-    &[CUDA_PATH_VARIABLE, "CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "PYTHONPATH", "HOME"];
+const VARIABLES: &[&str] = &[
+    CUDA_PATH_VARIABLE,
+    "CUDA_PATH",
+    "CUDA_HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PATH",
+    "PYTHONPATH",
+    "HOME",
+    "LD_LIBRARY_PATH",
+];
 
 /// The inputs of the search.
 #[derive(Clone, Debug)]
@@ -45,11 +54,11 @@ impl SearchEnv {
     }
 
     /// The value of a variable; an empty one counts as not set.
-    fn var(&self, name: &str) -> Option<&OsStr> {
+    pub(super) fn var(&self, name: &str) -> Option<&OsStr> {
         self.vars.get(name).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    fn system(&self, path: &str) -> PathBuf {
+    pub(super) fn system(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 }

@@ -226,7 +226,7 @@ impl WorkerEngine {
         guarded(&mut || call.encode(&mut order))?;
         let (order, block) = order.closed();
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
-        epoch.remember(call.subject());
+        epoch.remember(call.subject(), s.options.label);
         let number = epoch.flow.enter();
         let flying = Flying::new(facts, &self.link, (epoch, number), keep, block, info);
         let sent = call.become_flight(flying).and_then(|flight| {

@@ -57,9 +57,9 @@ pub(super) fn begin() -> Result<Admitted, i32> {
         magic: MAGIC,
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
-        info: device.info().clone(),
+        info: (*device.info()).clone(),
         limit: device.epoch().meter.limit(),
-        label: device.name().into(),
+        label: device.name().to_string(),
     };
     let answers = Answers::new(control.clone(), layout::ANSWERS);
     let outlet = Arc::new(Outlet { answers, socket: Mutex::new(socket), longest: message::LONGEST });

@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn ready(version: &str, protocol: u32) -> Message {
-        let info = Device::host().unwrap().info().clone();
+        let info = (*Device::host().unwrap().info()).clone();
         let (version, label) = (version.into(), "host:0".into());
         Message::Ready { magic: MAGIC, protocol, version, info, limit: 7, label }
     }

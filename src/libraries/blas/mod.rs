@@ -104,7 +104,7 @@ mod modes;
 pub(crate) mod native;
 mod prelude;
 mod routine;
-mod scalar;
+pub(crate) mod scalar;
 mod setters;
 #[cfg(feature = "cuda")]
 pub(crate) mod status;

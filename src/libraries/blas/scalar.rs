@@ -10,7 +10,7 @@ pub trait Spec: sealed::Sealed + Sized {
     type Beta: Element;
 }
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -22,9 +22,9 @@ pub(super) mod sealed {
 /// read, so it must be initialized.
 #[derive(Clone, Copy)]
 pub struct Scaled<'a, S: Spec> {
-    pub(super) spec: S,
-    pub(super) alpha: Option<In<'a, S::Alpha>>,
-    pub(super) beta: Option<In<'a, S::Beta>>,
+    pub(crate) spec: S,
+    pub(crate) alpha: Option<In<'a, S::Alpha>>,
+    pub(crate) beta: Option<In<'a, S::Beta>>,
 }
 
 impl<S: Spec> From<S> for Scaled<'_, S> {
@@ -84,7 +84,7 @@ macro_rules! scalars {
         }
     };
 }
-pub(super) use scalars;
+pub(crate) use scalars;
 
 /// Checks that a buffer with a scalar is not empty.
 pub(super) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {

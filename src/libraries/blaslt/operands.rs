@@ -70,7 +70,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
 
     /// Alpha and beta from device memory, one element each, instead of from the [`Matmul`](crate::Matmul). It is then
     /// not known whether `beta` is 0, so D (or C) is read.
-    pub fn factors<X: Element>(
+    pub fn scalars_at<X: Element>(
         self,
         alpha: impl Into<In<'a, X>>,
         beta: impl Into<In<'a, X>>,
@@ -79,8 +79,8 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
         Operands { a, b, c, factors: [alpha.into(), beta.into()], scales, outer }
     }
 
-    /// Optional alpha and beta from device memory; see [`factors`](Self::factors).
-    pub fn maybe_factors<X: Element>(
+    /// Optional alpha and beta from device memory; see [`scalars_at`](Self::scalars_at).
+    pub fn maybe_scalars_at<X: Element>(
         self,
         factors: Option<[In<'a, X>; 2]>,
     ) -> Operands<'a, A, B, C, Option<In<'a, X>>> {

@@ -94,6 +94,6 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
     let mut packed =
         PackedArguments { slots: Slots::Found(slots), overwritten: head.overwritten, ..PackedArguments::default() };
     packed.words.extend(words_of(rest));
-    let kernel = super::intern::name(head.kernel);
+    let kernel = crate::intern::name(head.kernel);
     Ok(Launch { kernel, code, config: head.config, packed, bytes: head.moved })
 }

@@ -73,7 +73,7 @@ impl Kernel {
             return Err(module.no_kernel(name));
         }
         let inner = Inner {
-            name: super::intern::name(name),
+            name: crate::intern::name(name),
             module: module.clone(),
             parameters,
             #[cfg(feature = "cuda")]
@@ -321,7 +321,7 @@ impl Kernel {
     /// Refuses a launch, and returns the buffers that were moved in.
     pub(super) fn refuse(&self, error: Error, writes: AnyBuffers) -> Rejected<AnyBuffers> {
         let error = error.in_op("launch", "nvrtc").locate(|site| {
-            site.set_device(self.device.name().to_owned(), self.generation());
+            site.set_device(self.device.name().to_string(), self.generation());
         });
         self.device.inner().counters.count_error(&error);
         Rejected::new(error, writes)

@@ -71,7 +71,7 @@ impl Op for Launch {
         };
         let reads = of(|slot| if let Slot::Read(dtype, _) = slot { Some(*dtype) } else { None });
         let writes = of(|slot| if let Slot::Write(dtype, ..) = slot { Some(*dtype) } else { None });
-        (super::intern::types(&reads), super::intern::types(&writes))
+        (crate::intern::types(&reads), crate::intern::types(&writes))
     }
 
     fn subject(&self) -> Option<&'static &'static str> {

@@ -34,7 +34,7 @@
 //!   parameters that a kernel declares; `launch.rs`: the launch as an operation.
 //! - `typed.rs`: safe launches with a signature (`signature.rs`); `param.rs`: the type of a parameter; `kind.rs`: the
 //!   same at run time.
-//! - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine; `intern.rs`: names for traces.
+//! - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine.
 //! - `cross.rs`: how a launch is sent to a worker process; `static_twin.rs`: twins that a worker process can run.
 //!
 //! # Guarantees
@@ -61,7 +61,6 @@ mod extent;
 mod files;
 mod global;
 mod image;
-mod intern;
 mod job;
 mod kernel;
 mod key;

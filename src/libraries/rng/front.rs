@@ -110,12 +110,12 @@ impl Rng {
     /// use windlass::{Device, rng::Normal};
     /// let device = Device::host()?;
     /// let rng = device.rng(7);
-    /// let all = rng.fill_at(0, Normal::standard(), device.uninit::<f32>(100)?)?.into_output();
-    /// let end = rng.fill_at(60, Normal::standard(), device.uninit::<f32>(40)?)?.into_output();
+    /// let all = rng.fill_from(0, Normal::standard(), device.uninit::<f32>(100)?)?.into_output();
+    /// let end = rng.fill_from(60, Normal::standard(), device.uninit::<f32>(40)?)?.into_output();
     /// assert_eq!(device.download(&all)?.await_result()?[60..], device.download(&end)?.await_result()?);
     /// # Ok(()) }
     /// ```
-    pub fn fill_at<T: Random, D: Distribution<T>>(
+    pub fn fill_from<T: Random, D: Distribution<T>>(
         &self,
         first: u64,
         of: D,

@@ -2,7 +2,7 @@
 //!
 //! A [`Stream`] is a generator, a seed and a position. [`Rng`] (`device.rng(seed)`) draws from one: each call fills a
 //! buffer on the device and moves the position on at submission. A stream has no state on the device, so a rebuilt
-//! device continues where it was. [`Rng::fill_at`] draws at a position that the caller gives.
+//! device continues where it was. [`Rng::fill_from`] draws at a position that the caller gives.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {

@@ -4,6 +4,17 @@ use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::runtime::room::collected;
 
+/// Which vectors of a general matrix to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Eigenvectors {
+    /// None: only the values.
+    None,
+    /// The right ones: `A * x = lambda * x`.
+    #[default]
+    Right,
+}
+
 /// Eigenvalues and right vectors of a matrix, or of each of a batch.
 ///
 /// The vectors have norm one, also if the matrix is defective: then some are equal up to rounding. For a real matrix they are real: of two conjugate eigenvalues the first has the positive
@@ -131,20 +142,20 @@ impl Solver {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::Matrix};
+    /// use windlass::{Device, solver::{Eigenvectors, Matrix}};
     /// let device = Device::host()?;
     /// let a = device.upload([0.0f64, 1.0, -1.0, 0.0])?.into_output(); // a quarter of a turn
-    /// let eig = device.solver().eig(true, Matrix::square(2), a)?.await_result()?;
+    /// let eig = device.solver().eig(Eigenvectors::Right, Matrix::square(2), a)?.await_result()?;
     /// let values = device.download(&eig.values)?.await_result()?;
     /// assert!((values[0] * values[1] - 1.0).norm() < 1e-15 && (values[0] + values[1]).norm() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn eig<T: SolverElement>(&self, vectors: bool, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Eig<T>> {
+    pub fn eig<T: SolverElement>(&self, vectors: Eigenvectors, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Eig<T>> {
         let op = Geev { a: of_a, _type: PhantomData };
         let made = of_a.check("a", a.len()).and_then(|()| of_a.check_square("a")).and_then(|()| {
             let values = self.device.uninit(of_a.rows.saturating_mul(of_a.count))?;
             let room = op.vectors().len().unwrap_or(usize::MAX);
-            let vectors = if vectors { Some(self.device.uninit(room)?) } else { None };
+            let vectors = if vectors == Eigenvectors::Right { Some(self.device.uninit(room)?) } else { None };
             Ok((values, vectors, self.device.uninit(of_a.count)?))
         });
         match made {

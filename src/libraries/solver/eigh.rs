@@ -102,6 +102,19 @@ impl EighSpec {
         self
     }
 
+    /// For a problem of which all values are computed, by the one method that there is.
+    pub(super) fn check_whole(&self) -> Result<()> {
+        if self.range != Range::All {
+            return Err(Error::invalid("range", "all eigenvalues of a pair of matrices are computed, or none"));
+        }
+        match self.method {
+            EighMethod::Auto => Ok(()),
+            other => {
+                Err(Error::invalid("method", format!("{other:?}, but for pairs of matrices only `Auto` is there")))
+            }
+        }
+    }
+
     fn check(&self, len: usize) -> Result<()> {
         self.shape.check(len)?;
         if let EighMethod::Jacobi(jacobi) = self.method {

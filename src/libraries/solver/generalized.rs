@@ -1,6 +1,7 @@
 //! `A * x = lambda * B * x` with a symmetric or Hermitian A and a positive definite B: sygvd.
 
 use super::cholesky::Shape;
+use super::eigh::EighSpec;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::runtime::room::collected;
@@ -115,25 +116,25 @@ impl<T: SolverElement> Routine for Sygvd<T> {
 
 impl Solver {
     /// The eigenvalues of `A * x = lambda * B * x` and the vectors in place of A, the Cholesky factor of B in place of
-    /// B (`sygvd`, `hegvd`; `cusolverDn<t>sygvd`). Only the triangle `uplo` of both matrices is read; the other
-    /// triangle of A is written too.
+    /// B (`sygvd`, `hegvd`; `cusolverDn<t>sygvd`). Only the triangle of both matrices that the specification names is
+    /// read; the other triangle of A is written too.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the matrices are not square, of different sizes, or do not lie inside their
+    /// [`Error::InvalidArgument`] for a part of the spectrum or a method other than `Auto`, which pairs do not have; when the matrices are not square, of different sizes, or do not lie inside their
     /// buffers; a stale or foreign buffer. At the wait [`Error::NotPositiveDefinite`] for B, or
     /// [`Error::NotConverged`]. All buffers come back.
     pub fn eigh_generalized<T: SolverElement>(
         &self,
-        (uplo, vectors): (Uplo, bool),
-        of_a: Matrix,
+        spec: EighSpec,
         a: DeviceBuffer<T>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
     ) -> Submitted<Generalized<T>> {
-        let made = of_a.check("a", a.len()).and_then(|()| {
+        let of_a = spec.shape.a;
+        let made = spec.check_whole().and_then(|()| of_a.check("a", a.len())).and_then(|()| {
             Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))
         });
-        let op = Sygvd { shape: Shape { uplo, a: of_a }, b: of_b, vectors, _type: PhantomData };
+        let op = Sygvd { shape: spec.shape, b: of_b, vectors: spec.vectors, _type: PhantomData };
         match made {
             Ok((values, info)) => self.submit(op, (), (a, b, values, info)),
             Err(error) => Err(self.refuse(Sygvd::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?, d.uninit(0)?)))),

@@ -86,7 +86,7 @@ pub use cholesky::Cholesky;
 #[doc(hidden)]
 pub use cholesky::Shape;
 pub use determinant::{Determinant, PendingDeterminants};
-pub use eig::Eig;
+pub use eig::{Eig, Eigenvectors};
 pub use eigh::{Eigh, EighSpec, Range};
 #[doc(hidden)]
 pub use element::HostSolver;

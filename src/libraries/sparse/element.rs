@@ -9,7 +9,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 /// A type in which sums are accumulated: f32, f64, or a complex number of either.
 #[doc(hidden)]
 pub trait Number:
-    Copy
+    Element
+    + Copy
     + Default
     + PartialEq
     + Debug

@@ -3,8 +3,9 @@
 //! Asynchronous work never borrows host memory after the call returns: an upload owns its data or copies it into
 //! staging before it returns, and a download first goes to memory that the library owns. `parallel.rs` copies on the
 //! CPU with several threads. `source.rs` defines what can be uploaded. `loan.rs` lets work read a slice in place until
-//! the upload call returns.
+//! the upload call returns. `blocking.rs`: an upload and a download that wait.
 
+mod blocking;
 mod device_copy;
 mod download;
 mod fill;

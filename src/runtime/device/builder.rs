@@ -4,12 +4,16 @@ use super::config::{Config, Kind, WorkerSettings};
 use super::{Device, Settings};
 use crate::clock::Timing;
 use crate::dispatch::{InFlight, Wait};
+use crate::loader::Library;
 use crate::supervisor::RestartPolicy;
 use crate::sync::Arc;
 use crate::trace::Trace;
 use crate::{Error, Result};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The variable that names the device of a program.
+const DEVICE_VARIABLE: &str = "WINDLASS_DEVICE";
 
 /// Opens a [`Device`] with settings of your own.
 ///
@@ -45,12 +49,14 @@ impl std::fmt::Debug for DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    /// A builder for devices that use these libraries.
-    pub(crate) fn new(libraries: &'static [crate::library::Entry]) -> Self {
+    /// A builder for devices that use these libraries. [`best`](Self::best) passes over a GPU without `needs`.
+    pub(crate) fn new(libraries: &'static [crate::library::Entry], needs: &[Library]) -> Self {
         DeviceBuilder {
             config: Config {
                 libraries,
                 kind: Kind::Best,
+                needs: needs.to_vec(),
+                passed_over: Vec::new(),
                 slots: 16,
                 memory_limit: None,
                 staging_limit: 4 << 30,
@@ -105,10 +111,17 @@ impl DeviceBuilder {
         self
     }
 
-    /// Opens the first healthy GPU, else the CPU. The default.
+    /// Opens the first healthy GPU, else the CPU. The default. See [`Device::best`].
     pub fn best(mut self) -> Self {
         self.config.kind = Kind::Best;
         self
+    }
+
+    /// As [`best`](Self::best), but the GPUs count only if the files of all these libraries are found (cuBLAS alone, unless
+    /// set). See [`Device::best_with`].
+    pub fn best_with(mut self, libraries: &[Library]) -> Self {
+        self.config.needs = libraries.to_vec();
+        self.best()
     }
 
     /// Opens the device that `text` names: `host`, `cuda`, `cuda:N` or `best`. `:isolated` may follow
@@ -117,10 +130,15 @@ impl DeviceBuilder {
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text.
     pub fn named(self, text: &str) -> Result<Self> {
+        self.named_by("device", text)
+    }
+
+    /// The argument or variable `argument` holds `text`.
+    fn named_by(self, argument: &'static str, text: &str) -> Result<Self> {
         let name = text.trim();
         let unknown = || {
             let known = "`host`, `cuda`, `cuda:N` or `best`, optionally followed by `:isolated` or `:isolated:standby`";
-            Error::invalid("device", format!("`{name}` is not a device name; use {known}"))
+            Error::invalid(argument, format!("`{name}` is not a device name; use {known}"))
         };
         let (rest, standby) = name.strip_suffix(":standby").map_or((name, false), |rest| (rest, true));
         let (device, isolated) = rest.strip_suffix(":isolated").map_or((rest, false), |rest| (rest, true));
@@ -147,11 +165,12 @@ impl DeviceBuilder {
     /// set.
     ///
     /// # Errors
-    /// As [`named`](Self::named).
+    /// As [`named`](Self::named); the argument that the error names is the variable.
     pub fn from_env(self) -> Result<Self> {
-        match std::env::var("WINDLASS_DEVICE") {
-            Ok(text) => self.named(&text),
-            Err(_) => Ok(self.best()),
+        match std::env::var_os(DEVICE_VARIABLE) {
+            // What is not UTF-8 is no device's name either; the error shows what can be shown of it.
+            Some(text) => self.named_by(DEVICE_VARIABLE, &text.to_string_lossy()),
+            None => Ok(self.best()),
         }
     }
 

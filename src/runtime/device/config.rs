@@ -4,6 +4,7 @@ use super::Settings;
 use crate::Error;
 use crate::clock::Timing;
 use crate::dispatch::{InFlight, Wait};
+use crate::loader::Library;
 use crate::supervisor::{Hook, RestartPolicy};
 use crate::sync::Arc;
 use crate::trace::Trace;
@@ -29,6 +30,10 @@ pub(crate) struct Config {
     pub(crate) libraries: &'static [crate::library::Entry],
     pub(crate) settings: Settings,
     pub(crate) kind: Kind,
+    /// What a GPU must have for [`Kind::Best`].
+    pub(crate) needs: Vec<Library>,
+    /// Why [`Kind::Best`] is not a better device.
+    pub(crate) passed_over: Vec<String>,
     pub(crate) slots: usize,
     pub(crate) memory_limit: Option<u64>,
     pub(crate) staging_limit: u64,

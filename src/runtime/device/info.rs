@@ -32,6 +32,10 @@ pub struct DeviceInfo {
     pub processors: u32,
     /// The driver's version, 13000 for 13.0 (CUDA).
     pub driver_version: Option<u32>,
+    /// For a device that [`Device::best`](crate::Device::best) chose: each GPU that it passed over, or why there is none,
+    /// with what would help. Empty if the device was asked for by name.
+    #[serde(skip)]
+    pub passed_over: Vec<String>,
     /// The GPU is shared through MPS: a fault of another client can affect this process.
     pub shared_by_mps: bool,
 }

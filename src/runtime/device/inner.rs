@@ -18,7 +18,7 @@ pub(crate) struct Inner {
     pub(crate) id: u64,
     pub(crate) label: Arc<str>,
     pub(crate) config: Config,
-    pub(crate) info: DeviceInfo,
+    pub(crate) info: Arc<DeviceInfo>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Arc<AtomicU64>,
     pub(crate) in_flight: InFlight,
@@ -45,7 +45,7 @@ impl Inner {
         let traces = config.trace.clone().into_iter().chain(timeline);
         let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.timing));
         crate::worker::guard();
-        let opened = match config.kind {
+        let mut opened = match config.kind {
             #[cfg(target_os = "linux")]
             _ if config.isolated => crate::worker::open(&config, counters.clone())?,
             #[cfg(not(target_os = "linux"))]
@@ -61,6 +61,7 @@ impl Inner {
             #[cfg(not(feature = "cuda"))]
             Kind::Cuda(_) => return Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)")),
         };
+        opened.info.passed_over = config.passed_over.clone();
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let label: Arc<str> = config.label.clone().unwrap_or(opened.label).into();
         let limit = config.memory_limit.unwrap_or(opened.limit);
@@ -85,7 +86,7 @@ impl Inner {
                 in_flight: config.in_flight,
                 mirrors: Mirrors::default(),
                 config,
-                info: opened.info,
+                info: Arc::new(opened.info),
                 counters,
                 now,
                 current: RwLock::new(epoch),
@@ -273,6 +274,7 @@ fn open_host(config: &Config) -> Result<Opened> {
         pci: None,
         processors: engine.threads() as u32,
         driver_version: None,
+        passed_over: Vec::new(),
         shared_by_mps: false,
     };
     Ok(Opened { engine: Engine::Host(Arc::new(engine)), info, label, limit: total_memory })

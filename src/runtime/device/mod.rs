@@ -40,7 +40,8 @@ use std::time::Duration;
 pub(crate) struct Options {
     pub(crate) wait: Option<Wait>,
     pub(crate) timed: bool,
-    pub(crate) label: Option<&'static str>,
+    /// With a fixed place, so that one word identifies it.
+    pub(crate) label: Option<&'static &'static str>,
     /// Its calls are later pieces of a transfer that the bound on work in flight has already admitted as a whole.
     pub(crate) goes_on: bool,
     /// For a program: which of a GPU's streams for programs its calls use.
@@ -56,10 +57,10 @@ pub(crate) struct Options {
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::{Device, Gemm};
 /// let device = Device::best()?; // the first healthy GPU, else the CPU
-/// let a = device.upload(vec![1.0f32, 3.0, 2.0, 4.0])?.into_output(); // column-major: [[1, 2], [3, 4]]
+/// let a = device.buffer(vec![1.0f32, 3.0, 2.0, 4.0])?; // column-major: [[1, 2], [3, 4]]
 /// let c = device.zeros::<f32>(4)?;
 /// let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, c)?.await_result()?;
-/// assert_eq!(device.download(&c)?.await_result()?, [7.0, 15.0, 10.0, 22.0]);
+/// assert_eq!(device.to_vec(&c)?, [7.0, 15.0, 10.0, 22.0]);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -148,15 +149,15 @@ impl Device {
         Device { options: Options { wait: Some(how), ..self.options }, ..self.clone() }
     }
 
-    /// A handle whose operations carry `label` in traces and NVTX ranges.
+    /// A handle whose operations carry `label` in traces, NVTX ranges, and the last operations that an error lists.
     #[must_use = "this returns a new handle and leaves the original one unchanged"]
     pub fn labelled(&self, label: &'static str) -> Self {
-        Device { options: Options { label: Some(label), ..self.options }, ..self.clone() }
+        Device { options: Options { label: Some(crate::intern::name(label)), ..self.options }, ..self.clone() }
     }
 
-    /// The device's name: `host:0`, `cuda:1`.
-    pub fn name(&self) -> &str {
-        &self.inner.label
+    /// The device's name: `host:0`, `cuda:1`. A shared value, which outlives the handle.
+    pub fn name(&self) -> Arc<str> {
+        self.inner.label.clone()
     }
 
     /// Whether the device runs in a child process: see [`DeviceBuilder::isolated`].
@@ -179,9 +180,9 @@ impl Device {
     }
 
     /// Name, compute capability, memory, UUID, PCI address, the driver's version. For the version of a library, see
-    /// `library_version`.
-    pub fn info(&self) -> &DeviceInfo {
-        &self.inner.info
+    /// `library_version`. A shared value, which outlives the handle.
+    pub fn info(&self) -> Arc<DeviceInfo> {
+        self.inner.info.clone()
     }
 
     /// The generation: how often the device was rebuilt.

@@ -2,6 +2,8 @@
 
 use super::{Config, Device, Inner, Kind};
 use crate::Result;
+use crate::loader::Library;
+use crate::sync::Arc;
 
 impl Device {
     /// Opens the CPU.
@@ -22,12 +24,43 @@ impl Device {
         Self::builder().cuda(ordinal).open()
     }
 
-    /// Opens the first GPU that can be opened, else the CPU.
+    /// Opens the first GPU that can be opened and has cuBLAS, else the CPU.
+    ///
+    /// It looks for the files of the library, and loads none. What it passes over, and why, is in
+    /// [`DeviceInfo::passed_over`](crate::DeviceInfo::passed_over); if it falls back to the CPU, the feature `tracing` also
+    /// reports a warning. (A library that only the run path of the program itself leads to is not seen.) [`cuda`](Self::cuda)
+    /// opens a GPU whatever is missing: copies, fills and your own kernels need no library.
     ///
     /// # Errors
     /// Only when neither can be opened.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// let device = windlass::Device::best()?;
+    /// println!("on {}", device.name());
+    /// for why in &device.info().passed_over {
+    ///     println!("  {why}"); // "no GPU: the CUDA driver is missing: install the NVIDIA driver; .."
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn best() -> Result<Self> {
         Self::builder().best().open()
+    }
+
+    /// As [`best`](Self::best), for a program that needs these libraries: the GPUs are passed over if one of their files is
+    /// not found. With an empty list any GPU will do.
+    ///
+    /// # Errors
+    /// As [`best`](Self::best).
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::{Device, Library};
+    /// let device = Device::best_with(&[Library::Cublas, Library::Cusolver, Library::Nvrtc])?;
+    /// # Ok(()) }
+    /// ```
+    pub fn best_with(libraries: &[Library]) -> Result<Self> {
+        Self::builder().best_with(libraries).open()
     }
 
     /// Opens the device that the environment variable `WINDLASS_DEVICE` names: `host`, `cuda`, `cuda:N` or `best`,
@@ -75,15 +108,46 @@ impl Device {
 
     pub(super) fn open(mut config: Config) -> Result<Self> {
         if config.kind == Kind::Best {
-            #[cfg(feature = "cuda")]
-            for ordinal in 0..crate::cuda::device_count() {
-                let attempt = Config { kind: Kind::Cuda(ordinal), ..config.clone() };
-                if let Ok(inner) = Inner::open(attempt) {
-                    return Ok(Self::from_inner(inner));
-                }
+            match first_gpu(&mut config) {
+                Some(inner) => return Ok(Self::from_inner(inner)),
+                None => config.kind = Kind::Host,
             }
-            config.kind = Kind::Host;
         }
-        Inner::open(config).map(Self::from_inner)
+        let inner = Inner::open(config)?;
+        #[cfg(feature = "tracing")]
+        crate::trace::tell_fallback(&inner.label, &inner.config.passed_over);
+        Ok(Self::from_inner(inner))
     }
+}
+
+/// Opens the first GPU that has what is needed and can be opened. Tells the configuration what was passed over.
+#[cfg(feature = "cuda")]
+fn first_gpu(config: &mut Config) -> Option<Arc<Inner>> {
+    let count = match crate::cuda::known_count() {
+        Ok(count) => count,
+        Err(error) => {
+            config.passed_over.push(format!("no GPU: {error}"));
+            return None;
+        }
+    };
+    if let Err(missing) = crate::loader::look(&config.needs) {
+        let (library, help) = (missing.library, missing.help);
+        let gpus = if count == 1 { "the GPU was" } else { "the GPUs were" };
+        config.passed_over.push(format!("{gpus} passed over: {library} is not found; {help}"));
+        return None;
+    }
+    for ordinal in 0..count {
+        let attempt = Config { kind: Kind::Cuda(ordinal), ..config.clone() };
+        match Inner::open(attempt) {
+            Ok(inner) => return Some(inner),
+            Err(error) => config.passed_over.push(format!("cuda:{ordinal} cannot be opened: {error}")),
+        }
+    }
+    None
+}
+
+#[cfg(not(feature = "cuda"))]
+fn first_gpu(config: &mut Config) -> Option<Arc<Inner>> {
+    config.passed_over.push("no GPU: this build has no CUDA engine (feature `cuda`)".into());
+    None
 }

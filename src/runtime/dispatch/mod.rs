@@ -257,10 +257,14 @@ impl Device {
     #[cold]
     fn foreign(&self, epoch: &Epoch, operand: String) -> Error {
         // A GPU that was opened twice counts as two devices.
-        let other = if *epoch.label == *self.name() { "another device with the same name, " } else { "" };
+        let same = *epoch.label == *self.name();
+        let other = if same { "another device with the same name, " } else { "" };
+        // Two handles of one name: most often a device that was opened again where a clone was meant.
+        let remedy = if same { "open it once and clone the handle" } else { "`copy_peer` copies between devices" };
+        let (theirs, ours) = (&epoch.label, self.name());
         Error::invalid(
             operand,
-            format!("the buffer belongs to {other}{}, but the operation runs on {}", epoch.label, self.name()),
+            format!("the buffer belongs to {other}{theirs}, but the operation runs on {ours}; {remedy}"),
         )
     }
 }

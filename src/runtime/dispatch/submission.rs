@@ -99,7 +99,7 @@ impl<'a, 'x> Submission<'a, 'x> {
 
     /// For traces.
     pub(crate) fn info(&self, stream: Option<usize>) -> Result<OpInfo> {
-        let info = contained(|| self.call.info(self.options.label, stream))?; // calls code of the op's author
+        let info = contained(|| self.call.info(self.options.label.copied(), stream))?; // calls code of the op's author
         Ok(info.numbered(self.number))
     }
 }

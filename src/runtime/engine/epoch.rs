@@ -48,10 +48,10 @@ pub(crate) struct Epoch {
     recent: Mutex<Recent>,
 }
 
-/// The names of the last operations, for the report of a fault.
+/// The names and labels of the last operations, for the report of a fault.
 #[derive(Default)]
 struct Recent {
-    names: [&'static str; 8],
+    ops: [(&'static str, Option<&'static &'static str>); 8],
     next: usize,
 }
 
@@ -232,12 +232,12 @@ impl Epoch {
         self.sleepers.lock().retain(|p| !Arc::ptr_eq(p, parker));
     }
 
-    /// Remembers an operation's name for the report of a fault.
-    pub(crate) fn remember(&self, op: &'static str) {
+    /// Remembers an operation's name and label for the report of a fault.
+    pub(crate) fn remember(&self, op: &'static str, label: Option<&'static &'static str>) {
         let mut recent = self.recent.lock();
         let at = recent.next % 8;
-        if let Some(name) = recent.names.get_mut(at) {
-            *name = op;
+        if let Some(place) = recent.ops.get_mut(at) {
+            *place = (op, label);
         }
         recent.next = recent.next.wrapping_add(1);
     }
@@ -248,9 +248,14 @@ impl Epoch {
             return names;
         }
         let recent = self.recent.lock();
-        let (old, new) = recent.names.split_at(recent.next % 8);
-        new.iter().chain(old).filter(|n| !n.is_empty()).map(|n| Text::Borrowed(*n)).collect()
+        let (old, new) = recent.ops.split_at(recent.next % 8);
+        new.iter().chain(old).filter(|op| !op.0.is_empty()).map(|(name, label)| op_text(name, label.copied())).collect()
     }
+}
+
+/// An operation in the list of an error: `gemm`, or `gemm [layer 3]` with its label.
+pub(crate) fn op_text(name: &'static str, label: Option<&'static str>) -> Text {
+    label.map_or(Text::Borrowed(name), |label| format!("{name} [{label}]").into())
 }
 
 impl std::fmt::Debug for Epoch {

@@ -26,4 +26,4 @@ pub(crate) mod process;
 
 pub(crate) use completion::Completion;
 pub(crate) use engine::Engine;
-pub(crate) use epoch::{Cause, Epoch, Parts};
+pub(crate) use epoch::{Cause, Epoch, Parts, op_text};

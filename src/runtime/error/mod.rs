@@ -33,7 +33,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// An argument cannot be used as given. Nothing was done; what was moved in is returned.
-    #[error("argument `{argument}`: {reason}{site}")]
+    #[error("{}: {reason}{site}", Argument(argument))]
     InvalidArgument {
         /// The argument's name.
         argument: Text,
@@ -94,8 +94,8 @@ pub enum Error {
         /// Where this error happened.
         site: Site,
     },
-    /// A shared library could not be found or used.
-    #[error("{library} is missing: {help}; tried {}", tried.join(", "))]
+    /// A shared library could not be found or used. `{}` is one line; `{:#}` lists every attempt, one to a line.
+    #[error(fmt = missing)]
     LibraryMissing {
         /// The library.
         library: Text,
@@ -182,6 +182,28 @@ pub enum Error {
     },
 }
 
+/// What a missing library shows: one line, and in the alternate form every attempt below it.
+fn missing(library: &Text, tried: &[String], help: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    write!(f, "{library} is missing: {help}")?;
+    if f.alternate() {
+        return tried.iter().try_for_each(|line| write!(f, "\n  - {line}"));
+    }
+    match tried {
+        [] => Ok(()),
+        [one] => write!(f, "; tried {one}"),
+        all => write!(f, "; {} attempts, which `{{:#}}` and the example `doctor` list", all.len()),
+    }
+}
+
+/// Names an argument; one without a name by its position.
+struct Argument<'a>(&'a str);
+
+impl std::fmt::Display for Argument<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.starts_with("argument ") { f.write_str(self.0) } else { write!(f, "argument `{}`", self.0) }
+    }
+}
+
 /// Shows the first failure after the error that follows from it.
 struct First<'a>(&'a Option<Box<Error>>);
 
@@ -199,10 +221,11 @@ impl std::fmt::Display for Named<'_> {
     }
 }
 
-/// The variant's name and the message: what a program that returns an error from `main` prints.
+/// The variant's name and the message: what a program that returns an error from `main` prints. `{:#?}` as `{:#}`.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {self}", self.kind())
+        write!(f, "{}: ", self.kind())?;
+        std::fmt::Display::fmt(self, f)
     }
 }
 
@@ -375,6 +398,25 @@ mod tests {
         assert_eq!(e.site().and_then(|s| s.op()), Some("gemm"));
         let text = e.to_string();
         assert!(text.contains("lda") && text.contains("gemm") && text.contains("m = 4"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_library_is_one_line_and_every_attempt_in_the_alternate_form() {
+        let tried = |count: usize| (0..count).map(|i| format!("/lib{i}: no libcublas.so.13")).collect();
+        let missing =
+            |count| Error::LibraryMissing { library: "cuBLAS".into(), tried: tried(count), help: "help".into() };
+        let (line, list) = (missing(17).to_string(), format!("{:#}", missing(17)));
+        assert!(line.lines().count() == 1 && line.contains("17 attempts") && line.contains("`doctor`"), "{line}");
+        assert!(!line.contains("/lib3"), "{line}");
+        assert_eq!((list.lines().count(), list.lines().last()), (18, Some("  - /lib16: no libcublas.so.13")));
+        assert_eq!(format!("{:#?}", missing(17)), format!("LibraryMissing: {list}"));
+        assert!(missing(1).to_string().contains("/lib0: no libcublas.so.13"), "one attempt is shown as it is");
+    }
+
+    #[test]
+    fn an_argument_that_has_only_a_position_is_not_called_an_argument_twice() {
+        assert_eq!(Error::invalid("argument 0", "no").to_string(), "argument 0: no");
+        assert_eq!(Error::invalid("lda", "no").to_string(), "argument `lda`: no");
     }
 
     #[test]

@@ -22,10 +22,16 @@ pub enum Stale {
 impl std::fmt::Display for Stale {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Stale::DeviceGone => f.write_str("its device is gone"),
+            Stale::DeviceGone => {
+                f.write_str("its device is gone; keep a handle of the device for as long as its buffers")
+            }
             Stale::ShuttingDown => f.write_str("the process is shutting down"),
             Stale::Generation { made, now } => {
-                write!(f, "made in generation {made}, the device is in generation {now}")
+                write!(
+                    f,
+                    "made in generation {made}, the device is in generation {now}; data does not survive a rebuild: "
+                )?;
+                f.write_str("make it again from host memory (`Device::retrying` does, `Mirrored` keeps a copy)")
             }
         }
     }

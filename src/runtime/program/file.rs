@@ -13,11 +13,10 @@ use super::step::{Answering, Conclude};
 use super::tape::{Entry, Operand, Part, Piece, Tape, Written, not_recordable};
 use crate::buffer::AnyIns;
 use crate::op::contained;
-use crate::sync::{Arc, Mutex};
+use crate::sync::Arc;
 use crate::worker::{Modules, OpCode, executable, with_handler, with_named};
 use crate::{DType, Device, Error, Result};
 use smallvec::SmallVec;
-use std::collections::HashSet;
 use std::path::Path;
 
 impl Program {
@@ -230,7 +229,7 @@ fn add(tape: &Tape, written: &mut Written, saved: &SavedStep, same: bool) -> Res
     })?;
     let ArrivedStep { step, facts, mut info, writes, sizes } =
         arrived.ok_or_else(|| unreadable("a step holds no valid operation"))?;
-    info.label = saved.label.as_deref().map(interned);
+    info.label = saved.label.as_deref().map(|label| *crate::intern::name(label));
     let answer = (facts.raw_bytes > 0).then_some(written.answers);
     written.answers += usize::from(answer.is_some());
     let uses = saved.operands.iter().zip(&writes).map(|(one, &(writes, overwrites))| Use {
@@ -269,18 +268,6 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(new, bytes).and_then(|()| std::fs::rename(new, path)).map_err(|error| {
         let _ = std::fs::remove_file(new); // it may not be there
         unusable(path, &error)
-    })
-}
-
-/// Returns the label as a static string. Each distinct label is kept once, for the life of the process.
-fn interned(label: &str) -> &'static str {
-    static LABELS: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-    let mut labels = LABELS.lock();
-    let labels = labels.get_or_insert_default();
-    labels.get(label).copied().unwrap_or_else(|| {
-        let label: &'static str = Box::leak(label.into());
-        labels.insert(label);
-        label
     })
 }
 

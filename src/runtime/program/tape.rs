@@ -211,7 +211,7 @@ impl Tape {
         // All of this calls code of the op's author.
         guarded(&mut || {
             self.records(s.call, s.views.len())?;
-            let info = s.call.info(s.options.label, None)?;
+            let info = s.call.info(s.options.label.copied(), None)?;
             let answer = (s.facts.raw_bytes > 0).then(|| self.answer());
             parts = Some((s.call.become_step(self.id, answer)?, info, answer));
             Ok(())

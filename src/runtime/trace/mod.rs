@@ -21,9 +21,9 @@ pub(crate) use hook::{Hook, is_inside, refusal, refuse_inside_hook};
 pub use info::{DeviceTime, OpInfo};
 pub(crate) use info::{OpMetadata, next_number};
 pub use loss::{Loss, Recovery};
-#[cfg(feature = "tracing")]
-pub(crate) use sink::tell_phase;
 pub(crate) use sink::{Event, Sink};
+#[cfg(feature = "tracing")]
+pub(crate) use sink::{tell_fallback, tell_phase};
 
 use std::time::Duration;
 

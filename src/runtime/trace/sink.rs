@@ -126,3 +126,11 @@ pub(crate) fn tell_phase(device: &str, phase: crate::Phase, reason: Option<&str>
         Phase::Lost => tracing::error!(target: "windlass", device, reason, "lost"),
     }));
 }
+
+/// Reports to `tracing` that the CPU is used for want of a GPU.
+#[cfg(feature = "tracing")]
+pub(crate) fn tell_fallback(device: &str, reasons: &[String]) {
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        reasons.iter().for_each(|reason| tracing::warn!(target: "windlass", device, reason, "the CPU is used"));
+    }));
+}

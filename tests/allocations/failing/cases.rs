@@ -6,7 +6,9 @@ use crate::common::{Rng, up};
 use windlass::blas::{Gemv, Ger, Lu, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
 use windlass::fft::{Convolve, Dims, Edges, Fft, Layout, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
-use windlass::solver::{EighMethod, EighSpec, Jacobi, Matrix, Randomized, Structure, SvdMethod, Symmetry, Vectors};
+use windlass::solver::{
+    Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Structure, SvdMethod, Symmetry, Vectors,
+};
 use windlass::sparse::{CooBuilder, Csr, Direct, Gtsv, Spmm, Spmv};
 use windlass::{Complex, Device, DeviceBuffer, Diag, Gemm, Matmul, Side, Transpose, Uplo, f16};
 
@@ -145,13 +147,13 @@ pub(super) fn of_rng() -> Vec<Case> {
             Box::new(move |d| {
                 let (x, rng) = (d.uninit::<f64>(3000).unwrap(), d.rng_of(Stream::new(generator, 7)));
                 arm();
-                let failure = rng.fill_at(6000, Normal::new(0.0, 1.0), x).failure();
+                let failure = rng.fill_from(6000, Normal::new(0.0, 1.0), x).failure();
                 disarm();
                 failure
             }),
         ));
     }
-    case!(all, "poisson", |d| { let x = d.uninit::<u32>(3000).unwrap(); } d.rng(3).fill_at(0, Poisson::new(3.0), x));
+    case!(all, "poisson", |d| { let x = d.uninit::<u32>(3000).unwrap(); } d.rng(3).fill_from(0, Poisson::new(3.0), x));
     case!(all, "permutation", |d| {} d.rng(3).permutation(2000));
     case!(all, "choice", |d| {} d.rng(3).choice(9000, 2000));
     all
@@ -204,9 +206,9 @@ pub(super) fn of_solver() -> Vec<Case> {
     case!(all, "eigh, jacobi", |d| { let a = definite(d); }
         d.solver().eigh(EighSpec::new(Uplo::Upper, Matrix::new(N, N)).method(EighMethod::Jacobi(Jacobi::new())), a));
     case!(all, "eigh_generalized", |d| { let (a, b) = (definite(d), definite(d)); }
-        d.solver().eigh_generalized((Uplo::Lower, true), Matrix::new(N, N), a, Matrix::new(N, N), b));
-    case!(all, "eig", |d| { let a = real(d, N * N); } d.solver().eig(true, Matrix::new(N, N), a));
-    case!(all, "eig, complex", |d| { let a = complex(d, N * N); } d.solver().eig(true, Matrix::new(N, N), a));
+        d.solver().eigh_generalized(EighSpec::new(Uplo::Lower, Matrix::new(N, N)), a, Matrix::new(N, N), b));
+    case!(all, "eig", |d| { let a = real(d, N * N); } d.solver().eig(Eigenvectors::Right, Matrix::new(N, N), a));
+    case!(all, "eig, complex", |d| { let a = complex(d, N * N); } d.solver().eig(Eigenvectors::Right, Matrix::new(N, N), a));
     all
 }
 

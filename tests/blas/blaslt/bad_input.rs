@@ -93,7 +93,7 @@ fn operands_of_an_epilogue_must_have_their_lengths() {
 
         let error = lt.matmul_with(spec, operands.c(&short), Epilogue::none(), d()).unwrap_err().error;
         assert_refused(&error, "c", &["3", "12"]);
-        let error = lt.matmul_with(spec, operands.factors(&short, &a), Epilogue::none(), d()).unwrap_err().error;
+        let error = lt.matmul_with(spec, operands.scalars_at(&short, &a), Epilogue::none(), d()).unwrap_err().error;
         assert_refused(&error, "alpha", &["3", "1"]);
 
         let twice = spec.batch(2).stride_a(0).stride_b(0);
@@ -182,7 +182,7 @@ fn buffers_of_another_device_or_without_contents_are_refused() {
         let error = lt.matmul(Matmul::new(2, 2, 2).beta(1.0), &x, &x, device.uninit(4).unwrap()).unwrap_err().error;
         assert_eq!(refused(&error).0, "d");
         let one = up(&device, [1.0f32]);
-        let operands = Operands::new(&x, &x).factors(&one, &one);
+        let operands = Operands::new(&x, &x).scalars_at(&one, &one);
         let pending = lt.matmul_with(Matmul::new(2, 2, 2), operands, Epilogue::none(), device.uninit(4).unwrap());
         assert_eq!(refused(&pending.unwrap_err().error).0, "d");
         // ... and a C of its own makes D new.

@@ -159,7 +159,7 @@ where
             }
             let operands = operands
                 .maybe_c(plan.separate.then(|| c.as_in()))
-                .maybe_factors(plan.on_device.then(|| [alpha.as_in(), beta.as_in()]));
+                .maybe_scalars_at(plan.on_device.then(|| [alpha.as_in(), beta.as_in()]));
             lt.matmul_with(spec, operands, $epilogue, d)?.await_result()?
         }};
     }

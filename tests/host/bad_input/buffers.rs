@@ -38,6 +38,7 @@ fn buffers_of_another_device_are_refused() {
         let (device, other) = (builder.clone().open().unwrap(), builder.open().unwrap());
         let (x, stranger) = (up(&device, [1.0f64, 2.0]), up(&other, [3.0f64, 4.0]));
         let names = [other.name(), device.name()];
+        let names = names.each_ref().map(|name| &**name);
         assert_refused(&device.download(&stranger).unwrap_err(), "source", &names);
         assert_refused(&device.blas().dot(&x, &stranger).unwrap_err(), "y", &names);
         assert_refused(&device.blas().dot(&stranger, &x).unwrap_err(), "x", &names);
@@ -127,7 +128,9 @@ fn an_operand_of_a_list_is_called_by_its_argument_and_its_place() {
     for builder in builders() {
         let (device, other) = (builder.clone().open().unwrap(), builder.open().unwrap());
         let (x, stranger) = (up(&device, [1.0f64; 4]), up(&other, [3.0f64; 4]));
-        let (names, two) = ([other.name(), device.name()], || vec![up(&device, [0.0f64; 4]), up(&device, [0.0f64; 4])]);
+        let names = [other.name(), device.name()];
+        let names = names.each_ref().map(|name| &**name);
+        let two = || vec![up(&device, [0.0f64; 4]), up(&device, [0.0f64; 4])];
         let (own, mixed) = ([x.as_in(), x.as_in()], [x.as_in(), stranger.as_in()]);
         let spec = Gemm::new(2, 2, 2);
         assert_refused(&device.blas().gemm_batched(spec, &mixed, &own, two()).unwrap_err().error, "a[1]", &names);

@@ -53,7 +53,7 @@ fn the_memory_limit_holds_and_what_is_given_back_can_be_had_again() {
             other => panic!("{other}"),
         }
         assert!(error.is_retryable());
-        assert_eq!(error.site().and_then(|s| s.device()), Some(device.name()));
+        assert_eq!(error.site().and_then(|s| s.device()), Some(&*device.name()));
         let rest = device.upload(vec![1u8; 1 << 19]).unwrap().into_output();
         assert!(device.upload([1u8]).is_err() && device.duplicate(&rest).is_err());
         assert_eq!(device.stats().bytes_used, 1 << 20);

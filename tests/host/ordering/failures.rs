@@ -30,7 +30,7 @@ fn the_operation_that_failed_says_so_and_gives_its_buffer_back() {
         assert!(matches!(rejected.error, Error::LibraryError { .. }), "{rejected}");
         let site = rejected.error.site().unwrap();
         let place = (site.op(), site.library(), site.device(), site.generation());
-        assert_eq!(place, (Some("scal"), Some("blas"), Some(device.name()), Some(0)));
+        assert_eq!(place, (Some("scal"), Some("blas"), Some(&*device.name()), Some(0)));
         let (x,) = rejected.back.expect("the buffer");
         assert_upstream(device.download(&x).unwrap().await_result());
     }
@@ -48,7 +48,7 @@ fn what_follows_from_a_failure_tells_the_first_one() {
         let first = error.first_failure().expect("the first failure");
         assert!(matches!(first, Error::LibraryError { message, .. } if message.contains("fault plan")), "{first}");
         let site = first.site().unwrap();
-        assert_eq!((site.op(), site.library(), site.device()), (Some("scal"), Some("blas"), Some(device.name())));
+        assert_eq!((site.op(), site.library(), site.device()), (Some("scal"), Some("blas"), Some(&*device.name())));
         assert!(error.to_string().contains("fault plan") && error.to_string().contains("scal"), "{error}");
     }
 }

@@ -15,7 +15,8 @@ const FIRST: u64 = 70_001;
 const COUNT: usize = 30_011;
 
 fn sum<T: Random>(device: &Device, stream: &Stream, (first, count): (u64, usize), of: impl Distribution<T>) -> u64 {
-    let out = device.rng_of(stream.clone()).fill_at(first, of, device.room::<T>(count).unwrap()).unwrap().into_output();
+    let out =
+        device.rng_of(stream.clone()).fill_from(first, of, device.room::<T>(count).unwrap()).unwrap().into_output();
     let x = down(device, &out);
     let bytes = bytemuck::cast_slice::<T, u8>(&x);
     bytes.iter().fold(0u64, |sum, byte| sum.wrapping_add(u64::from(*byte) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))

@@ -106,8 +106,8 @@ fn streams_end_where_their_positions_do() {
         let mut rng = device.rng_of(Stream::new(Generator::Philox, 1).at(u64::MAX - 3));
         assert_eq!(argument(rng.bits::<u32>(5)), "stream");
         assert_eq!(argument(rng.bits::<u64>(2)), "stream");
-        assert_eq!(argument(device.rng(1).fill_at(u64::MAX, Bits, device.uninit::<u32>(1).unwrap())), "stream");
-        assert_eq!(argument(device.rng(1).fill_at(1 << 63, Bits, device.uninit::<u64>(1).unwrap())), "stream");
+        assert_eq!(argument(device.rng(1).fill_from(u64::MAX, Bits, device.uninit::<u32>(1).unwrap())), "stream");
+        assert_eq!(argument(device.rng(1).fill_from(1 << 63, Bits, device.uninit::<u64>(1).unwrap())), "stream");
     }
     for device in having(&Stream::new(Generator::Philox, 1)) {
         let mut rng = device.rng_of(Stream::new(Generator::Philox, 1).at(u64::MAX - 4));

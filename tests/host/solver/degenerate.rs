@@ -6,7 +6,7 @@ use super::check::{
 };
 use crate::common::degenerate::{Kind, degenerate_seeds};
 use crate::common::{Rng, Shifted as _, devices, down, refused, up};
-use windlass::solver::{EighSpec, Jacobi, Matrix, Randomized, Structure, SvdMethod, Vectors};
+use windlass::solver::{Eigenvectors, EighSpec, Jacobi, Matrix, Randomized, Structure, SvdMethod, Vectors};
 use windlass::{Device, DeviceBuffer, Error, Uplo};
 
 fn of_kind<T: Number>(kind: Kind, rng: &mut Rng, m: usize, n: usize) -> Dense {
@@ -119,7 +119,11 @@ fn spectra_at_the_ends_of_the_range_are_those_of_the_middle() {
                         let product = x[k].times(&diagonal(n, n, &values)).times(&x[k].adjoint());
                         assert_ratio(difference::<T>(a, &product), &what);
                     }
-                    let eig = solver.eig(true, laid.shape, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
+                    let eig = solver
+                        .eig(Eigenvectors::Right, laid.shape, laid.upload::<T>(&device))
+                        .unwrap()
+                        .await_result()
+                        .unwrap();
                     let w = complexes::<T>(&device, &eig.values);
                     for (k, x) in dense::<T>(&device, laid.shape, eig.vectors.as_ref().unwrap()).iter().enumerate() {
                         let w: Vec<C> = w[k * n..][..n].iter().map(|w| w / scale).collect();
@@ -162,7 +166,8 @@ fn vectors_of_defective_matrices_have_norm_one_and_belong_to_their_values() {
                     let turned = Dense::new(n, n, |i, j| a.at((i * 7 + 3) % n, (j * 7 + 3) % n));
                     for a in [a.clone(), if n % 7 == 0 { a.clone() } else { turned }, a.transpose()] {
                         let laid = Laid::one(&a, 0);
-                        let eig = device.solver().eig(true, laid.shape, laid.upload::<T>(&device)).unwrap();
+                        let eig =
+                            device.solver().eig(Eigenvectors::Right, laid.shape, laid.upload::<T>(&device)).unwrap();
                         let eig = eig.await_result().unwrap();
                         let w = complexes::<T>(&device, &eig.values);
                         let x = dense::<T>(&device, Matrix::square(n), eig.vectors.as_ref().unwrap()).remove(0);
@@ -193,7 +198,7 @@ fn the_factor_of_b_lies_in_the_triangle_that_was_given() {
                     let b = Dense::positive::<T>(&mut rng, n).rounded::<T>();
                     let (of_a, of_b) = (Laid::one(&b, 0), Laid::one(&b, 1));
                     let (x, y) = (of_a.upload_part::<T>(&device, counts), of_b.upload_part::<T>(&device, counts));
-                    let done = solver.eigh_generalized((uplo, true), of_a.shape, x, of_b.shape, y).unwrap();
+                    let done = solver.eigh_generalized(EighSpec::new(uplo, of_a.shape), x, of_b.shape, y).unwrap();
                     let factor = &of_b.read(&device, &done.await_result().unwrap().factor)[0];
                     let kept = Dense::new(n, n, |i, j| if counts(i, j) { factor.at(i, j) } else { C::default() });
                     let product = match uplo {

@@ -5,7 +5,7 @@ use super::check::{
 };
 use super::special::zoo;
 use crate::common::{Rng, devices, down};
-use windlass::solver::{EighSpec, Matrix, Norm, Range, Vectors};
+use windlass::solver::{Eigenvectors, EighSpec, Matrix, Norm, Range, Vectors};
 use windlass::{Error, Uplo};
 
 #[test]
@@ -184,7 +184,7 @@ fn pairs_of_matrices_have_their_generalized_spectrum() {
                     let (of_a, of_b) = (Laid::one(&a, 1), Laid::one(&b, 0));
                     let counts = |i: usize, j: usize| if uplo == Uplo::Lower { i >= j } else { i <= j };
                     let (x, y) = (of_a.upload_part::<T>(&device, counts), of_b.upload_part::<T>(&device, counts));
-                    let pending = solver.eigh_generalized((uplo, true), of_a.shape, x, of_b.shape, y).unwrap();
+                    let pending = solver.eigh_generalized(EighSpec::new(uplo, of_a.shape), x, of_b.shape, y).unwrap();
                     let done = pending.await_result().unwrap();
                     let (w, x) = (reals::<T>(&device, &done.values), &of_a.read(&device, &done.vectors)[0]);
                     assert!(w.windows(2).all(|w| w[0] <= w[1]), "{w:?}");
@@ -197,7 +197,7 @@ fn pairs_of_matrices_have_their_generalized_spectrum() {
             }
             let b = Laid::one(&Dense::real(3, 3, |i, j| if i == j { [1.0, -1.0, 1.0][i] } else { 0.0 }), 0);
             let (x, y) = (b.upload::<T>(&device), b.upload::<T>(&device));
-            let pending = solver.eigh_generalized((Uplo::Lower, true), b.shape, x, b.shape, y).unwrap();
+            let pending = solver.eigh_generalized(EighSpec::new(Uplo::Lower, b.shape), x, b.shape, y).unwrap();
             let error = pending.await_result().unwrap_err().error;
             assert!(matches!(error, Error::NotPositiveDefinite { order: 2, .. }), "{error}");
         }
@@ -234,7 +234,11 @@ fn right_vectors_of_any_matrix_belong_to_its_values() {
             all.push(Dense::real(6, 6, |_, _| 0.0));
             for a in all {
                 let (laid, n) = (Laid::one(&a, 1), a.n);
-                let eig = solver.eig(true, laid.shape, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
+                let eig = solver
+                    .eig(Eigenvectors::Right, laid.shape, laid.upload::<T>(&device))
+                    .unwrap()
+                    .await_result()
+                    .unwrap();
                 let w = down(&device, &eig.values);
                 let w: Vec<C> = match size_of::<T::Real>() {
                     4 => bytemuck::cast_slice::<_, f32>(&w)
@@ -291,7 +295,7 @@ fn numbers_that_are_none_have_no_spectrum_and_hang_nothing() {
                         Err(rejected) => told(rejected.error),
                         Ok(_) => assert!(!on_host, "a NaN has no eigenvalues"),
                     }
-                    match solver.eig(true, laid.shape, up()).unwrap().await_result() {
+                    match solver.eig(Eigenvectors::Right, laid.shape, up()).unwrap().await_result() {
                         // `cusolverDnXgeev` answers an internal error.
                         Err(rejected) if !on_host && matches!(rejected.error, Error::LibraryError { .. }) => {}
                         Err(rejected) => told(rejected.error),

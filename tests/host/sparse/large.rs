@@ -81,8 +81,8 @@ fn products_of_short_rows_with_a_vector_are_exact() {
             let y = sparse.spmv(spec, &columns, &up_x, up(&device, vec![5.0; N])).unwrap();
             assert!(down(&device, &y.into_output()) == wanted, "beta {beta}, columns");
             let scalars = (up(&device, [2.0]), up(&device, [beta]));
-            let scalars = (scalars.0.as_in(), scalars.1.as_in());
-            let y = sparse.spmv_at(Spmv::new(), scalars, &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
+            let spec = Spmv::new().scalars_at(&scalars.0, &scalars.1);
+            let y = sparse.spmv(spec, &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
             assert!(down(&device, &y.into_output()) == wanted, "beta {beta} in device memory");
         }
         // The transpose of its transpose, by columns, is the same rows.

@@ -115,7 +115,7 @@ fn scalars_are_read_from_device_memory() {
         let (x, y) = (up(&device, vec![1.0f32; 9]), || up(&device, vec![3.0f32; 9]));
         let (alpha, beta) = (up(&device, [2.0f32]), up(&device, [-1.0f32]));
         let sparse = device.sparse();
-        let at = sparse.spmv_at(Spmv::new(), (alpha.as_in(), beta.as_in()), &a, &x, y()).unwrap().into_output();
+        let at = sparse.spmv(Spmv::new().scalars_at(&alpha, &beta), &a, &x, y()).unwrap().into_output();
         let by_value = sparse.spmv(Spmv::new().alpha(2.0).beta(-1.0), &a, &x, y()).unwrap().into_output();
         assert_same_bits(&down(&device, &at), &down(&device, &by_value), "scalars in device memory");
     }

@@ -18,11 +18,8 @@ fn products_that_do_not_fit_name_the_argument() {
         let turned = Spmv::new().trans(Transpose::Yes);
         assert_eq!(refused(&sparse.spmv(turned, &a, &floats(4), floats(3)).unwrap_err().error).0, "x");
         let none = up(&device, [] as [f32; 0]);
-        let scalars = (none.as_in(), none.as_in());
-        assert_eq!(
-            refused(&sparse.spmv_at(Spmv::new(), scalars, &a, &floats(4), floats(3)).unwrap_err().error).0,
-            "alpha"
-        );
+        let spec = Spmv::new().scalars_at(&none, &none);
+        assert_eq!(refused(&sparse.spmv(spec, &a, &floats(4), floats(3)).unwrap_err().error).0, "alpha");
         assert_eq!(refused(&sparse.spmm(Spmm::new(2), &a, &floats(7), floats(6)).unwrap_err().error).0, "b");
         assert_eq!(refused(&sparse.spmm(Spmm::new(2), &a, &floats(8), floats(5)).unwrap_err().error).0, "c");
         assert_eq!(refused(&sparse.spmm(Spmm::new(2).ldb(3), &a, &floats(8), floats(6)).unwrap_err().error).0, "ldb");

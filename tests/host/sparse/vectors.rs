@@ -33,7 +33,9 @@ fn vectors_of<T: Sample + SparseElement<Scalar: Sample>>() {
             let scattered = sparse.scatter(&vector, up(&device, &y[..])).unwrap().into_output();
             assert_same_bits(&down(&device, &scattered), &want, "scatter");
             for conj in [false, true] {
-                let got = sparse.dot(&vector, conj, &up(&device, &y[..])).unwrap().await_result().unwrap();
+                let up_y = up(&device, &y[..]);
+                let pending = if conj { sparse.dotc(&vector, &up_y) } else { sparse.dot(&vector, &up_y) };
+                let got = pending.unwrap().await_result().unwrap();
                 let mut sum = Exact::default();
                 for (place, x) in places.iter().zip(&x) {
                     let [re, im] = Value::parts(*x);

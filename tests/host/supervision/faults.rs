@@ -12,14 +12,14 @@ use windlass::{Error, FaultPlan, OpInfo, Phase, RestartPolicy, Stale, Trace};
 fn a_fault_poisons_what_is_in_flight_with_its_cause_and_the_last_operations() {
     let device = suffering(FaultPlan::new().poison(3)).open().unwrap();
     let x = up(&device, [1.0f64]);
-    let x = device.blas().scal(2.0, x).unwrap().into_output();
+    let x = device.labelled("layer 3").blas().scal(2.0, x).unwrap().into_output();
     let x = device.fill(x, 3.0).unwrap().into_output();
     let error = device.blas().nrm2(&x).unwrap().await_result().unwrap_err().error;
     assert!(matches!(&error, Error::ContextPoisoned { cause, .. } if cause.contains("fault plan")), "{error}");
     assert!(error.is_poisoning() && error.is_retryable());
     let site = error.site().unwrap();
-    assert_eq!((site.device(), site.generation()), (Some(device.name()), Some(0)));
-    assert_eq!(site.last_ops().collect::<Vec<_>>(), ["upload", "scal", "fill", "nrm2"]);
+    assert_eq!((site.device(), site.generation()), (Some(&*device.name()), Some(0)));
+    assert_eq!(site.last_ops().collect::<Vec<_>>(), ["upload", "scal [layer 3]", "fill", "nrm2"]);
     let health = device.wait_healthy(LONG).unwrap();
     assert_eq!((health.phase, health.generation), (Phase::Healthy, 1));
     assert!(health.reason.unwrap().contains("fault plan"));

@@ -195,8 +195,8 @@ fn buffers_and_kernels_of_another_device_are_refused() {
         let kernel = axpb(&device);
         for other in &others {
             let (ours, theirs) = (up(&device, [1.0f32, 2.0]), up(other, [1.0f32, 2.0]));
-            let names = [device.name().to_owned(), other.name().to_owned()];
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let names = [device.name(), other.name()];
+            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
             let y = up(&device, [7.0f32, 8.0]);
             // SAFETY: refused.
             let answer = unsafe { kernel.launch(one(), (&theirs, y, 2usize, 1.0f32, 1.0f32)) };

@@ -260,18 +260,37 @@ impl Sparse {
         self.submit(rot, (x.indices().as_in(),), (values, y))
     }
 
-    /// The sum of `x_i * y_i`; if `conj` is set, x is conjugated. On a GPU a kernel of our own computes it: cuSPARSE's
-    /// `SpVV` is deprecated.
+    /// The sum of `x_i * y_i`. On a GPU a kernel of our own computes it: cuSPARSE's `SpVV` is deprecated.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths of x and y differ; a stale or foreign buffer.
     pub fn dot<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        conj: bool,
         y: impl Into<In<'a, T>>,
     ) -> Result<PendingDispatch<T>> {
+        self.sum_of_products(x, false, y.into())
+    }
+
+    /// As [`dot`](Self::dot) with the conjugate of x; the same for real types.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn dotc<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        x: &SparseVector<T, I>,
+        y: impl Into<In<'a, T>>,
+    ) -> Result<PendingDispatch<T>> {
+        self.sum_of_products(x, true, y.into())
+    }
+
+    fn sum_of_products<T: SparseElement, I: SparseIndex>(
+        &self,
+        x: &SparseVector<T, I>,
+        conj: bool,
+        y: In<'_, T>,
+    ) -> Result<PendingDispatch<T>> {
         let dot = Dot::<T, I> { at: Places::of(x), conj, _types: PhantomData };
-        Ok(self.submit(dot, (x.indices().as_in(), x.values().as_in(), y.into()), ())?)
+        Ok(self.submit(dot, (x.indices().as_in(), x.values().as_in(), y), ())?)
     }
 }

@@ -16,6 +16,7 @@ use super::super::native::{
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
+use crate::blas::Scaled;
 #[cfg(feature = "cuda")]
 use crate::library::Code;
 use crate::op::{Cost, OperandNames, Spans};
@@ -42,19 +43,9 @@ impl<S: Number> Spmv<S> {
         self.trans = trans;
         self
     }
-
-    /// The factor of the product.
-    pub fn alpha(mut self, alpha: S) -> Self {
-        self.alpha = alpha;
-        self
-    }
-
-    /// The factor of the old contents of y. With zero they are not read.
-    pub fn beta(mut self, beta: S) -> Self {
-        self.beta = beta;
-        self
-    }
 }
+
+crate::blas::scalar::scalars!(Spmv<S: Number>, alpha: S, beta: S);
 
 impl<S: Number> Default for Spmv<S> {
     fn default() -> Self {
@@ -292,31 +283,14 @@ impl Sparse {
     /// ```
     pub fn spmv<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        spec: Spmv<T::Scalar>,
+        spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
         a: &impl SparseMatrix<T, I>,
         x: impl Into<In<'a, T>>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
+        let Scaled { spec, alpha, beta } = spec.into();
         let Stored { layout, structure, first, second, values } = a.stored();
-        let product = Product::<T, I> { layout, structure, spec, reads_beta: false, _index: PhantomData };
-        self.submit(product, (first, second, values, x.into(), None, None), (y,))
-    }
-
-    /// As [`spmv`](Self::spmv), but `alpha` and `beta` are read from device memory when the operation runs: the first
-    /// element of each buffer.
-    ///
-    /// # Errors
-    /// As [`spmv`](Self::spmv).
-    pub fn spmv_at<'a, T: SparseElement, I: SparseIndex>(
-        &self,
-        spec: Spmv<T::Scalar>,
-        (alpha, beta): (In<'a, T::Scalar>, In<'a, T::Scalar>),
-        a: &impl SparseMatrix<T, I>,
-        x: impl Into<In<'a, T>>,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Stored { layout, structure, first, second, values } = a.stored();
-        let product = Product::<T, I> { layout, structure, spec, reads_beta: true, _index: PhantomData };
-        self.submit(product, (first, second, values, x.into(), Some(alpha), Some(beta)), (y,))
+        let product = Product::<T, I> { layout, structure, spec, reads_beta: beta.is_some(), _index: PhantomData };
+        self.submit(product, (first, second, values, x.into(), alpha, beta), (y,))
     }
 }

@@ -7,7 +7,7 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, GpuRef, Result};
+use crate::{DeviceBuffer, In, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the stabilised biconjugate gradient method with right preconditioning. The
@@ -15,15 +15,15 @@ impl Sparse {
     ///
     /// # Errors
     /// As [`cg`](Self::cg).
-    pub fn bicgstab<T: SolveElement, I: SparseIndex>(
+    pub fn bicgstab<'b, T: SolveElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: &GpuRef<T>,
+        b: impl Into<In<'b, T>>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
-        self.by_passes((a, m), b, x, how, pass)
+        self.by_passes((a, m), b.into(), x, how, pass)
     }
 }
 

@@ -7,7 +7,7 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, GpuRef, Result};
+use crate::{DeviceBuffer, In, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by the preconditioned conjugate gradient
@@ -30,21 +30,21 @@ impl Sparse {
     /// let device = Device::host()?;
     /// let sparse = device.sparse();
     /// let a = sparse.upload_csr(2, 2, &[0, 2, 4], &[0, 1, 0, 1], &[4.0f64, 1.0, 1.0, 3.0])?;
-    /// let b = device.upload([1.0f64, 2.0])?.into_output().share();
+    /// let b = device.buffer([1.0f64, 2.0])?;
     /// let solution = sparse.cg(&a, &sparse.jacobi(&a)?, &b, device.zeros(2)?, &Iteration::new())?;
     /// let x = device.download(&solution.x)?.await_result()?;
     /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-7 && (x[1] - 7.0 / 11.0).abs() < 1e-7);
     /// # Ok(()) }
     /// ```
-    pub fn cg<T: SolveElement, I: SparseIndex>(
+    pub fn cg<'b, T: SolveElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: &GpuRef<T>,
+        b: impl Into<In<'b, T>>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
-        self.by_passes((a, m), b, x, how, pass)
+        self.by_passes((a, m), b.into(), x, how, pass)
     }
 }
 

@@ -8,7 +8,7 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, GpuRef, Result};
+use crate::{DeviceBuffer, In, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The
@@ -18,14 +18,15 @@ impl Sparse {
     ///
     /// # Errors
     /// As [`cg`](Self::cg).
-    pub fn gmres<T: SolveElement, I: SparseIndex>(
+    pub fn gmres<'b, T: SolveElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: &GpuRef<T>,
+        b: impl Into<In<'b, T>>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
+        let b = b.into();
         // More vectors than the matrix has rows, or than there will be iterations, are never used.
         let restart = how.restart.min(b.len()).min(how.limit).max(1);
         self.by_passes((a, m), b, x, how, |system, mut x, watch| {

@@ -8,7 +8,7 @@ use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, Error, GpuRef, Result};
+use crate::{DeviceBuffer, Error, In, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
@@ -17,15 +17,15 @@ impl Sparse {
     ///
     /// # Errors
     /// As [`cg`](Self::cg).
-    pub fn minres<T: SolveElement, I: SparseIndex>(
+    pub fn minres<'b, T: SolveElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: &GpuRef<T>,
+        b: impl Into<In<'b, T>>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {
-        self.by_passes((a, m), b, x, how, pass)
+        self.by_passes((a, m), b.into(), x, how, pass)
     }
 }
 
@@ -37,7 +37,7 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let (sparse, device) = (system.sparse, &system.sparse.device);
     let blas = device.blas();
     // The norm of b in which this method measures residuals.
-    let copy = device.duplicate(&system.b)?.into_output();
+    let copy = device.duplicate(system.b())?.into_output();
     let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result().map_err(Error::from)?;
     watch.begin(square.re().abs().sqrt());
 

@@ -12,14 +12,14 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::Preconditioner;
 use super::system::System;
 use super::watch::Watch;
-use crate::{DeviceBuffer, GpuRef, Result};
+use crate::{DeviceBuffer, In, Result};
 
 impl Sparse {
     /// Solves by passes of a method.
     pub(super) fn by_passes<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
         &'s self,
         (a, m): (&'s A, &'s Preconditioner<T, I>),
-        b: &GpuRef<T>,
+        b: In<'s, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
         pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,

@@ -10,15 +10,17 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::super::{Sparse, Spmv};
 use super::precondition::Preconditioner;
-use crate::{DeviceBuffer, Error, GpuRef, In, Result};
+use crate::{DeviceBuffer, Error, In, Result};
 
 /// A scaled system, and the operations of which the methods consist.
 pub(super) struct System<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> {
     pub(super) sparse: &'s Sparse,
     a: &'s A,
     m: &'s Preconditioner<T, I>,
-    /// The scaled right-hand side.
-    pub(super) b: GpuRef<T>,
+    /// The right-hand side as it was given.
+    given: In<'s, T>,
+    /// A scaled copy of it, if it needs one.
+    scaled: Option<DeviceBuffer<T>>,
     /// Its norm.
     pub(super) norm: f64,
     /// The exponents of the factors of A, of b, and of the preconditioner.
@@ -84,7 +86,7 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
     pub(super) fn new(
         sparse: &'s Sparse,
         (a, m): (&'s A, &'s Preconditioner<T, I>),
-        b: &GpuRef<T>,
+        b: In<'s, T>,
         x: &DeviceBuffer<T>,
     ) -> Result<Self> {
         let (rows, cols) = (a.rows(), a.cols());
@@ -106,15 +108,20 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
         let of_b = scale(measured);
         let norm = Norm { exponent: measured.exponent + of_b, ..measured };
         let norm = norm.value * 2f64.powi(norm.exponent);
-        let own =
-            if of_b == 0 { b.clone() } else { sparse.shift(sparse.device.duplicate(b)?.into_output(), of_b)?.share() };
+        let copy = || sparse.shift(sparse.device.duplicate(b)?.into_output(), of_b);
+        let scaled = if of_b == 0 { None } else { Some(copy()?) };
         let of_a = if a.nnz() == 0 { 0 } else { scale(sparse.norm(a.stored().values)?).clamp(-T::RANGE, T::RANGE) };
-        let mut system = System { sparse, a, m, b: own, norm, of_a, of_b, of_m: 0 };
+        let mut system = System { sparse, a, m, given: b, scaled, norm, of_a, of_b, of_m: 0 };
         if norm > 0.0 && norm.is_finite() && !matches!(m, Preconditioner::Identity) {
-            let copy = sparse.device.duplicate(&system.b)?.into_output();
+            let copy = sparse.device.duplicate(system.b())?.into_output();
             system.of_m = scale(sparse.norm(&m.apply(sparse, &copy)?)?);
         }
         Ok(system)
+    }
+
+    /// The scaled right-hand side.
+    pub(super) fn b(&self) -> In<'_, T> {
+        self.scaled.as_ref().map_or(self.given, DeviceBuffer::as_in)
     }
 
     /// Whether the unknowns of the scaled system are others.
@@ -134,7 +141,7 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
 
     /// `r = b - A * x`.
     pub(super) fn residual(&self, x: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
-        let r = self.sparse.device.duplicate(&self.b)?.into_output();
+        let r = self.sparse.device.duplicate(self.b())?.into_output();
         let spec = Spmv::new().alpha(-power::<T>(self.of_a)).beta(T::ONE);
         Ok(self.sparse.spmv(spec, self.a, x, r)?.into_output())
     }

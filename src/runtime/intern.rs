@@ -1,4 +1,4 @@
-//! Names and lists of types that traces keep forever: each distinct one is stored once.
+//! Names, labels and lists of types that traces keep forever: each distinct one is stored once.
 
 use crate::DType;
 use crate::sync::Mutex;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::LazyLock;
 
-/// It has as many entries as the program has distinct kernel names and lists of operand types. Each entry has a fixed
+/// It has as many entries as the program has distinct kernel names, labels and lists of operand types. Each entry has a fixed
 /// place that holds its reference, so that one word identifies it: two words could not be written atomically.
 type Kept<T> = LazyLock<Mutex<HashMap<&'static T, &'static &'static T>>>;
 
@@ -24,10 +24,10 @@ fn keep<T: ?Sized + Eq + Hash>(kept: &Kept<T>, value: &T, own: impl FnOnce() -> 
     place
 }
 
-pub(super) fn name(text: &str) -> &'static &'static str {
+pub(crate) fn name(text: &str) -> &'static &'static str {
     keep(&NAMES, text, || text.into())
 }
 
-pub(super) fn types(types: &[DType]) -> &'static [DType] {
+pub(crate) fn types(types: &[DType]) -> &'static [DType] {
     keep(&TYPES, types, || types.into())
 }
