@@ -134,6 +134,7 @@ pub use runtime::{tensor, timeline};
 #[cfg(feature = "sparse")]
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};
+pub use tensor::{Tensor, TensorRef};
 pub use trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;
 

@@ -33,6 +33,11 @@ impl Layout {
         Self::admit(extents.into(), strides, self.offset as i128)
     }
 
+    /// The layout of a single element, repeated to the extents of this one.
+    pub(crate) fn broadcast_of_one(&self) -> Result<Self> {
+        Self::admit(self.extents.clone(), self.extents.iter().map(|_| 0).collect(), 0)
+    }
+
     /// The extents that all of these broadcast to, aligned at their last axes.
     ///
     /// # Errors

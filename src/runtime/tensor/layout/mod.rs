@@ -104,6 +104,11 @@ impl Layout {
         Self::admit(extents.into(), dense(extents.iter()).ok_or_else(|| too_many(extents))?, 0)
     }
 
+    /// All elements of a buffer of `len`, which has been made, so that no size overflows.
+    pub(super) fn vector(len: usize) -> Self {
+        Layout { extents: [len].into_iter().collect(), strides: [1].into_iter().collect(), offset: 0 }
+    }
+
     fn check_rank(rank: usize) -> Result<()> {
         if rank <= Self::MAX_RANK {
             return Ok(());
@@ -185,6 +190,11 @@ impl Layout {
         Some((lowest, highest))
     }
 
+    /// The offset of the element that comes first in the buffer, and the number of elements from there to the last one.
+    pub(crate) fn span(&self) -> (usize, usize) {
+        self.reach().map_or((0, 0), |(lowest, highest)| (lowest, highest - lowest + 1))
+    }
+
     /// Whether the elements lie without gaps in the order of the last axis fastest. The strides of axes of extent 1 do
     /// not matter.
     pub fn is_row_major(&self) -> bool {
@@ -223,6 +233,7 @@ impl Layout {
     }
 
     /// The offsets of all elements, the last axis fastest.
+    #[cfg(test)]
     pub(crate) fn offsets(&self) -> Offsets<'_> {
         let left = self.len();
         Offsets { layout: self, index: self.extents.iter().map(|_| 0).collect(), at: self.offset as isize, left }
@@ -277,6 +288,7 @@ fn too_many(extents: &[usize]) -> Error {
 }
 
 /// Enumerates the offsets of a layout.
+#[cfg(test)]
 pub(crate) struct Offsets<'a> {
     layout: &'a Layout,
     index: Axes<usize>,
@@ -284,6 +296,7 @@ pub(crate) struct Offsets<'a> {
     left: usize,
 }
 
+#[cfg(test)]
 impl Iterator for Offsets<'_> {
     type Item = usize;
 
