@@ -132,10 +132,11 @@ pub use rng::Rng;
 #[doc(hidden)]
 pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
-pub use runtime::timeline;
+pub use runtime::{tensor, timeline};
 #[cfg(feature = "sparse")]
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};
+pub use tensor::{Tensor, TensorRef};
 pub use trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use worker::Wire;
 

@@ -67,27 +67,29 @@ impl DType {
         }
     }
 
+    /// All of them.
+    pub(crate) const ALL: [DType; 16] = [
+        DType::F32,
+        DType::F64,
+        DType::F16,
+        DType::Bf16,
+        DType::C32,
+        DType::C64,
+        DType::I8,
+        DType::U8,
+        DType::I16,
+        DType::U16,
+        DType::I32,
+        DType::U32,
+        DType::I64,
+        DType::U64,
+        DType::F8E4M3,
+        DType::F8E5M2,
+    ];
+
     /// The type that is `code` as an integer (`dtype as u32`), for data from another process.
     pub(crate) fn from_code(code: u32) -> Option<Self> {
-        const ALL: [DType; 16] = [
-            DType::F32,
-            DType::F64,
-            DType::F16,
-            DType::Bf16,
-            DType::C32,
-            DType::C64,
-            DType::I8,
-            DType::U8,
-            DType::I16,
-            DType::U16,
-            DType::I32,
-            DType::U32,
-            DType::I64,
-            DType::U64,
-            DType::F8E4M3,
-            DType::F8E5M2,
-        ];
-        ALL.into_iter().find(|dtype| *dtype as u32 == code)
+        Self::ALL.into_iter().find(|dtype| *dtype as u32 == code)
     }
 
     /// Whether it is a complex number.

@@ -20,5 +20,6 @@ pub(crate) mod program;
 pub(crate) mod room;
 pub(crate) mod supervisor;
 pub(crate) mod sync;
+pub mod tensor;
 pub mod timeline;
 pub(crate) mod trace;

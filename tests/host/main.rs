@@ -28,6 +28,7 @@ mod rng;
 mod solver;
 mod sparse;
 mod supervision;
+mod tensors;
 mod time;
 mod timeline;
 mod tracing;

@@ -139,6 +139,7 @@ impl Registry {
         #[cfg(feature = "every-operation")]
         {
             crate::copy::register(&mut registry);
+            crate::tensor::register(&mut registry);
             crate::program::register(&mut registry);
             registry.add::<crate::supervisor::SelfTest>();
             libraries.iter().for_each(|entry| (entry.register)(&mut registry));

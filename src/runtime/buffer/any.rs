@@ -58,6 +58,11 @@ pub struct AnySlice<'a> {
 }
 
 impl<'a> AnySlice<'a> {
+    /// The bytes of the elements.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.bytes.as_ptr() as u64

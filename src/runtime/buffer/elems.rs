@@ -11,7 +11,7 @@ use crate::{DType, Element};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     pub trait Operand {}
     pub trait Elems {}
 }
@@ -84,6 +84,12 @@ impl<'x> Visit<'_, 'x> {
         self.0.push(View::new(region, (offset, len), len == region.window.len()));
     }
 
+    /// Adds an operand that is read.
+    #[inline]
+    pub(crate) fn add_in<T: Element>(&mut self, part: In<'x, T>) -> Span<T> {
+        self.add(part.region, part.offset, part.len)
+    }
+
     /// Adds an operand that is written: its buffer was moved in.
     #[inline]
     pub(super) fn add_owned(&mut self, region: &'x crate::sync::Arc<super::Region>, offset: usize, len: usize) {
@@ -144,7 +150,7 @@ impl<T: Element> Operand for T {
     const DTYPE: DType = T::DTYPE;
 
     fn read<'x>(input: &'x In<'_, T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
-        visit.add(input.region, input.offset, input.len)
+        visit.add_in(*input)
     }
     fn write<'x>(buffer: &'x DeviceBuffer<T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
         visit.add_owned(&buffer.region, buffer.offset, buffer.len);

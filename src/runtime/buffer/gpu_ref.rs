@@ -51,6 +51,11 @@ impl<T: Element> GpuRef<T> {
         self.region.epoch.generation
     }
 
+    /// Where its window begins, in elements from the beginning of the full extent.
+    pub(crate) fn window_start(&self) -> usize {
+        self.offset - self.region.window.start
+    }
+
     /// The epoch that it belongs to.
     pub(crate) fn epoch(&self) -> &Arc<Epoch> {
         &self.region.epoch

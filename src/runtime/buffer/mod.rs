@@ -43,7 +43,7 @@ pub(crate) use capture::Captured;
 pub use device_buffer::DeviceBuffer;
 pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
 pub use elems::{Elems, List, Operand};
-pub(crate) use elems::{Places, Receive, Shape, Visit};
+pub(crate) use elems::{Places, Receive, Shape, Visit, sealed};
 pub use gpu_ref::GpuRef;
 pub(crate) use host_memory::{large_pages, recycle, recycled};
 pub(crate) use init_state::InitState;

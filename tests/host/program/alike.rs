@@ -70,6 +70,25 @@ fn vectors_and_matrices() {
 }
 
 #[test]
+fn strided_copies_and_fills_of_tensors() {
+    use windlass::{Tensor, TensorRef, tensor::AxisSlice};
+    for device in recorders() {
+        seeds(2, |rng, _| {
+            let (rows, cols) = (33, 40);
+            let (a, y) = (rng.bits::<i16>(rows * cols), rng.bits::<i16>(rows * cols));
+            alike(&device, "strided", a, y, |d, a, y| {
+                let a = TensorRef::from(a.clone());
+                let turned = d.contiguous(a.reshape([rows, cols])?.transpose())?.into_output();
+                let y = d.fill_part(Tensor::from_buffer(y, [cols, rows])?.part(|all| all.diagonal(1, 0, 1))?, 7)?;
+                let y = y.into_output().part(|all| all.slice((AxisSlice::from(..).step(-2), 5..)))?;
+                let source = turned.slice((AxisSlice::from(..).step(2), 5..))?;
+                Ok(d.assign(y, source)?.into_output().into_buffer())
+            });
+        });
+    }
+}
+
+#[test]
 fn products_with_epilogues_copies_and_fills() {
     for device in recorders() {
         seeds(2, |rng, _| {
