@@ -25,7 +25,7 @@ pub(super) fn declared(text: &str) -> Declared {
 /// The size of `.param .u64 name` or `.param .align 8 .b8 name[496]`.
 fn bytes(parameter: &str) -> Option<usize> {
     let types = ["8", "16", "32", "64"];
-    let ty = parameter.split_whitespace().filter(|word| word.starts_with('.')).next_back()?;
+    let ty = parameter.split_whitespace().rfind(|word| word.starts_with('.'))?;
     let bits = types.into_iter().rfind(|bits| ty.ends_with(bits))?.parse::<usize>().ok()?;
     let count = match parameter.split_once('[') {
         Some((_, rest)) => rest.split_once(']')?.0.trim().parse().ok()?,
@@ -51,7 +51,9 @@ pub(super) fn check(ptx: &Ptx, name: &CStr, args: &[KernelArg]) -> Result<()> {
 /// Appends the name of each kernel that is launched to the file that `WINDLASS_TEST_LAUNCHES` names; `.ci/kernels reached` lists
 /// those that no test launched.
 fn record(name: &str) {
-    static FILE: LazyLock<Option<Mutex<(std::fs::File, HashSet<String>)>>> = LazyLock::new(|| {
+    /// The file, and what stands in it.
+    type Record = Mutex<(std::fs::File, HashSet<String>)>;
+    static FILE: LazyLock<Option<Record>> = LazyLock::new(|| {
         let path = std::env::var_os("WINDLASS_TEST_LAUNCHES")?;
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path).ok()?;
         Some(Mutex::new((file, HashSet::new())))

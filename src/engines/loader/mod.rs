@@ -60,7 +60,8 @@ mod report;
 mod search;
 #[cfg(feature = "cuda")]
 mod stub;
-#[cfg(all(test, feature = "cuda"))]
+#[cfg(test)]
+#[cfg(feature = "cuda")]
 pub(crate) mod testing;
 #[cfg(feature = "cuda")]
 mod version;

@@ -119,9 +119,9 @@ impl<T: SolverElement> Routine for Geev<T> {
             let a = (of.address::<T>(a.address(), k), of.leading());
             let w = w.address() + (k * of.rows * size_of::<T::Complex>()) as u64;
             let x = vectors.as_ref().map_or(0, |x| self.vectors().address::<T>(x.address(), k));
-            let largest = queue.into_range::<T>(Group::one(a, (of.rows, of.rows)))?;
+            let largest = queue.bring_into_range::<T>(Group::one(a, (of.rows, of.rows)))?;
             queue.geev::<T>(of.rows, a, w, x, info + 4 * k as u64)?;
-            queue.out_of_range::<T::Complex>(largest, w, of.rows, 1)?;
+            queue.bring_back::<T::Complex>(largest, w, of.rows, 1)?;
         }
         queue.verdict(info, of.count)
     }

@@ -207,14 +207,14 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         } else if BATCHED {
             let (a, w) = ((a.address(), of.leading()), w.address());
             let group = Group { at: a, step: of.distance(), size: (n, n), count: of.count, part: Some(how.1) };
-            let largest = queue.into_range::<T>(group)?;
+            let largest = queue.bring_into_range::<T>(group)?;
             match method {
                 EighMethod::Jacobi(jacobi) => {
                     queue.syevj_batched::<T>((how.0, how.1, jacobi), (n, of.count), a, w, info)
                 }
                 _ => queue.syev_batched::<T>(how, (n, of.count), a, w, info),
             }?;
-            queue.out_of_range::<T::Real>(largest, w, n, of.count)?;
+            queue.bring_back::<T::Real>(largest, w, n, of.count)?;
         } else {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
@@ -222,7 +222,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
                 // The bounds of an interval are those of the matrix as it is.
                 let largest = match self.spec.range {
                     Range::Values(..) => None,
-                    _ => Some(queue.into_range::<T>(Group { part: Some(how.1), ..Group::one(a, (n, n)) })?),
+                    _ => Some(queue.bring_into_range::<T>(Group { part: Some(how.1), ..Group::one(a, (n, n)) })?),
                 };
                 found = match (self.spec.range, method) {
                     (_, EighMethod::Jacobi(jacobi)) => {
@@ -235,7 +235,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
                     (range, _) => queue.syevdx::<T>((how.0, how.1, range), n, a, w, info)?,
                 };
                 if let Some(largest) = largest {
-                    queue.out_of_range::<T::Real>(largest, w, found, 1)?;
+                    queue.bring_back::<T::Real>(largest, w, found, 1)?;
                 }
             }
         }

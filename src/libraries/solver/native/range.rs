@@ -44,7 +44,7 @@ pub(in crate::libraries::solver) struct Largest(u64);
 
 impl Queue<'_> {
     /// Multiplies each matrix whose largest number is far from one by a power of two that brings it there.
-    pub(in crate::libraries::solver) fn into_range<T: Element>(&mut self, group: Group) -> Result<Largest> {
+    pub(in crate::libraries::solver) fn bring_into_range<T: Element>(&mut self, group: Group) -> Result<Largest> {
         let bytes = group.count.saturating_mul(size_of::<u64>());
         let most = self.scratch(bytes)?;
         // SAFETY: scratch of this dispatch.
@@ -54,8 +54,8 @@ impl Queue<'_> {
         Ok(Largest(most))
     }
 
-    /// Multiplies the `each` values of each matrix by the power of two that [`into_range`](Self::into_range) took away.
-    pub(in crate::libraries::solver) fn out_of_range<T: Element>(
+    /// Multiplies the `each` values of each matrix by the power of two that [`bring_into_range`](Self::bring_into_range) took away.
+    pub(in crate::libraries::solver) fn bring_back<T: Element>(
         &mut self,
         most: Largest,
         values: u64,

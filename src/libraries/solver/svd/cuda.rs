@@ -56,9 +56,9 @@ pub(super) fn batched<T: SolverElement>(
     let Matrix { rows: m, cols: n, count, .. } = shape.a;
     let (u, v) = (room::<T>(queue, m * m, count)?.0, room::<T>(queue, n * n, count)?.0);
     let group = Group { at: (a, m), step: shape.a.distance(), size: (m, n), count, part: None };
-    let largest = queue.into_range::<T>(group)?;
+    let largest = queue.bring_into_range::<T>(group)?;
     queue.gesvdj_batched::<T>((vectors.is_some(), jacobi), (m, n, count), a, s, [u, v], info)?;
-    queue.out_of_range::<T::Real>(largest, s, shape.values(), count)?;
+    queue.bring_back::<T::Real>(largest, s, shape.values(), count)?;
     let Some([to_u, to_vh]) = vectors else { return Ok(()) };
     let (of_u, of_vh) = (shape.u(), shape.vh());
     // Both without the columns that were not requested.
@@ -80,9 +80,9 @@ pub(super) fn one<T: SolverElement>(
     info: u64,
 ) -> Result<Reached> {
     let Matrix { rows, cols, .. } = shape.a;
-    let largest = queue.into_range::<T>(Group::one(a, (rows, cols)))?;
+    let largest = queue.bring_into_range::<T>(Group::one(a, (rows, cols)))?;
     let reached = by_method::<T>(queue, (shape, method), a, s, vectors, info)?;
-    queue.out_of_range::<T::Real>(largest, s, shape.values(), 1)?;
+    queue.bring_back::<T::Real>(largest, s, shape.values(), 1)?;
     Ok(reached)
 }
 
@@ -124,9 +124,9 @@ pub(in crate::libraries::solver) fn thin<T: SolverElement>(
     vectors: [At; 2],
     info: u64,
 ) -> Result<()> {
-    let largest = queue.into_range::<T>(Group::one(a, size))?;
+    let largest = queue.bring_into_range::<T>(Group::one(a, size))?;
     bidiagonal::<T>(queue, false, size, a, s, Some(vectors), info)?;
-    queue.out_of_range::<T::Real>(largest, s, size.0.min(size.1), 1)
+    queue.bring_back::<T::Real>(largest, s, size.0.min(size.1), 1)
 }
 
 /// The library takes matrices with at least as many rows as columns. For others the adjoint is decomposed: `A^H = V * S

@@ -66,7 +66,7 @@ impl Random {
 fn step(random: &mut Random, layout: &Layout, model: &Model) -> (Layout, Model) {
     let (rank, extents) = (layout.rank(), model.extents.clone());
     let choice = random.below(11);
-    if rank == 0 && !matches!(choice, 3 | 4 | 5) {
+    if rank == 0 && !matches!(choice, 3..=5) {
         return (layout.clone(), model.clone());
     }
     let axis = random.below(rank.max(1));
