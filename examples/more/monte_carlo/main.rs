@@ -73,7 +73,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 /// The discounted mean of what `paths` paths pay.
 fn price(device: &Device, stream: &Stream, paths: usize) -> windlass::Result<f64> {
-    let normal = device.rng_of(stream.clone()).draw::<f64, _>(Normal::standard(), paths * STEPS)?.into_output();
+    let normal = device.rng_of(stream.clone()).draw::<f64>(Normal::standard(), paths * STEPS)?.into_output();
     let normal = device.to_vec(&normal)?;
     let step = 1.0 / STEPS as f64;
     let (drift, spread) = ((RATE - VOLATILITY * VOLATILITY / 2.0) * step, VOLATILITY * step.sqrt());

@@ -24,12 +24,12 @@
 //! - **Never unloaded.** Libraries of CUDA start threads and register exit handlers; a table of functions is valid for
 //!   the life of the process.
 //! - **No stub.** A toolkit's stub of `libcuda` is recognized and skipped.
-//!
-//! # Files
-//! `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
-//! `headers.rs` finds CUDA's own headers, `major.rs` determines the CUDA major version of a file, `stub.rs` recognizes
-//! stubs, `open.rs` is the search, `loaded.rs` its result, `look.rs` and `linker.rs` look for a file and load nothing, `version.rs` asks a library for its version, `report.rs`
-//! reports all libraries of a machine.
+
+// The files of this folder.
+// `library.rs` names the libraries (a new one is a variant and a line there), `search.rs` and `folders.rs` the places,
+// `headers.rs` finds CUDA's own headers, `major.rs` determines the CUDA major version of a file, `stub.rs` recognizes
+// stubs, `open.rs` is the search, `loaded.rs` its result, `look.rs` and `linker.rs` look for a file and load nothing, `version.rs` asks a library for its version, `report.rs`
+// reports all libraries of a machine.
 
 #[cfg(all(
     feature = "nvrtc",

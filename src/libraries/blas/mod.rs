@@ -69,26 +69,26 @@
 //! | lists of halves that are not aligned to 16 bytes | one product after the other: slower | no difference |
 //!
 //! A program that must not depend on the engine scales its data (`nrm2`), and checks `info` before it uses factors.
-//!
-//! # Files
-//! One file per operation, or per family whose names differ by a letter: its data, its checks, its CUDA half and its
-//! host half side by side.
-//!
-//! | file | what is in it |
-//! |---|---|
-//! | `routine` | what all routines share: the trait, the op made of a routine and the modes of its front, the CUDA queue |
-//! | `prelude`, `setters` | what the file of a routine needs; the setters of specifications |
-//! | `element` | the element types of levels 1 and 2, and the library's letters and codes for them |
-//! | `vector`, `matrix`, `flags` | the layouts of operands, and the checks that they lie inside their buffers |
-//! | `scalar` | scalars by value or in device memory |
-//! | `modes` | how the library may compute: math, atomics, determinism |
-//! | `level1` | vectors: updates, copies, rotations; `reduction` for those that give one number |
-//! | `level2` | a matrix and vectors: `triangle` for the three ways in which one is stored |
-//! | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and 8-bit products that the library refuses |
-//! | `level3` | matrices, and their batches; see its own `mod.rs` |
-//!
-//! A new routine is a new file with a `Routine` and the methods of [`Blas`], and a line in `register`. What the host engine
-//! computes is in `numerics`.
+
+// The files of this folder.
+// One file per operation, or per family whose names differ by a letter: its data, its checks, its CUDA half and its
+// host half side by side.
+//
+// | file | what is in it |
+// |---|---|
+// | `routine` | what all routines share: the trait, the op made of a routine and the modes of its front, the CUDA queue |
+// | `prelude`, `setters` | what the file of a routine needs; the setters of specifications |
+// | `element` | the element types of levels 1 and 2, and the library's letters and codes for them |
+// | `vector`, `matrix`, `flags` | the layouts of operands, and the checks that they lie inside their buffers |
+// | `scalar` | scalars by value or in device memory |
+// | `modes` | how the library may compute: math, atomics, determinism |
+// | `level1` | vectors: updates, copies, rotations; `reduction` for those that give one number |
+// | `level2` | a matrix and vectors: `triangle` for the three ways in which one is stored |
+// | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and 8-bit products that the library refuses |
+// | `level3` | matrices, and their batches; see its own `mod.rs` |
+//
+// A new routine is a new file with a `Routine` and the methods of [`Blas`], and a line in `register`. What the host engine
+// computes is in `numerics`.
 
 mod element;
 mod gemm;

@@ -35,21 +35,21 @@
 //!   plans of each type, up to 256 MiB.
 //! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
 //!   saves memory.
-//!
-//! # Files
-//! | file | content |
-//! |---|---|
-//! | `spec`, `dims` | the specification of a transform |
-//! | `geometry` | its geometry, checked: axes and loops with sizes and strides on both sides |
-//! | `element`, `form` | element types; the buffers of a transform: out of place, in place, destroying |
-//! | `op` | the transform as an op |
-//! | `transforms`, `simple` | the front: with a specification; SciPy's names with a new output buffer |
-//! | `trigonometric` | cosine and sine transforms |
-//! | `convolve`, `frames` | convolution and correlation; short-time transforms |
-//! | `shift`, `frequencies` | exchange of the halves of arrays; the frequencies of a spectrum's points, good lengths |
-//! | `prepare` | plans made ahead |
-//! | `host` | the CPU's arithmetic |
-//! | `native` | cuFFT, its plans, and kernels of our own around it |
+
+// The files of this folder.
+// | file | content |
+// |---|---|
+// | `spec`, `dims` | the specification of a transform |
+// | `geometry` | its geometry, checked: axes and loops with sizes and strides on both sides |
+// | `element`, `form` | element types; the buffers of a transform: out of place, in place, destroying |
+// | `op` | the transform as an op |
+// | `transforms`, `simple` | the front: with a specification; SciPy's names with a new output buffer |
+// | `trigonometric` | cosine and sine transforms |
+// | `convolve`, `frames` | convolution and correlation; short-time transforms |
+// | `shift`, `frequencies` | exchange of the halves of arrays; the frequencies of a spectrum's points, good lengths |
+// | `prepare` | plans made ahead |
+// | `host` | the CPU's arithmetic |
+// | `native` | cuFFT, its plans, and kernels of our own around it |
 
 mod convolve;
 mod convolve_sizes;

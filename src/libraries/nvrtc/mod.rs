@@ -18,25 +18,6 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # Files
-//! - `program.rs`: the source and what to make of it; `options.rs`: the compile options (`check.rs`: which options are
-//!   accepted); `arch.rs`: the target architectures.
-//! - `image.rs`: compiled code, from the compiler or from a file; `recognise.rs`: finds the format of bytes;
-//!   `extent.rs`: computes how many bytes a binary must have.
-//! - `compiler.rs`: from a program to its image; `single_flight.rs`: merges identical compilations that run at the same
-//!   time; `pending.rs`: a compilation in progress; `produce.rs`: the work of a helper thread.
-//! - `job.rs`: one compilation or link, and everything that its result depends on; `key.rs`: the hash of these;
-//!   `files.rs` and `scan.rs`: the headers on disk that a source can include; `cache/`: where results are kept.
-//! - `native/`: the bindings of NVRTC and nvJitLink; `absent.rs`: a build without them; `link.rs`: linking.
-//! - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, in this process or in a worker; `global.rs` and
-//!   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: its kernels. `args.rs` and `arg.rs`: the arguments
-//!   of a launch; `packed.rs`: the part of them that stays with the launch; `parameters.rs` and `ptx.rs`: the
-//!   parameters that a kernel declares; `launch.rs`: the launch as an operation.
-//! - `typed.rs`: safe launches with a signature (`signature.rs`); `param.rs`: the type of a parameter; `kind.rs`: the
-//!   same at run time.
-//! - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine.
-//! - `cross.rs`: how a launch is sent to a worker process; `static_twin.rs`: twins that a worker process can run.
-//!
 //! # Guarantees
 //! - An image is returned only for the same program, options, headers, names, architecture and compiler: a cache
 //!   compares the stored inputs, not only their hash.
@@ -45,6 +26,25 @@
 //! - A launch is an operation like any other: its arguments are checked before any native call, its buffers determine
 //!   its order, and the written buffers come back.
 //! - A module is not unloaded while work in flight uses it, and dropping a handle makes no native call.
+
+// The files of this folder.
+// - `program.rs`: the source and what to make of it; `options.rs`: the compile options (`check.rs`: which options are
+//   accepted); `arch.rs`: the target architectures.
+// - `image.rs`: compiled code, from the compiler or from a file; `recognise.rs`: finds the format of bytes;
+//   `extent.rs`: computes how many bytes a binary must have.
+// - `compiler.rs`: from a program to its image; `single_flight.rs`: merges identical compilations that run at the same
+//   time; `pending.rs`: a compilation in progress; `produce.rs`: the work of a helper thread.
+// - `job.rs`: one compilation or link, and everything that its result depends on; `key.rs`: the hash of these;
+//   `files.rs` and `scan.rs`: the headers on disk that a source can include; `cache/`: where results are kept.
+// - `native/`: the bindings of NVRTC and nvJitLink; `absent.rs`: a build without them; `link.rs`: linking.
+// - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, in this process or in a worker; `global.rs` and
+//   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: its kernels. `args.rs` and `arg.rs`: the arguments
+//   of a launch; `packed.rs`: the part of them that stays with the launch; `parameters.rs` and `ptx.rs`: the
+//   parameters that a kernel declares; `launch.rs`: the launch as an operation.
+// - `typed.rs`: safe launches with a signature (`signature.rs`); `param.rs`: the type of a parameter; `kind.rs`: the
+//   same at run time.
+// - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine.
+// - `cross.rs`: how a launch is sent to a worker process; `static_twin.rs`: twins that a worker process can run.
 
 #[cfg(not(feature = "cuda"))]
 mod absent;

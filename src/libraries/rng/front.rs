@@ -87,12 +87,12 @@ impl Rng {
     /// assert!(device.download(&dice)?.await_result()?.iter().all(|n| (1..=6).contains(n)));
     /// # Ok(()) }
     /// ```
-    pub fn fill<T: Random, D: Distribution<T>>(&mut self, of: D, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+    pub fn fill<T: Random>(&mut self, of: impl Distribution<T>, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         let mut stream = self.stream.clone();
         let made = Draw::new(&stream, &of, None, out.len());
         let op = match made.and_then(|(op, layout, first)| stream.pass(layout, first, out.len() as u64).map(|()| op)) {
             Ok(op) => op,
-            Err(error) => return self.refuse::<T, D>(error, out),
+            Err(error) => return self.refuse_of(&of, error, out),
         };
         let pending = self.submit(op, out)?;
         self.stream = stream;
@@ -115,15 +115,15 @@ impl Rng {
     /// assert_eq!(device.download(&all)?.await_result()?[60..], device.download(&end)?.await_result()?);
     /// # Ok(()) }
     /// ```
-    pub fn fill_from<T: Random, D: Distribution<T>>(
+    pub fn fill_from<T: Random>(
         &self,
         first: u64,
-        of: D,
+        of: impl Distribution<T>,
         out: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         match Draw::new(&self.stream, &of, Some(first), out.len()) {
             Ok((op, ..)) => self.submit(op, out),
-            Err(error) => self.refuse::<T, D>(error, out),
+            Err(error) => self.refuse_of(&of, error, out),
         }
     }
 
@@ -165,6 +165,17 @@ impl Rng {
         self.device.dispatch(op, (None,), (out,))
     }
 
+    /// As [`refuse`](Self::refuse), where the distribution's type has no name.
+    #[cold]
+    fn refuse_of<T: Random, D: Distribution<T>>(
+        &self,
+        _: &D,
+        error: Error,
+        out: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        self.refuse::<T, D>(error, out)
+    }
+
     #[cold]
     fn refuse<T: Random, D: Distribution<T>>(&self, error: Error, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         let error = error.in_op(Draw::<T, D>::NAME, Draw::<T, D>::LIBRARY);
@@ -175,7 +186,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`fill`](Self::fill); too little memory.
-    pub fn draw<T: Random, D: Distribution<T>>(&mut self, of: D, n: usize) -> Drawn<T> {
+    pub fn draw<T: Random>(&mut self, of: impl Distribution<T>, n: usize) -> Drawn<T> {
         let out = self.device.uninit(n)?;
         Ok(self.fill(of, out)?)
     }

@@ -35,23 +35,23 @@
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-15 && (x[1] - 7.0 / 11.0).abs() < 1e-15);
 //! # Ok(()) }
 //! ```
-//!
-//! # Files
-//! One file for each operation or family: its data, its checks, its CUDA and its host implementation side by side.
-//!
-//! | file | content |
-//! |---|---|
-//! | `matrix`, `element`, `verdict`, `output` | layouts of matrices, their types, what an info means, results with a verdict |
-//! | `routine`, `prelude` | what all routines share |
-//! | `batch` | loops over a batch on the host |
-//! | `lu`, `cholesky`, `qr`, `triangle` | factors, solutions and inverses from them |
-//! | `ldl` | factors of symmetric matrices that need not be definite |
-//! | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
-//! | `method` | the choice of methods for spectra |
-//! | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
-//! | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
-//! | `native` | cuSOLVER, its handle, our own kernels |
-//! | `host` | the CPU's arithmetic |
+
+// The files of this folder.
+// One file for each operation or family: its data, its checks, its CUDA and its host implementation side by side.
+//
+// | file | content |
+// |---|---|
+// | `matrix`, `element`, `verdict`, `output` | layouts of matrices, their types, what an info means, results with a verdict |
+// | `routine`, `prelude` | what all routines share |
+// | `batch` | loops over a batch on the host |
+// | `lu`, `cholesky`, `qr`, `triangle` | factors, solutions and inverses from them |
+// | `ldl` | factors of symmetric matrices that need not be definite |
+// | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
+// | `method` | the choice of methods for spectra |
+// | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
+// | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
+// | `native` | cuSOLVER, its handle, our own kernels |
+// | `host` | the CPU's arithmetic |
 
 #[cfg(feature = "host")]
 mod batch;

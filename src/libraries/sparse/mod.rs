@@ -31,24 +31,23 @@
 //!   once, while the device still computes it. Operations that read it run after it, and fail with `Upstream` if it
 //!   failed. Where only the data determines the number of entries (products and sums of sparse matrices, dense to
 //!   sparse), the call waits for that number; its documentation says so.
-//!
-//! # Files
-//! # Where what is
-//! | file | contents |
-//! |---|---|
-//! | `routine` | what all operations share: the trait of a routine, and the `Op` made from it |
-//! | `element` | the types of values and of indices |
-//! | `layout` | how a matrix is stored, as plain data; dense matrices in buffers |
-//! | `formats` | the formats and their validation |
-//! | `products` | products with dense vectors and matrices, sampled products (`sddmm`), products of sparse matrices |
-//! | `convert` | conversions between formats, to and from dense |
-//! | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
-//! | `solves` | triangular and tridiagonal systems, incomplete factors |
-//! | `direct` | factors with fill: Cholesky and QR, on the host engine |
-//! | `solvers` | iterative solvers (CG, BiCGSTAB, GMRES, MINRES) and preconditioners |
-//! | `market` | building a matrix entry by entry; Matrix Market files |
-//! | `native`, `kernels` | the cuSPARSE bindings; our own kernels: CUDA C++, and its PTX, made by NVRTC 13.0 |
-//! | `host` | the arithmetic of the host engine |
+
+// The files of this folder.
+// | file | contents |
+// |---|---|
+// | `routine` | what all operations share: the trait of a routine, and the `Op` made from it |
+// | `element` | the types of values and of indices |
+// | `layout` | how a matrix is stored, as plain data; dense matrices in buffers |
+// | `formats` | the formats and their validation |
+// | `products` | products with dense vectors and matrices, sampled products (`sddmm`), products of sparse matrices |
+// | `convert` | conversions between formats, to and from dense |
+// | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
+// | `solves` | triangular and tridiagonal systems, incomplete factors |
+// | `direct` | factors with fill: Cholesky and QR, on the host engine |
+// | `solvers` | iterative solvers (CG, BiCGSTAB, GMRES, MINRES) and preconditioners |
+// | `market` | building a matrix entry by entry; Matrix Market files |
+// | `native`, `kernels` | the cuSPARSE bindings; our own kernels: CUDA C++, and its PTX, made by NVRTC 13.0 |
+// | `host` | the arithmetic of the host engine |
 
 mod algebra;
 mod convert;

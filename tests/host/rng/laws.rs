@@ -10,8 +10,8 @@ fn continues<T: Random>(stream: &Stream, of: impl Distribution<T>, n: usize) {
         let all = drawn::<T>(&device, stream, of, n);
         for cut in [0, 1, n / 3, n - 1, n] {
             let mut rng = device.rng_of(stream.clone());
-            let one = rng.draw::<T, _>(of, cut).unwrap().into_output();
-            let two = rng.draw::<T, _>(of, n - cut).unwrap().into_output();
+            let one = rng.draw::<T>(of, cut).unwrap().into_output();
+            let two = rng.draw::<T>(of, n - cut).unwrap().into_output();
             let mut both = down(&device, &one);
             both.extend(down(&device, &two));
             assert_same_bits(&both, &all, &format!("{device:?} {stream:?} cut at {cut}"));

@@ -24,7 +24,7 @@ const GENERATORS: [(Generator, usize); 5] = [
 
 /// `n` numbers of a stream from where it stands.
 fn drawn<T: Random>(device: &Device, stream: &Stream, of: impl Distribution<T>, n: usize) -> Vec<T> {
-    let out = device.rng_of(stream.clone()).draw::<T, _>(of, n).unwrap().into_output();
+    let out = device.rng_of(stream.clone()).draw::<T>(of, n).unwrap().into_output();
     down(device, &out)
 }
 

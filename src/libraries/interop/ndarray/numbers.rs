@@ -26,7 +26,7 @@ impl Rng {
         let dim = shape.into_dimension();
         let total = dim.slice().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
         let total = total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
-        let x = self.draw::<T, O>(of, total)?.into_output();
+        let x = self.draw::<T>(of, total)?.into_output();
         self.device().download_array(&x, dim, Order::Row)
     }
 }
