@@ -8,9 +8,13 @@
 mod blas;
 #[cfg(feature = "blaslt")]
 mod blaslt;
+#[cfg(feature = "fft")]
+mod fft;
 #[cfg(feature = "blas")]
 mod matrices;
 #[cfg(feature = "rng")]
 mod rng;
 #[cfg(feature = "solver")]
 mod solver;
+#[cfg(feature = "sparse")]
+mod sparse;

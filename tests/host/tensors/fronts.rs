@@ -201,3 +201,68 @@ fn draws_take_extents_and_give_the_same_numbers() {
         assert!(device.rng(7).draw_tensor::<f32, _>(Normal::standard(), [usize::MAX, 3]).is_err());
     }
 }
+
+#[test]
+fn transforms_take_strided_inputs_along_any_axes() {
+    use windlass::Complex;
+    for device in devices() {
+        seeds(20, |rng, _| {
+            let extents = [1 + rng.below(5), 1 + rng.below(6), 1 + rng.below(4)];
+            let data: Vec<Complex<f64>> = rng.samples(extents.iter().product());
+            let x = device.tensor(extents, data).unwrap();
+            let view = x.permute(rng.pick(&[[0, 1, 2], [2, 0, 1], [1, 2, 0]])).unwrap();
+            let view = view.slice((rng.below(2).min(view.extents()[0] - 1).., AxisSlice::Rest)).unwrap();
+            let axes: &[isize] = rng.pick(&[&[][..], &[-1], &[0, 2], &[1]]);
+            let (fft, dense) = (device.fft(), device.contiguous(&view).unwrap().into_output());
+            let of_view = fft.fft_tensor(&view, axes).unwrap().await_result().unwrap();
+            let of_dense = fft.fft_tensor(&dense, axes).unwrap().await_result().unwrap();
+            assert!(device.allclose(&of_view, &of_dense, 1e-12, 1e-12).unwrap(), "{view:?} along {axes:?}");
+            let back = fft.ifft_tensor(&of_view, axes).unwrap().await_result().unwrap();
+            assert!(device.allclose(&back, &view, 1e-12, 1e-12).unwrap());
+            let sum: Complex<f64> = spelled(&device, &view).iter().sum();
+            let whole = fft.fft_tensor(&view, &[]).unwrap().await_result().unwrap();
+            assert!((device.item(whole.slice((0, 0, 0)).unwrap()).unwrap() - sum).norm() < 1e-11);
+        });
+        let x = device.tensor([2, 3], vec![Complex::new(1.0f32, 0.0); 6]).unwrap();
+        refused(&device.fft().fft_tensor(x.flip(0).unwrap(), &[]).unwrap_err(), "x", "`contiguous`");
+        refused(&device.fft().fft_tensor(x.broadcast([2, 2, 3]).unwrap(), &[1]).unwrap_err(), "x", "`contiguous`");
+        refused(&device.fft().fft_tensor(&x, &[-3]).unwrap_err(), "axes", "axis -3");
+        refused(&device.fft().fft_tensor(&x, &[0, 0]).unwrap_err(), "axes", "twice");
+    }
+}
+
+#[test]
+fn dense_operands_of_sparse_products_lie_either_way() {
+    for device in devices() {
+        let sparse = device.sparse();
+        // [1 0 2; 0 3 0]
+        let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0]).unwrap();
+        let whole = [1.0, 0.0, 2.0, 0.0, 3.0, 0.0];
+        seeds(30, |rng, _| {
+            let n = 1 + rng.below(5);
+            let mut on_b = vec![];
+            let b = matrices(rng, &mut on_b, &device, &[3, n]);
+            let wanted = products(&whole, &spelled(&device, &b), (2, n, 3));
+            let columns = device.contiguous_columns(&device.full_tensor([2, n], 1.0).unwrap()).unwrap().into_output();
+            let c = if rng.below(2) == 0 { columns } else { device.full_tensor([2, n], 1.0).unwrap() };
+            let c = sparse.spmm_tensor(2.0, &a, &b, 1.0, c).unwrap().await_result().unwrap();
+            let wanted: Vec<f64> = wanted.iter().map(|x| 2.0 * x + 1.0).collect();
+            assert_eq!(device.read_tensor(&c).unwrap().await_result().unwrap(), wanted);
+        });
+        let b = device.tensor([6, 2], vec![1.0f64; 12]).unwrap();
+        let spread = b.slice(AxisSlice::from(..).step(2)).unwrap().slice((.., 1..)).unwrap();
+        let c = device.zeros_tensor::<f64>([2, 1]).unwrap();
+        let c = sparse.spmm_tensor(1.0, &a, &spread, 0.0, c).unwrap().await_result().unwrap();
+        assert_eq!(
+            device.read_tensor(&c).unwrap().await_result().unwrap(),
+            [3.0, 3.0],
+            "a single column may be strided"
+        );
+        let wide = device.tensor([3, 4], vec![1.0f64; 12]).unwrap();
+        let spread = wide.slice((.., AxisSlice::from(..).step(2))).unwrap();
+        let rejected = sparse.spmm_tensor(1.0, &a, &spread, 0.0, device.zeros_tensor([2, 2]).unwrap()).unwrap_err();
+        refused(&rejected.error, "b", "`contiguous`");
+        let rejected = sparse.spmm_tensor(1.0, &a, &wide, 0.0, rejected.back.unwrap().0).unwrap_err();
+        refused(&rejected.error, "c", "2 x 2");
+    }
+}

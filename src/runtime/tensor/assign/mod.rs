@@ -38,7 +38,6 @@ pub(super) struct Assign {
 
 impl Assign {
     const OP: &'static str = "assign";
-    const FILL: &'static str = "fill_part";
 
     /// Whether an operand is one of this element type that holds the layout.
     fn check_operand(&self, name: &'static str, spans: &[AnySpan], layout: &Layout) -> Result<()> {
@@ -94,10 +93,6 @@ impl Op for Assign {
 
     fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
         Some(if index < read_count { "source" } else { "target" }.to_owned())
-    }
-
-    fn subject(&self) -> Option<&'static &'static str> {
-        matches!(self.source, Source::Value(_)).then_some(&Self::FILL)
     }
 
     fn cost(&self) -> Cost {
