@@ -5,6 +5,7 @@
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
 //! | record operations once and replay them as one | [`programs`] |
 //! | move data, slice buffers, share them, stay within memory | [`memory`] |
+//! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
 //! | know what a fault does, and go on after one | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |
@@ -58,6 +59,8 @@ pub mod programs {}
 /// [`OutOfMemory`]: crate::Error::OutOfMemory
 /// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
 pub mod memory {}
+#[doc = include_str!("tensors.md")]
+pub mod tensors {}
 #[doc = include_str!("faults.md")]
 ///
 /// [`Device::health`]: crate::Device::health

@@ -28,6 +28,7 @@ mod setters;
 pub mod solver;
 #[cfg(feature = "sparse")]
 pub mod sparse;
+mod tensors;
 
 use crate::loader::Library;
 use crate::{Device, DeviceBuilder};

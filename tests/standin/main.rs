@@ -41,5 +41,6 @@ mod selftest;
 mod solver;
 mod sparse;
 mod tables;
+mod tensors;
 mod timeline;
 mod waits;

@@ -3,7 +3,8 @@
 use super::tensor::check_inside;
 use super::{Layout, Tensor};
 use crate::error::Rejected;
-use crate::{Element, Result};
+use crate::{DeviceBuffer, Element, Result, Submitted};
+use std::convert::Infallible;
 
 /// A tensor that is moved into an operation which writes a part of it, or all: a [`Tensor`] converts to it. The whole
 /// tensor comes back.
@@ -49,6 +50,41 @@ impl<T: Element> Part<T> {
     /// The tensor.
     pub fn into_tensor(self) -> Tensor<T> {
         self.tensor
+    }
+}
+
+/// A tensor without its buffer, of which an operation has a window.
+pub(crate) struct Whole {
+    window: (usize, usize),
+    layout: Layout,
+}
+
+impl<T: Element> Part<T> {
+    /// The window of the buffer from the first to the last element of the part, the layout in that window, and what makes the
+    /// tensor again of the buffer.
+    pub(crate) fn operand(self) -> (DeviceBuffer<T>, Layout, Whole) {
+        let (first, len) = self.layout.span();
+        let (mut buffer, layout) = self.tensor.into_parts();
+        let window = (buffer.offset, buffer.len);
+        (buffer.offset, buffer.len) = (buffer.offset + first, len);
+        (buffer, self.layout.moved_down(first), Whole { window, layout })
+    }
+}
+
+impl Whole {
+    pub(crate) fn tensor<T: Element>(self, mut buffer: DeviceBuffer<T>) -> Tensor<T> {
+        (buffer.offset, buffer.len) = self.window;
+        Tensor::from_parts(buffer, self.layout)
+    }
+
+    /// A submission that writes the window, as one that writes the tensor.
+    pub(crate) fn submitted<T: Element>(self, submitted: Submitted<DeviceBuffer<T>>) -> Submitted<Tensor<T>> {
+        match submitted {
+            Ok(pending) => Ok(pending
+                .retype(|(buffer,)| Ok::<_, Infallible>((self.tensor(buffer),)))
+                .unwrap_or_else(|never| match never {})),
+            Err(rejected) => Err(rejected.map(|(buffer,)| (self.tensor(buffer),))),
+        }
     }
 }
 

@@ -183,58 +183,60 @@ fn cells(dtype: DType, numbers: &[Number]) -> Vec<String> {
     }
 }
 
+/// A real number in parts: sign and whole digits, or a name; digits after the point; exponent.
+struct Parts {
+    left: String,
+    digits: String,
+    power: Option<i32>,
+    is_finite: bool,
+}
+
 /// Real numbers, their points below each other; with an exponent if they are large, small or far apart.
 fn reals(numbers: &[f64], signed: bool) -> Vec<String> {
     let sizes = || numbers.iter().map(|x| x.abs()).filter(|x| x.is_finite() && *x != 0.0);
     let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
     let exponent = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;
-    let parts: Vec<(String, String, String)> = numbers.iter().map(|x| parts(*x, exponent, signed)).collect();
-    let finite = || parts.iter().zip(numbers).filter(|(_, x)| x.is_finite()).map(|(parts, _)| parts);
-    let fraction = finite().map(|(_, fraction, _)| fraction.len()).max().unwrap_or(0);
-    let tail = finite().map(|(_, _, tail)| tail.len()).max().unwrap_or(0);
-    let point = usize::from(finite().next().is_some());
-    let left = finite().map(|(left, ..)| left.len()).max().unwrap_or(0);
-    let names = parts.iter().zip(numbers).filter(|(_, x)| !x.is_finite()).map(|(parts, _)| parts.0.len());
-    let width = names.fold(left + point + fraction + tail, usize::max);
-    let text = |((left, digits, tail), x): (&(String, String, String), &f64)| {
-        let fill = if exponent { '0' } else { ' ' };
-        let mut text = left.clone();
-        if x.is_finite() {
+    let all: Vec<Parts> = numbers.iter().map(|x| parts(*x, exponent, signed)).collect();
+    let widest = |width: fn(&Parts) -> usize| all.iter().filter(|x| x.is_finite).map(width).max().unwrap_or(0);
+    let fraction = widest(|x| x.digits.len());
+    let power = widest(|x| x.power.map_or(0, |power| power.unsigned_abs().to_string().len().max(2)));
+    let number = widest(|x| x.left.len() + 1) + fraction + if exponent { power + 2 } else { 0 };
+    let width = all.iter().filter(|x| !x.is_finite).map(|x| x.left.len()).fold(number, usize::max);
+    let text = |x: &Parts| {
+        let mut text = x.left.clone();
+        if x.is_finite {
+            let fill = if exponent { '0' } else { ' ' };
             text.push('.');
-            text.push_str(digits);
-            text.extend(std::iter::repeat_n(fill, fraction - digits.len()));
-            text.push_str(tail);
+            text.push_str(&x.digits);
+            text.extend(std::iter::repeat_n(fill, fraction - x.digits.len()));
+        }
+        if let Some(e) = x.power {
+            let _ = write!(text, "e{}{:0power$}", if e < 0 { '-' } else { '+' }, e.unsigned_abs());
         }
         format!("{text:>width$}")
     };
-    parts.iter().zip(numbers).map(text).collect()
+    all.iter().map(text).collect()
 }
 
-/// Sign and whole digits, digits after the point, exponent.
-fn parts(x: f64, exponent: bool, signed: bool) -> (String, String, String) {
-    let sign = if x.is_sign_negative() && !x.is_nan() {
-        "-"
-    } else if signed {
-        "+"
-    } else {
-        ""
+fn parts(x: f64, exponent: bool, signed: bool) -> Parts {
+    let sign = match x {
+        x if x.is_sign_negative() && !x.is_nan() => "-",
+        _ if signed => "+",
+        _ => "",
     };
     if !x.is_finite() {
-        return (format!("{sign}{}", if x.is_nan() { "nan" } else { "inf" }), String::new(), String::new());
+        let name = if x.is_nan() { "nan" } else { "inf" };
+        return Parts { left: format!("{sign}{name}"), digits: String::new(), power: None, is_finite: false };
     }
     let x = x.abs();
-    let (mut digits, mut tail) = (if exponent { format!("{x:e}") } else { x.to_string() }, String::new());
-    let precision =
-        |digits: &str| digits.split_once(['.', 'e']).map_or(0, |(_, rest)| rest.find('e').unwrap_or(rest.len()));
-    if precision(&digits) > PRECISION && digits.contains('.') {
-        digits = if exponent { format!("{x:.PRECISION$e}") } else { format!("{x:.PRECISION$}") };
+    let after_the_point = |text: &str| text.split_once('.').map_or(0, |(_, rest)| rest.find('e').unwrap_or(rest.len()));
+    let mut text = if exponent { format!("{x:e}") } else { x.to_string() };
+    if after_the_point(&text) > PRECISION {
+        text = if exponent { format!("{x:.PRECISION$e}") } else { format!("{x:.PRECISION$}") };
     }
-    if exponent {
-        let (mantissa, power) = digits.split_once('e').unwrap_or((&digits, "0"));
-        let power: i32 = power.parse().unwrap_or(0);
-        let _ = write!(tail, "e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs());
-        digits = mantissa.to_owned();
-    }
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    (format!("{sign}{whole}"), fraction.trim_end_matches('0').to_owned(), tail)
+    let (mantissa, power) =
+        text.split_once('e').map_or((&*text, None), |(mantissa, power)| (mantissa, power.parse().ok()));
+    let (whole, digits) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (left, digits) = (format!("{sign}{whole}"), digits.trim_end_matches('0').to_owned());
+    Parts { left, digits, power, is_finite: true }
 }

@@ -160,7 +160,7 @@ fn a_copy_into_all_of_a_tensor_needs_no_earlier_contents_and_one_into_a_part_doe
         let new = device.assign(new, x.transpose()).unwrap().into_output();
         assert_eq!(device.read_tensor(&new).unwrap().await_result().unwrap(), [1, 4, 2, 5, 3, 6]);
         let new = device.uninit_tensor::<i32>([3, 2]).unwrap();
-        let rejected = device.fill_part(new.part(|all| all.index(0, 1)).unwrap(), 7).unwrap_err();
+        let rejected = device.fill_part(new.part(|all| all.index(1, 1)).unwrap(), 7).unwrap_err();
         assert!(rejected.back.is_some() && rejected.to_string().contains("never written"), "{rejected}");
     }
 }

@@ -2,6 +2,7 @@
 //! here it is what devices do with it.
 
 mod assign;
+mod fronts;
 mod handles;
 mod refusals;
 mod shown;

@@ -66,8 +66,8 @@ fn targets_that_meet_themselves_and_sources_that_do_not_broadcast() {
 fn tensors_of_another_device() {
     let (one, other) = (host(1).open().unwrap(), host(1).open().unwrap());
     let rejected = one.assign(x(&one), &x(&other)).unwrap_err();
-    refused(rejected.error, "source", "device");
+    refused(rejected.error, "source", "belongs to");
     let rejected = one.assign(x(&other), &rejected.back.unwrap().0).unwrap_err();
-    refused(rejected.error, "target", "device");
+    refused(rejected.error, "target", "belongs to");
     assert!(rejected.back.is_some());
 }

@@ -419,6 +419,8 @@ const struct kernel *known_trigonometric_kernel(const char *name);
 const struct kernel *known_sparse_kernel(const char *name);
 /* kernels_solver.c */
 const struct kernel *known_solver_kernel(const char *name);
+/* kernels_tensor.c */
+const struct kernel *known_tensor_kernel(const char *name);
 /* kernels_matmul.c */
 const struct kernel *known_matmul_kernel(const char *name);
 /* Where the text goes on after `.entry NAME`, or NULL. */

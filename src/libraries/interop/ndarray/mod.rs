@@ -7,7 +7,7 @@
 //!
 //! `upload` copies arrays to buffers, `download` copies buffers to arrays, `product` has the sizes of products. The
 //! other files take views and return arrays: `dense` for products, `solver` for factorizations, `sparse` for sparse
-//! matrices and their products, `fourier` for transforms, `numbers` for random numbers.
+//! matrices and their products, `fourier` for transforms, `numbers` for random numbers. `tensor`: tensors from arrays, and back.
 
 #[cfg(feature = "blas")]
 mod dense;
@@ -22,6 +22,7 @@ mod product;
 mod solver;
 #[cfg(feature = "sparse")]
 mod sparse;
+mod tensor;
 mod upload;
 
 use crate::{Order, PendingDispatch, Result};

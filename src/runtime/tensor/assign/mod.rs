@@ -15,7 +15,7 @@ use super::layout::fused;
 use super::{Layout, Part, Tensor, TensorRef};
 use crate::buffer::{AnyBuffers, AnyIns, AnySpan, Dyn};
 use crate::error::Rejected;
-use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
+use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
 use crate::{DType, Device, DeviceBuffer, Element, Enqueue, Error, PendingDispatch, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,6 @@ pub(super) struct Assign {
 
 impl Assign {
     const OP: &'static str = "assign";
-    const FILL: &'static str = "fill_part";
 
     /// Whether an operand is one of this element type that holds the layout.
     fn check_operand(&self, name: &'static str, spans: &[AnySpan], layout: &Layout) -> Result<()> {
@@ -60,7 +59,6 @@ impl Assign {
 
 impl Op for Assign {
     const NAME: &'static str = Assign::OP;
-    const OPERANDS: OperandNames = (&["source"], &["target"]);
     const LIBRARY: &'static str = "copy";
     type Reads = Dyn;
     type Output = AnyBuffers;
@@ -93,8 +91,8 @@ impl Op for Assign {
         if matches!(self.source, Source::Value(_)) { (&[], one) } else { (one, one) }
     }
 
-    fn subject(&self) -> Option<&'static &'static str> {
-        matches!(self.source, Source::Value(_)).then_some(&Self::FILL)
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
+        Some(if index < read_count { "source" } else { "target" }.to_owned())
     }
 
     fn cost(&self) -> Cost {
@@ -203,24 +201,18 @@ impl Device {
         reads: AnyIns<'_>,
         value: &[u8],
     ) -> Submitted<Tensor<T>> {
-        let Part { tensor, layout: part } = target;
-        let (first, len) = part.span();
-        let (op, dtype) = (part.moved_down(first), T::DTYPE);
+        let (buffer, part, whole) = target.operand();
         let mut layouts = match source {
-            Some(source) => fused(&[&op, source]),
-            None => fused(&[&op]),
+            Some(source) => fused(&[&part, source]),
+            None => fused(&[&part]),
         };
         let mut bytes = [0; 16];
         bytes.iter_mut().zip(value.iter().cycle()).for_each(|(to, from)| *to = *from);
         let source = source.and_then(|_| layouts.pop()).map_or(Source::Value(bytes), Source::Layout);
-        let op = Assign { dtype, target: layouts.pop().unwrap_or(op), source };
-        let (mut buffer, layout) = tensor.into_parts();
-        let whole = (buffer.offset, buffer.len);
-        (buffer.offset, buffer.len) = (buffer.offset + first, len);
+        let op = Assign { dtype: T::DTYPE, target: layouts.pop().unwrap_or(part), source };
         let back = move |any: AnyBuffers| {
-            let (mut buffer,) = any.downcast::<DeviceBuffer<T>>()?;
-            (buffer.offset, buffer.len) = whole;
-            Ok((Tensor::from_parts(buffer, layout),))
+            let (buffer,) = any.downcast::<DeviceBuffer<T>>()?;
+            Ok((whole.tensor(buffer),))
         };
         match self.dispatch(op, reads, [buffer.into()].into_iter().collect()) {
             Ok(pending) => pending.retype(back).map_err(|any: AnyBuffers| Error::from(any).into()),

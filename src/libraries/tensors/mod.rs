@@ -1,0 +1,20 @@
+//! How the fronts take tensors: where the strides allow it, the operands of a call of the front, without a copy.
+//!
+//! `matrices.rs` is the one place that reads strides as matrices. The other files, one for each front, make the front's own
+//! specification of what it finds, and submit that. What cannot be described so is refused with an error that names
+//! [`Device::contiguous`](crate::Device::contiguous), which makes the copy; no method here makes one.
+
+#[cfg(feature = "blas")]
+mod blas;
+#[cfg(feature = "blaslt")]
+mod blaslt;
+#[cfg(feature = "fft")]
+mod fft;
+#[cfg(feature = "blas")]
+mod matrices;
+#[cfg(feature = "rng")]
+mod rng;
+#[cfg(feature = "solver")]
+mod solver;
+#[cfg(feature = "sparse")]
+mod sparse;

@@ -1,0 +1,29 @@
+//! Tensors of random numbers.
+
+use crate::rng::{Distribution, Random, Rng};
+use crate::tensor::Layout;
+use crate::{Error, PendingDispatch, Result, Tensor};
+
+impl Rng {
+    /// A row-major tensor of numbers from a distribution: those that [`draw`](Self::draw) gives, the last axis fastest.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw); [`Error::InvalidArgument`] for extents that no tensor can have.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, rng::Normal};
+    /// let x = Device::host()?.rng(42).draw_tensor::<f32, _>(Normal::standard(), [100, 3])?.await_result()?;
+    /// assert_eq!(x.extents(), [100, 3]);
+    /// # Ok(()) }
+    /// ```
+    pub fn draw_tensor<T: Random, O: Distribution<T>>(
+        &mut self,
+        of: O,
+        extents: impl AsRef<[usize]>,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let layout = Layout::row_major(extents)?;
+        let drawn = self.draw::<T, O>(of, layout.len())?;
+        drawn.retype(|(buffer,)| Ok::<_, Error>((Tensor::from(buffer).with_layout(layout)?,)))
+    }
+}

@@ -1,0 +1,268 @@
+//! Tensors as operands of the fronts, against sums by indices. The numbers are small integers, so that every sum is exact.
+
+use super::spelled;
+use crate::common::{Rng, devices, seeds};
+use windlass::rng::Normal;
+use windlass::solver::{Matrix, Structure};
+use windlass::tensor::AxisSlice;
+use windlass::{Device, Error, Tensor, TensorRef, Transpose, Uplo};
+
+fn small(rng: &mut Rng, n: usize) -> Vec<f64> {
+    (0..n).map(|_| rng.below(9) as f64 - 4.0).collect()
+}
+
+/// A batch of matrices as a view of something larger: in either order, with gaps, or one for the whole batch.
+fn matrices<'a>(
+    rng: &mut Rng,
+    base: &'a mut Vec<Tensor<f64>>,
+    device: &Device,
+    extents: &[usize],
+) -> TensorRef<'a, f64> {
+    let (rank, mut stored) = (extents.len(), extents.to_vec());
+    let (turned, shared) = (rng.below(2) == 0, rank > 2 && rng.below(3) == 0);
+    if shared {
+        stored.drain(..rank - 2);
+    }
+    if turned {
+        let n = stored.len();
+        stored.swap(n - 1, n - 2);
+    }
+    let gap = rng.below(3);
+    let wide: Vec<usize> =
+        stored.iter().enumerate().map(|(i, n)| if i + 1 == stored.len() { n + gap } else { *n }).collect();
+    base.push(device.tensor(&wide, small(rng, wide.iter().product())).unwrap());
+    let last = *stored.last().unwrap();
+    let at = rng.below(gap + 1);
+    let view = base.last().unwrap().slice((AxisSlice::Rest, at..at + last)).unwrap();
+    let view = if turned { view.swap_axes(-1, -2).unwrap() } else { view };
+    if rng.below(2) == 0 { view.broadcast(extents).unwrap() } else { view }
+}
+
+/// The products of matrices by rows, for each index of the batch.
+fn products(a: &[f64], b: &[f64], (m, n, k): (usize, usize, usize)) -> Vec<f64> {
+    let mut all = vec![];
+    for (a, b) in a.chunks(m * k).zip(b.chunks(k * n)) {
+        for i in 0..m {
+            all.extend((0..n).map(|j| (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum::<f64>()));
+        }
+    }
+    all
+}
+
+#[test]
+fn products_of_views_in_any_order_are_those_by_indices() {
+    for device in devices() {
+        seeds(120, |rng, _| {
+            let batch: Vec<usize> = (0..rng.below(3)).map(|_| 1 + rng.below(3)).collect();
+            let (m, n, k) = (1 + rng.below(6), 1 + rng.below(6), 1 + rng.below(6));
+            let of = |rows: usize, cols: usize| [&batch[..], &[rows, cols]].concat();
+            let (mut on_a, mut on_b) = (vec![], vec![]);
+            let a = matrices(rng, &mut on_a, &device, &of(m, k));
+            let b = matrices(rng, &mut on_b, &device, &of(k, n));
+            let (whole_a, whole_b) = (a.broadcast(of(m, k)).unwrap(), b.broadcast(of(k, n)).unwrap());
+            let wanted = products(&spelled(&device, &whole_a), &spelled(&device, &whole_b), (m, n, k));
+
+            // Into a part of a larger C, whose matrices lie either way.
+            let turned = rng.below(2) == 0;
+            let large = if turned { of(n + 1, m + 2) } else { of(m + 2, n + 1) };
+            let before = small(rng, large.iter().product());
+            let c = device.tensor(&large, &before).unwrap();
+            let part = |all: &windlass::tensor::Layout| {
+                let part = if turned { all.swap_axes(-1, -2)? } else { all.clone() };
+                part.slice((AxisSlice::Rest, 1..=m, ..n))
+            };
+            let layout = part(c.layout()).unwrap();
+            let old = spelled(&device, &TensorRef::from_buffer(c.buffer(), layout.clone()).unwrap());
+            let c =
+                device.blas().gemm_tensor(2.0, &a, &b, -1.0, c.part(part).unwrap()).unwrap().await_result().unwrap();
+            let got = spelled(&device, &TensorRef::from_buffer(c.buffer(), layout.clone()).unwrap());
+            let expected: Vec<f64> = wanted.iter().zip(&old).map(|(ab, c)| 2.0 * ab - c).collect();
+            assert_eq!(got, expected, "{a:?} * {b:?} into {layout:?}");
+            // What is no part of it stays.
+            let zeros = device.fill_part(c.part(part).unwrap(), 0.0).unwrap().into_output();
+            let old = device.tensor(&large, &before).unwrap();
+            let old = device.fill_part(old.part(part).unwrap(), 0.0).unwrap().into_output();
+            assert!(device.allclose(&zeros, &old, 0.0, 0.0).unwrap());
+
+            // A new one.
+            let c = device.blas().product(&a, &b).unwrap().await_result().unwrap();
+            let c = c.broadcast(of(m, n)).unwrap();
+            assert_eq!(spelled(&device, &c), wanted);
+
+            // The same by cuBLASLt, in f32.
+            let single = |x: &TensorRef<'_, f64>| {
+                let data: Vec<f32> = spelled(&device, x).into_iter().map(|x| x as f32).collect();
+                device.tensor(x.extents(), data).unwrap()
+            };
+            let (a, b) = (single(&whole_a.swap_axes(-1, -2).unwrap()), single(&whole_b));
+            let d = device.uninit_tensor::<f32>(of(m, n)).unwrap();
+            let d =
+                device.blas_lt().matmul_tensor(a.swap_axes(-1, -2).unwrap(), &b, d).unwrap().await_result().unwrap();
+            assert!(device.read_tensor(&d).unwrap().await_result().unwrap().iter().map(|x| f64::from(*x)).eq(wanted));
+        });
+    }
+}
+
+#[track_caller]
+fn refused(error: &Error, argument: &str, says: &str) {
+    match error {
+        Error::InvalidArgument { argument: named, reason, .. } => {
+            assert_eq!((named.as_ref(), reason.contains(says)), (argument, true), "{error}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn strides_that_a_front_cannot_take_are_refused_and_nothing_is_copied() {
+    for device in devices() {
+        let (a, blas) = (device.tensor([4, 4], vec![1.0f64; 16]).unwrap(), device.blas());
+        let c = || device.zeros_tensor::<f64>([2, 2]).unwrap();
+        let spread = a.slice((AxisSlice::from(..).step(2), AxisSlice::from(..).step(2))).unwrap();
+        let before = device.stats().dispatches;
+        let rejected = blas.gemm_tensor(1.0, &spread, c().view(), 0.0, c()).unwrap_err();
+        refused(&rejected.error, "a", "`contiguous`");
+        assert_eq!(rejected.back.unwrap().0.extents(), [2, 2]);
+        let rejected = blas.gemm_tensor(1.0, c().view(), spread.flip(0).unwrap(), 0.0, c()).unwrap_err();
+        refused(&rejected.error, "b", "`contiguous`");
+        let rejected =
+            blas.gemm_tensor(1.0, c().view(), c().view(), 0.0, c().part(|all| all.flip(1)).unwrap()).unwrap_err();
+        refused(&rejected.error, "c", "`contiguous`");
+        let rejected = blas.gemm_tensor(1.0, &a, c().view(), 0.0, c()).unwrap_err();
+        refused(&rejected.error, "b", "2 rows, but a has 4 columns");
+        let rejected = blas.gemm_tensor(1.0, &a, &a, 0.0, c()).unwrap_err();
+        refused(&rejected.error, "c", "4 x 4");
+        let three = device.zeros_tensor::<f64>([3, 2, 2]).unwrap();
+        let rejected = blas.gemm_tensor(1.0, &three, c().view(), 0.0, c()).unwrap_err();
+        refused(&rejected.error, "a", "fewer axes");
+        let rejected = device.blas_lt().matmul_tensor(&spread, c().view(), c()).unwrap_err();
+        refused(&rejected.error, "a", "`contiguous`");
+        refused(&blas.product(a.index(0, 0).unwrap(), &a).unwrap_err(), "a", "two axes");
+        let zeros = device.stats().dispatches - before;
+        // On a GPU the zeros themselves are dispatches; nothing else was.
+        assert!(zeros == 0 || device.kind() == windlass::DeviceKind::Cuda, "{zeros}");
+    }
+}
+
+#[test]
+fn matrices_of_the_solver_are_tensors_whose_columns_are_contiguous() {
+    for device in devices() {
+        let solver = device.solver();
+        // Two systems; A is diagonally dominant and symmetric.
+        let a = [4.0, 1.0, 1.0, 3.0, 5.0, 2.0, 2.0, 6.0];
+        let x = [1.0, 2.0, -1.0, 0.5, 3.0, 1.0, 2.0, -2.0];
+        let b = products(&a, &x, (2, 2, 2));
+        let on_a = device.tensor([2, 2, 2], a).unwrap();
+        let columns =
+            |data: &[f64]| device.contiguous_columns(&device.tensor([2, 2, 2], data).unwrap()).unwrap().into_output();
+        let wanted = device.tensor([2, 2, 2], x).unwrap();
+        let close = |x: Tensor<f64>| device.allclose(&x, &wanted, 1e-14, 1e-14).unwrap();
+
+        refused(&solver.lu_tensor(device.tensor([2, 2, 2], a).unwrap()).unwrap_err(), "a", "`contiguous_columns`");
+        let lu = solver.lu_tensor(columns(&a)).unwrap().await_result().unwrap();
+        let rejected = lu.solve_tensor(&solver, Transpose::No, device.tensor([2, 2, 2], &b).unwrap()).unwrap_err();
+        refused(&rejected.error, "b", "`contiguous_columns`");
+        assert_eq!(rejected.back.unwrap().0.extents(), [2, 2, 2]);
+        assert!(close(lu.solve_tensor(&solver, Transpose::No, columns(&b)).unwrap().await_result().unwrap()));
+
+        let cholesky = solver.cholesky_tensor(Uplo::Lower, columns(&a)).unwrap().await_result().unwrap();
+        assert!(close(cholesky.solve_tensor(&solver, columns(&b)).unwrap().await_result().unwrap()));
+        let qr = solver.qr_tensor(columns(&a)).unwrap().await_result().unwrap();
+        let (of_b, b_of_qr) = Matrix::take(columns(&b)).unwrap();
+        let solved = qr.solve(&solver, of_b, b_of_qr).unwrap().await_result().unwrap();
+        assert!(close(of_b.into_tensor(solved.x).unwrap()));
+        let solved = solver.solve_tensor(Structure::General, columns(&a), columns(&b)).unwrap().await_result().unwrap();
+        assert!(close(of_b.into_tensor(solved.x).unwrap()));
+
+        // A corner of a larger column-major tensor, whose other elements stay as they are.
+        let large = device.contiguous_columns(&device.full_tensor([5, 5], 9.0).unwrap()).unwrap().into_output();
+        let corner = |all: &windlass::tensor::Layout| all.slice((1..3, 2..4));
+        let large = device.assign(large.part(corner).unwrap(), on_a.index(0, 0).unwrap()).unwrap().into_output();
+        let layout = corner(large.layout()).unwrap();
+        let whole = large.layout().clone();
+        let lu = solver.lu_tensor(large.with_layout(layout).unwrap()).unwrap().await_result().unwrap();
+        let (factors, ..) = lu.into_parts();
+        let large = Tensor::from(factors.widen()).with_layout(whole).unwrap();
+        let large = device.fill_part(large.part(corner).unwrap(), 9.0).unwrap().into_output();
+        assert!(device.allclose(&large, &device.full_tensor([1], 9.0).unwrap(), 0.0, 0.0).unwrap());
+        assert!(Matrix::take(device.zeros_tensor::<f64>([3]).unwrap()).is_err());
+        let short = device.zeros::<f64>(3).unwrap();
+        assert!(Matrix::square(2).into_tensor(short).unwrap_err().back.is_some());
+    }
+}
+
+#[test]
+fn draws_take_extents_and_give_the_same_numbers() {
+    for device in devices() {
+        let x = device.rng(7).draw_tensor::<f32, _>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
+        let flat = device.rng(7).draw::<f32, _>(Normal::standard(), 30).unwrap().into_output();
+        let flat = device.download(&flat).unwrap().await_result().unwrap();
+        assert_eq!((x.extents(), device.read_tensor(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
+        assert!(device.rng(7).draw_tensor::<f32, _>(Normal::standard(), [usize::MAX, 3]).is_err());
+    }
+}
+
+#[test]
+fn transforms_take_strided_inputs_along_any_axes() {
+    use windlass::Complex;
+    for device in devices() {
+        seeds(20, |rng, _| {
+            let extents = [1 + rng.below(5), 1 + rng.below(6), 1 + rng.below(4)];
+            let data: Vec<Complex<f64>> = rng.samples(extents.iter().product());
+            let x = device.tensor(extents, data).unwrap();
+            let view = x.permute(rng.pick(&[[0, 1, 2], [2, 0, 1], [1, 2, 0]])).unwrap();
+            let view = view.slice((rng.below(2).min(view.extents()[0] - 1).., AxisSlice::Rest)).unwrap();
+            let axes: &[isize] = rng.pick(&[&[][..], &[-1], &[0, 2], &[1]]);
+            let (fft, dense) = (device.fft(), device.contiguous(&view).unwrap().into_output());
+            let of_view = fft.fft_tensor(&view, axes).unwrap().await_result().unwrap();
+            let of_dense = fft.fft_tensor(&dense, axes).unwrap().await_result().unwrap();
+            assert!(device.allclose(&of_view, &of_dense, 1e-12, 1e-12).unwrap(), "{view:?} along {axes:?}");
+            let back = fft.ifft_tensor(&of_view, axes).unwrap().await_result().unwrap();
+            assert!(device.allclose(&back, &view, 1e-12, 1e-12).unwrap());
+            let sum: Complex<f64> = spelled(&device, &view).iter().sum();
+            let whole = fft.fft_tensor(&view, &[]).unwrap().await_result().unwrap();
+            assert!((device.item(whole.slice((0, 0, 0)).unwrap()).unwrap() - sum).norm() < 1e-11);
+        });
+        let x = device.tensor([2, 3], vec![Complex::new(1.0f32, 0.0); 6]).unwrap();
+        refused(&device.fft().fft_tensor(x.flip(0).unwrap(), &[]).unwrap_err(), "x", "`contiguous`");
+        refused(&device.fft().fft_tensor(x.broadcast([2, 2, 3]).unwrap(), &[1]).unwrap_err(), "x", "`contiguous`");
+        refused(&device.fft().fft_tensor(&x, &[-3]).unwrap_err(), "axes", "axis -3");
+        refused(&device.fft().fft_tensor(&x, &[0, 0]).unwrap_err(), "axes", "twice");
+    }
+}
+
+#[test]
+fn dense_operands_of_sparse_products_lie_either_way() {
+    for device in devices() {
+        let sparse = device.sparse();
+        // [1 0 2; 0 3 0]
+        let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0]).unwrap();
+        let whole = [1.0, 0.0, 2.0, 0.0, 3.0, 0.0];
+        seeds(30, |rng, _| {
+            let n = 1 + rng.below(5);
+            let mut on_b = vec![];
+            let b = matrices(rng, &mut on_b, &device, &[3, n]);
+            let wanted = products(&whole, &spelled(&device, &b), (2, n, 3));
+            let columns = device.contiguous_columns(&device.full_tensor([2, n], 1.0).unwrap()).unwrap().into_output();
+            let c = if rng.below(2) == 0 { columns } else { device.full_tensor([2, n], 1.0).unwrap() };
+            let c = sparse.spmm_tensor(2.0, &a, &b, 1.0, c).unwrap().await_result().unwrap();
+            let wanted: Vec<f64> = wanted.iter().map(|x| 2.0 * x + 1.0).collect();
+            assert_eq!(device.read_tensor(&c).unwrap().await_result().unwrap(), wanted);
+        });
+        let b = device.tensor([6, 2], vec![1.0f64; 12]).unwrap();
+        let spread = b.slice(AxisSlice::from(..).step(2)).unwrap().slice((.., 1..)).unwrap();
+        let c = device.zeros_tensor::<f64>([2, 1]).unwrap();
+        let c = sparse.spmm_tensor(1.0, &a, &spread, 0.0, c).unwrap().await_result().unwrap();
+        assert_eq!(
+            device.read_tensor(&c).unwrap().await_result().unwrap(),
+            [3.0, 3.0],
+            "a single column may be strided"
+        );
+        let wide = device.tensor([3, 4], vec![1.0f64; 12]).unwrap();
+        let spread = wide.slice((.., AxisSlice::from(..).step(2))).unwrap();
+        let rejected = sparse.spmm_tensor(1.0, &a, &spread, 0.0, device.zeros_tensor([2, 2]).unwrap()).unwrap_err();
+        refused(&rejected.error, "b", "`contiguous`");
+        let rejected = sparse.spmm_tensor(1.0, &a, &wide, 0.0, rejected.back.unwrap().0).unwrap_err();
+        refused(&rejected.error, "c", "2 x 2");
+    }
+}

@@ -1,0 +1,84 @@
+//! Copies and fills of tensors on the stand-in: which of the driver's copies and of our kernels they become, and that these get
+//! what they need. The kernels here are written anew from their description; a GPU runs the real ones (`host tensors::`).
+
+use crate::common::{Rng, assert_back_at, holdings, seeds};
+use crate::standin::{device, session};
+use windlass::tensor::AxisSlice;
+use windlass::{Complex, Device, Element, TensorRef, bf16};
+
+/// The elements of a view by indices, from all of its buffer.
+fn spelled<T: Element>(device: &Device, x: &TensorRef<'_, T>) -> Vec<T> {
+    let all = device.download(x.buffer()).unwrap().await_result().unwrap();
+    let layout = x.layout();
+    let mut places = vec![layout.offset() as isize];
+    for (n, stride) in layout.extents().iter().zip(layout.strides()) {
+        places = places.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * stride)).collect();
+    }
+    places.into_iter().map(|place| all[place as usize]).collect()
+}
+
+fn check<T: Element>(device: &Device, rng: &mut Rng) {
+    let extents: Vec<usize> = (0..1 + rng.below(4)).map(|_| rng.pick(&[1, 2, 3, 17, 20, 33])).collect();
+    let len: usize = extents.iter().product();
+    let data: Vec<T> = rng.bits(len);
+    let x = device.tensor(&extents, &data).unwrap();
+    let mut view = x.view();
+    for _ in 0..rng.below(4) {
+        let axis = rng.below(extents.len()) as isize;
+        view = match rng.below(4) {
+            0 => view.transpose(),
+            1 => view.flip(axis).unwrap(),
+            2 => view.swap_axes(0, axis).unwrap(),
+            _ => {
+                let (n, mut slices) = (view.extents()[axis as usize], vec![AxisSlice::from(..); axis as usize]);
+                slices.push(AxisSlice::from(rng.below(n)..).step(rng.pick(&[1, 2, -1])));
+                view.slice(slices).unwrap()
+            }
+        };
+    }
+    let dense = device.contiguous(&view).unwrap().into_output();
+    let got = device.download(dense.buffer()).unwrap().await_result().unwrap();
+    let wanted = spelled(device, &view);
+    assert!(bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&wanted), "{view:?}");
+    // Back into the same view of a tensor of one value.
+    let layout = view.layout().clone();
+    let value = rng.bits::<T>(1)[0];
+    let y = device.full_tensor(&extents, value).unwrap();
+    let y = device.assign(y.part(|_| Ok(layout.clone())).unwrap(), &dense).unwrap().into_output();
+    let got = device.download(y.buffer()).unwrap().await_result().unwrap();
+    let back = spelled(device, &TensorRef::from_buffer(y.buffer(), layout.clone()).unwrap());
+    assert!(bytemuck::cast_slice::<T, u8>(&back) == bytemuck::cast_slice::<T, u8>(&wanted));
+    let changed =
+        bytemuck::cast_slice::<T, u8>(&got).chunks(size_of::<T>()).filter(|x| *x != bytemuck::bytes_of(&value));
+    assert!(changed.count() <= wanted.len());
+    let y = device.fill_part(y.part(|_| Ok(layout)).unwrap(), value).unwrap().into_output();
+    let all = device.download(y.buffer()).unwrap().await_result().unwrap();
+    let rest = bytemuck::cast_slice::<T, u8>(&all).chunks(size_of::<T>()).all(|x| x == bytemuck::bytes_of(&value));
+    assert!(rest, "filled where it was written");
+}
+
+#[test]
+fn random_views_are_copied_and_filled_as_by_indices() {
+    let _driver = session();
+    let device = device(2);
+    let base = holdings(&device);
+    seeds(150, |rng, _| match rng.below(5) {
+        0 => check::<u8>(&device, rng),
+        1 => check::<bf16>(&device, rng),
+        2 => check::<f32>(&device, rng),
+        3 => check::<i64>(&device, rng),
+        _ => check::<Complex<f64>>(&device, rng),
+    });
+    assert_back_at(&device, base);
+}
+
+#[test]
+fn axes_beyond_what_a_kernel_takes_go_by_a_table() {
+    let _driver = session();
+    let device = device(2);
+    let x = device.tensor([2; 12], (0..1 << 12).collect::<Vec<i32>>()).unwrap();
+    let order: Vec<isize> = (0..12).map(|axis| (axis * 5) % 12).collect();
+    let turned = x.permute(order).unwrap();
+    let dense = device.contiguous(&turned).unwrap().into_output();
+    assert_eq!(device.download(dense.buffer()).unwrap().await_result().unwrap(), spelled(&device, &turned));
+}
