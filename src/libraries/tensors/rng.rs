@@ -13,17 +13,17 @@ impl Rng {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, rng::Normal};
-    /// let x = Device::host()?.rng(42).draw_tensor::<f32, _>(Normal::standard(), [100, 3])?.await_result()?;
+    /// let x = Device::host()?.rng(42).draw_tensor::<f32>(Normal::standard(), [100, 3])?.await_result()?;
     /// assert_eq!(x.extents(), [100, 3]);
     /// # Ok(()) }
     /// ```
-    pub fn draw_tensor<T: Random, O: Distribution<T>>(
+    pub fn draw_tensor<T: Random>(
         &mut self,
-        of: O,
+        of: impl Distribution<T>,
         extents: impl AsRef<[usize]>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let layout = Layout::row_major(extents)?;
-        let drawn = self.draw::<T, O>(of, layout.len())?;
+        let drawn = self.draw(of, layout.len())?;
         drawn.retype(|(buffer,)| Ok::<_, Error>((Tensor::from(buffer).with_layout(layout)?,)))
     }
 }
