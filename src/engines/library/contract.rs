@@ -40,7 +40,9 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
     /// What its handles belong to.
     const HANDLES: Placement = Placement::PerSlot;
     /// Our own kernels that its operations launch; they are loaded when the library is warmed.
-    const KERNELS: &'static [&'static crate::Ptx] = &[];
+    fn kernels() -> &'static [&'static crate::Ptx] {
+        &[]
+    }
     /// Its functions and data symbols, looked up once for the process.
     type Api: Send + Sync + 'static;
     /// A handle with everything that is known of its state; `()` with [`Placement::None`]. Its `Drop` must make no

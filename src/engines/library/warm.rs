@@ -40,7 +40,7 @@ pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
 #[cfg(feature = "cuda")]
 pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Result<()> {
     let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
-    engine.core.preload(epoch, L::KERNELS);
+    engine.core.preload(epoch, L::kernels());
     if L::HANDLES == Placement::None {
         crate::worker::first_use();
         L::load()?;

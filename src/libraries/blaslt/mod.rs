@@ -7,7 +7,7 @@
 //! - D is moved in and comes back; what is only read is borrowed. Without a separate [C](Operands::c), the previous
 //!   contents of D are C. Outputs never alias inputs.
 //! - `beta == 0` means that C is not read, `alpha == 0` (or `k == 0`) that A and B are not: a NaN in them does not
-//!   survive. The values of alpha and beta [from device memory](Operands::factors) are not known before the product
+//!   survive. The values of alpha and beta [from device memory](Operands::scalars_at) are not known before the product
 //!   runs; the library then decides what it reads.
 //! - Everything between the sums of products and D is computed in the type of `alpha` (f32 for narrower types) and
 //!   rounded once, to nearest, when D is stored; so are auxiliary outputs. (On a GPU some epilogues round halves twice:

@@ -54,10 +54,14 @@ pub(in crate::libraries::blas) struct BlasCall {
 impl CudaLibrary for Cublas {
     const NAME: &'static str = "blas";
     const STATUS: &'static [Status] = status::STATUS;
-    const KERNELS: &'static [&'static crate::Ptx] = &[&super::super::gemm_i8::KERNEL, &super::super::level3::PIVOTS];
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();
+
+    fn kernels() -> &'static [&'static crate::Ptx] {
+        static ALL: &[&crate::Ptx] = &[&super::super::gemm_i8::KERNEL, &super::super::level3::PIVOTS];
+        ALL
+    }
 
     fn load() -> Result<&'static Functions, LoadError> {
         static FUNCTIONS: OnceLock<Functions> = OnceLock::new();

@@ -41,10 +41,13 @@ const PLAN_BYTES: usize = 1 << 20;
 impl CudaLibrary for CublasLt {
     const NAME: &'static str = "blaslt";
     const STATUS: &'static [Status] = status::STATUS;
-    const KERNELS: &'static [&'static crate::Ptx] = crate::blaslt::KERNELS;
     type Api = CublasLtFunctions;
     type Handle = Handle;
     type Shared = Choices;
+
+    fn kernels() -> &'static [&'static crate::Ptx] {
+        crate::blaslt::KERNELS
+    }
 
     fn load() -> Result<&'static CublasLtFunctions, LoadError> {
         CublasLtFunctions::load()

@@ -34,10 +34,14 @@ impl CudaLibrary for Cusolver {
     const NAME: &'static str = "solver";
     const STATUS: &'static [Status] = status::STATUS;
     const HANDLES: Placement = Placement::Pool(HANDLES);
-    const KERNELS: &'static [&'static crate::Ptx] = &[&super::kernels::KERNELS, &super::kernels::RANKS];
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();
+
+    fn kernels() -> &'static [&'static crate::Ptx] {
+        static ALL: &[&crate::Ptx] = &[&super::kernels::KERNELS, &super::kernels::RANKS];
+        ALL
+    }
 
     fn load() -> Result<&'static Functions, LoadError> {
         static FUNCTIONS: OnceLock<Functions> = OnceLock::new();

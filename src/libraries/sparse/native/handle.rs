@@ -29,10 +29,13 @@ pub(crate) struct Handle {
 impl CudaLibrary for Cusparse {
     const NAME: &'static str = "sparse";
     const STATUS: &'static [Status] = status::STATUS;
-    const KERNELS: &'static [&'static crate::Ptx] = &[super::kernels::STRUCTURE];
     type Api = Functions;
     type Handle = Handle;
     type Shared = ();
+
+    fn kernels() -> &'static [&'static crate::Ptx] {
+        super::kernels::AHEAD
+    }
 
     fn load() -> Result<&'static Functions, LoadError> {
         static FUNCTIONS: OnceLock<Functions> = OnceLock::new();

@@ -6,13 +6,16 @@ use crate::cuda::Queue;
 use crate::{DType, Error, LaunchDims, Ptx, Result};
 use std::ffi::CStr;
 
+/// The kernels that are loaded ahead of time.
+pub(super) static AHEAD: &[&Ptx] = &[&STRUCTURE_PTX];
+
 static STRUCTURE_PTX: Ptx = Ptx::new(include_str!("../kernels/structure.ptx"));
 /// Kernels for structures.
-pub(in super::super) const STRUCTURE: &Ptx = &STRUCTURE_PTX;
+pub(in super::super) static STRUCTURE: &Ptx = &STRUCTURE_PTX;
 
 static SORT_PTX: Ptx = Ptx::new(include_str!("../kernels/sort.ptx"));
 /// Kernels for sorting, and for converting the width of indices.
-pub(in super::super) const SORT: &Ptx = &SORT_PTX;
+pub(in super::super) static SORT: &Ptx = &SORT_PTX;
 
 macro_rules! tables { ($($(#[$doc:meta])* $name:ident: $($dtype:ident $file:literal),*;)*) => { $(
     $(#[$doc])*

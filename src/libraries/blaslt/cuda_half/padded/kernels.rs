@@ -182,7 +182,7 @@ impl Queue<'_> {
 }
 
 /// The kernels that are loaded ahead of time.
-pub(in crate::libraries::blaslt) const ALL: &[&Ptx] = &[&NARROW, &WIDE];
+pub(in crate::libraries::blaslt) static ALL: &[&Ptx] = &[&NARROW, &WIDE];
 
 #[cfg(test)]
 mod tests {
