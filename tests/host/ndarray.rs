@@ -67,6 +67,30 @@ fn an_upload_holds_the_elements_in_the_order_that_was_said_however_they_lay() {
 }
 
 #[test]
+fn a_tensor_of_an_array_has_its_elements_and_comes_back_from_any_view() {
+    for device in devices() {
+        seeds(120, |rng, _| {
+            let (array, what) = odd(rng);
+            let x = device.tensor_of_array(&array).unwrap();
+            assert_eq!(x.extents(), array.shape(), "{what}");
+            let read = device.read_tensor(&x).unwrap().await_result().unwrap();
+            assert_eq!(read, listed(&array, Order::Row), "{what}");
+            let back: ArrayD<i32> = device.read_tensor_array(&x).unwrap().await_result().unwrap();
+            assert_eq!(back, array, "{what}");
+            let turned: ArrayD<i32> = device.read_tensor_array(x.transpose()).unwrap().await_result().unwrap();
+            assert_eq!(turned, array.t(), "{what}");
+            if x.rank() > 0 {
+                let flipped: ArrayD<i32> =
+                    device.read_tensor_array(x.flip(0).unwrap()).unwrap().await_result().unwrap();
+                assert_eq!(flipped, array.slice_axis(Axis(0), Slice::new(0, None, -1)), "{what}");
+            }
+        });
+        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        assert_eq!(refused(&device.read_tensor_array::<_, windlass::ndarray::Ix1>(&x).unwrap_err()).0, "x");
+    }
+}
+
+#[test]
 fn broadcasts_and_views_are_uploaded_as_what_they_show() {
     for device in devices() {
         let line = array![1.0f32, 2.0, 3.0];

@@ -59,7 +59,7 @@ fn check<T: Element>(device: &Device, rng: &mut Rng) {
 
 #[test]
 fn random_views_are_copied_and_filled_as_by_indices() {
-    let _driver = session();
+    let driver = session();
     let device = device(2);
     let base = holdings(&device);
     seeds(150, |rng, _| match rng.below(5) {
@@ -70,15 +70,19 @@ fn random_views_are_copied_and_filled_as_by_indices() {
         _ => check::<Complex<f64>>(&device, rng),
     });
     assert_back_at(&device, base);
+    drop(device);
+    driver.assert_finished();
 }
 
 #[test]
 fn axes_beyond_what_a_kernel_takes_go_by_a_table() {
-    let _driver = session();
+    let driver = session();
     let device = device(2);
     let x = device.tensor([2; 12], (0..1 << 12).collect::<Vec<i32>>()).unwrap();
     let order: Vec<isize> = (0..12).map(|axis| (axis * 5) % 12).collect();
     let turned = x.permute(order).unwrap();
     let dense = device.contiguous(&turned).unwrap().into_output();
     assert_eq!(device.download(dense.buffer()).unwrap().await_result().unwrap(), spelled(&device, &turned));
+    drop((x, dense, device));
+    driver.assert_finished();
 }

@@ -145,14 +145,10 @@ mod tests {
         let at = |layout: &Layout, base: u64| base + (layout.offset() * size) as u64;
         let plan = Plan::of(size, (target, at(target, to)), (source, From::Elements(at(source, from))));
         let first = |layout: &Layout, o: usize| (o as isize - layout.offset() as isize) * size as isize;
-        let each = |(t, s): (usize, usize)| {
-            (0..size as isize).map(move |byte| (t as isize + byte, s as isize + byte)).collect::<Vec<_>>()
-        };
         let pairs = target.offsets().map(|o| first(target, o)).zip(source.offsets().map(|o| first(source, o)));
         let mut wanted: Vec<_> =
             pairs.flat_map(|(t, s)| (0..size as isize).map(move |byte| (t + byte, s + byte))).collect();
         wanted.sort_unstable();
-        let _ = each;
         assert_eq!(moved(&plan), wanted, "{plan:?}");
         plan
     }
@@ -167,8 +163,8 @@ mod tests {
         assert_eq!(plan(4, (&x, 0), (&x, 0)), Plan::Flat(3200));
         let part = rows(&[8, 120]).slice((.., 5..105)).unwrap();
         assert_eq!(plan(4, (&x, 0), (&part, 0)), Plan::Pieces { rows: 400, cols: 8, to: 400, from: 480 });
-        // A pitch is not negative, nor less than a row.
-        assert!(matches!(plan(4, (&x, 0), (&part.flip(0).unwrap(), 0)), Plan::Walk { unit: 16, .. }));
+        // A pitch is not negative, nor less than a row. (The part begins 20 bytes after a row does: no unit is wider.)
+        assert!(matches!(plan(4, (&x, 0), (&part.flip(0).unwrap(), 0)), Plan::Walk { unit: 4, .. }));
         let windows = rows(&[200]).windows(0, 100, 3).unwrap();
         assert!(matches!(plan(4, (&rows(windows.extents()), 0), (&windows, 0)), Plan::Walk { unit: 4, .. }));
     }
