@@ -8,6 +8,7 @@
 use crate::{alone, common};
 
 use std::backtrace::Backtrace;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,12 +26,21 @@ static REFUSED: AtomicBool = AtomicBool::new(false);
 /// Which allocation is refused.
 static NTH: AtomicUsize = AtomicUsize::new(0);
 
+/// How often [`arm`] was called: a thread that has looked at its stack for long does not disturb a later count.
+static ARMED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// This thread looks at its stack. That takes a lock of the standard library and allocates, so it must not begin again.
+    static LOOKS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Whether the allocator refuses these bytes: asked before every allocation.
 pub(crate) fn refuses(bytes: usize) -> bool {
-    if bytes < LEAST {
+    if bytes < LEAST || LOOKS.get() {
         return false;
     }
-    // One thread at a time looks at its stack, which allocates: meanwhile nothing is counted.
+    let armed = ARMED.load(Ordering::Relaxed);
+    // One thread at a time looks at its stack: meanwhile nothing is counted.
     let counted = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| match left {
         NONE => None,
         0 => Some(NONE),
@@ -39,7 +49,12 @@ pub(crate) fn refuses(bytes: usize) -> bool {
     if counted != Ok(0) {
         return false;
     }
+    LOOKS.set(true);
     let ours = is_ours();
+    LOOKS.set(false);
+    if ARMED.load(Ordering::Relaxed) != armed {
+        return false;
+    }
     LEFT.store(if ours { NONE } else { 0 }, Ordering::Relaxed);
     REFUSED.store(ours, Ordering::Relaxed);
     ours
@@ -47,6 +62,7 @@ pub(crate) fn refuses(bytes: usize) -> bool {
 
 /// Begins to count, as far as [`NTH`].
 fn arm() {
+    ARMED.fetch_add(1, Ordering::Relaxed);
     LEFT.store(NTH.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
