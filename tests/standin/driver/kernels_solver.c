@@ -300,14 +300,14 @@ static void scale_8_operands(struct command *command, const struct launch *launc
             }                                                                                                          \
         }                                                                                                              \
     }
-RANGE(largest_4, scale_4, float)
-RANGE(largest_8, scale_8, double)
+RANGE(range_largest_4, range_scale_4, float)
+RANGE(range_largest_8, range_scale_8, double)
 
 static const struct kernel kernels[] = {
-    {"largest_4", 9, {8, 8, 8, 8, 8, 8, 8, 8, 8}, largest_4_operands, largest_4, 0},
-    {"largest_8", 9, {8, 8, 8, 8, 8, 8, 8, 8, 8}, largest_8_operands, largest_8, 0},
-    {"scale_4", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, scale_4_operands, scale_4, 0},
-    {"scale_8", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, scale_8_operands, scale_8, 0},
+    {"range_largest_4", 9, {8, 8, 8, 8, 8, 8, 8, 8, 8}, largest_4_operands, range_largest_4, 0},
+    {"range_largest_8", 9, {8, 8, 8, 8, 8, 8, 8, 8, 8}, largest_8_operands, range_largest_8, 0},
+    {"range_scale_4", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, scale_4_operands, range_scale_4, 0},
+    {"range_scale_8", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, scale_8_operands, range_scale_8, 0},
     {"first_dependent_4", 6, {8, 8, 8, 8, 8, 8}, first_dependent_4_operands, first_dependent_4, 0},
     {"first_dependent_8", 6, {8, 8, 8, 8, 8, 8}, first_dependent_8_operands, first_dependent_8, 0},
     {"count_above_4", 4, {8, 8, 8, 8}, count_above_4_operands, count_above_4, 0},

@@ -51,7 +51,7 @@ __device__ __forceinline__ void scale(R *x, u64 rows, u64 cols, u64 ld, u64 step
 }
 
 #define K extern "C" __global__ void
-K largest_4(const float *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, unsigned *most) { largest(x, rows, cols, ld, step, count, part, parts, most); }
-K largest_8(const double *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, u64 *most) { largest(x, rows, cols, ld, step, count, part, parts, most); }
-K scale_4(float *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, const unsigned *most, u64 reach, u64 back) { scale(x, rows, cols, ld, step, count, part, parts, most, reach, back); }
-K scale_8(double *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, const u64 *most, u64 reach, u64 back) { scale(x, rows, cols, ld, step, count, part, parts, most, reach, back); }
+K range_largest_4(const float *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, unsigned *most) { largest(x, rows, cols, ld, step, count, part, parts, most); }
+K range_largest_8(const double *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, u64 *most) { largest(x, rows, cols, ld, step, count, part, parts, most); }
+K range_scale_4(float *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, const unsigned *most, u64 reach, u64 back) { scale(x, rows, cols, ld, step, count, part, parts, most, reach, back); }
+K range_scale_8(double *x, u64 rows, u64 cols, u64 ld, u64 step, u64 count, u64 part, u64 parts, const u64 *most, u64 reach, u64 back) { scale(x, rows, cols, ld, step, count, part, parts, most, reach, back); }

@@ -13,7 +13,7 @@ static KERNELS: Ptx = Ptx::new(include_str!("../kernels/range.ptx"));
 const BLOCK: u32 = 256;
 const BLOCKS: u32 = 512;
 
-const SCALE: [&CStr; 2] = [c"scale_4", c"scale_8"];
+const SCALE: [&CStr; 2] = [c"range_scale_4", c"range_scale_8"];
 
 /// Matrices of one size: address, leading dimension, and elements from one to the next; rows and columns; how many.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ impl Queue<'_> {
         let most = self.scratch(bytes)?;
         // SAFETY: scratch of this dispatch.
         unsafe { self.fill(most, bytes, &[0]) }?;
-        self.pass::<T>([c"largest_4", c"largest_8"], group, Largest(most), false)?;
+        self.pass::<T>([c"range_largest_4", c"range_largest_8"], group, Largest(most), false)?;
         self.pass::<T>(SCALE, group, Largest(most), false)?;
         Ok(Largest(most))
     }
