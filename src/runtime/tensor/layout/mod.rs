@@ -24,8 +24,8 @@ use smallvec::SmallVec;
 /// One value for each axis.
 pub(super) type Axes<T> = SmallVec<[T; 6]>;
 
-/// Where the elements of a tensor lie in its buffer: element `(i, j, ..)` is at `offset + i * strides[0] + j * strides[1]
-/// + ..`, counted in elements.
+/// Where the elements of a tensor lie in its buffer, counted in elements: element `(i, j, ..)` is at
+/// `offset + i * strides[0] + j * strides[1] + ..`.
 ///
 /// Strides may be negative or zero. A layout has at most 64 axes; without an axis (rank 0) it has one element, with an
 /// extent of zero none. The product of its extents (an extent of zero counts as one) and its largest offset fit `isize`.
