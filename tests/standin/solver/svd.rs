@@ -197,3 +197,26 @@ fn what_holds_no_numbers_has_no_values_and_all_buffers_come_back() {
     drop(device);
     driver.assert_finished();
 }
+
+/// The stand-in's routines square elements, as the library's: without a power of two nothing is left of these matrices.
+#[test]
+fn matrices_at_the_ends_of_the_range_are_decomposed_in_its_middle() {
+    let (driver, device) = bench(1);
+    for method in [SvdMethod::Auto, SvdMethod::Bidiagonal, SvdMethod::Polar, BY_ROTATIONS] {
+        let of = |scale: f64| {
+            let a = up(&device, A.map(|x| x * scale));
+            let svd = device.solver().svd_by(method, Vectors::Thin, shape(), a).unwrap().await_result().unwrap();
+            down(&device, &svd.values)
+        };
+        let want = of(1.0);
+        for exponent in [-900, 900] {
+            let scale = 2f64.powi(exponent);
+            for (value, want) in of(scale).into_iter().zip(&want) {
+                let value = value / scale;
+                assert!((value - want).abs() <= 1e-12 * want, "{method:?}, 2^{exponent}: {value} of {want}");
+            }
+        }
+    }
+    drop(device);
+    driver.assert_finished();
+}
