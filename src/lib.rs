@@ -38,6 +38,7 @@
         feature = "cuda",
         feature = "blas",
         feature = "blaslt",
+        feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
         feature = "rng",
@@ -77,6 +78,8 @@ use engines::{cuda_enqueue, host, launch, library};
 pub use libraries::blas;
 #[cfg(feature = "blaslt")]
 pub use libraries::blaslt;
+#[cfg(feature = "expressions")]
+pub use libraries::expressions;
 #[cfg(feature = "fft")]
 pub use libraries::fft;
 #[cfg(feature = "nvrtc")]
@@ -132,6 +135,7 @@ pub use rng::Rng;
 #[doc(hidden)]
 pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
+pub use runtime::truth::Bool;
 pub use runtime::{tensor, timeline};
 #[cfg(feature = "sparse")]
 pub use sparse::Sparse;

@@ -23,3 +23,4 @@ pub(crate) mod sync;
 pub mod tensor;
 pub mod timeline;
 pub(crate) mod trace;
+pub(crate) mod truth;

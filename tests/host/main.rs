@@ -12,6 +12,7 @@ mod common;
 mod arrays;
 mod bad_input;
 mod conformance;
+mod expressions;
 mod fft;
 mod flight;
 mod floors;

@@ -28,9 +28,13 @@ mod tensor_ref;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
+#[cfg(feature = "expressions")]
+pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;
 pub use part::Part;
 pub use show::Shown;
+#[cfg(feature = "expressions")]
+pub(crate) use part::Whole;
 pub use tensor::Tensor;
 pub use tensor_ref::TensorRef;

@@ -1,0 +1,10 @@
+//! Formulas for the elements of tensors: what they compute, on which operands, and what is refused. `oracle.rs` evaluates an
+//! expression from the definition, `random.rs` makes some.
+
+mod against;
+mod compare;
+mod functions;
+mod maps;
+mod oracle;
+mod random;
+mod refusals;
