@@ -20,6 +20,10 @@ impl Nest {
         let extents = outputs.first().map(Layout::extents).unwrap_or_default();
         let mut positions = Vec::new();
         for axis in expr.positions() {
+            if *axis == Expr::INDEX {
+                positions.push(Layout::row_major(extents)?);
+                continue;
+            }
             let mut strides: SmallVec<[isize; 6]> = extents.iter().map(|_| 0).collect();
             if let Some(stride) = strides.get_mut(usize::from(*axis)) {
                 *stride = 1;

@@ -3,8 +3,11 @@
 
 mod against;
 mod compare;
+mod deferred;
 mod functions;
 mod maps;
 mod oracle;
+mod programs;
 mod random;
+mod random_symbols;
 mod refusals;

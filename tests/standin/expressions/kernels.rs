@@ -168,7 +168,7 @@ fn a_kernel_that_is_not_loaded_is_an_error_and_the_next_use_tries_again() {
         driver.fail("cuModuleLoadDataEx", 1, 2);
         let y = gpu.zeros_tensor::<f64>([8]).unwrap();
         let error = gpu.map_into(&x, y, |x| x * x).unwrap().await_result().unwrap_err();
-        assert!(matches!(error, Error::OutOfMemory { .. } | Error::LibraryError { .. }), "{error}");
+        assert!(matches!(error.error, Error::OutOfMemory { .. } | Error::LibraryError { .. }), "{error}");
         let y = gpu.map(&x, |x| x * x).unwrap().await_result().unwrap();
         assert_eq!(read(&gpu, &y), [9.0; 8]);
     }

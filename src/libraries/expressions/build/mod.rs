@@ -6,10 +6,10 @@
 //! and the end of the recording returns it. `tuples.rs` is what closures take and return.
 
 mod methods;
+#[cfg(feature = "rng")]
+pub mod random;
 mod recording;
 mod symbol;
-#[cfg(test)]
-mod tests;
 mod tuples;
 
 pub use methods::Parts;
@@ -36,7 +36,24 @@ pub fn position(axis: u8) -> Symbol<i64> {
     Symbol::new(recording::index(Op::Position(axis)))
 }
 
+/// The number of the element, counted in row-major order of the outputs, as `i64`; see [`position`].
+pub fn index() -> Symbol<i64> {
+    Symbol::new(recording::index(Op::Index))
+}
+
 /// The number of elements along an axis of the outputs, as `i64`; see [`position`].
 pub fn extent(axis: u8) -> Symbol<i64> {
     Symbol::new(recording::index(Op::Extent(axis)))
+}
+
+#[cfg(feature = "rng")]
+mod sealed_random {
+    use super::Symbol;
+    use crate::rng::Stream;
+
+    /// How numbers of a type are drawn.
+    pub trait Drawn: Sized {
+        fn uniform(stream: &Stream) -> Symbol<Self>;
+        fn normal(stream: &Stream) -> Symbol<Self>;
+    }
 }

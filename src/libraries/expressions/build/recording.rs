@@ -325,6 +325,20 @@ pub(crate) fn index(op: Op) -> Raw {
     within(innermost.unwrap_or(0), |recording| recording.push(op, DType::I64))
 }
 
+/// A number of the innermost recording, as a parameter.
+#[cfg(feature = "rng")]
+pub(crate) fn leaf(scalar: Scalar) -> Raw {
+    let innermost = OPEN.with_borrow(|(_, open)| open.last().map(|recording| recording.serial));
+    within(innermost.unwrap_or(0), |recording| recording.number(scalar, scalar.dtype()))
+}
+
+/// An error of the innermost recording.
+#[cfg(feature = "rng")]
+pub(crate) fn fail(error: String) -> Raw {
+    let innermost = OPEN.with_borrow(|(_, open)| open.last().map(|recording| recording.serial));
+    within(innermost.unwrap_or(0), |_| Err(error))
+}
+
 impl Raw {
     /// The type of the value; `None` if making it failed, or outside of its closure.
     pub fn dtype(self) -> Option<DType> {

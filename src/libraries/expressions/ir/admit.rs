@@ -35,9 +35,13 @@ impl Expr {
         }
         let mut positions = Vec::new();
         for node in &nodes {
-            match node.op {
-                Op::Position(axis) if !positions.contains(&axis) => positions.push(axis),
-                _ => {}
+            let axis = match node.op {
+                Op::Position(axis) => axis,
+                Op::Index => Expr::INDEX,
+                _ => continue,
+            };
+            if !positions.contains(&axis) {
+                positions.push(axis);
             }
         }
         Ok(Expr { inputs, parameters, nodes, outputs, positions })

@@ -5,17 +5,7 @@
 //! check that lists from a file and lists just recorded pass. A new operation starts in `ops.rs` and `types.rs`; the
 //! compiler then names the places that must know it.
 //!
-//! # The rules of its arithmetic
-//! - **Integers** wrap. `x / 0`, `x rem 0` and `x modulo 0` are 0, `MIN / -1` is `MIN`. A shift by the width or more
-//!   gives 0, or the sign for a signed shift to the right; a negative distance counts as that.
-//! - **Floating point** is IEEE 754, each operation rounded to nearest even, subnormals kept, nothing contracted.
-//! - **Halves** (`f16`, `bf16`) are computed in `f32`, and rounded where an expression's outputs, casts to a half and
-//!   bit casts are.
-//! - **NaN**: a computed NaN has one pattern: `0x7fffffff` (`f32`), `0x7fffffffffffffff` (`f64`), `0x7fff` (`f16`,
-//!   `bf16`). What only moves keeps its bits: an input or a scalar that becomes an output, also through select, the
-//!   parts of complex numbers and bit casts. Casts and changes of sign compute.
-//! - **Complex** `*` is `(ac - bd, ad + bc)`, `/` is Smith's method; a quotient by zero is NaN.
-//! - **Bool**: each byte but 0 is true; a computed one is 0 or 1.
+//! The rules of arithmetic are said in the documentation of [`expressions`](crate::expressions).
 
 mod admit;
 pub(crate) use admit::check;
@@ -93,6 +83,9 @@ impl Expr {
     pub fn result_type(op: &Op, operands: [DType; 3], declared: DType) -> Result<DType> {
         result_type(op, operands, declared).map_err(|reason| Error::invalid(op.name(), reason))
     }
+
+    /// What stands for the number of the element among the axes of positions.
+    pub(crate) const INDEX: u8 = u8::MAX;
 
     /// The types of the inputs.
     pub fn inputs(&self) -> &[DType] {

@@ -18,6 +18,8 @@ pub enum Op {
     Position(u8),
     /// The number of elements along an axis, `i64`.
     Extent(u8),
+    /// The number of the element, counted in row-major order, `i64`.
+    Index,
     /// An operation on one value.
     Unary(Unary, Id),
     /// An operation on two values of one type.
@@ -40,7 +42,7 @@ impl Op {
     /// The nodes that it uses.
     pub fn operands(&self) -> impl Iterator<Item = Id> + use<> {
         let all = match *self {
-            Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Position(_) | Op::Extent(_) => [None; 3],
+            Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Position(_) | Op::Extent(_) | Op::Index => [None; 3],
             Op::Unary(_, a) | Op::Cast(_, a) | Op::Bits(a) => [Some(a), None, None],
             Op::Binary(_, a, b) | Op::Compare(_, a, b) => [Some(a), Some(b), None],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => [Some(a), Some(b), Some(c)],
@@ -72,6 +74,7 @@ impl Op {
             Op::Constant(_) => "constant",
             Op::Position(_) => "position",
             Op::Extent(_) => "extent",
+            Op::Index => "index",
             Op::Unary(op, _) => op.name(),
             Op::Binary(op, ..) => op.name(),
             Op::Compare(op, ..) => op.name(),

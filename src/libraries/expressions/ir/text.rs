@@ -12,6 +12,7 @@ pub(crate) fn describe(nodes: &[Node], id: Id, depth: usize) -> String {
         Op::Constant(scalar) => format!("{scalar:?}"),
         Op::Position(axis) => format!("position({axis})"),
         Op::Extent(axis) => format!("extent({axis})"),
+        Op::Index => "index".into(),
         _ if depth == 0 => "..".into(),
         op => {
             let operands: Vec<String> = op.operands().map(|id| describe(nodes, id, depth - 1)).collect();

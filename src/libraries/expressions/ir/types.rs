@@ -14,7 +14,7 @@ pub(crate) fn result_type(op: &Op, [x, y, z]: [DType; 3], declared: DType) -> Re
     match *op {
         Op::Input(_) | Op::Parameter(_) => Ok(declared),
         Op::Constant(scalar) => Ok(scalar.dtype()),
-        Op::Position(_) | Op::Extent(_) => Ok(DType::I64),
+        Op::Position(_) | Op::Extent(_) | Op::Index => Ok(DType::I64),
         Op::Unary(op, _) => unary(op, x),
         Op::Binary(op, ..) => same(x, y).and_then(|()| binary(op, x)),
         Op::Compare(op, ..) => {

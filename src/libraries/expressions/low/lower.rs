@@ -244,6 +244,7 @@ impl Lowering<'_> {
         match node.op {
             Op::Parameter(_) | Op::Constant(_) => self.scalar(node, lane),
             Op::Position(axis) => [self.low.emit(LowOp::Position(axis), Lane::I64, []); 2],
+            Op::Index => [self.low.emit(LowOp::Position(Expr::INDEX), Lane::I64, []); 2],
             Op::Extent(axis) => [self.low.uniform(Uniform::Extent(axis), Lane::I64); 2],
             Op::Unary(op, x) => self.low.unary(op, self.dtype(x), self.loose(x)),
             Op::Binary(Binary::Copysign, x, y) => {
