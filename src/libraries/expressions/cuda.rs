@@ -34,7 +34,8 @@ impl Key {
     /// Of an operation that was checked; `None` if it has nothing to do.
     pub(super) fn of(map: &Map) -> Option<Self> {
         let nest = map.nest().ok()?;
-        (nest.len() > 0).then(|| Key { formula: map.formula.clone(), geometry: Geometry::new(&map.formula.0.expr, nest) })
+        (nest.len() > 0)
+            .then(|| Key { formula: map.formula.clone(), geometry: Geometry::new(&map.formula.0.expr, nest) })
     }
 }
 
@@ -43,7 +44,8 @@ impl PlanKey for Key {
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
         let kernel = Kernel::new(&self.formula.0.expr, &self.geometry)?;
-        let text = CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+        let text =
+            CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
         let (core, epoch) = (builder.core, builder.epoch);
         let module = Arc::new(core.load_module(epoch, text.as_bytes_with_nul(), true)?);
         let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;

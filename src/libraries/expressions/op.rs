@@ -82,7 +82,10 @@ impl Map {
         }
         for (k, (input, output)) in expr.inputs().iter().zip(expr.output_types()).take(self.updated()).enumerate() {
             if *input != output {
-                return Err(Error::invalid(format!("output {k}"), format!("it is {input}, but gets {output}: cast it")));
+                return Err(Error::invalid(
+                    format!("output {k}"),
+                    format!("it is {input}, but gets {output}: cast it"),
+                ));
             }
         }
         for (kind, (k, layout)) in outputs {
@@ -105,7 +108,8 @@ impl Map {
         count("inputs", reads.len(), self.inputs.len())?;
         let inputs = expr.inputs().iter().skip(self.updated()).copied();
         let inputs = self.inputs.iter().zip(inputs).zip(reads).enumerate().map(|operand| ("input", operand));
-        let outputs = self.outputs.iter().zip(expr.output_types()).zip(writes).enumerate().map(|operand| ("output", operand));
+        let outputs =
+            self.outputs.iter().zip(expr.output_types()).zip(writes).enumerate().map(|operand| ("output", operand));
         for (kind, (k, ((layout, dtype), span))) in outputs.chain(inputs) {
             let invalid = |what: String| Error::invalid(format!("{kind} {k}"), what);
             if span.dtype() != dtype {
@@ -131,12 +135,13 @@ impl Map {
     /// No output lies in memory that is another operand's.
     fn check_overlaps(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let meet = |a: &AnySpan, b: &AnySpan| {
-            !a.is_empty() && !b.is_empty() && a.address() < end(b) && b.address() < end(a)
-        };
+        let meet =
+            |a: &AnySpan, b: &AnySpan| !a.is_empty() && !b.is_empty() && a.address() < end(b) && b.address() < end(a);
         for (k, write) in writes.iter().enumerate() {
-            let other = writes.iter().take(k).position(|other| meet(write, other)).map(|other| format!("output {other}"));
-            let input = || reads.iter().position(|read| meet(write, read)).map(|read| self.input_name(self.updated() + read));
+            let other =
+                writes.iter().take(k).position(|other| meet(write, other)).map(|other| format!("output {other}"));
+            let input =
+                || reads.iter().position(|read| meet(write, read)).map(|read| self.input_name(self.updated() + read));
             if let Some(other) = other.or_else(input) {
                 let what = format!("it lies in the memory of {other}: write another tensor, or update in place");
                 return Err(Error::invalid(format!("output {k}"), what));
@@ -187,6 +192,13 @@ impl Op for Map {
         }
     }
 
+    fn is_prompt(&self) -> bool {
+        // Less than what it takes to wake a thread.
+        const FEW: usize = 1 << 14;
+        let len = self.outputs.first().map_or(0, Layout::len);
+        len.saturating_mul(self.formula.0.expr.nodes().len()) <= FEW
+    }
+
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
         let expr = &self.formula.0.expr;
         let reads: SmallVec<[DType; 8]> = expr.inputs().iter().skip(self.updated()).copied().collect();
@@ -215,15 +227,22 @@ impl Op for Map {
         let nest = self.nest()?;
         let outputs: SmallVec<[(*mut u8, usize); 4]> = writes.into_iter().map(|slice| slice.into_raw()).collect();
         let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
-        let fit = self.outputs.iter().zip(&outputs).all(|(layout, (_, len))| inside(layout, *len) && layout.is_distinct());
-        let fit = fit && self.inputs.iter().zip(&reads).all(|(layout, slice)| inside(layout, slice.bytes().len() / slice.dtype().size()));
+        let fit =
+            self.outputs.iter().zip(&outputs).all(|(layout, (_, len))| inside(layout, *len) && layout.is_distinct());
+        let fit = fit
+            && self
+                .inputs
+                .iter()
+                .zip(&reads)
+                .all(|(layout, slice)| inside(layout, slice.bytes().len() / slice.dtype().size()));
         // The check of the operation has said so already. What follows is sound only if it is true.
         if !fit || outputs.len() != self.outputs.len() || reads.len() != self.inputs.len() {
             return Err(Error::library("internal error: unchecked layouts"));
         }
         let outputs: SmallVec<[*mut u8; 4]> = outputs.iter().map(|(base, _)| *base).collect();
         let updated = outputs.iter().take(self.updated()).map(|base| base.cast_const());
-        let inputs: SmallVec<[*const u8; 8]> = updated.chain(reads.iter().map(|slice| slice.bytes().as_ptr())).collect();
+        let inputs: SmallVec<[*const u8; 8]> =
+            updated.chain(reads.iter().map(|slice| slice.bytes().as_ptr())).collect();
         let bases = super::host::Bases { outputs: &outputs, inputs: &inputs };
         // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of outputs are
         // distinct (above, and the check of the operation). Operands that are written are exclusively ours, and are read only

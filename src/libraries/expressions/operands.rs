@@ -165,7 +165,11 @@ macro_rules! single_targets { ($($t:ident)*) => { $(
 )* } }
 single_targets! { Tensor Part }
 
-macro_rules! whole { ($t:ident) => { Back } }
+macro_rules! whole {
+    ($t:ident) => {
+        Back
+    };
+}
 macro_rules! target_tuples { ($(($($t:ident $k:tt),*))*) => { $(
     impl<$($t: Target),*> sealed::Targets for ($($t,)*) {
         type Symbols = ($(Symbol<$t::Element>,)*);

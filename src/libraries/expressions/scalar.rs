@@ -156,7 +156,6 @@ impl std::fmt::Debug for Scalar {
     }
 }
 
-
 macro_rules! from { ($($t:ty),*) => { $(
     impl From<$t> for Scalar {
         fn from(value: $t) -> Self {

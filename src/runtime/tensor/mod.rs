@@ -33,8 +33,8 @@ pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;
 pub use part::Part;
-pub use show::Shown;
 #[cfg(feature = "expressions")]
 pub(crate) use part::Whole;
+pub use show::Shown;
 pub use tensor::Tensor;
 pub use tensor_ref::TensorRef;

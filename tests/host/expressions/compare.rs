@@ -144,7 +144,14 @@ fn each<R>(dtype: DType, f: impl FnOnce(Kind) -> R) -> R {
 }
 
 /// Compares one expression at all elements of random operands, on all devices.
-pub(super) fn compare(devices: &[Device], functions: &Functions, expr: &Expr, extents: &[usize], random: &mut Random, seed: u64) {
+pub(super) fn compare(
+    devices: &[Device],
+    functions: &Functions,
+    expr: &Expr,
+    extents: &[usize],
+    random: &mut Random,
+    seed: u64,
+) {
     let dense = random.below(2) == 0;
     let shift = if random.below(3) == 0 { 1 + random.below(3) } else { 0 };
     let layout = |read: bool, random: &mut Random| {
@@ -178,7 +185,8 @@ pub(super) fn compare(devices: &[Device], functions: &Functions, expr: &Expr, ex
         let held: Vec<_> = inputs.iter().map(|input| input.up(device, shift)).collect();
         let reads = held.iter().zip(&inputs).map(|(buffer, input)| (buffer.as_in(), input.layout.clone())).collect();
         let writes = outputs.iter().map(|output| (output.up(device, shift), output.layout.clone())).collect();
-        let pending = device.evaluate(expr, &scalars, reads, writes).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{expr}"));
+        let pending =
+            device.evaluate(expr, &scalars, reads, writes).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{expr}"));
         let buffers = pending.await_result().unwrap_or_else(|e| panic!("seed {seed}: {e}\n{expr}"));
         for (output, buffer) in outputs.iter_mut().zip(buffers) {
             let before = output.bytes.len();
@@ -196,7 +204,8 @@ pub(super) fn compare(devices: &[Device], functions: &Functions, expr: &Expr, ex
         }
         // Nothing else was written.
         for (output, dtype) in outputs.iter().zip(expr.output_types()) {
-            let untouched = output.bytes.chunks(dtype.size()).filter(|bytes| bytes.iter().all(|byte| *byte == 0xa5)).count();
+            let untouched =
+                output.bytes.chunks(dtype.size()).filter(|bytes| bytes.iter().all(|byte| *byte == 0xa5)).count();
             let elements = output.layout.reach().map_or(0, |(_, highest)| highest + 1);
             assert!(untouched + len >= elements, "seed {seed} on {device:?}: elements beside the output were written");
         }

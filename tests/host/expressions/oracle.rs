@@ -28,7 +28,13 @@ pub(super) struct At<'a> {
 }
 
 /// The outputs for one element.
-pub(super) fn evaluate(expr: &Expr, scalars: &[Scalar], inputs: &[Bits], at: &At<'_>, functions: &Functions) -> Vec<Bits> {
+pub(super) fn evaluate(
+    expr: &Expr,
+    scalars: &[Scalar],
+    inputs: &[Bits],
+    at: &At<'_>,
+    functions: &Functions,
+) -> Vec<Bits> {
     let mut values: Vec<Value> = Vec::new();
     for node in expr.nodes() {
         let value = evaluate_node(node, expr, &values, scalars, inputs, at, functions);
@@ -260,9 +266,7 @@ fn cast(from: DType, to: DType, overflow: Overflow, value: Value) -> Value {
         DType::F64 => F64([integer.map_or(real, |n| n as f64), 0.0]),
         DType::C32 => F32([integer.map_or(real as f32, |n| n as f32), imaginary as f32]),
         DType::C64 => F64([integer.map_or(real, |n| n as f64), imaginary]),
-        _ if is_narrow(to) => {
-            Half(integer.map_or_else(|| round_half(to, real), |n| integer_to_half(to, n)), None)
-        }
+        _ if is_narrow(to) => Half(integer.map_or_else(|| round_half(to, real), |n| integer_to_half(to, n)), None),
         _ => match (integer, overflow) {
             (Some(n), Overflow::Saturate) => Integer(n.clamp(range.0, range.1)),
             (Some(n), Overflow::Wrap) => Integer(n),

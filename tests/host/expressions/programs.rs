@@ -42,7 +42,8 @@ fn a_replay_gives_what_the_calls_give_and_a_file_as_well() {
                 .collect()
         };
         let program = recorded(&device);
-        let path = std::env::temp_dir().join(format!("windlass-expressions-{}-{:?}", std::process::id(), device.kind()));
+        let path =
+            std::env::temp_dir().join(format!("windlass-expressions-{}-{:?}", std::process::id(), device.kind()));
         program.save(&path).unwrap();
         let loaded = Program::load(&device, &path, ()).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -134,7 +134,9 @@ impl Random {
             (DType::Bf16, 1) => (bf16::from_f32((sign * self.pick(&floats)) as f32)).to_bits().into(),
             (DType::Bf16, 2) => (bf16::from_f32(((self.bits() as i16) as f32) / 256.0)).to_bits().into(),
             (DType::Bf16, _) => self.pick(&[0x7fc0, 0xffc1, 0x7f81, 0xff80, 1, 0x8001, 0x7f7f, 0x0080]),
-            (DType::F8E4M3, 1..) | (DType::F8E5M2, 1..) => self.pick(&[0, 0x80, 1, 0x81, 7, 8, 0x38, 0x3c, 0x7b, 0x7c, 0xfc, 0x7d, 0x7e, 0xfe, 0x7f, 0xff]),
+            (DType::F8E4M3, 1..) | (DType::F8E5M2, 1..) => {
+                self.pick(&[0, 0x80, 1, 0x81, 7, 8, 0x38, 0x3c, 0x7b, 0x7c, 0xfc, 0x7d, 0x7e, 0xfe, 0x7f, 0xff])
+            }
             (_, 1) => self.bits() % 16,
             (_, 2) => (self.bits() % 16).wrapping_neg() & mask,
             (_, _) => self.pick(&integers) & mask,

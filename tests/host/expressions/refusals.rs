@@ -128,7 +128,8 @@ fn plain_data_is_admitted_by_the_same_checks() {
     assert_eq!(run(double.scalars(), 1, 3), "input 0: 3 elements on axis 0, but the first output has 4: broadcast it");
     let far = Layout::new([4], [2], 0).unwrap();
     let out = device.uninit::<f32>(4).unwrap();
-    let rejected = device.evaluate(double.expr(), double.scalars(), vec![((&x).into(), far)], vec![(out.into(), layout(4))]);
+    let rejected =
+        device.evaluate(double.expr(), double.scalars(), vec![((&x).into(), far)], vec![(out.into(), layout(4))]);
     assert!(reason(rejected.unwrap_err()).contains("reaches element 6 of 4"));
     let integers = device.uninit::<i32>(4).unwrap();
     let rejected = device.evaluate(
@@ -145,9 +146,8 @@ fn plain_data_is_admitted_by_the_same_checks() {
 fn each_defect_of_an_expression_is_named() {
     let f = DType::F32;
     let node = |op, dtype| Node { op, dtype };
-    let refused = |nodes: Vec<Node>, outputs: &[u16]| {
-        reason(Expr::admit(vec![f], vec![], nodes, outputs.to_vec()).unwrap_err())
-    };
+    let refused =
+        |nodes: Vec<Node>, outputs: &[u16]| reason(Expr::admit(vec![f], vec![], nodes, outputs.to_vec()).unwrap_err());
     let late = refused(vec![node(Op::Unary(Unary::Neg, 0), f)], &[0]);
     assert_eq!(late, "nodes: node 0, neg: uses node 0, which does not come before it");
     let wrong = refused(vec![node(Op::Input(0), DType::F64)], &[0]);

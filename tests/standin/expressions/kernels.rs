@@ -37,7 +37,8 @@ fn the_text_of_random_expressions_computes_what_they_say() {
 fn every_function_gives_the_bits_of_the_host() {
     let driver = session();
     let (gpu, host) = (device(2), Device::host().unwrap());
-    let special = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.0, 33000.0, 1e30, -1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let special =
+        [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.0, 33000.0, 1e30, -1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
     let mut x: Vec<f64> = special.iter().flat_map(|x| special.map(|_| *x)).collect();
     let mut y: Vec<f64> = special.iter().flat_map(|_| special).collect();
     for i in 0..60u32 {
@@ -94,7 +95,9 @@ fn every_function_gives_the_bits_of_the_host() {
             for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {
                 assert!(
                     bytemuck::bytes_of(a) == bytemuck::bytes_of(b),
-                    "{function:?}({:?}, {:?}): {a:?}, on the host {b:?}", x[i], y[i]
+                    "{function:?}({:?}, {:?}): {a:?}, on the host {b:?}",
+                    x[i],
+                    y[i]
                 );
             }
         }
@@ -129,7 +132,10 @@ fn a_kernel_is_made_once_and_ends_with_its_device() {
     let y = gpu.map(&part, |x| x * 5.0 + 1.0).unwrap().into_output();
     assert_eq!(read(&gpu, &y)[9], 51.0);
     assert_eq!(loaded(), base + 1);
-    let y = gpu.map(x.slice(windlass::tensor::AxisSlice::from(..).step(2)).unwrap(), |x| x * 5.0 + 1.0).unwrap().into_output();
+    let y = gpu
+        .map(x.slice(windlass::tensor::AxisSlice::from(..).step(2)).unwrap(), |x| x * 5.0 + 1.0)
+        .unwrap()
+        .into_output();
     assert_eq!((read(&gpu, &y)[5], loaded()), (51.0, base + 2));
     let stats = gpu.stats();
     assert_eq!(stats.plans, 2);
@@ -202,7 +208,8 @@ fn a_program_of_formulas_is_replayed_with_the_same_bits() {
             let given = gpu.upload([vec![0.0; shift], x.clone()].concat()).unwrap().into_output();
             let direct = gpu.map(given.slice(shift..).unwrap(), |x| x.sin() * 2.0 - x * x + x).unwrap().into_output();
             let out = gpu.uninit::<f32>(N + shift).unwrap().narrow(shift..).unwrap();
-            let (out,) = program.replay((given.slice(shift..).unwrap(),), (out,)).unwrap().await_result().unwrap().buffers;
+            let (out,) =
+                program.replay((given.slice(shift..).unwrap(),), (out,)).unwrap().await_result().unwrap().buffers;
             assert_eq!(down(&gpu, &out), read(&gpu, &direct), "{shift}");
         }
     }

@@ -15,8 +15,8 @@ mod tuples;
 pub use methods::Parts;
 pub(super) use recording::{Open, Raw, RawOperand, Recording};
 pub use symbol::{Constant, Operand, Symbol, constant, scalar};
-pub use tuples::{Outputs, Symbols};
 pub(super) use tuples::sealed;
+pub use tuples::{Outputs, Symbols};
 
 use super::ir::Op;
 

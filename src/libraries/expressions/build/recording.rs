@@ -166,7 +166,9 @@ impl Recording {
             RawOperand::Symbol(symbol) if symbol.recording != self.serial => {
                 return Err(Fault::Of(" uses a symbol of another closure".into()));
             }
-            RawOperand::Symbol(symbol) => return symbol.id.ok_or_else(|| Fault::Of(" uses a value that failed".into())),
+            RawOperand::Symbol(symbol) => {
+                return symbol.id.ok_or_else(|| Fault::Of(" uses a value that failed".into()));
+            }
             RawOperand::Parameter(scalar) => (scalar, false),
             RawOperand::Constant(scalar) => (scalar, true),
         };

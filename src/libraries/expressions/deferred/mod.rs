@@ -7,7 +7,7 @@ mod operators;
 mod tape;
 
 use super::formula::{Kept, Recorded};
-use super::front::{make_one, write, told};
+use super::front::{make_one, told, write};
 use super::ir::{Id, Op};
 use super::operands::Target;
 use super::scalar::Scalar;
@@ -182,6 +182,21 @@ macro_rules! numbers { ($($t:ty),*) => { $(
     }
 )* } }
 numbers!(
-    Scalar, bool, crate::Bool, i8, i16, i32, i64, u8, u16, u32, u64, crate::f16, crate::bf16, f32, f64, crate::Complex<f32>,
+    Scalar,
+    bool,
+    crate::Bool,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    crate::f16,
+    crate::bf16,
+    f32,
+    f64,
+    crate::Complex<f32>,
     crate::Complex<f64>
 );

@@ -141,7 +141,11 @@ impl<'a> Tape<'a> {
     fn apart(&self, node: &Node, extents: &[&[usize]]) -> Error {
         let text = |id: Id| describe(&self.recording.nodes, id, 2);
         let operands: Vec<String> = node.op.operands().map(text).collect();
-        let what = format!("{} of {}: extents {extents:?} are not broadcast to each other", node.op.name(), operands.join(" and "));
+        let what = format!(
+            "{} of {}: extents {extents:?} are not broadcast to each other",
+            node.op.name(),
+            operands.join(" and ")
+        );
         Error::invalid("expression", what)
     }
 

@@ -3,7 +3,8 @@
 //!
 //! - `names.rs` lists them for formulas: [`Function`]. `table.rs` ties each name to its arithmetic.
 //! - `real.rs` is that arithmetic: what IEEE 754 defines to the last bit, and integers. `number.rs` implements it by numbers,
-//!   `symbol.rs` by the values of a [`Low`](super::low::Low), from which PTX is written.
+//!   `symbol.rs` by the values of a [`Low`](super::low::Low): what it records is kept in `tapes.bin`, from which PTX is written
+//!   (`tape.rs`).
 //! - `format/` holds what differs between single and double precision: constants and polynomials. The algorithms are the same,
 //!   so there is one text for both.
 //! - `pair.rs` is arithmetic in two parts. Most functions end with one sum of a number and a small rest, so that their error is
@@ -43,12 +44,15 @@ mod power;
 mod real;
 mod reduction;
 mod root;
+#[cfg(test)]
 mod symbol;
+#[cfg(any(feature = "host", test))]
 mod table;
+mod tape;
 
 #[cfg(feature = "host")]
 pub(super) use loops::{call, far};
 pub use names::Function;
 #[cfg(feature = "cuda")]
-pub(super) use symbol::expand_far;
-pub(super) use symbol::{expand, expand_exp};
+pub(super) use tape::expand_far;
+pub(super) use tape::{expand, expand_exp};

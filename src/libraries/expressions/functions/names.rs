@@ -88,4 +88,3 @@ functions! {
     /// log(1 + e^x).
     Softplus "softplus" 1;
 }
-

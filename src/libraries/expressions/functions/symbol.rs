@@ -119,8 +119,10 @@ impl<F: Format> Bits for Word<F> {
                 return bits(low.convert(high, Lane::U32));
             }
             let mask = low.constant(Lane::U64, u64::from(u32::MAX));
-            let [(a0, a1), (b0, b1)] = [self.0, b.0].map(|v| (low.same(LowOp::And, [v, mask]), low.same(LowOp::Shr, [v, half])));
-            let [p00, p01, p10, p11] = [(a0, b0), (a0, b1), (a1, b0), (a1, b1)].map(|(a, b)| low.same(LowOp::Mul, [a, b]));
+            let [(a0, a1), (b0, b1)] =
+                [self.0, b.0].map(|v| (low.same(LowOp::And, [v, mask]), low.same(LowOp::Shr, [v, half])));
+            let [p00, p01, p10, p11] =
+                [(a0, b0), (a0, b1), (a1, b0), (a1, b1)].map(|(a, b)| low.same(LowOp::Mul, [a, b]));
             // The middle: none of these sums overflows.
             let carry = low.same(LowOp::Shr, [p00, half]);
             let low10 = low.same(LowOp::And, [p10, mask]);
@@ -227,7 +229,6 @@ macro_rules! unary_value {
             }
         }
 
-        #[cfg(feature = "cuda")]
         fn far<F: Format>(function: Function, x: Value) -> Value {
             match function {
                 $($(Function::$type => { let _ = stringify!($far); table::$type::far(number::<F>(x)).0 })?)*
@@ -255,13 +256,12 @@ fn value<F: Format>(function: Function, x: Value, y: Value) -> Value {
 }
 
 /// Appends a function's arithmetic.
-pub(in super::super) fn expand(function: Function, lane: Lane, x: Value, y: Value, low: &mut Low) -> Value {
+pub(super) fn expand(function: Function, lane: Lane, x: Value, y: Value, low: &mut Low) -> Value {
     within(low, || if lane == Lane::F32 { value::<Single>(function, x, y) } else { value::<Double>(function, x, y) })
 }
 
 /// Appends the arithmetic of a function's form for large numbers.
-#[cfg(feature = "cuda")]
-pub(in super::super) fn expand_far(function: Function, lane: Lane, x: Value, low: &mut Low) -> Value {
+pub(super) fn expand_far(function: Function, lane: Lane, x: Value, low: &mut Low) -> Value {
     within(low, || if lane == Lane::F32 { far::<Single>(function, x) } else { far::<Double>(function, x) })
 }
 
@@ -272,6 +272,6 @@ fn exp_of<F: Format>([re, im]: [Value; 2], [cosine, sine]: [Value; 2]) -> [Value
 }
 
 /// Appends the exponential of a complex number, from the cosine and sine of its imaginary part.
-pub(in super::super) fn expand_exp(z: [Value; 2], turn: [Value; 2], lane: Lane, low: &mut Low) -> [Value; 2] {
+pub(super) fn expand_exp(z: [Value; 2], turn: [Value; 2], lane: Lane, low: &mut Low) -> [Value; 2] {
     within(low, || if lane == Lane::F32 { exp_of::<Single>(z, turn) } else { exp_of::<Double>(z, turn) })
 }

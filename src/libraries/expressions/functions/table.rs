@@ -1,9 +1,7 @@
 //! All functions by name.
 
 use super::real::Real;
-use super::{
-    activation, arc, circular, error, exponential, hyperbolic, inverse_hyperbolic, logarithm, power, root,
-};
+use super::{activation, arc, circular, error, exponential, hyperbolic, inverse_hyperbolic, logarithm, power, root};
 
 /// A function of one number.
 pub(super) trait Unary {
@@ -83,4 +81,3 @@ macro_rules! binary_types {
     )* };
 }
 binary_functions!(binary_types);
-

@@ -42,7 +42,9 @@ impl Op {
     /// The nodes that it uses.
     pub fn operands(&self) -> impl Iterator<Item = Id> + use<> {
         let all = match *self {
-            Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Position(_) | Op::Extent(_) | Op::Index => [None; 3],
+            Op::Input(_) | Op::Parameter(_) | Op::Constant(_) | Op::Position(_) | Op::Extent(_) | Op::Index => {
+                [None; 3]
+            }
             Op::Unary(_, a) | Op::Cast(_, a) | Op::Bits(a) => [Some(a), None, None],
             Op::Binary(_, a, b) | Op::Compare(_, a, b) => [Some(a), Some(b), None],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => [Some(a), Some(b), Some(c)],

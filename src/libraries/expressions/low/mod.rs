@@ -205,19 +205,24 @@ impl Low {
 
     /// Appends an operation on values of one lane, which gives `lane`.
     pub(crate) fn emit<const N: usize>(&mut self, op: LowOp, lane: Lane, operands: [Value; N]) -> Value {
+        self.emit_list(op, lane, &operands)
+    }
+
+    /// The same with up to three operands.
+    pub(crate) fn emit_list(&mut self, op: LowOp, lane: Lane, operands: &[Value]) -> Value {
         let mut args = [operands.first().copied().unwrap_or_default(); 3];
-        args.iter_mut().zip(operands).for_each(|(arg, operand)| *arg = operand);
+        args.iter_mut().zip(operands).for_each(|(arg, operand)| *arg = *operand);
         let from = match operands.last() {
             Some(last) => self.lane(*last),
             None => lane,
         };
-        self.push(Instr { op, lane, from, args, arity: N as u8 })
+        self.push(Instr { op, lane, from, args, arity: operands.len() as u8 })
     }
 
     /// Appends an operation whose result has the lane of its operands.
     pub(crate) fn same<const N: usize>(&mut self, op: LowOp, operands: [Value; N]) -> Value {
         let lane = operands.last().map_or(Lane::U8, |last| self.lane(*last));
-        self.emit(op, lane, operands)
+        self.emit_list(op, lane, &operands)
     }
 
     /// Appends a comparison.

@@ -1,7 +1,7 @@
 //! The operations as instructions.
 
-use super::{far, remainder};
 use super::writer::{Class, Reg, Writer, ptx};
+use super::{far, remainder};
 use crate::expressions::low::{Instr, Lane, LowOp};
 
 /// The type of arithmetic in a lane. Narrow integers are computed in 32 bits.

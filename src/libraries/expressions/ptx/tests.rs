@@ -6,7 +6,6 @@ use crate::expressions::formula::record;
 use crate::expressions::nest::Nest;
 use crate::tensor::Layout;
 
-
 fn text<I: Symbols>(layout: &Layout, f: impl FnOnce(I) -> Vec<crate::expressions::build::Raw>) -> String {
     let expr = &record(<I as sealed::Symbols>::DTYPES, |open| f(sealed::Symbols::inputs(open, 0))).unwrap().kept.expr;
     let outputs: Vec<Layout> = expr.outputs().iter().map(|_| layout.clone()).collect();
@@ -56,7 +55,10 @@ fn what_is_the_same_for_all_elements_stands_before_the_loop() {
         vec![(rate + position(0).cast::<f32>() * constant(0.5)).raw]
     });
     let (before, inside) = text.split_once("LOOP:").unwrap();
-    assert_eq!(before.matches("ld.param").count(), text.matches("ld.param").count() - inside.matches("ld.param").count());
+    assert_eq!(
+        before.matches("ld.param").count(),
+        text.matches("ld.param").count() - inside.matches("ld.param").count()
+    );
     assert!(inside.matches("ld.param").count() <= 1, "the stride of a position");
 }
 

@@ -64,8 +64,8 @@ unsafe fn narrow_f16c(args: &Args) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::CHUNK as N;
+    use super::*;
 
     #[test]
     fn the_instructions_equal_the_definition() {

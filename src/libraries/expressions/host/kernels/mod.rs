@@ -48,6 +48,11 @@ pub(in crate::libraries::expressions) enum Level {
 impl Level {
     /// The best one that this CPU has.
     pub(in crate::libraries::expressions) fn detect() -> Self {
+        // For tests of the loops that this CPU does not need.
+        static SCALAR: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        if *SCALAR.get_or_init(|| std::env::var_os("WINDLASS_TEST_SCALAR").is_some()) {
+            return Level::Scalar;
+        }
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::is_x86_feature_detected as has;
