@@ -279,7 +279,7 @@ impl Device {
             let formula = Shared(kept);
             Ok(Ahead(Map { formula, scalars, outputs, inputs: inputs?, in_place: false, nest: OnceLock::new() }))
         };
-        let ahead = inputs.with(|reads| layouts(reads)).map_err(told)?;
+        let ahead = inputs.with(layouts).map_err(told)?;
         Ok(self.dispatch(ahead, (), ())?)
     }
 

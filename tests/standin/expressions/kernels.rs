@@ -171,10 +171,11 @@ fn a_kernel_that_is_not_loaded_is_an_error_and_the_next_use_tries_again() {
     {
         let x = gpu.full_tensor([8], 3.0f64).unwrap();
         gpu.synchronize(crate::common::LONG).unwrap();
-        driver.fail("cuModuleLoadDataEx", 1, 2);
+        // No binary for this GPU. (For want of memory it would try again.)
+        driver.fail("cuModuleLoadDataEx", 1, 209);
         let y = gpu.zeros_tensor::<f64>([8]).unwrap();
         let error = gpu.map_into(&x, y, |x| x * x).unwrap().await_result().unwrap_err();
-        assert!(matches!(error.error, Error::OutOfMemory { .. } | Error::LibraryError { .. }), "{error}");
+        assert!(matches!(error.error, Error::LibraryError { .. }), "{error}");
         let y = gpu.map(&x, |x| x * x).unwrap().await_result().unwrap();
         assert_eq!(read(&gpu, &y), [9.0; 8]);
     }
@@ -207,7 +208,7 @@ fn a_program_of_formulas_is_replayed_with_the_same_bits() {
         for shift in [0, 0, 1, 3] {
             let given = gpu.upload([vec![0.0; shift], x.clone()].concat()).unwrap().into_output();
             let direct = gpu.map(given.slice(shift..).unwrap(), |x| x.sin() * 2.0 - x * x + x).unwrap().into_output();
-            let out = gpu.uninit::<f32>(N + shift).unwrap().narrow(shift..).unwrap();
+            let out = gpu.zeros::<f32>(N + shift).unwrap().narrow(shift..).unwrap();
             let (out,) =
                 program.replay((given.slice(shift..).unwrap(),), (out,)).unwrap().await_result().unwrap().buffers;
             assert_eq!(down(&gpu, &out), read(&gpu, &direct), "{shift}");

@@ -34,7 +34,7 @@ fn tensor<T: Element>(buffer: Option<AnyBuffer>, layout: &Layout) -> Result<Tens
     let buffer = buffer.ok_or_else(AnyBuffers::default)?;
     let buffer = buffer.downcast::<T>().map_err(|buffer| -> AnyBuffers { [buffer].into_iter().collect() })?;
     let tensor = Tensor::from_buffer(buffer, layout.extents());
-    tensor.map_err(|rejected| rejected.back.map(|buffer| AnyBuffer::from(buffer)).into_iter().collect())
+    tensor.map_err(|rejected| rejected.back.map(AnyBuffer::from).into_iter().collect())
 }
 
 /// What a closure takes: nothing, a [`Symbol`], or a tuple of up to eight. Sealed.

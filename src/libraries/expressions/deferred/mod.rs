@@ -70,7 +70,7 @@ impl<'a, T: Element> Deferred<'a, T> {
         op: impl FnOnce([Id; N]) -> Op,
     ) -> Deferred<'a, R> {
         let operands = others(TapeOperand::Here(self.id));
-        let id = self.tape.push(name, operands, chosen.then_some(R::DTYPE), op);
+        let id = self.tape.push(name, operands, None, chosen.then_some(R::DTYPE), op);
         Deferred { tape: self.tape, id, element: PhantomData }
     }
 
@@ -108,13 +108,8 @@ impl<'a, T: Element> Deferred<'a, T> {
 /// Where the condition is true `a`, elsewhere `b`.
 fn select<'a, T: Element>(condition: Deferred<'a, crate::Bool>, a: Term<'a, T>, b: Term<'a, T>) -> Deferred<'a, T> {
     let mut tape = condition.tape;
-    let [a, b] = [a, b].map(|term| match term.0 {
-        // A number has nothing but the other one to take its type from.
-        Kind::Number(scalar) => TapeOperand::Number(scalar.adopt(T::DTYPE).unwrap_or(scalar)),
-        Kind::Tape(tape, id) => TapeOperand::There(tape, id),
-    });
-    let operands = [TapeOperand::Here(condition.id), a, b];
-    let id = tape.push("select", operands, None, |[c, a, b]| Op::Select(c, a, b));
+    let operands = [TapeOperand::Here(condition.id), a.operand(), b.operand()];
+    let id = tape.push("select", operands, Some(T::DTYPE), None, |[c, a, b]| Op::Select(c, a, b));
     Deferred { tape, id, element: PhantomData }
 }
 

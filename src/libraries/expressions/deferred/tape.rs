@@ -4,7 +4,7 @@ use crate::expressions::build::{RawOperand, Recording};
 use crate::expressions::ir::{Expr, Id, Node, Op, describe};
 use crate::expressions::operands::Read;
 use crate::expressions::scalar::Scalar;
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::tensor::Layout;
 use crate::{DType, Element, Error, Result, TensorRef};
 
@@ -37,12 +37,15 @@ impl<T: Element> View for TensorRef<'_, T> {
 pub(super) struct Tape<'a> {
     pub(super) recording: Recording,
     views: Vec<Arc<dyn View + 'a>>,
+    /// What tells the numbers apart, wherever they are copied to.
+    numbers: Vec<u64>,
 }
 
 impl<'a> Tape<'a> {
     /// Of one view; its node is the first one.
     pub(super) fn of<T: Element>(view: TensorRef<'a, T>) -> (Self, Option<Id>) {
-        let mut tape = Tape { recording: Recording::new(0, &[T::DTYPE]), views: vec![Arc::new(view)] };
+        let recording = Recording::new(0, &[T::DTYPE]);
+        let mut tape = Tape { recording, views: vec![Arc::new(view)], numbers: Vec::new() };
         let id = tape.recording.note(|recording| recording.push(Op::Input(0), T::DTYPE));
         (tape, id)
     }
@@ -64,12 +67,22 @@ impl<'a> Tape<'a> {
         }
         let mut ids: Vec<Option<Id>> = Vec::with_capacity(other.recording.nodes.len());
         for node in other.recording.nodes {
+            let numbers = &mut self.numbers;
             let here = self.recording.note(|recording| {
                 let op = match node.op {
                     Op::Input(k) => Op::Input(inputs.get(usize::from(k)).map_or(u8::MAX, |k| *k as u8)),
                     Op::Parameter(k) => {
-                        let scalar = other.recording.scalars.get(usize::from(k)).copied();
-                        return recording.number(scalar.unwrap_or(Scalar::new(0u8)), node.dtype);
+                        let k = usize::from(k);
+                        let number = other.numbers.get(k).copied().unwrap_or_default();
+                        match numbers.iter().position(|known| *known == number) {
+                            Some(known) => Op::Parameter(known as u16),
+                            None => {
+                                let scalar = other.recording.scalars.get(k).copied();
+                                let id = recording.number(scalar.unwrap_or(Scalar::new(0u8)), node.dtype)?;
+                                numbers.push(number);
+                                return Ok(id);
+                            }
+                        }
                     }
                     op => op.moved(|id| ids.get(usize::from(id)).copied().flatten().unwrap_or(Id::MAX)),
                 };
@@ -80,17 +93,18 @@ impl<'a> Tape<'a> {
         id.and_then(|id| ids.get(usize::from(id)).copied().flatten())
     }
 
-    /// Appends an operation; `None` if that has failed, or an operand had.
+    /// Appends an operation; `None` if that has failed, or an operand had. A number among the operands takes the type `partner`,
+    /// or that of a node among them; `dtype` is the type of an operation that chooses its own.
     pub(super) fn push<const N: usize>(
         &mut self,
         name: &'static str,
         operands: [TapeOperand<'a>; N],
+        partner: Option<DType>,
         dtype: Option<DType>,
         op: impl FnOnce([Id; N]) -> Op,
     ) -> Option<Id> {
         let mut ids = [0; N];
         let mut raws: Vec<RawOperand> = Vec::with_capacity(N);
-        let mut partner = None;
         for operand in operands {
             raws.push(match operand {
                 TapeOperand::Here(id) => RawOperand::node(id?),
@@ -98,10 +112,12 @@ impl<'a> Tape<'a> {
                 TapeOperand::Number(scalar) => RawOperand::Parameter(scalar),
             });
         }
-        for raw in &raws {
-            partner = partner.or(self.recording.dtype_of(raw));
-        }
-        self.recording.note(|recording| recording.apply(name, &raws, partner, &mut ids, dtype, op))
+        let partner = partner.or_else(|| raws.iter().find_map(|raw| self.recording.dtype_of(raw)));
+        let id = self.recording.note(|recording| recording.apply(name, &raws, partner, &mut ids, dtype, op));
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let fresh = || NUMBERS.fetch_add(1, Ordering::Relaxed);
+        self.numbers.resize_with(self.recording.scalars.len(), fresh);
+        id
     }
 
     /// The expression whose output is `id`, the values of its parameters, and the extents of the output.

@@ -81,7 +81,8 @@ functions! {
     Sigmoid "sigmoid" 1;
     /// x times the normal distribution function.
     Gelu "gelu" 1;
-    /// The approximation of gelu by tanh.
+    /// The approximation of gelu by tanh: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`, with constants of the type's
+    /// precision.
     GeluTanh "gelu_tanh" 1;
     /// x * sigmoid(x).
     Silu "silu" 1;

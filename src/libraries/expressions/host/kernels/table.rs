@@ -2,7 +2,7 @@
 
 use super::arithmetic::*;
 use super::convert::{NarrowBf16, To, WidenBf16};
-use super::{Kernel, Level, half, one, three, two};
+use super::{Kernel, Level, half, one, one_alone, three, two, two_alone};
 use crate::expressions::functions;
 use crate::expressions::low::{Instr, Lane, LowOp};
 
@@ -22,6 +22,10 @@ macro_rules! floats { ($make:ident, $op:ty, $lane:expr, $level:expr) => {
 
 macro_rules! bits { ($make:ident, $op:ty, $lane:expr, $level:expr) => {
     lanes!($make, $op, $lane.bits(), $level; U8 u8, U16 u16, U32 u32, U64 u64)
+} }
+
+macro_rules! integers { ($make:ident, $op:ty, $lane:expr, $level:expr) => {
+    lanes!($make, $op, $lane, $level; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
 } }
 
 macro_rules! all { ($make:ident, $op:ty, $lane:expr, $level:expr) => {
@@ -45,8 +49,9 @@ pub(in super::super) fn find(instr: &Instr, level: Level) -> Option<Kernel> {
         LowOp::Add => wrapping!(two, Add, from, level),
         LowOp::Sub => wrapping!(two, Sub, from, level),
         LowOp::Mul => wrapping!(two, Mul, from, level),
-        LowOp::Div => all!(two, Div, from, level),
-        LowOp::Rem => all!(two, Rem, from, level),
+        LowOp::Div if from.is_float() => floats!(two, Div, from, level),
+        LowOp::Div => integers!(two_alone, Div, from, level),
+        LowOp::Rem => all!(two_alone, Rem, from, level),
         LowOp::Min => all!(two, Min, from, level),
         LowOp::Max => all!(two, Max, from, level),
         LowOp::Minimum => floats!(two, Minimum, from, level),
@@ -54,8 +59,10 @@ pub(in super::super) fn find(instr: &Instr, level: Level) -> Option<Kernel> {
         LowOp::And => bits!(two, And, from, level),
         LowOp::Or => bits!(two, Or, from, level),
         LowOp::Xor => bits!(two, Xor, from, level),
-        LowOp::Shl => bits!(two, Shl, from, level),
-        LowOp::Shr => lanes!(two, Shr, from, level; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64),
+        LowOp::Shl if from.size() < 4 => lanes!(two_alone, Shl, from.bits(), level; U8 u8, U16 u16),
+        LowOp::Shl => lanes!(two, Shl, from.bits(), level; U32 u32, U64 u64),
+        LowOp::Shr if from.size() < 4 => lanes!(two_alone, Shr, from, level; I8 i8, I16 i16, U8 u8, U16 u16),
+        LowOp::Shr => lanes!(two, Shr, from, level; I32 i32, I64 i64, U32 u32, U64 u64),
         LowOp::Not => bits!(one, Not, from, level),
         LowOp::Neg => wrapping!(one, Neg, from, level),
         LowOp::Abs => lanes!(one, Abs, from, level; I8 i8, I16 i16, I32 i32, I64 i64, F32 f32, F64 f64),
@@ -109,10 +116,16 @@ fn convert(from: Lane, to: Lane, level: Level) -> Option<Kernel> {
     if to.is_float() {
         return match to {
             Lane::F32 => {
-                lanes!(one, To<f32>, from, level; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F64 f64)
+                if matches!(from, Lane::I64 | Lane::U64) {
+                    return lanes!(one_alone, To<f32>, from, level; I64 i64, U64 u64);
+                }
+                lanes!(one, To<f32>, from, level; I8 i8, I16 i16, I32 i32, U8 u8, U16 u16, U32 u32, F64 f64)
             }
             _ => {
-                lanes!(one, To<f64>, from, level; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32)
+                if matches!(from, Lane::I64 | Lane::U64) {
+                    return lanes!(one_alone, To<f64>, from, level; I64 i64, U64 u64);
+                }
+                lanes!(one, To<f64>, from, level; I8 i8, I16 i16, I32 i32, U8 u8, U16 u16, U32 u32, F32 f32)
             }
         };
     }
@@ -120,8 +133,8 @@ fn convert(from: Lane, to: Lane, level: Level) -> Option<Kernel> {
         return match to {
             Lane::I32 => floats!(one, To<i32>, from, level),
             Lane::U32 => floats!(one, To<u32>, from, level),
-            Lane::I64 => floats!(one, To<i64>, from, level),
-            Lane::U64 => floats!(one, To<u64>, from, level),
+            Lane::I64 => floats!(one_alone, To<i64>, from, level),
+            Lane::U64 => floats!(one_alone, To<u64>, from, level),
             _ => None,
         };
     }
