@@ -1,7 +1,7 @@
 //! The types that an op's CUDA half works with.
 
 #[cfg(feature = "cuda")]
-pub use crate::cuda::{Enqueue, PlanBuilder};
+pub use crate::engines::cuda::{Enqueue, PlanBuilder};
 
 /// A leased stream with a dispatch's operands, for an op's CUDA half. This build has no CUDA engine (feature `cuda`),
 /// so no value of this type exists.

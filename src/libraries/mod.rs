@@ -30,10 +30,10 @@ pub mod solver;
 pub mod sparse;
 mod tensors;
 
-use crate::loader::Library;
-use crate::{Device, DeviceBuilder};
+use crate::device::{Device, DeviceBuilder};
+use crate::engines::loader::Library;
 
-crate::library::libraries! {
+crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     fft, "fft" => fft::native::Cufft;

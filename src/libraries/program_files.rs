@@ -1,8 +1,12 @@
 //! Program files with operations of the libraries and any contents: what they decode, and how long their operands are, must
 //! be checked by the operations themselves.
 
-use crate::blas::{Gemm, Gemv};
-use crate::{Complex, Device, DeviceBuffer, Fft, Program};
+use crate::core::buffer::DeviceBuffer;
+use crate::device::Device;
+use crate::device::program::Program;
+use crate::libraries::blas::{Gemm, Gemv};
+use crate::libraries::fft::Fft;
+use num_complex::Complex;
 
 /// Answers, temporaries that share memory, lists of operands, and captured windows.
 fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
@@ -38,5 +42,5 @@ fn transforms(device: &Device, _: &DeviceBuffer<f64>) -> Program {
 
 #[test]
 fn whatever_the_fields_of_a_file_say_it_is_refused_or_sound() {
-    crate::program::fuzz::fuzz(&[products, transforms]);
+    crate::device::program::fuzz::fuzz(&[products, transforms]);
 }

@@ -4,7 +4,7 @@ use super::Native;
 use super::api::{Code, Driver};
 use super::fault::CONTEXT_IS_DESTROYED;
 use super::inside::Inside;
-use crate::sync::Mutex;
+use crate::core::sync::Mutex;
 use cudarc::driver::sys::CUcontext;
 
 /// The name of the failed step in errors of [`Context::bind`].

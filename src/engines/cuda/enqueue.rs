@@ -1,9 +1,11 @@
 //! The leased stream that an op's CUDA half works with.
 
 use super::queue::Queue;
-use crate::dispatch::SpansOf;
-use crate::op::{Op, PlanKey, Spans, WritesOf};
-use crate::{Element, Result, Span};
+use crate::core::buffer::Span;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::{Op, PlanKey, Spans, WritesOf};
+use crate::engines::dispatch::SpansOf;
 use cudarc::driver::sys::CUstream;
 use std::ops::{Deref, DerefMut};
 
@@ -136,7 +138,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         &mut self,
         ptx: &'static super::Ptx,
         name: &'static std::ffi::CStr,
-        dims: crate::launch::LaunchDims,
+        dims: crate::core::launch::LaunchDims,
         args: &[super::KernelArg],
     ) -> Result<()> {
         // SAFETY: the caller's promise.

@@ -1,12 +1,11 @@
 //! What a failed driver call means.
 
 use super::api::{Code, LoadError, codes};
-use crate::Error;
+use crate::core::epoch::life::Stand;
+use crate::core::epoch::{Cause, Epoch};
+use crate::core::error::{Error, Site, Stale, Text};
+use crate::core::sync::{Arc, Mutex};
 use crate::device::Inner;
-use crate::engine::life::Stand;
-use crate::engine::{Cause, Epoch};
-use crate::error::{Site, Stale, Text};
-use crate::sync::{Arc, Mutex};
 use std::sync::Weak;
 
 /// Out of memory.

@@ -1,16 +1,17 @@
-//! What a dispatch must follow: used in steps 3 and 4 of `dispatch/mod.rs`.
+//! What a dispatch must follow: used in steps 3 and 4 of `device/dispatch/mod.rs`.
 //!
 //! For marks of this engine's own slots, only the slot's number is kept. To clone and drop the mark's `Arc` of its slot
 //! would cost two locked instructions, on every operand of every dispatch.
 
 use super::api::Code;
-use super::binding::Added;
 use super::slot::{Mark, Shared, Slot, State};
 use super::submit::Around;
 use super::{Core, Late, Native, fault};
-use crate::engine::{Completion, Epoch};
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::order::Completion;
+use crate::core::order::binding::Added;
+use crate::core::sync::{Arc, Ordering};
 use cudarc::driver::sys::CUevent;
 use smallvec::SmallVec;
 

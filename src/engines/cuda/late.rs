@@ -19,14 +19,14 @@
 //! - Work that ends without having enqueued anything is bound to the ends of all that it was to follow, because in the
 //!   buffers it has replaced them.
 
-use super::binding::{Added, Binding};
 use super::slot::Mark;
-use crate::Error;
-use crate::host::{Core as Settled, Follower};
-use crate::sync::Arc;
+use crate::core::error::Error;
+use crate::core::order::binding::{Added, Binding};
+use crate::core::order::{Core as Settled, Follower};
+use crate::core::sync::Arc;
 
 /// The marks where late work ends on the device. It has completed when all of them have.
-pub(super) type Ends = super::binding::Ends<Mark>;
+pub(super) type Ends = crate::core::order::binding::Ends<Mark>;
 
 /// The end of a late dispatch.
 pub(crate) struct Late(Binding<Mark, Error, Follower>);

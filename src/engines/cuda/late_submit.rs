@@ -23,13 +23,13 @@ use super::late::Late;
 use super::late_frame::{Edges, Frame, Work};
 use super::plans::{Cell, Need};
 use super::submit::Around;
-use crate::buffer::{InitState, View};
-use crate::dispatch::{Gate, Submission};
-use crate::engine::Completion;
-use crate::host::{Follower, Runnable};
-use crate::op::Kind;
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use crate::core::buffer::{InitState, View};
+use crate::core::dispatch::Gate;
+use crate::core::error::{Error, Result};
+use crate::core::op::Kind;
+use crate::core::order::{Completion, Follower, Runnable};
+use crate::core::sync::{Arc, Ordering};
+use crate::engines::dispatch::Submission;
 use smallvec::SmallVec;
 
 impl Core {

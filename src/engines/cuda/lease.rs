@@ -12,7 +12,7 @@
 use super::Core;
 use super::follow::Follow;
 use super::slot::{Slot, State};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::core::sync::{AtomicUsize, Ordering};
 use parking_lot::MutexGuard;
 
 thread_local! {

@@ -9,12 +9,14 @@ use super::context::{BINDING, Context};
 use super::reclaim::{PoolBytes, free_some};
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
-use crate::buffer::{AccessHistory, Allocation, Home};
-use crate::clock;
-use crate::device::{Config, MOST_ASKED, PoolInfo, is_patient};
-use crate::engine::{Completion, Epoch};
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::buffer::{Allocation, Home};
+use crate::core::clock;
+use crate::core::device_info::PoolInfo;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::order::{AccessHistory, Completion};
+use crate::core::sync::Arc;
+use crate::device::{Config, MOST_ASKED, is_patient};
 use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
 
 /// How many waiting frees are enqueued under one lease: a small number, so that no dispatch pays for many.

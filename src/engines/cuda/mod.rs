@@ -3,7 +3,6 @@
 //! ```text
 //! Core ─┬─ context.rs       the primary context; every entry makes it current, and restores the previous one
 //!       ├─ slot.rs          stream slots, each leased while work is enqueued; what the marks of a slot share
-//!       │   ├─ sequence.rs  which tickets are known to have completed; one atomic
 //!       │   ├─ ring.rs      what is kept alive until its ticket has completed
 //!       │   ├─ tables.rs    tables of addresses for the batches of libraries
 //!       │   │   └─ table_staging.rs  pinned memory to copy long tables through
@@ -20,7 +19,7 @@
 //!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
 //! lease.rs: the choice of its slot    under_lease.rs: the steps while the slot is leased
-//! late.rs, binding.rs: the end of a dispatch that is not enqueued yet
+//! late.rs: the end of a dispatch that is not enqueued yet
 //! late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: a dispatch that is enqueued after its submission
 //! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
 //! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
@@ -40,7 +39,6 @@
 //! ticket has completed.
 
 pub(crate) mod api;
-mod binding;
 mod blocking_wait;
 mod context;
 mod copies;
@@ -68,7 +66,7 @@ mod live;
 mod members;
 mod memory;
 mod module;
-mod open;
+pub(crate) mod open;
 mod peer;
 mod pinned;
 mod plans;
@@ -82,7 +80,6 @@ mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;
 mod ring;
-mod sequence;
 mod slot;
 mod staging;
 mod submit;
@@ -120,13 +117,13 @@ pub(crate) use tables::Series;
 pub(crate) use task::{CudaTask, Leg};
 pub(crate) use task_core::TaskCore;
 
-use crate::clock::Timing;
-use crate::engine::Epoch;
-use crate::engine::flow::{Flow, Mark as LateMark};
-use crate::error::Text;
-use crate::library::Entry;
-use crate::sync::{Arc, Mutex, Ordering};
-use crate::trace::{Counters, Stats};
+use crate::core::clock::Timing;
+use crate::core::epoch::Epoch;
+use crate::core::error::Text;
+use crate::core::order::flow::{Flow, Mark as LateMark};
+use crate::core::sync::{Arc, Mutex, Ordering};
+use crate::core::trace::{Counters, Stats};
+use crate::engines::library::Entry;
 use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
@@ -152,10 +149,10 @@ pub(crate) struct Core {
     pub(crate) modules: Arc<module::Modules>,
     /// The libraries that can be used, and (`shared`) what the slots share of each.
     pub(crate) libraries: &'static [Entry],
-    pub(crate) shared: crate::library::Shared,
-    pub(crate) objects: Arc<crate::library::Objects>,
+    pub(crate) shared: crate::engines::library::Shared,
+    pub(crate) objects: Arc<crate::engines::library::Objects>,
     /// Whether the native objects were torn down.
-    pub(crate) torn: crate::sync::AtomicBool,
+    pub(crate) torn: crate::core::sync::AtomicBool,
     /// GPUs that have access to our pool.
     pub(crate) peers: Mutex<Vec<i32>>,
     pub(crate) housekeeper: housekeeping::Housekeeper,
@@ -165,7 +162,7 @@ pub(crate) struct Core {
     pub(crate) pools: Box<[members::Pool]>,
     pub(crate) plans: plans::Plans,
     /// Whether nothing of this epoch is left on the context, or it was given up.
-    pub(crate) left: crate::sync::AtomicBool,
+    pub(crate) left: crate::core::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) timing: &'static Timing,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,

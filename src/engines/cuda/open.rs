@@ -14,13 +14,15 @@ use super::reclaim::Reclaim;
 use super::slot::Slot;
 use super::timer::Timers;
 use super::{Core, CudaEngine, fault};
-use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
-use crate::engine::flow::Flow;
-use crate::engine::life::Life;
-use crate::engine::{Engine, process};
-use crate::sync::{Arc, AtomicBool};
-use crate::trace::Counters;
-use crate::{Error, Result};
+use crate::core::device_info::{DeviceInfo, DeviceKind};
+use crate::core::epoch::life::Life;
+use crate::core::epoch::process;
+use crate::core::error::{Error, Result};
+use crate::core::order::flow::Flow;
+use crate::core::sync::{Arc, AtomicBool};
+use crate::core::trace::Counters;
+use crate::device::engine::Engine;
+use crate::device::{Config, Inner, Opened};
 use cudarc::driver::sys::{CUstream, CUuuid};
 use std::sync::OnceLock;
 
@@ -189,11 +191,11 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blocking_waits: BlockingWaits::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(housekeeper.nudge.clone())),
-        objects: Arc::new(crate::library::Objects::new(housekeeper.nudge.clone())),
+        objects: Arc::new(crate::engines::library::Objects::new(housekeeper.nudge.clone())),
         libraries: config.libraries,
-        shared: crate::library::Shared::new(config.libraries),
+        shared: crate::engines::library::Shared::new(config.libraries),
         torn: AtomicBool::new(false),
-        peers: crate::sync::Mutex::default(),
+        peers: crate::core::sync::Mutex::default(),
         context: context.clone(),
         pool,
         late: Arc::new(Flow::new()),

@@ -15,9 +15,11 @@ use super::queue::Queue;
 use super::slot::Mark;
 use super::submit::Around;
 use super::{Core, CudaEngine, fault};
-use crate::engine::{Completion, Epoch};
-use crate::sync::Arc;
-use crate::{Device, Error, Result};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::order::Completion;
+use crate::core::sync::Arc;
+use crate::device::Device;
 use cudarc::driver::sys::CUmemAccessDesc;
 
 /// The device that a peer copy reads from, by its context.

@@ -15,11 +15,11 @@
 use super::fault;
 use super::housekeeping::Nudge;
 use super::slot::{Shared, State};
-use crate::buffer::{AccessHistory, Allocation, Home};
-use crate::engine::Completion;
-use crate::engine::life::Stand;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
-use crate::trace::Counters;
+use crate::core::buffer::{Allocation, Home};
+use crate::core::epoch::life::Stand;
+use crate::core::order::{AccessHistory, Completion};
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::core::trace::Counters;
 use crossbeam_queue::SegQueue;
 
 /// Where an allocation came from.

@@ -3,8 +3,8 @@
 //! Entries are in the order of the stream. An entry's keep-alive (`cargo`) is dropped, and its event reused, only when
 //! its ticket is known to be complete. It makes no difference whether the pending was dropped or forgotten.
 
-use super::sequence::Sequence;
-use crate::sync::Arc;
+use crate::core::order::sequence::Sequence;
+use crate::core::sync::Arc;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -149,7 +149,7 @@ const LOOK: usize = 64;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::sync::{AtomicUsize, Ordering};
+    use crate::core::sync::{AtomicUsize, Ordering};
 
     struct Counted(Arc<AtomicUsize>);
     impl KeepAlive for Counted {

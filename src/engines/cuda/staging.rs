@@ -5,13 +5,12 @@ use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
 use super::slot::Shared;
 use super::sweep;
 use super::{Core, CudaEngine, Native, fault};
-use crate::clock::{self, Clock};
-use crate::copy::parallel;
-use crate::dispatch::Backoff;
-use crate::engine::Epoch;
-use crate::error::Site;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::clock::{self, Clock};
+use crate::core::dispatch::Backoff;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Site};
+use crate::core::parallel;
+use crate::core::sync::Arc;
 use cudarc::driver::sys::CUevent;
 use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
@@ -111,7 +110,7 @@ impl Arriving {
 pub(super) fn ended(slot: &Shared) -> Error {
     match slot.epoch.get().and_then(Weak::upgrade) {
         Some(epoch) => epoch.verdict(),
-        None => Error::GpuRefStale { reason: crate::Stale::DeviceGone, site: Site::none() },
+        None => Error::GpuRefStale { reason: crate::core::error::Stale::DeviceGone, site: Site::none() },
     }
 }
 

@@ -1,4 +1,4 @@
-//! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
+//! A dispatch on a GPU: steps 3 to 6 of `device/dispatch/mod.rs`.
 
 use super::follow::Follows;
 use super::lease::Lease;
@@ -9,14 +9,15 @@ use super::table_staging;
 use super::task_core::Landed;
 use super::under_lease::{Given, Phase, Undone};
 use super::{Core, CudaEngine, fault};
-use crate::buffer::View;
-use crate::dispatch::{Backoff, Call, Facts, Gate, Submission};
-use crate::engine::Epoch;
-use crate::op::plan::AnyPlan;
-use crate::op::{Kind, Prepare, guarded};
-use crate::sync::Arc;
-use crate::trace::Event;
-use crate::{Error, Result};
+use crate::core::buffer::View;
+use crate::core::dispatch::{Backoff, Facts, Gate};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::plan::AnyPlan;
+use crate::core::op::{Kind, Prepare, guarded};
+use crate::core::sync::Arc;
+use crate::core::trace::Event;
+use crate::engines::dispatch::{Call, Submission};
 use smallvec::SmallVec;
 
 impl CudaEngine {
@@ -217,7 +218,7 @@ impl Core {
     pub(crate) fn submit_on(
         self: &Arc<Self>,
         index: usize,
-        device: &crate::Device,
+        device: &crate::device::Device,
         epoch: &Arc<Epoch>,
         call: &mut dyn Call,
     ) -> Result<()> {

@@ -7,15 +7,16 @@
 
 use super::ring::KeepAlive;
 use super::task_core::{Landed, TaskCore};
-use crate::Result;
-use crate::clock::{Deadline, Timing};
-use crate::dispatch::raw::{Landing, Raw};
+use crate::core::clock::{Deadline, Timing};
+use crate::core::dispatch::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{RemoteResult, RemoteTarget};
-use crate::dispatch::{Ongoing, Parker, Subscribed, Task, Wait};
-use crate::op::{Contained, HostOf, Made, Op, Output};
-use crate::sync::Arc;
-use crate::trace::{OpInfo, OpMetadata};
+use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
+use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
+use crate::core::error::Result;
+use crate::core::op::{Contained, HostOf, Made, Op, Output};
+use crate::core::order::Parker;
+use crate::core::sync::Arc;
+use crate::core::trace::{OpInfo, OpMetadata};
 use std::ops::Deref;
 use std::time::Duration;
 

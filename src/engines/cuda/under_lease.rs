@@ -1,4 +1,4 @@
-//! The steps under the lease of a slot: 4 to 6 of `dispatch/mod.rs`.
+//! The steps under the lease of a slot: 4 to 6 of `device/dispatch/mod.rs`.
 
 use super::api::Code;
 use super::follow::Follows;
@@ -13,14 +13,14 @@ use super::task::Leg;
 use super::task_core::{Extra, Landed, TaskCore};
 use super::timer::Timer;
 use super::{Core, fault};
-use crate::buffer::InitState;
-use crate::dispatch::Submission;
-use crate::engine::{Completion, Epoch};
-use crate::error::Site;
-use crate::op::plan::AnyPlan;
-use crate::op::{Contained, Made};
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use crate::core::buffer::InitState;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::plan::AnyPlan;
+use crate::core::op::{Contained, Made};
+use crate::core::order::Completion;
+use crate::core::sync::{Arc, Ordering};
+use crate::engines::dispatch::Submission;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An enqueue that did not finish its dispatch.

@@ -2,18 +2,18 @@
 
 use super::HostEngine;
 use super::fault_plan::Fault;
-use super::follower::{Core, Follower};
 use super::hooked::waits_for_hook;
-use super::inside::Inside;
-use crate::clock::{self, Clock, Deadline, Stopwatch};
+use crate::core::clock::{self, Clock, Deadline, Stopwatch};
+use crate::core::dispatch::{Backoff, Subscribed, Then, Wait, is_stealing, steal_one};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::inside::Inside;
+use crate::core::op::{Made, Make};
+use crate::core::order::{Core, Follower, Parker};
+use crate::core::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
+use crate::core::trace::{DeviceTime, Event, OpInfo, OpMetadata};
 use crate::device::Options;
-use crate::dispatch::{Backoff, Parker, Subscribed, Then, Wait, is_stealing, steal_one};
-use crate::engine::Epoch;
-use crate::op::{Made, Make};
-use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
-use crate::trace::{DeviceTime, Event, OpInfo, OpMetadata};
-use crate::worker::Relay;
-use crate::{Error, Result};
+use crate::engines::worker::Relay;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -13,20 +13,20 @@
 //! After it ran, its operands' keep-alives are dropped **before** it settles. Buffers refer to nodes, so a settled node
 //! must not hold buffers (a reference cycle), and a waiter must find the memory freed.
 
-use super::follower::{Core, Follower, Runnable};
 use super::frame::Frame;
 use super::hooked::{Hooked, waits_for_hook};
-use crate::buffer::{Allocation, Elems, View};
-use crate::clock::{Deadline, Timing};
+use crate::core::buffer::{Allocation, Elems, View};
+use crate::core::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::dispatch::{Gate, Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
-use crate::engine::Completion;
-use crate::host::HostEngine;
-use crate::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
-use crate::sync::{Arc, Mutex};
-use crate::trace::{Event, OpInfo, OpMetadata};
-use crate::{Error, Result};
+use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
+use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Then, Wait};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
+use crate::core::order::{Completion, Core, Follower, Parker, Runnable};
+use crate::core::sync::{Arc, Mutex};
+use crate::core::trace::{Event, OpInfo, OpMetadata};
+use crate::engines::dispatch::{SpansOf, Submission};
+use crate::engines::host::HostEngine;
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::time::Duration;
@@ -70,7 +70,7 @@ struct Outcome<O: Op> {
 }
 
 impl HostEngine {
-    /// Steps 3 to 6 of `dispatch/mod.rs`.
+    /// Steps 3 to 6 of `device/dispatch/mod.rs`.
     pub(crate) fn submit(self: &Arc<Self>, s: &mut Submission<'_, '_>) -> Result<()> {
         let epoch = s.epoch;
         epoch.remember(s.call.subject(), s.options.label);

@@ -37,10 +37,10 @@ mod status;
 mod table;
 #[cfg(feature = "cuda")]
 mod typed;
-mod warm;
+pub(crate) mod warm;
 
 #[cfg(feature = "cuda")]
-pub(crate) use crate::cuda::api::Code;
+pub(crate) use crate::engines::cuda::api::Code;
 #[cfg(feature = "cuda")]
 pub(crate) use contract::{CudaLibrary, Listed, Placement, Refusal, Seat, WORKSPACE};
 pub(crate) use entry::{Entry, libraries};

@@ -5,12 +5,13 @@
 #[cfg(feature = "cuda")]
 use super::contract::{CudaLibrary, Listed};
 #[cfg(feature = "cuda")]
-use crate::cuda::Core;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::engine::Epoch;
+use crate::core::sync::Arc;
+use crate::device::Device;
 #[cfg(feature = "cuda")]
-use crate::sync::Arc;
-use crate::{Device, Error, Result};
+use crate::engines::cuda::Core;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -34,7 +35,7 @@ pub(crate) fn ask<A: DeserializeOwned>(device: &Device, name: &str, question: &i
         let epoch = device.asked();
         #[cfg(target_os = "linux")]
         if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
-            let what = crate::worker::Question::Library { name: name.into(), question };
+            let what = crate::engines::worker::Question::Library { name: name.into(), question };
             return decode(&worker.ask::<Vec<u8>>(&epoch, what)?);
         }
         if let Some(engine) = epoch.engine.as_cuda() {

@@ -3,16 +3,19 @@
 #[cfg(feature = "cuda")]
 use super::contract::{Listed, Placement};
 #[cfg(feature = "cuda")]
-use crate::dispatch::Typed;
+use crate::core::epoch::Epoch;
 #[cfg(feature = "cuda")]
-use crate::engine::Epoch;
+use crate::core::error::Error;
+use crate::core::error::Result;
 #[cfg(feature = "cuda")]
-use crate::op::Op;
+use crate::core::op::Op;
 #[cfg(feature = "cuda")]
-use crate::sync::Arc;
-use crate::{Device, Result};
+use crate::core::sync::Arc;
+use crate::device::Device;
 #[cfg(feature = "cuda")]
-use crate::{Enqueue, Error};
+use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::dispatch::Typed;
 #[cfg(feature = "cuda")]
 use std::marker::PhantomData;
 
@@ -25,7 +28,7 @@ pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
         let epoch = device.asked();
         #[cfg(target_os = "linux")]
         if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
-            return worker.ask(&epoch, crate::worker::Question::Warm { library: name.into() });
+            return worker.ask(&epoch, crate::engines::worker::Question::Warm { library: name.into() });
         }
         if let Some(engine) = epoch.engine.as_cuda() {
             let entry = engine.core.libraries.iter().find(|entry| entry.name == name);
@@ -38,11 +41,11 @@ pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
 }
 
 #[cfg(feature = "cuda")]
-pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Result<()> {
+pub(crate) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Result<()> {
     let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
     engine.core.preload(epoch, L::kernels());
     if L::HANDLES == Placement::None {
-        crate::worker::first_use();
+        crate::engines::worker::first_use();
         L::load()?;
         return Ok(());
     }

@@ -65,7 +65,7 @@ fn is_resident(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::testing::Tree;
+    use crate::engines::loader::testing::Tree;
 
     #[test]
     fn a_file_is_seen_where_the_search_would_find_it_and_is_not_loaded() {

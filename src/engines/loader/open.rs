@@ -48,11 +48,11 @@ impl Loader {
     }
 
     /// The answer for a library that was requested.
-    pub(super) fn known(&self, library: Library) -> Option<Result<&'static Loaded, Missing>> {
+    pub(crate) fn known(&self, library: Library) -> Option<Result<&'static Loaded, Missing>> {
         self.known.get(&library).cloned()
     }
 
-    pub(super) fn env(&self) -> &SearchEnv {
+    pub(crate) fn env(&self) -> &SearchEnv {
         &self.env
     }
 
@@ -207,7 +207,7 @@ impl Loader {
         Some(Box::leak(Box::new(Loaded { library, path, cuda_major, lib })))
     }
 
-    pub(super) fn check_major(&self, major: Option<u32>) -> Result<(), String> {
+    pub(crate) fn check_major(&self, major: Option<u32>) -> Result<(), String> {
         let Some(major) = major else { return Ok(()) };
         if !major::SUPPORTED.contains(&major) {
             return Err(format!("it belongs to CUDA {major}, which is not supported"));
@@ -271,7 +271,7 @@ fn files(spec: &Spec) -> String {
     names.join(" or ")
 }
 
-pub(super) fn missing(library: Library, tried: Vec<String>) -> Missing {
+pub(crate) fn missing(library: Library, tried: Vec<String>) -> Missing {
     let help = format!("{}, or set {CUDA_PATH_VARIABLE} to where it is", library.spec().hint);
     Missing { library, tried, help }
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::loader::Version;
-use crate::loader::testing::Tree;
+use crate::engines::loader::Version;
+use crate::engines::loader::testing::Tree;
 
 const EMPTY: &str = "int nothing;";
 

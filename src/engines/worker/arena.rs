@@ -6,10 +6,10 @@
 
 use super::arriving::PIECE;
 use super::reply::Reply;
-use super::segment::Segment;
-use crate::copy::parallel;
-use crate::engine::process;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::core::epoch::process;
+use crate::core::parallel;
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::collections::BTreeMap;
 
 /// Blocks begin and end at page boundaries: they are registered with a GPU's driver, and returned to the system.
@@ -28,18 +28,18 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    pub(super) fn new(segment: Arc<Segment>) -> Arc<Self> {
+    pub(crate) fn new(segment: Arc<Segment>) -> Arc<Self> {
         let free = Mutex::new(BTreeMap::from([(0, segment.len() / PAGE * PAGE)]));
         Arc::new(Arena { segment, free, fork_generation: process::fork_generation() })
     }
 
     /// The size of the largest possible block.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.segment.len() / PAGE * PAGE
     }
 
     /// A block of `len` bytes, or `None` while there is not enough free memory.
-    pub(super) fn block(self: &Arc<Self>, len: usize) -> Option<Block> {
+    pub(crate) fn block(self: &Arc<Self>, len: usize) -> Option<Block> {
         let taken = len.max(1).checked_next_multiple_of(PAGE)?;
         let mut free = self.free.lock();
         let (&offset, &room) = free.iter().find(|(_, room)| **room >= taken)?;
@@ -85,7 +85,7 @@ pub struct Block {
 
 impl Block {
     /// Where it lies, for the worker: offset and length.
-    pub(super) fn place(&self) -> (u64, u64) {
+    pub(crate) fn place(&self) -> (u64, u64) {
         (self.offset as u64, self.len as u64)
     }
 
@@ -101,7 +101,7 @@ impl Block {
 
     /// Copies as many of `bytes` as fit into the block, with several threads. Call before the worker is told of the
     /// block.
-    pub(super) fn fill(&mut self, bytes: &[u8]) {
+    pub(crate) fn fill(&mut self, bytes: &[u8]) {
         let len = bytes.len().min(self.len);
         if let Some(at) = self.arena.segment.at(self.offset, len) {
             // SAFETY: inside the mapping; this block owns the bytes and is borrowed exclusively.
@@ -123,7 +123,7 @@ impl Block {
     ///
     /// # Safety
     /// As [`copy_to`](Self::copy_to).
-    pub(super) unsafe fn copy_part(&self, start: usize, target: *mut u8, len: usize) -> bool {
+    pub(crate) unsafe fn copy_part(&self, start: usize, target: *mut u8, len: usize) -> bool {
         let inside = start.checked_add(len).is_some_and(|end| end <= self.len) && !self.is_forked();
         let Some(at) = self.arena.segment.at(self.offset + start, len).filter(|_| inside) else { return false };
         // SAFETY: inside the mapping, where the worker does not write (see above); the caller vouches for the target.
@@ -152,14 +152,14 @@ pub(crate) struct Lent {
 
 impl Lent {
     /// The block that an order names; `None` if it does not lie inside the segment.
-    pub(super) fn new(segment: &Arc<Segment>, (offset, len): (u64, u64)) -> Option<Self> {
+    pub(crate) fn new(segment: &Arc<Segment>, (offset, len): (u64, u64)) -> Option<Self> {
         let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         segment.at(offset, len)?;
         Some(Lent { segment: segment.clone(), offset, len, touched: Arc::default(), told: None })
     }
 
     /// Reports the bytes filled so far to the thread that waits for the answer to this order.
-    pub(super) fn telling(self, reply: &Reply) -> Self {
+    pub(crate) fn telling(self, reply: &Reply) -> Self {
         Lent { told: Some(reply.clone()), ..self }
     }
 
@@ -176,7 +176,7 @@ impl Lent {
 
     /// A GPU was given access to it, and may still use it.
     #[cfg(feature = "cuda")]
-    pub(super) fn is_touched(&self) -> bool {
+    pub(crate) fn is_touched(&self) -> bool {
         self.touched.load(Ordering::Relaxed)
     }
 
@@ -222,8 +222,8 @@ impl Lent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::answers::{Answers, FOOTPRINT};
-    use crate::worker::reply::Outlet;
+    use crate::engines::worker::answers::{Answers, FOOTPRINT};
+    use crate::engines::worker::reply::Outlet;
 
     fn arena(pages: usize) -> Arc<Arena> {
         Arena::new(Arc::new(Segment::create("windlass-test", pages * PAGE).unwrap().0))

@@ -6,10 +6,10 @@
 
 use super::Block;
 use super::link::Link;
-use crate::clock::Clock;
-use crate::dispatch::Backoff;
-use crate::sync::{Arc, AtomicU32, Ordering};
-use crate::{Error, Result};
+use crate::core::clock::Clock;
+use crate::core::dispatch::Backoff;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 /// Bytes to copy out at a time. Shorter downloads are copied out when they are done.

@@ -5,12 +5,12 @@ use super::link::Link;
 use super::message::DeviceOrder;
 use super::standby::Standby;
 use super::{launch, monitor};
-use crate::clock;
+use crate::core::clock;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU64, Ordering};
+use crate::core::trace::Counters;
+use crate::device::engine::Engine;
 use crate::device::{Config, Kind, Opened};
-use crate::engine::Engine;
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::trace::Counters;
-use crate::{Error, Result};
 use std::time::Duration;
 
 /// Starts the first worker of a device.
@@ -39,10 +39,10 @@ fn name_of(label: &str) -> String {
 fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {
     #[cfg(feature = "host")]
     let threads = match config.pool {
-        crate::HostPool::Cores => Some(0),
-        crate::HostPool::Threads(n) => Some(n),
-        crate::HostPool::Inline => None,
-        crate::HostPool::Shared(_) => {
+        crate::engines::host::HostPool::Cores => Some(0),
+        crate::engines::host::HostPool::Threads(n) => Some(n),
+        crate::engines::host::HostPool::Inline => None,
+        crate::engines::host::HostPool::Shared(_) => {
             return Err(Error::invalid("host_pool", "a pool of this process cannot be shared with a worker process"));
         }
     };
@@ -68,12 +68,12 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
 fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
     let inline = order.threads.is_none() && order.ordinal.is_none();
     let mut started = launch::start(&config.worker, order, config.timing)?;
-    if started.info.kind == crate::DeviceKind::Cuda {
+    if started.info.kind == crate::core::device_info::DeviceKind::Cuda {
         started.bulk.pin(); // the worker registers it with the driver
     }
     let (process, bell) = (started.process, started.bell);
     let link = Link::new(process.id(), started.control, started.bulk, bell.clone(), counters);
-    link.on_gpu.store(started.info.kind == crate::DeviceKind::Cuda, Ordering::Relaxed);
+    link.on_gpu.store(started.info.kind == crate::core::device_info::DeviceKind::Cuda, Ordering::Relaxed);
     monitor::start(&link, process, started.socket, bell, &config.worker)?;
     let engine = WorkerEngine {
         link,

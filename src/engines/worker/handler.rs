@@ -9,15 +9,15 @@
 
 use super::distance;
 use super::relay::Relay;
-use super::server::{Server, Task};
-use super::wire::Incoming;
-use crate::buffer::{Receive, Views};
+use crate::core::buffer::{Receive, Views};
+use crate::core::dispatch::raw::RemoteTarget;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Incoming, Op};
+use crate::core::sync::Arc;
 use crate::device::Options;
-use crate::dispatch::raw::RemoteTarget;
-use crate::dispatch::{Call, Submission, Typed, mark_overwritten};
-use crate::op::Op;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::device::dispatch::mark_overwritten;
+use crate::device::serve::server::{Server, Task};
+use crate::engines::dispatch::{Call, Submission, Typed};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -31,9 +31,9 @@ pub(crate) enum OpCode {
 
 /// The code that carries out one kind of operation.
 #[repr(C)]
-pub(super) struct Handler {
+pub(crate) struct Handler {
     mark: [u64; 2],
-    pub(super) run: fn(With<'_>) -> Result<()>,
+    pub(crate) run: fn(With<'_>) -> Result<()>,
 }
 
 /// Marks a handler, so that a distance that leads to something else is detected.
@@ -49,7 +49,7 @@ impl<O: Op> Of<O> {
 }
 
 /// The handler of an operation.
-pub(super) fn handler<O: Op>() -> &'static Handler {
+pub(crate) fn handler<O: Op>() -> &'static Handler {
     &Of::<O>::HANDLER
 }
 
@@ -77,7 +77,7 @@ fn hash(name: &str) -> u64 {
 }
 
 /// The operations that a worker can carry out.
-pub(super) enum Handlers {
+pub(crate) enum Handlers {
     /// All operations in this executable: the parent runs the same file.
     Same,
     /// The library's own operations.
@@ -85,7 +85,7 @@ pub(super) enum Handlers {
 }
 
 impl Handlers {
-    pub(super) fn find(&self, code: u64) -> Result<&'static Handler> {
+    pub(crate) fn find(&self, code: u64) -> Result<&'static Handler> {
         let unknown = || {
             Error::unsupported(
                 "the worker program does not know this operation: for your own operations, call \
@@ -129,26 +129,26 @@ impl Registry {
         // To name the host half is enough to have it compiled here. Up to opt-level 1, as in builds with debug assertions,
         // other crates use what was compiled here; beyond that they compile their own.
         #[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
-        std::hint::black_box(crate::host::host_half::<O> as *const ());
+        std::hint::black_box(crate::engines::host::host_half::<O> as *const ());
     }
 
-    /// All operations of the runtime and of these libraries.
-    pub(super) fn of(libraries: &[crate::library::Entry]) -> Self {
+    /// All operations of the core and of these libraries.
+    pub(crate) fn of(libraries: &[crate::engines::library::Entry]) -> Self {
         #[cfg_attr(not(feature = "every-operation"), expect(unused_mut, reason = "knows nothing"))]
         let mut registry = Registry::default();
         #[cfg(feature = "every-operation")]
         {
-            crate::copy::register(&mut registry);
-            crate::tensor::register(&mut registry);
-            crate::program::register(&mut registry);
-            registry.add::<crate::supervisor::SelfTest>();
+            crate::device::copy::register(&mut registry);
+            crate::device::tensor::register(&mut registry);
+            crate::device::program::register(&mut registry);
+            registry.add::<crate::device::supervisor::SelfTest>();
             libraries.iter().for_each(|entry| (entry.register)(&mut registry));
         }
         let _ = libraries;
         registry
     }
 
-    pub(super) fn handlers(self) -> Handlers {
+    pub(crate) fn handlers(self) -> Handlers {
         Handlers::Registered(self.0)
     }
 }
@@ -167,7 +167,7 @@ pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
              cargo feature `worker-program`, or record the program here",
         ));
     }
-    let handlers = HANDLERS.get_or_init(|| Registry::of(crate::Device::builder().libraries()).handlers());
+    let handlers = HANDLERS.get_or_init(|| Registry::of(crate::device::Device::builder().libraries()).handlers());
     (handlers.find(code)?.run)(with)
 }
 
@@ -178,7 +178,7 @@ fn run<O: Op>(with: With<'_>) -> Result<()> {
 }
 
 /// Carries out an operation: submits it to the worker's own device.
-pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
+pub(crate) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
     let modules = &server.modules;

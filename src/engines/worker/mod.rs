@@ -55,18 +55,13 @@
 //     settle_thread.rs      settles dispatches that no thread waits for
 //     failover.rs           the next worker after a loss; standby.rs: one that is ready;
 //                           nvml_keep_alive.rs: keeps the GPU's driver loaded between two workers
-//   the worker
-//     program.rs            begins and ends the process; handshake.rs: opens the device; inherited.rs: closes the
-//                           descriptors that came from the parent
-//     server.rs             carries out orders, a thread for each lane; post.rs: where one lane waits for another
+//   the worker (what opens the device and carries out orders is in `device/serve/`)
+//     program.rs            begins and ends the process; inherited.rs: closes the descriptors that came from the parent
 //     handler.rs            finds the op that an order names; relay.rs: what the worker adds to an op
-//     memory.rs             allocations and their regions; modules.rs: code that is loaded there
-//     reply.rs              answers; completion_poller.rs: polls for the completion of work
-//     heart.rs              the heartbeat; ends the process with its parent; first_use.rs: what is slow the first time
+//     reply.rs              answers; first_use.rs: what is slow the first time
 //   both
-//     segment.rs            shared memory; ring.rs: orders; answers.rs: flags; arena.rs: bulk data;
-//                           stats_mirror.rs: counts of the worker
-//     order.rs, message.rs  the formats; wire.rs: how an operation crosses; turn.rs: what an order follows;
+//     ring.rs               orders; answers.rs: flags; arena.rs: bulk data; stats_mirror.rs: counts of the worker
+//     order.rs, message.rs  the formats; turn.rs: what an order follows;
 //                           distance.rs: addresses inside the executable, executable.rs: which executable that is
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each
@@ -97,37 +92,35 @@
 // 7. Handles of an ended generation may stay for long, and keep alive what its handles share. The large parts of that
 //    are gone by then: the last step of a loss releases both segments and the table of dispatches.
 //
-// Races have names, which are explained in: "last order" (ring.rs), "last turn" (post.rs), "late submit" (lane.rs),
+// Races have names, which are explained in: "last order" (ring.rs), "last turn" (device/serve/post.rs), "late submit" (lane.rs),
 // "on its way" (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (flying.rs).
 
 #[cfg(target_os = "linux")]
 mod active_clock;
 #[cfg(target_os = "linux")]
-mod answers;
+pub(crate) mod answers;
 #[cfg(target_os = "linux")]
 mod arena;
 #[cfg(target_os = "linux")]
 mod arriving;
 #[cfg(target_os = "linux")]
-mod ask;
+pub(crate) mod ask;
 #[cfg(target_os = "linux")]
 mod back_pressure;
 #[cfg(target_os = "linux")]
 mod bell;
 #[cfg(target_os = "linux")]
-mod completion_poller;
-#[cfg(target_os = "linux")]
-mod distance;
+pub(crate) mod distance;
 #[cfg(target_os = "linux")]
 mod ending;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
-mod executable;
+pub(crate) mod executable;
 #[cfg(target_os = "linux")]
 mod failover;
 #[cfg(target_os = "linux")]
-mod first_use;
+pub(crate) mod first_use;
 #[cfg(target_os = "linux")]
 mod flights;
 #[cfg(target_os = "linux")]
@@ -135,27 +128,19 @@ mod flying;
 #[cfg(target_os = "linux")]
 mod frees;
 #[cfg(target_os = "linux")]
-mod handler;
+pub(crate) mod handler;
 #[cfg(target_os = "linux")]
-mod handshake;
-#[cfg(target_os = "linux")]
-mod heart;
-#[cfg(target_os = "linux")]
-mod inherited;
+pub(crate) mod inherited;
 #[cfg(target_os = "linux")]
 mod lane;
 #[cfg(target_os = "linux")]
 mod lane_assignment;
 #[cfg(target_os = "linux")]
-mod launch;
+pub(crate) mod launch;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]
-mod memory;
-#[cfg(target_os = "linux")]
-mod message;
-#[cfg(target_os = "linux")]
-mod modules;
+pub(crate) mod message;
 #[cfg(target_os = "linux")]
 mod monitor;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
@@ -163,23 +148,17 @@ mod nvml_keep_alive;
 #[cfg(target_os = "linux")]
 mod oom_kill;
 #[cfg(target_os = "linux")]
-mod order;
-#[cfg(target_os = "linux")]
-mod post;
+pub(crate) mod order;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
-mod program;
+pub(crate) mod program;
 #[cfg(target_os = "linux")]
 mod relay;
 #[cfg(target_os = "linux")]
-mod reply;
+pub(crate) mod reply;
 #[cfg(target_os = "linux")]
-mod ring;
-#[cfg(target_os = "linux")]
-mod segment;
-#[cfg(target_os = "linux")]
-mod server;
+pub(crate) mod ring;
 #[cfg(target_os = "linux")]
 mod settle_thread;
 #[cfg(target_os = "linux")]
@@ -188,14 +167,13 @@ mod spin_limit;
 mod stall;
 mod standby;
 #[cfg(target_os = "linux")]
-mod stats_mirror;
+pub(crate) mod stats_mirror;
 #[cfg(target_os = "linux")]
 mod task;
 #[cfg(target_os = "linux")]
-mod turn;
+pub(crate) mod turn;
 #[cfg(target_os = "linux")]
 mod watchdog;
-mod wire;
 
 #[cfg(target_os = "linux")]
 pub(crate) use arena::{Block, Lent};
@@ -220,15 +198,11 @@ pub(crate) use handler::Registry;
 #[cfg(target_os = "linux")]
 pub(crate) use handler::{OpCode, With, with_handler, with_named};
 #[cfg(target_os = "linux")]
-pub(crate) use modules::Modules;
-#[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
 #[cfg(target_os = "linux")]
 pub(crate) use task::WorkerTask;
 #[cfg(target_os = "linux")]
 pub(crate) use turn::Turn;
-pub use wire::Wire;
-pub(crate) use wire::{Incoming, Outgoing, garbled};
 
 /// Worker processes exist on Linux only.
 #[cfg(not(target_os = "linux"))]
@@ -237,12 +211,12 @@ pub(crate) enum Relay {}
 #[cfg(not(target_os = "linux"))]
 impl Relay {
     #[cfg(feature = "host")]
-    pub(crate) fn begin(&self) -> crate::Result<()> {
+    pub(crate) fn begin(&self) -> crate::core::error::Result<()> {
         match *self {}
     }
 
     #[cfg(feature = "cuda")]
-    pub(crate) fn inject_fault(&self) -> crate::Result<()> {
+    pub(crate) fn inject_fault(&self) -> crate::core::error::Result<()> {
         match *self {}
     }
 }
@@ -276,40 +250,40 @@ pub(crate) fn first_use() {
 
 /// The layout of the control segment: everything but bulk data.
 #[cfg(target_os = "linux")]
-mod layout {
+pub(crate) mod layout {
     use super::turn::LANES;
     use super::{answers, ring};
 
     /// Incremented by the heart of the worker.
-    pub(super) const BEAT: usize = 0;
+    pub(crate) const BEAT: usize = 0;
     /// Not zero once a GPU's driver has refused to register the memory for bulk data.
-    pub(super) const STAGED: usize = 128;
+    pub(crate) const STAGED: usize = 128;
     /// Counts of the worker: see `stats_mirror.rs`.
-    pub(super) const TOLD: usize = 192;
+    pub(crate) const TOLD: usize = 192;
     /// One bit for each lane that was ever used. The worker has a thread for each of these lanes.
-    pub(super) const OPENED: usize = 64;
+    pub(crate) const OPENED: usize = 64;
     /// The rings of orders.
-    pub(super) const ORDERS: usize = 4096;
+    pub(crate) const ORDERS: usize = 4096;
     /// Capacity of one lane's ring, in bytes.
-    pub(super) const ORDERS_CAPACITY: usize = 4 << 20;
+    pub(crate) const ORDERS_CAPACITY: usize = 4 << 20;
     /// The answers.
-    pub(super) const ANSWERS: usize = orders(LANES).next_multiple_of(4096);
+    pub(crate) const ANSWERS: usize = orders(LANES).next_multiple_of(4096);
     /// Size of the segment.
-    pub(super) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
+    pub(crate) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
 
     /// The number of the last order of a lane that was carried out.
-    pub(super) const fn carried(lane: usize) -> usize {
+    pub(crate) const fn carried(lane: usize) -> usize {
         1024 + lane * 64
     }
 
     /// Since when this lane has been in a first use (`first_use.rs`), in nanoseconds of the system's clock; 0 if it is
     /// in none.
-    pub(super) const fn first_use(lane: usize) -> usize {
+    pub(crate) const fn first_use(lane: usize) -> usize {
         carried(lane) + 8
     }
 
     /// A lane's ring.
-    pub(super) const fn orders(lane: usize) -> usize {
+    pub(crate) const fn orders(lane: usize) -> usize {
         ORDERS + lane * ring::footprint(ORDERS_CAPACITY)
     }
 

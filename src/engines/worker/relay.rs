@@ -6,11 +6,11 @@
 //! in the client.
 
 use super::order::InjectedFault;
-use super::server::Reply;
-use crate::clock;
+use crate::core::clock;
+use crate::core::error::{Error, Result};
 #[cfg(feature = "host")]
-use crate::op::Cost;
-use crate::{Error, Result};
+use crate::core::op::Cost;
+use crate::device::serve::server::Reply;
 use std::time::Duration;
 
 /// Operations plus bytes up to which work is small: it takes some microseconds, and would not use several threads.

@@ -1,9 +1,10 @@
 //! The element types, and what the routines need to know about them.
 
-use crate::element::Letter;
+use crate::core::element::{Element, Letter};
 #[cfg(feature = "host")]
 use crate::numerics::level1::HostLevel1;
-use crate::{Complex, Element, bf16, f16};
+use half::{bf16, f16};
+use num_complex::Complex;
 
 /// An element type of vectors: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are given in
 /// f32. Sealed, as [`Element`] is.

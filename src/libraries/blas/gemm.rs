@@ -184,7 +184,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
 
 /// The library does not support the call: `CUBLAS_STATUS_NOT_SUPPORTED`.
 #[cfg(feature = "cuda")]
-pub(super) const REFUSED: crate::library::Code = crate::library::Code(15);
+pub(super) const REFUSED: crate::engines::library::Code = crate::engines::library::Code(15);
 
 /// Enqueues one product of matrices at these addresses.
 #[cfg(feature = "cuda")]
@@ -311,11 +311,11 @@ impl Blas {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn products<T: GemmElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn products<T: GemmElement>(registry: &mut crate::engines::worker::Registry) {
     registry.routine::<Product<T, Same>>();
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn products_into_f32<T: MixedElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn products_into_f32<T: MixedElement>(registry: &mut crate::engines::worker::Registry) {
     registry.routine::<Product<T, Single>>();
 }

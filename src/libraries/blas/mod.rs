@@ -111,7 +111,7 @@ pub(crate) mod status;
 mod vector;
 
 #[doc(hidden)]
-pub use crate::element::Letter;
+pub use crate::core::element::Letter;
 pub use crate::libraries::flags::{Diag, Side, Transpose, Uplo};
 #[doc(hidden)]
 pub use element::OnHost;
@@ -125,7 +125,8 @@ use modes::Modes;
 pub use scalar::{Scaled, Spec};
 pub use vector::{Vector, VectorMut};
 
-use crate::{Device, Submitted};
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 
 impl Blas {
     /// Initializes the library ahead of time. On a GPU this creates a handle for every stream slot and loads our own
@@ -141,15 +142,16 @@ impl Blas {
     /// windlass::Device::best()?.blas().warm()?;
     /// # Ok(()) }
     /// ```
-    pub fn warm(&self) -> crate::Result<()> {
-        crate::library::warm(&self.device, "blas")
+    pub fn warm(&self) -> crate::core::error::Result<()> {
+        crate::engines::library::warm(&self.device, "blas")
     }
 }
 
 /// Registers the routines that a worker executable can run: one line per family of routines, with its types.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    use crate::{Complex, bf16, f16};
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    use half::{bf16, f16};
+    use num_complex::Complex;
     macro_rules! each { ($($family:ident: $($t:ty),*;)*) => { $($($family::<$t>(registry);)*)* } }
     use gemm::{products, products_into_f32};
     use level1::{vectors, vectors_of_fields, vectors_of_reals};

@@ -17,10 +17,13 @@ pub(super) use super::{
     Blas, BlasElement, ComplexElement, Diag, Gemm, GemmElement, MixedElement, RealElement, Scaled, Side, Transpose,
     Uplo, VectorElement,
 };
+pub(super) use crate::core::buffer::{DeviceBuffer, In, List};
+pub(super) use crate::core::dispatch::PendingDispatch;
+pub(super) use crate::core::error::{Error, Result};
+pub(super) use crate::core::op::{Cost, OperandNames, Spans};
+pub(super) use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-pub(super) use crate::blas::native::PointerMode;
+pub(super) use crate::libraries::blas::native::PointerMode;
 #[cfg(feature = "host")]
 pub(super) use crate::numerics;
-pub(super) use crate::op::{Cost, OperandNames, Spans};
-pub(super) use crate::{DeviceBuffer, Error, In, List, PendingDispatch, Result, Submitted};
 pub(super) use std::marker::PhantomData;

@@ -1,7 +1,9 @@
 //! Vectors: elements of a buffer at a fixed distance.
 
 use super::matrix::check_size;
-use crate::{DeviceBuffer, Element, Error, GpuRef, In, Result};
+use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 
 /// A vector to be read: `n` elements of a buffer, `inc` apart.
 ///

@@ -1,8 +1,10 @@
 //! The operation on a product before it is stored, and the additional outputs.
 
-use crate::buffer::In;
-use crate::op::{Bufs, Immediate, Output};
-use crate::{Device, DeviceBuffer, Element, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::{Bufs, Immediate, Output};
+use crate::device::Device;
 
 /// The function that is applied to a value before it is stored in D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -219,8 +221,8 @@ pub struct Place {
     pub len: usize,
 }
 
-impl<T: Element> From<&crate::Span<T>> for Place {
-    fn from(span: &crate::Span<T>) -> Self {
+impl<T: Element> From<&crate::core::buffer::Span<T>> for Place {
+    fn from(span: &crate::core::buffer::Span<T>) -> Self {
         Place { address: span.address(), len: span.len() }
     }
 }
@@ -267,8 +269,8 @@ pub trait Extra<D: Element>: sealed::Sealed + 'static {
 }
 
 type Elems<W, D> = <<W as Extra<D>>::Output as Output>::Writes;
-type SpansOf<W, D> = crate::op::Spans<Elems<W, D>>;
-type SlicesOf<'x, W, D> = <Elems<W, D> as crate::Elems>::SlicesMut<'x>;
+type SpansOf<W, D> = crate::core::op::Spans<Elems<W, D>>;
+type SlicesOf<'x, W, D> = <Elems<W, D> as crate::core::buffer::Elems>::SlicesMut<'x>;
 
 fn len(place: Option<Place>) -> usize {
     place.map_or(0, |place| place.len)

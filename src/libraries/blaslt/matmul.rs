@@ -5,8 +5,12 @@ use super::op::Fused;
 use super::operands::{All, Given, Operands, Optional, Two};
 use super::types::{MatmulElement, MatmulTypes};
 use super::{BlasLt, Matmul};
-use crate::op::Bufs;
-use crate::{Device, DeviceBuffer, Element, In, Result, Submitted};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::Bufs;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 use smallvec::SmallVec;
 
 pub(super) type ScalarOf<A, B, D, C> = <<A as MatmulElement<B, D, C>>::Types as MatmulTypes>::Scalar;

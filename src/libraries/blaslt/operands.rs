@@ -2,8 +2,9 @@
 
 use super::epilogue::Place;
 use super::types::{Auto, MatmulTypes};
-use crate::buffer::{Elems, List};
-use crate::{Element, In, Spans};
+use crate::core::buffer::{Elems, In, List};
+use crate::core::element::Element;
+use crate::core::op::Spans;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 

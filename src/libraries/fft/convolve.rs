@@ -5,10 +5,14 @@ use super::Front;
 use super::convolve_sizes::Sizes;
 use super::dims::{Dims, MOST_AXES};
 use super::element::{FftComplex, FftReal};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::marker::PhantomData;

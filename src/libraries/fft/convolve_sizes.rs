@@ -4,7 +4,7 @@ use super::convolve::{Convolve, Mode};
 use super::dims::MOST_AXES;
 use super::frequencies::next_fast_len;
 use super::spec::Fft;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
 /// The sizes along one axis.

@@ -2,10 +2,13 @@
 
 use super::spec::{Direction, Fft, Norm};
 use super::{FftReal, Front};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -204,7 +207,7 @@ pub fn window(window: Window, n: usize) -> Result<Vec<f64>> {
             }
         }
     };
-    crate::runtime::room::collected((0..n).map(weight))
+    crate::core::room::collected((0..n).map(weight))
 }
 
 /// The op of [`Front::stft`]: from a signal to spectra.
@@ -263,7 +266,7 @@ macro_rules! halves_of_engines {
         }
 
         #[cfg(feature = "cuda")]
-        fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<crate::op::WritesOf<Self>>, plans: &mut Prepare<'_>) {
+        fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<crate::core::op::WritesOf<Self>>, plans: &mut Prepare<'_>) {
             self.plans(plans);
         }
 

@@ -5,7 +5,7 @@
 
 use super::dims::{Dims, MOST_AXES};
 use super::spec::{Direction, Fft, Kind, Layout};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
 /// A transformed axis.

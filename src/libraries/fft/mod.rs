@@ -82,7 +82,7 @@ pub use spec::{Direction, Fft, Kind, Layout, Norm};
 pub use trigonometric::TrigPass;
 pub use trigonometric::{RealTransform, Trig};
 
-use crate::Device;
+use crate::device::Device;
 
 /// The front of the Fourier transforms of one device: `device.fft()`. Holds no native state.
 #[derive(Clone, Debug)]
@@ -106,8 +106,8 @@ impl Device {
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    fn real<R: FftReal>(registry: &mut crate::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    fn real<R: FftReal>(registry: &mut crate::engines::worker::Registry) {
         use form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, R2c, R2cInPlace};
         use op::Transform;
         registry.add::<Transform<C2c<R::Complex>>>();
@@ -124,12 +124,12 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.add::<frames::Apart<R>>();
         registry.add::<frames::Together<R>>();
     }
-    fn shifts<T: crate::Element>(registry: &mut crate::worker::Registry) {
+    fn shifts<T: crate::core::element::Element>(registry: &mut crate::engines::worker::Registry) {
         registry.add::<shift::Shift<T>>();
     }
     real::<f32>(registry);
     real::<f64>(registry);
-    real::<crate::f16>(registry);
-    real::<crate::bf16>(registry);
-    crate::element::each_element!(shifts(registry));
+    real::<half::f16>(registry);
+    real::<half::bf16>(registry);
+    crate::core::element::each_element!(shifts(registry));
 }

@@ -5,10 +5,11 @@ use super::form::{Aliasing, End, Form};
 use super::geometry::{Geometry, Side};
 use super::memo::{Memo, recall};
 use super::spec::{Fft, Kind};
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Enqueue, Error, Result, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -4,10 +4,13 @@ use super::form::{C2c, C2r, Form, R2c};
 use super::op::Transform;
 use super::spec::{Fft, Kind};
 use super::{FftReal, Front};
-use crate::op::{HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::Result;
 #[cfg(feature = "cuda")]
-use crate::{Enqueue, Prepare};
-use crate::{PendingDispatch, Result, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{HostOf, Op, Slices, SlicesMut, Spans, Wire, WritesOf};
+#[cfg(feature = "cuda")]
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// An op that only makes the plans of a transform.
@@ -42,7 +45,7 @@ impl<R: FftReal> Op for Ahead<R> {
 
     fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<()> {
         #[cfg(feature = "host")]
-        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::DType::F64)?;
+        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::core::element::DType::F64)?;
         Ok(())
     }
 

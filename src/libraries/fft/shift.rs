@@ -1,10 +1,13 @@
 //! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
 use super::{Dims, Front};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::Enqueue;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 

@@ -2,7 +2,10 @@
 
 use super::spec::Fft;
 use super::{Dims, FftComplex, FftReal, Front};
-use crate::{DeviceBuffer, Element, Error, In, PendingDispatch, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 
 /// The result of a call that no buffer is moved into.
 pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;

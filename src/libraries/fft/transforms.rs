@@ -4,8 +4,9 @@ use super::form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, Form, R2c, R2
 use super::op::Transform;
 use super::spec::{Fft, Kind, Layout};
 use super::{FftComplex, FftReal, Front};
-use crate::op::{Bufs, Ins};
-use crate::{DeviceBuffer, In, Submitted};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::op::{Bufs, Ins};
+use crate::device::dispatch::Submitted;
 
 impl Front {
     fn submit<F: Form>(

@@ -4,7 +4,7 @@ use super::cache::Answer;
 use super::compiler::Identity;
 use super::program::{Prepared, Program};
 use super::{Arch, Emit, Image};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::path::PathBuf;
 
 fn absent<T>(library: &'static str) -> Result<T> {

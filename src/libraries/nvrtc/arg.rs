@@ -1,8 +1,8 @@
 //! One argument of a launch, and the conversions to it.
 
 use super::packed::Written;
-use crate::buffer::{AnyBuffer, AnyIn};
-use crate::{DType, DeviceBuffer, Element, GpuRef, In};
+use crate::core::buffer::{AnyBuffer, AnyIn, DeviceBuffer, GpuRef, In};
+use crate::core::element::{DType, Element};
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 

@@ -2,8 +2,9 @@
 
 use super::arg::{Arg, Value};
 use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written, words_of};
-use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
-use crate::{DType, Element, Error, Result};
+use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
 
 /// The arguments of a launch: made from a tuple of up to sixteen values that convert to [`Arg`], or one by one.
 #[derive(Debug, Default)]

@@ -13,8 +13,8 @@ use super::job::{Job, Request};
 use super::produce::Maker;
 use super::single_flight::{Compilation, SingleFlight, help};
 use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Program, backend};
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -263,7 +263,7 @@ impl CompilerBuilder {
     /// Makes the compiler. Nothing is read or written yet.
     #[must_use]
     pub fn build(self) -> Compiler {
-        crate::engine::process::watch_fork();
+        crate::core::epoch::process::watch_fork();
         let folder = self.disk.folder().filter(|_| self.disk_bytes > 0);
         let disk = folder.map(|folder| Disk::new(&folder, self.disk_bytes));
         let zero = || AtomicU64::new(0);

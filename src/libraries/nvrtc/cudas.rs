@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::program::Prepared;
-use crate::Error;
+use crate::core::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The folders to search after the program's own. All of them if the program includes one of CUDA's headers, or has
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_program_gets_cudas_headers_when_it_may_include_one() {
-        let folder = crate::nvrtc::testing::Folder::new();
+        let folder = crate::libraries::nvrtc::testing::Folder::new();
         folder.write("cuda_fp16.h", "");
         let folders = [folder.path().to_path_buf()];
         assert!(wants(&Program::new("#include <cuda_fp16.h>\n"), &folders));
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_missing_header_of_cudas_is_told_with_the_packages_that_have_it() {
         let text = |log: &str, major, folders: &[PathBuf]| {
-            let diagnostics = crate::error::Diagnostic::read(log, |_| None);
+            let diagnostics = crate::core::error::Diagnostic::read(log, |_| None);
             advise(Error::Compile { log: log.into(), diagnostics }, major, folders).to_string()
         };
         let log = |name: &str| format!("k.cu(1): catastrophic error: cannot open source file \"{name}\"\n");

@@ -231,8 +231,8 @@ fn folder(file: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvrtc::CompileOptions;
-    use crate::nvrtc::testing::Folder;
+    use crate::libraries::nvrtc::CompileOptions;
+    use crate::libraries::nvrtc::testing::Folder;
 
     fn digest(program: &Program) -> [u8; 32] {
         match Files::of(program, program.prepared().unwrap(), &[]) {

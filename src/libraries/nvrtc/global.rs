@@ -14,7 +14,10 @@
 //! it. It has no owner, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
 use super::module::Module;
-use crate::{Element, Error, HostData, PendingDispatch, Result};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::copy::HostData;
 
 /// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
 ///
@@ -106,8 +109,12 @@ mod on_gpu {
     use super::super::loaded::{Loaded, distant};
     use super::super::module::{Module, SharedModule};
     use super::super::variable::{GlobalRead, GlobalWrite, Part, Room};
-    use crate::sync::{Arc, Mutex};
-    use crate::{Device, DeviceBuffer, Element, Error, PendingDispatch, Result};
+    use crate::core::buffer::DeviceBuffer;
+    use crate::core::dispatch::PendingDispatch;
+    use crate::core::element::Element;
+    use crate::core::error::{Error, Result};
+    use crate::core::sync::{Arc, Mutex};
+    use crate::device::Device;
     use std::marker::PhantomData;
 
     pub(super) struct GlobalMemory<T> {
@@ -192,7 +199,7 @@ mod on_gpu {
         }
 
         /// A copy of a piece in memory that the device can read.
-        fn stage(&self, piece: &[u8]) -> Result<Room<crate::cuda::Staging>> {
+        fn stage(&self, piece: &[u8]) -> Result<Room<crate::engines::cuda::Staging>> {
             let epoch = self.held.epoch();
             #[cfg(target_os = "linux")]
             if let Some(engine) = distant(epoch) {

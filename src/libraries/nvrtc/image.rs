@@ -3,7 +3,7 @@
 use super::extent::extent;
 use super::recognise::recognise;
 use super::{Arch, Program};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 

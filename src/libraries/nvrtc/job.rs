@@ -6,7 +6,7 @@ use super::extent::extent;
 use super::files::Files;
 use super::key::{Key, Writer};
 use super::{Arch, Emit, Image, ImageKind, Link, Program, backend, cudas};
-use crate::Result;
+use crate::core::error::Result;
 use std::path::PathBuf;
 
 /// The input of a job.
@@ -159,7 +159,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvrtc::CompileOptions;
+    use crate::libraries::nvrtc::CompileOptions;
 
     /// Lives as long as the process, as that of a library does, and stays reachable for the leak sanitizer.
     fn identity(version: (u32, u32), build: u8) -> &'static Identity {

@@ -11,14 +11,14 @@ use super::parameters;
 use super::signature::Signature;
 use super::twin::{ThreadIndex, Twin, TwinFn};
 use super::typed::{Check, TypedKernel};
-use crate::buffer::AnyBuffers;
+use crate::core::buffer::AnyBuffers;
 #[cfg(feature = "cuda")]
-use crate::engine::Epoch;
-use crate::launch::LaunchConfig;
-use crate::launch::Parameter;
-use crate::launch::{DeviceLimits, KernelLimits};
-use crate::sync::Arc;
-use crate::{Device, Error, Rejected, Result, Submitted};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::launch::{DeviceLimits, KernelLimits, LaunchConfig, Parameter};
+use crate::core::sync::Arc;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 
 /// Whether the arguments are known to fit the kernel's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Kernel {
             return Err(module.no_kernel(name));
         }
         let inner = Inner {
-            name: crate::intern::name(name),
+            name: crate::core::intern::name(name),
             module: module.clone(),
             parameters,
             #[cfg(feature = "cuda")]

@@ -3,7 +3,7 @@
 use super::check;
 use super::key::{self, Writer};
 use super::{Arch, Emit, Image, ImageKind};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 
 /// Links the images of one or several programs to one image that a device loads (nvJitLink). If there is LTO-IR among
 /// the inputs, all code is optimised together.

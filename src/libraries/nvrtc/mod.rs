@@ -100,8 +100,8 @@ use absent as backend;
 #[cfg(feature = "cuda")]
 use native as backend;
 
-pub use crate::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
-pub use crate::trace::CompileStats;
+pub use crate::core::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
+pub use crate::core::trace::CompileStats;
 pub use arch::Arch;
 pub use arg::{Arg, DevicePtr, Len, Plain};
 pub use args::Args;
@@ -121,8 +121,10 @@ pub use signature::{Arguments, Signature};
 pub use twin::{ThreadIndex, TwinFn};
 pub use typed::TypedKernel;
 
-use crate::device::Settings;
-use crate::{Device, DeviceBuilder, Result, Stats};
+use crate::core::error::Result;
+use crate::core::settings::Settings;
+use crate::core::trace::Stats;
+use crate::device::{Device, DeviceBuilder};
 
 /// The front of run-time compilation and of kernels of one device: `device.nvrtc()`. It holds no native state.
 #[derive(Clone, Debug)]
@@ -190,14 +192,14 @@ pub(crate) fn fill(settings: &Settings, stats: &mut Stats) {
 
 /// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<launch::Launch>();
     #[cfg(feature = "cuda")]
     {
-        fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {
+        fn each<T: crate::core::element::Element>(registry: &mut crate::engines::worker::Registry) {
             registry.add::<variable::GlobalRead<T>>();
         }
-        crate::element::each_element!(each(registry));
+        crate::core::element::each_element!(each(registry));
         registry.add::<variable::GlobalWrite>();
     }
 }

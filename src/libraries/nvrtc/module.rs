@@ -3,16 +3,18 @@
 use super::kernel::Kernel;
 use super::ptx::PtxText;
 use super::{Image, ImageKind, Nvrtc, Program};
-use crate::engine::Epoch;
-use crate::launch::Parameter;
-use crate::sync::{Arc, Mutex};
-use crate::{Device, DeviceKind, Error, Result};
+use crate::core::device_info::DeviceKind;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::launch::Parameter;
+use crate::core::sync::{Arc, Mutex};
+use crate::device::Device;
 use std::sync::Weak;
 
 #[cfg(feature = "cuda")]
 use super::loaded::{self, Function, Loaded};
 #[cfg(feature = "cuda")]
-use crate::DeviceBuffer;
+use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
 
@@ -140,7 +142,7 @@ impl Nvrtc {
                 return Ok(limits.priorities);
             }
         }
-        Ok(crate::launch::DeviceLimits::HOST.priorities)
+        Ok(crate::core::launch::DeviceLimits::HOST.priorities)
     }
 }
 
@@ -347,8 +349,8 @@ impl SharedModule {
     }
 
     /// What a launch reads in addition to its arguments.
-    pub(super) fn globals_in(&self) -> Option<crate::AnyIn<'_>> {
-        self.globals().map(crate::AnyIn::from)
+    pub(super) fn globals_in(&self) -> Option<crate::core::buffer::AnyIn<'_>> {
+        self.globals().map(crate::core::buffer::AnyIn::from)
     }
 
     pub(super) fn globals(&self) -> Option<&DeviceBuffer<u8>> {

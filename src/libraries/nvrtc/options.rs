@@ -2,7 +2,7 @@
 
 use super::Arch;
 use super::check::{self, clean};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

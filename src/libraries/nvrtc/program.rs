@@ -4,7 +4,7 @@ use super::check;
 use super::key::{self, Writer};
 use super::scan::Scan;
 use super::{Arch, CompileOptions};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

@@ -4,7 +4,9 @@ use super::host::math::{exp64, ln_factorial, ln64};
 use super::layout::Kind;
 use super::parameter::{Float, held, reached};
 use super::spec::{BinomialPlan, FEW, Method, PoissonPlan, Spec};
-use crate::{Element, Error, Result, bf16, f16};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use half::{bf16, f16};
 
 mod sealed {
     use super::{Kind, Result, Spec};

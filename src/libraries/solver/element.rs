@@ -1,7 +1,7 @@
 //! The element types.
 
-use crate::Complex;
-use crate::blas::BlasElement;
+use crate::libraries::blas::BlasElement;
+use num_complex::Complex;
 
 /// What the host engine needs of an element: nothing in this build.
 #[cfg(not(feature = "host"))]

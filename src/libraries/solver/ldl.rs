@@ -3,7 +3,7 @@
 use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 /// Whether a complex matrix is its transpose or its adjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -103,7 +103,7 @@ pub(super) struct Sytrf<T> {
 }
 
 impl<T: SolverElement> Routine for Sytrf<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "sytrf";
     const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     const BLOCKING: bool = true;
@@ -176,7 +176,7 @@ pub(super) struct Sytrs<T> {
 }
 
 impl<T: SolverElement> Routine for Sytrs<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "sytrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     const BLOCKING: bool = true;

@@ -6,7 +6,7 @@ use super::verdict;
 /// An element type with one of half its precision: f64, `Complex<f64>`. Sealed, as [`Element`](crate::Element) is.
 pub trait WideElement: SolverElement + HostWide {}
 impl WideElement for f64 {}
-impl WideElement for crate::Complex<f64> {}
+impl WideElement for num_complex::Complex<f64> {}
 
 /// What the host engine needs of it.
 #[doc(hidden)]
@@ -70,14 +70,14 @@ pub(super) struct Refine<T> {
 }
 
 impl<T: WideElement> Routine for Refine<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "gesv_refined";
     const OPERANDS: OperandNames = (&["a", "b"], &["x"]);
     const BLOCKING: bool = true;
     type Reads = (T, T);
     type Output = Refined<T>;
     /// The verdict, and the number of rounds plus one, or 0 if the whole precision was used.
-    type Raw = crate::Complex<f64>;
+    type Raw = num_complex::Complex<f64>;
 
     fn check(&self, (a, b): &Spans<(T, T)>, (x,): &Spans<(T,)>) -> Result<()> {
         let Matrix { rows, cols, .. } = self.a;

@@ -1,8 +1,9 @@
 //! The element types of values and of indices.
 
-use crate::blas::VectorElement;
-use crate::element::Letter;
-use crate::{Complex, Element, bf16, f16};
+use crate::core::element::{Element, Letter};
+use crate::libraries::blas::VectorElement;
+use half::{bf16, f16};
+use num_complex::Complex;
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
 

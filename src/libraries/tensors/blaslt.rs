@@ -1,9 +1,12 @@
 //! Products of tensors by cuBLASLt.
 
 use super::matrices::{Matrices, sizes, spread};
-use crate::blaslt::{MatmulElement, MatmulTypes};
-use crate::tensor::{Layout, Part};
-use crate::{BlasLt, Element, Matmul, Order, Rejected, Result, Submitted, Tensor, TensorRef};
+use crate::core::element::Element;
+use crate::core::error::{Rejected, Result};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, Tensor, TensorRef};
+use crate::libraries::blaslt::{BlasLt, Matmul, MatmulElement, MatmulTypes};
+use crate::libraries::flags::Order;
 
 impl BlasLt {
     /// `D = A * B` for the matrices of the last two axes, of any supported combination of types ([`matmul`](Self::matmul)).

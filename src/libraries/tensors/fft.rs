@@ -1,8 +1,9 @@
 //! Transforms of tensors.
 
-use crate::fft::{Fft, FftComplex, FftReal, Front, Layout as Side};
-use crate::tensor::Layout;
-use crate::{Error, PendingDispatch, Result, Tensor, TensorRef};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
+use crate::device::tensor::{Layout, Tensor, TensorRef};
+use crate::libraries::fft::{Fft, FftComplex, FftReal, Front, Layout as Side};
 
 impl Front {
     /// The transform of a complex tensor along these axes (a negative one counts from the end; none: along all), as a new
@@ -55,7 +56,7 @@ impl Front {
         let (part, layout) = x.operand()?;
         let spec = direction(spec(&layout, axes)?);
         let y = self.device().uninit_tensor::<C>(layout.extents())?;
-        let (y, _, whole) = crate::tensor::Part::from(y).operand();
+        let (y, _, whole) = crate::device::tensor::Part::from(y).operand();
         Ok(whole.submitted(self.c2c(&spec, part, y))?)
     }
 }

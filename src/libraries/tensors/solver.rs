@@ -1,9 +1,13 @@
 //! Tensors as the matrices of the dense solvers, which are column-major.
 
 use super::matrices::Matrices;
-use crate::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
-use crate::tensor::Layout;
-use crate::{DeviceBuffer, Element, Error, PendingDispatch, Rejected, Result, Tensor, TensorRef, Transpose, Uplo};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::tensor::{Layout, Tensor, TensorRef};
+use crate::libraries::flags::{Transpose, Uplo};
+use crate::libraries::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
 
 impl Matrix {
     /// The matrices of the last two axes of a tensor; the axes before are a batch. They begin where the operand does that
@@ -64,7 +68,7 @@ fn of_layout(name: &'static str, layout: &Layout) -> Result<Matrix> {
 fn taken<T: Element>(name: &'static str, tensor: Tensor<T>) -> Result<(Matrix, DeviceBuffer<T>), Rejected<Tensor<T>>> {
     match of_layout(name, tensor.layout()) {
         // Without elements, or with positive strides, the first element is the first of the operand.
-        Ok(matrix) => Ok((matrix, crate::tensor::Part::from(tensor).operand().0)),
+        Ok(matrix) => Ok((matrix, crate::device::tensor::Part::from(tensor).operand().0)),
         Err(error) => Err(Rejected::new(error, tensor)),
     }
 }
@@ -157,7 +161,7 @@ impl<T: SolverElement> Lu<T> {
     ) -> Result<PendingDispatch<Tensor<T>>, Rejected<(Tensor<T>,)>> {
         match of_layout("b", b.layout()) {
             Ok(of_b) => {
-                let (b, _, whole) = crate::tensor::Part::from(b).operand();
+                let (b, _, whole) = crate::device::tensor::Part::from(b).operand();
                 whole.submitted(self.solve(solver, trans, of_b, b))
             }
             Err(error) => Err(Rejected::new(error.in_op("getrs", "solver"), (b,))),
@@ -177,7 +181,7 @@ impl<T: SolverElement> Cholesky<T> {
     ) -> Result<PendingDispatch<Tensor<T>>, Rejected<(Tensor<T>,)>> {
         match of_layout("b", b.layout()) {
             Ok(of_b) => {
-                let (b, _, whole) = crate::tensor::Part::from(b).operand();
+                let (b, _, whole) = crate::device::tensor::Part::from(b).operand();
                 whole.submitted(self.solve(solver, of_b, b))
             }
             Err(error) => Err(Rejected::new(error.in_op("potrs", "solver"), (b,))),

@@ -1,9 +1,11 @@
 //! Products of sparse matrices with tensors.
 
 use super::matrices::Matrices;
-use crate::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
-use crate::tensor::{Layout, Part};
-use crate::{Error, Order, Rejected, Result, Submitted, Tensor, TensorRef};
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, Tensor, TensorRef};
+use crate::libraries::flags::Order;
+use crate::libraries::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
 
 impl Sparse {
     /// `C = alpha * A * B + beta * C` with a sparse A, where B and C are tensors of two axes, each in either order

@@ -124,7 +124,7 @@ fn names_us(stack: &str) -> bool {
         println!("{owner:?}\n{stack}");
     }
     let ours =
-        |owner: &str| ["src/libraries/", "src/numerics/", "src/runtime/room.rs"].iter().any(|of| owner.contains(of));
+        |owner: &str| ["src/libraries/", "src/numerics/", "src/core/room.rs"].iter().any(|of| owner.contains(of));
     owner.is_some_and(ours) && stack.contains("::host_half")
 }
 

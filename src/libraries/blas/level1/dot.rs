@@ -51,7 +51,7 @@ impl<T: VectorElement, const CONJUGATE: bool> Reduction for Dot<T, CONJUGATE> {
         result: *mut std::ffi::c_void,
     ) -> Result<()> {
         let ((x, y), codes) = (*queue.reads(), T::CODES);
-        let blas = queue.blas(crate::blas::native::PointerMode::Device)?;
+        let blas = queue.blas(crate::libraries::blas::native::PointerMode::Device)?;
         let (x, y) = (x.address() as *const _, y.address() as *const _);
         let (n, incx, incy) = (self.x.len64(), self.x.inc64(), self.y.inc64());
         let (element, compute) = (codes.element, codes.compute);

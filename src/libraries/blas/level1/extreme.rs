@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
-use crate::op::Index;
+use crate::core::op::Index;
 
 /// The index of the largest magnitude, or of the smallest.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -45,7 +45,7 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
         let ((x,), codes) = (*queue.reads(), T::CODES);
         // The computation's type is the norm's here: f32 for halves and c32, f64 for c64.
         let compute = if codes.norm == 1 { 1 } else { 0 };
-        let blas = queue.blas(crate::blas::native::PointerMode::Device)?;
+        let blas = queue.blas(crate::libraries::blas::native::PointerMode::Device)?;
         // SAFETY: the handle is bound to this slot's leased stream; the vector lies inside its buffer (checked), which
         // lives until this work is done; the result goes to device memory that does too.
         let status = unsafe {

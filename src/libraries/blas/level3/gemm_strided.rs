@@ -9,9 +9,9 @@ use super::batch::{Batch, Operand};
 #[cfg(feature = "cuda")]
 use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::collected;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -141,7 +141,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         if let (Some(all), Some(REFUSED)) = (&bytes, code) {
             return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
         }
-        queue.blas_called(crate::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code })
+        queue.blas_called(crate::libraries::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code })
     }
 }
 

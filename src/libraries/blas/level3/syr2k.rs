@@ -167,7 +167,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        use crate::blas::native::CublasTyped as Api;
+        use crate::libraries::blas::native::CublasTyped as Api;
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         if self.n == 0 {
             return Ok(());

@@ -193,8 +193,11 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
         // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
         // memory are read before the call returns, and are of the type that the routine takes.
         queue.typed(alpha.mode(), |api, handle| unsafe {
-            let routine =
-                if HERMITIAN { crate::blas::native::CublasTyped::herk } else { crate::blas::native::CublasTyped::syrk };
+            let routine = if HERMITIAN {
+                crate::libraries::blas::native::CublasTyped::herk
+            } else {
+                crate::libraries::blas::native::CublasTyped::syrk
+            };
             routine(api, T::LETTER, handle, uplo, trans, n, k, alpha.pointer(), a, lda, beta.pointer(), c, ldc)
         })
     }

@@ -5,9 +5,9 @@ use super::batch::{Batch, Operand};
 use super::spread::{Even, Listed, Spread};
 use super::{Batched, Triangular};
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::collected;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -55,8 +55,8 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a, alpha): <Self::Reads as crate::Elems>::Slices<'_>,
-        (b,): <(L::Of<T>,) as crate::Elems>::SlicesMut<'_>,
+        (a, alpha): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+        (b,): <(L::Of<T>,) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
         let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
         if self.spec.m == 0 || self.spec.n == 0 {

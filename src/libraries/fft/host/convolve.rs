@@ -7,7 +7,7 @@ use super::super::spec::Fft;
 use super::lines::Writer;
 use super::threads::each_range;
 use super::{Data, Real, filled, run, zero};
-use crate::Result;
+use crate::core::error::Result;
 use num_complex::Complex;
 
 /// Calls `f` for each line along the last axis, with its beginning in the packed (unpadded) arrays, its beginning in

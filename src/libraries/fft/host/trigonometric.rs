@@ -10,8 +10,8 @@ use super::super::trigonometric::{Trig, TrigPass};
 use super::lines::{Along, Lines, Reader, Step, Writer};
 use super::pass;
 use super::{Real, filled, zero};
-use crate::Result;
-use crate::runtime::room::OrUnwind;
+use crate::core::error::Result;
+use crate::core::room::OrUnwind;
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
@@ -276,8 +276,8 @@ pub(in super::super) fn trigonometric_halves<H: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fft::spec::{Direction, Fft, Norm};
-    use crate::fft::trigonometric::Scale;
+    use crate::libraries::fft::spec::{Direction, Fft, Norm};
+    use crate::libraries::fft::trigonometric::Scale;
     use std::f64::consts::PI;
 
     const ALL: [Trig; 8] =

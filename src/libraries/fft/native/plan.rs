@@ -12,10 +12,12 @@
 use super::functions::CufftFunctions;
 use super::handle::Cufft;
 use super::steps::{Layouts, Many, Number, Precision};
-use crate::cuda::Queue;
-use crate::library::{Object, Refusal};
-use crate::sync::Mutex;
-use crate::{Built, PlanBuilder, PlanKey, Result};
+use crate::core::error::Result;
+use crate::core::op::{Built, PlanKey};
+use crate::core::sync::Mutex;
+use crate::engines::cuda::Queue;
+use crate::engines::cuda_enqueue::PlanBuilder;
+use crate::engines::library::{Object, Refusal};
 use std::ffi::{c_int, c_void};
 
 /// A plan.
@@ -152,7 +154,7 @@ impl PlanKey for Layouts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fft::Kind;
+    use crate::libraries::fft::Kind;
 
     #[test]
     fn a_plan_with_a_large_factor_is_thought_to_take_more_memory() {

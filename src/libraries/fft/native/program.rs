@@ -3,8 +3,9 @@
 use super::super::spec::Fft;
 use super::handle::Cufft;
 use super::steps::{Buffers, Layouts, Precision, Program, Step, StepMemory, program};
-use crate::op::Op;
-use crate::{Enqueue, Error, Prepare, Result};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Op, Prepare};
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 
 /// What happens to the input of an inner transform.

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::steps::{Buffers, Dim, End, Layouts, Number, Precision, Program, Step, StepMemory, program};
-use crate::fft::geometry::Geometry;
-use crate::fft::host::{self, Data};
-use crate::fft::spec::{Direction, Fft, Kind, Layout, Norm};
+use crate::libraries::fft::geometry::Geometry;
+use crate::libraries::fft::host::{self, Data};
+use crate::libraries::fft::spec::{Direction, Fft, Kind, Layout, Norm};
 use crate::numerics::reference::dft;
 use num_complex::Complex64;
 use std::collections::HashMap;

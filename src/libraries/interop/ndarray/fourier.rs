@@ -1,8 +1,9 @@
 //! Fourier transforms of arrays.
 
 use super::Coming;
-use crate::fft::{FftComplex, FftReal};
-use crate::{Error, Order, Result, fft};
+use crate::core::error::{Error, Result};
+use crate::libraries::fft::{self, FftComplex, FftReal};
+use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension};
 
 /// Refuses halves: an array has no element type for a pair of them.

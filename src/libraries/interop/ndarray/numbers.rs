@@ -1,8 +1,9 @@
 //! Arrays of random numbers.
 
 use super::Coming;
-use crate::rng::{Distribution, Random, Rng};
-use crate::{Error, Order};
+use crate::core::error::Error;
+use crate::libraries::flags::Order;
+use crate::libraries::rng::{Distribution, Random, Rng};
 use ndarray::{Dimension, IntoDimension};
 
 impl Rng {

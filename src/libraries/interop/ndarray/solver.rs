@@ -1,8 +1,11 @@
 //! Factorizations of arrays: views in, arrays out. cuSOLVER is column-major, so a row-major array is rearranged when it
 //! is uploaded.
 
-use crate::solver::{EighSpec, Matrix, Solver, SolverElement, Structure, Vectors};
-use crate::{DeviceBuffer, Element, Error, Order, Result, Uplo};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::libraries::flags::{Order, Uplo};
+use crate::libraries::solver::{EighSpec, Matrix, Solver, SolverElement, Structure, Vectors};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
 impl Matrix {

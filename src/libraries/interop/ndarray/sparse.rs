@@ -2,9 +2,9 @@
 
 use super::Coming;
 use super::dense::lay;
-use crate::sparse::Sparse;
-use crate::sparse::{Csr, Dense, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
-use crate::{Error, Order, Result};
+use crate::core::error::{Error, Result};
+use crate::libraries::flags::Order;
+use crate::libraries::sparse::{Csr, Dense, Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
 use ndarray::{ArrayRef1, ArrayRef2, Ix1, Ix2};
 
 impl Sparse {

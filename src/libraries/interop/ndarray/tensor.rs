@@ -1,8 +1,11 @@
 //! Tensors from arrays, and back.
 
 use super::Coming;
-use crate::tensor::Layout;
-use crate::{Device, Element, Error, Order, Result, Tensor, TensorRef};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::tensor::{Layout, Tensor, TensorRef};
+use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension, IntoDimension, IxDyn};
 
 impl Device {

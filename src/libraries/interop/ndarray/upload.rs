@@ -1,7 +1,13 @@
 //! Uploads of arrays.
 
 use super::elements;
-use crate::{Device, DeviceBuffer, Element, Error, HostData, Order, PendingDispatch, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::copy::HostData;
+use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension};
 
 impl<'a, T: Element> HostData<'a, T> {

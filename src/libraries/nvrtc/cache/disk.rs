@@ -9,8 +9,8 @@
 //! Nothing here makes a compilation fail: a folder that cannot be read or written acts as an empty cache.
 
 use super::entry::{self, Answer, Refused};
-use crate::clock::Timing;
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::clock::Timing;
+use crate::core::sync::{AtomicU64, Ordering};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

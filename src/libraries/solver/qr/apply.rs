@@ -1,9 +1,9 @@
 //! ormqr and unmqr.
 
 use super::super::prelude::*;
-use crate::Side;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
+use crate::libraries::flags::Side;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -16,7 +16,7 @@ pub(in crate::libraries::solver) struct Ormqr<T> {
 }
 
 impl<T: SolverElement> Routine for Ormqr<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "ormqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["c"]);
     type Reads = (T, T);

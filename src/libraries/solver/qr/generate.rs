@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -20,7 +20,7 @@ impl<T: SolverElement> Orgqr<T> {
 }
 
 impl<T: SolverElement> Routine for Orgqr<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "orgqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["q"]);
     type Reads = (T, T);

@@ -11,7 +11,8 @@ pub(super) use {apply::Ormqr, factor::Geqrf, generate::Orgqr, solve::Qrs};
 use super::Solution;
 use super::matrix::Matrix;
 use super::prelude::*;
-use crate::{PendingDispatch, Side};
+use crate::core::dispatch::PendingDispatch;
+use crate::libraries::flags::Side;
 
 /// The factors `A = Q * R` of a matrix, or of each of a batch, or `A * P = Q * R` with column pivoting. They own the
 /// buffer that held A.

@@ -8,8 +8,9 @@ use super::super::made::Producer;
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, Spans};
-use crate::{Enqueue, Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
@@ -42,7 +43,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,

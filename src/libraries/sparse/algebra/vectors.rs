@@ -7,10 +7,14 @@ use super::super::host::vectors;
 use super::super::native::{ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::Ptx;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Result, Submitted};
+use crate::engines::cuda::Ptx;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// The lengths of a sparse vector and of the dense one.
@@ -55,7 +59,7 @@ macro_rules! routine {
         }
 
         impl<$t: SparseElement, $i: SparseIndex> Routine for $name<$t, $i> {
-            type Front = crate::Sparse;
+            type Front = crate::libraries::sparse::Sparse;
             const NAME: &'static str = $label;
             const OPERANDS: OperandNames = $operands;
             type Reads = ($($read,)*);
@@ -65,13 +69,13 @@ macro_rules! routine {
             fn check(
                 &self,
                 reads: &Spans<Self::Reads>,
-                writes: &Spans<<$output as crate::Output>::Writes>,
+                writes: &Spans<<$output as crate::core::op::Output>::Writes>,
             ) -> Result<()> {
-                let check: fn(&Self, &Spans<Self::Reads>, &Spans<<$output as crate::Output>::Writes>) -> Result<()> = $check;
+                let check: fn(&Self, &Spans<Self::Reads>, &Spans<<$output as crate::core::op::Output>::Writes>) -> Result<()> = $check;
                 check(self, reads, writes)
             }
 
-            fn overwrites_each(&self, _: &Spans<<$output as crate::Output>::Writes>, _: usize) -> bool {
+            fn overwrites_each(&self, _: &Spans<<$output as crate::core::op::Output>::Writes>, _: usize) -> bool {
                 let over: fn(&Self) -> bool = $over;
                 over(self)
             }
@@ -83,8 +87,8 @@ macro_rules! routine {
             #[cfg(feature = "host")]
             fn host(
                 &self,
-                reads: <Self::Reads as crate::Elems>::Slices<'_>,
-                writes: <<$output as crate::Output>::Writes as crate::Elems>::SlicesMut<'_>,
+                reads: <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+                writes: <<$output as crate::core::op::Output>::Writes as crate::core::buffer::Elems>::SlicesMut<'_>,
             ) -> Result<$raw> {
                 Ok(($host)(self, reads, writes))
             }
@@ -92,7 +96,7 @@ macro_rules! routine {
             #[cfg(feature = "cuda")]
             fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
                 let half: fn(&Self, &mut Enqueue<'_, Call<Self>>, &'static Ptx) -> Result<()> = $cuda;
-                half(self, queue, ENTRIES(<$t as crate::Element>::DTYPE)?)
+                half(self, queue, ENTRIES(<$t as crate::core::element::Element>::DTYPE)?)
             }
 
             fn finish(&self, raw: $raw) -> Result<$raw> {
@@ -181,7 +185,7 @@ routine! {
         let ((indices, values, y), result) = (*queue.reads(), queue.result()?);
         let args =
             [indices.into(), values.into(), values.len().into(), u64::from(this.conj).into(), y.into(), result.into()];
-        let dims = crate::LaunchDims { grid: (1, 1, 1), block: (32, 1, 1), shared: 0 };
+        let dims = crate::core::launch::LaunchDims { grid: (1, 1, 1), block: (32, 1, 1), shared: 0 };
         // SAFETY: the parameters in order and type, of arrays as long as was checked; the result is an element.
         unsafe { queue.launch(ptx, I::pick([c"dot_4", c"dot_8"]), dims, &args) }
     }

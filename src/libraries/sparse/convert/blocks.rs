@@ -14,8 +14,11 @@ use super::super::made::Producer;
 use super::super::native::{ARRANGE, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Bsr, Csr, Sparse};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Order, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Order;
 use std::marker::PhantomData;
 
 /// Expands all elements of all blocks to compressed rows.
@@ -27,7 +30,7 @@ pub(super) struct Unblock<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "bsr_to_csr";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "columns", "values"]);
     type Reads = (I, I, T);
@@ -137,7 +140,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (from, columns, entries): &Spans<(I, I, T)>,

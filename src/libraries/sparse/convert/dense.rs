@@ -14,10 +14,14 @@ use super::super::made::Producer;
 use super::super::native::{ARRANGE, ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::cuda::KernelArg;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
+use crate::engines::cuda::KernelArg;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Order;
 use std::marker::PhantomData;
 
 /// The layout of a dense matrix in its buffer: column-major without gaps by default.
@@ -53,7 +57,7 @@ pub(super) struct ToDense<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_to_dense";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["dense"]);
     type Reads = (I, I, T);
@@ -158,7 +162,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (dense,): &Spans<(T,)>,

@@ -7,8 +7,10 @@ use super::super::host;
 use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// Sorts the entries by row and then by column (stable: duplicates keep their order), and counts the distinct
@@ -49,7 +51,7 @@ fn same_lengths(lengths: [usize; 3]) -> Result<()> {
 const FAULT: u64 = 1 << 63;
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sort_coordinates";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
@@ -127,7 +129,7 @@ pub(super) struct Sum<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sum_duplicates";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);

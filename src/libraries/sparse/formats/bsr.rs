@@ -4,7 +4,10 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
-use crate::{Error, GpuRef, Order, Output, Result};
+use crate::core::buffer::GpuRef;
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
+use crate::libraries::flags::Order;
 
 /// A sparse matrix of dense square blocks. Its rows of blocks are compressed and validated like the rows of a
 /// [`Csr`](super::Csr). Rows and columns are multiples of the block size. The values are the elements of one block

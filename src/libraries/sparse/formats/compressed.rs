@@ -4,7 +4,9 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::structure::Structure;
 use super::{SparseMatrix, Stored, sealed};
-use crate::{DeviceBuffer, Error, GpuRef, Output, Result};
+use crate::core::buffer::{DeviceBuffer, GpuRef};
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
 use std::marker::PhantomData;
 
 /// Whether rows or columns are compressed. Sealed: [`ByRows`] and [`ByColumns`].

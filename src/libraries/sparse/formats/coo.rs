@@ -4,7 +4,9 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
-use crate::{Error, GpuRef, Output, Result};
+use crate::core::buffer::GpuRef;
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
 
 /// A sparse matrix of coordinates: each entry has a row and a column index. Validated: the indices lie inside the
 /// matrix, are sorted by row and then by column, and no position occurs twice.

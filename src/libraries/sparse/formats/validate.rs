@@ -12,8 +12,12 @@ use super::super::routine::{Call, Routine};
 use super::bsr::BlockExtent;
 use super::compressed::Arrays;
 use super::{Bsr, Compressed, Coo, Csc, Csr, Major};
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Order, Result, Submitted};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Order;
 use std::marker::PhantomData;
 
 /// A format as the output of an operation; its host part is made from its layout.
@@ -58,7 +62,7 @@ pub(in super::super) struct Validate<B> {
 }
 
 impl<B: Built> Routine for Validate<B> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "validate";
     const OPERANDS: OperandNames = (&[], &["a", "a", "a"]);
     type Reads = ();

@@ -8,8 +8,11 @@ use super::super::host;
 #[cfg(feature = "cuda")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Output, Result, Submitted};
+use crate::core::buffer::{DeviceBuffer, GpuRef};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// A sparse vector of `len` elements: the sorted indices of the stored elements, none repeated, and their values.
@@ -112,7 +115,7 @@ pub(in super::super) struct ValidateVector<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "validate_vector";
     const OPERANDS: OperandNames = (&[], &["indices", "values"]);
     type Reads = ();

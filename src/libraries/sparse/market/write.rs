@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::{Coo, Sparse};
 use super::read::{EVERY, MarketProgress};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::io::Write;
 
 impl Sparse {

@@ -8,7 +8,8 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The

@@ -1,6 +1,8 @@
 //! Stopping criteria of an iteration, and its result.
 
-use crate::{DeviceBuffer, Element, Error};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::element::Element;
+use crate::core::error::Error;
 use std::sync::Arc;
 
 /// The progress of an iteration, as the progress hook receives it.
@@ -128,8 +130,8 @@ impl<T: Element> From<Error> for Unsolved<T> {
     }
 }
 
-impl<T: Element, B> From<crate::Rejected<B>> for Unsolved<T> {
-    fn from(rejected: crate::Rejected<B>) -> Self {
+impl<T: Element, B> From<crate::core::error::Rejected<B>> for Unsolved<T> {
+    fn from(rejected: crate::core::error::Rejected<B>) -> Self {
         Unsolved::Failed(rejected.error)
     }
 }

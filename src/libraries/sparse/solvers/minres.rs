@@ -8,7 +8,8 @@ use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The

@@ -35,7 +35,7 @@ pub use iteration::{Iteration, Progress, Solution, Unsolved};
 pub use precondition::Preconditioner;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: super::SolveElement>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<scalars::Quotient<T>>();
     registry.call::<scalars::Lanczos<T>>();
     registry.call::<vectors::Xpby<T>>();

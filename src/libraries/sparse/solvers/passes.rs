@@ -12,7 +12,8 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::Preconditioner;
 use super::system::System;
 use super::watch::Watch;
-use crate::{DeviceBuffer, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves by passes of a method.
@@ -53,7 +54,10 @@ impl Sparse {
             residual = system.true_residual(&x)?;
             if !residual.is_finite() {
                 // Continues with the last x that was finite, if that is better than the one of the beginning.
-                let kept = watch.kept.take().map(|kept| Ok::<_, crate::Error>((system.true_residual(&kept)?, kept)));
+                let kept = watch
+                    .kept
+                    .take()
+                    .map(|kept| Ok::<_, crate::core::error::Error>((system.true_residual(&kept)?, kept)));
                 broken = true;
                 (residual, x) = match kept.transpose()? {
                     Some((of_kept, kept)) if of_kept.is_finite() => (of_kept, kept),

@@ -2,7 +2,9 @@
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::{Csr, Sparse, Spmv, Triangular};
-use crate::{DeviceBuffer, Diag, GpuRef, Result, Transpose, Uplo};
+use crate::core::buffer::{DeviceBuffer, GpuRef};
+use crate::core::error::Result;
+use crate::libraries::flags::{Diag, Transpose, Uplo};
 
 /// An approximation of the inverse of a matrix. It is made once and applied in each iteration, without a wait.
 #[derive(Clone, Debug)]
@@ -106,7 +108,7 @@ impl Sparse {
     /// `y + s * x`, with s in device memory.
     pub(super) fn plus<T: SolveElement>(
         &self,
-        s: crate::In<'_, T>,
+        s: crate::core::buffer::In<'_, T>,
         x: &DeviceBuffer<T>,
         y: DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>> {
@@ -115,6 +117,6 @@ impl Sparse {
 }
 
 /// One scalar of a buffer of factors: `place` is 0 or 1.
-pub(super) fn factor<T: SolveElement>(q: &DeviceBuffer<T>, place: usize) -> Result<crate::In<'_, T>> {
+pub(super) fn factor<T: SolveElement>(q: &DeviceBuffer<T>, place: usize) -> Result<crate::core::buffer::In<'_, T>> {
     q.as_in().slice(place..place + 1)
 }

@@ -10,7 +10,8 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::super::{Sparse, Spmv};
 use super::precondition::Preconditioner;
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
 
 /// A scaled system, and the operations of which the methods consist.
 pub(super) struct System<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> {

@@ -3,7 +3,9 @@
 use super::super::Sparse;
 use super::super::element::SolveElement;
 use super::iteration::{Iteration, Progress};
-use crate::{DeviceBuffer, Error, In, PendingDispatch, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
 
 /// Whether the iteration continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

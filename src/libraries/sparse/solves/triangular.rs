@@ -9,11 +9,16 @@ use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
+use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::device_info::DeviceKind;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::cuda::KernelArg;
+use crate::engines::cuda::KernelArg;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::{Diag, Order, Transpose, Uplo};
 use crate::libraries::setters::array_setters;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
 use std::marker::PhantomData;
 
 /// A triangle of a sparse matrix, prepared for solving by [`Sparse::triangular`]. It keeps the analysis of the
@@ -77,7 +82,7 @@ pub(super) struct Levels<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spsv_analysis";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["order", "starts"]);
     type Reads = (I, I, T);
@@ -138,7 +143,7 @@ pub(super) struct Solve<T: SolveElement, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spsm";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b", "order", "starts"], &["x"]);
     type Reads = (I, I, T, T, I, I);
@@ -166,7 +171,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (offsets, indices, values, b, order, starts): <Self::Reads as crate::Elems>::Slices<'_>,
+        (offsets, indices, values, b, order, starts): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (x,): (&mut [T],),
     ) -> Result<()> {
         use super::super::host::{at, put};
@@ -181,7 +186,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             triangle.solve(&rows, 1, x, levels);
             return Ok(());
         }
-        let mut work: Vec<T> = crate::runtime::room::with_capacity(count.saturating_mul(n))?;
+        let mut work: Vec<T> = crate::core::room::with_capacity(count.saturating_mul(n))?;
         for row in 0..count {
             work.extend((0..n).map(|column| self.alpha * at(b, from.place(row, column))));
         }
@@ -351,7 +356,7 @@ impl Sparse {
         for (name, len) in [("b", b.len()), ("x", x.len())] {
             if len != n {
                 let error = Error::invalid(name, format!("{len} elements, but the triangle has {n} rows"));
-                return Err(crate::Rejected::new(error, (x,)));
+                return Err(crate::core::error::Rejected::new(error, (x,)));
             }
         }
         self.spsm(Spsm::new(1).alpha(alpha), a, b, x)

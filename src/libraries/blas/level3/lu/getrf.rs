@@ -4,9 +4,9 @@ use super::super::super::prelude::*;
 use super::super::spread::{Even, Listed, Spread};
 use super::Lu;
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::collected;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -40,7 +40,11 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, pivots, info): <(L::Of<T>, i32, i32) as crate::Elems>::SlicesMut<'_>) -> Result<()> {
+    fn host(
+        &self,
+        (): (),
+        (a, pivots, info): <(L::Of<T>, i32, i32) as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<()> {
         let (Lu { n, .. }, count, of_a) = (self.0, self.0.count(), self.0.a());
         if n == 0 {
             return super::regular(info, count);

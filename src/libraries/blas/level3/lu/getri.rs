@@ -5,9 +5,9 @@ use super::super::batch::check_int;
 use super::super::spread::{Even, Listed, Spread};
 use super::Lu;
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::{OrUnwind, collected, filled};
 #[cfg(feature = "host")]
-use crate::runtime::room::{OrUnwind, collected, filled};
+use crate::numerics::level3::batch;
 
 /// From the factors (getri), or from the matrices themselves (matinv).
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -57,8 +57,8 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a, pivots): <Self::Reads as crate::Elems>::Slices<'_>,
-        (c, info): <(L::Of<T>, i32) as crate::Elems>::SlicesMut<'_>,
+        (a, pivots): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+        (c, info): <(L::Of<T>, i32) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
         let (Lu { n, .. }, count, of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
         if n == 0 {

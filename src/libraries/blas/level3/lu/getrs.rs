@@ -5,9 +5,9 @@ use super::super::batch::check_int;
 use super::super::spread::{Even, Listed, Spread};
 use super::Lu;
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::collected;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -44,8 +44,8 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a, pivots): <Self::Reads as crate::Elems>::Slices<'_>,
-        (b,): <(L::Of<T>,) as crate::Elems>::SlicesMut<'_>,
+        (a, pivots): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+        (b,): <(L::Of<T>,) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
         let (Lu { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
         if n == 0 || self.nrhs == 0 {

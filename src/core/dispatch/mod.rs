@@ -1,0 +1,30 @@
+//! What a dispatch is made of, whatever engine executes it.
+//!
+//! `pending.rs`: work in flight; `task_hold.rs`: how a pending holds its task. `wait.rs`: how a thread waits for it; `pace.rs`: how
+//! often it polls; `wait_history.rs`: how long such waits took; `collect.rs`: waits for several pendings. `raw.rs`: what a device
+//! returns to the host. `facts.rs`: an op's constants. `gate.rs`: operands without a unique owner. `names.rs`: operand names in
+//! error messages.
+
+mod collect;
+mod facts;
+mod gate;
+mod names;
+mod pace;
+mod pending;
+pub(crate) mod raw;
+pub(crate) mod task_hold;
+mod wait;
+mod wait_history;
+
+pub use collect::{Answer, await_all, await_any, await_any_timeout};
+pub(crate) use facts::Facts;
+pub(crate) use gate::Gate;
+pub(crate) use names::operand_name;
+pub(crate) use pace::Pace;
+pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
+pub use pending::{PendingDispatch, PendingHost, Timed};
+pub(crate) use task_hold::TaskHold;
+#[cfg(target_os = "linux")]
+pub(crate) use wait::FineTimer;
+pub use wait::Wait;
+pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
