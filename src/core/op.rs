@@ -278,6 +278,8 @@ pub struct Cost {
 
 /// The addresses and lengths of a tuple's operands.
 pub type Spans<E> = <E as Elems>::Spans;
+/// Where the operands lie: first those that are read, then those that are written.
+pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
 /// What an op's host half reads.
 pub type Slices<'a, O> = <<O as Op>::Reads as Elems>::Slices<'a>;
 /// What an op's host half writes.

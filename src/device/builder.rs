@@ -1,7 +1,7 @@
 //! How a device is opened.
 
 use super::Device;
-use super::config::{Config, Kind, WorkerSettings};
+use super::config::Config;
 use crate::core::clock::Timing;
 use crate::core::dispatch::Wait;
 use crate::core::error::{Error, Result};
@@ -10,6 +10,7 @@ use crate::core::sync::Arc;
 use crate::core::trace::Trace;
 use crate::device::dispatch::InFlight;
 use crate::device::supervisor::RestartPolicy;
+use crate::engines::config::{EngineConfig, Kind, WorkerSettings};
 use crate::engines::loader::Library;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,16 +36,17 @@ pub struct DeviceBuilder {
 /// Shows the settings; of the caller's callbacks only whether, or how many, there are.
 impl std::fmt::Debug for DeviceBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Config { kind, slots, memory_limit, staging_limit, wait, in_flight, policy, isolated, .. } = &self.config;
+        let Config { engine, wait, in_flight, policy, isolated, .. } = &self.config;
+        let EngineConfig { kind, slots, memory_limit, staging_limit, .. } = engine;
         let mut all = f.debug_struct("DeviceBuilder");
         all.field("kind", kind).field("slots", slots).field("memory_limit", memory_limit);
         all.field("staging_limit", staging_limit).field("wait", wait).field("in_flight", in_flight);
         all.field("restart_policy", policy).field("isolated", isolated);
         if *isolated {
-            all.field("worker", &self.config.worker);
+            all.field("worker", &self.config.engine.worker);
         }
         #[cfg(feature = "host")]
-        all.field("host_pool", &self.config.pool).field("fault_plan", &self.config.plan.is_some());
+        all.field("host_pool", &self.config.engine.pool).field("fault_plan", &self.config.engine.plan.is_some());
         let hooks = self.config.before.len() + self.config.after.len();
         all.field("hooks", &hooks).field("trace", &self.config.trace.is_some()).finish_non_exhaustive()
     }
@@ -55,13 +57,30 @@ impl DeviceBuilder {
     pub(crate) fn new(libraries: &'static [crate::engines::library::Entry], needs: &[Library]) -> Self {
         DeviceBuilder {
             config: Config {
-                libraries,
-                kind: Kind::Best,
+                engine: EngineConfig {
+                    libraries,
+                    kind: Kind::Best,
+                    slots: 16,
+                    memory_limit: None,
+                    staging_limit: 4 << 30,
+                    on_out_of_memory: None,
+                    #[cfg(feature = "host")]
+                    pool: crate::engines::host::HostPool::default(),
+                    #[cfg(feature = "host")]
+                    plan: None,
+                    worker: WorkerSettings {
+                        program: None,
+                        heartbeat: Duration::from_secs(10),
+                        watchdog: None,
+                        standby: false,
+                        patience: Duration::from_secs(60),
+                        oom_score: 0,
+                    },
+                    label: None,
+                    timing: Timing::standard(),
+                },
                 needs: needs.to_vec(),
                 passed_over: Vec::new(),
-                slots: 16,
-                memory_limit: None,
-                staging_limit: 4 << 30,
                 wait: Wait::default(),
                 in_flight: InFlight::default(),
                 policy: RestartPolicy::default(),
@@ -70,23 +89,8 @@ impl DeviceBuilder {
                 flight: None,
                 before: Vec::new(),
                 after: Vec::new(),
-                on_out_of_memory: None,
                 settings: Settings::default(),
-                #[cfg(feature = "host")]
-                pool: crate::engines::host::HostPool::default(),
-                #[cfg(feature = "host")]
-                plan: None,
                 isolated: false,
-                worker: WorkerSettings {
-                    program: None,
-                    heartbeat: Duration::from_secs(10),
-                    watchdog: None,
-                    standby: false,
-                    patience: Duration::from_secs(60),
-                    oom_score: 0,
-                },
-                label: None,
-                timing: Timing::standard(),
             },
         }
     }
@@ -98,24 +102,24 @@ impl DeviceBuilder {
 
     /// The libraries of this build.
     pub(crate) fn libraries(&self) -> &'static [crate::engines::library::Entry] {
-        self.config.libraries
+        self.config.engine.libraries
     }
 
     /// Opens the CPU.
     pub fn host(mut self) -> Self {
-        self.config.kind = Kind::Host;
+        self.config.engine.kind = Kind::Host;
         self
     }
 
     /// Opens the GPU with this ordinal.
     pub fn cuda(mut self, ordinal: usize) -> Self {
-        self.config.kind = Kind::Cuda(ordinal);
+        self.config.engine.kind = Kind::Cuda(ordinal);
         self
     }
 
     /// Opens the first healthy GPU, else the CPU. The default. See [`Device::best`].
     pub fn best(mut self) -> Self {
-        self.config.kind = Kind::Best;
+        self.config.engine.kind = Kind::Best;
         self
     }
 
@@ -179,20 +183,20 @@ impl DeviceBuilder {
     /// The number of stream slots of a GPU; 16 unless set. Any number of dispatches may be in flight. Up to this many
     /// can each have a stream of their own; more share streams.
     pub fn slots(mut self, slots: usize) -> Self {
-        self.config.slots = slots;
+        self.config.engine.slots = slots;
         self
     }
 
     /// The most bytes that buffers may use. Unless set: all of a GPU's memory but 1 GiB (at least half of it), all of a
     /// host's memory.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
-        self.config.memory_limit = Some(bytes);
+        self.config.engine.memory_limit = Some(bytes);
         self
     }
 
     /// The most bytes of pinned host memory that staging may use (CUDA); 4 GiB unless set.
     pub fn staging_limit(mut self, bytes: u64) -> Self {
-        self.config.staging_limit = bytes;
+        self.config.engine.staging_limit = bytes;
         self
     }
 
@@ -299,35 +303,35 @@ impl DeviceBuilder {
     /// On an isolated device it is called when the limit is reached. If the worker's GPU runs out of memory, the
     /// operation that uses the buffer fails instead.
     pub fn on_out_of_memory(mut self, callback: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
-        self.config.on_out_of_memory = Some(Arc::new(callback));
+        self.config.engine.on_out_of_memory = Some(Arc::new(callback));
         self
     }
 
     /// Where a host device runs its operations.
     #[cfg(feature = "host")]
     pub fn host_pool(mut self, pool: crate::engines::host::HostPool) -> Self {
-        self.config.pool = pool;
+        self.config.engine.pool = pool;
         self
     }
 
     /// Fault injection into a host device.
     #[cfg(feature = "host")]
     pub fn fault_plan(mut self, plan: crate::engines::host::FaultPlan) -> Self {
-        self.config.plan = Some(plan);
+        self.config.engine.plan = Some(plan);
         self
     }
 
     /// Other limits, and another clock: for tests. Not part of the API.
     #[doc(hidden)]
     pub fn timing(mut self, timing: Timing) -> Self {
-        self.config.timing = timing.keep();
+        self.config.engine.timing = timing.keep();
         self
     }
 
     /// The device name that errors show. In a worker it is the name in the parent process.
     #[cfg(target_os = "linux")]
     pub(crate) fn labelled(mut self, label: Option<String>) -> Self {
-        self.config.label = label;
+        self.config.engine.label = label;
         self
     }
 
@@ -339,22 +343,25 @@ impl DeviceBuilder {
     pub fn open(self) -> Result<Device> {
         #[cfg_attr(not(feature = "host"), expect(unused_mut, reason = "only a host device has a plan"))]
         let mut config = self.config;
-        if config.slots == 0 {
+        if config.engine.slots == 0 {
             return Err(Error::invalid("slots", "0 stream slots cannot run anything, at least 1 is needed"));
         }
-        if config.slots > 1024 {
-            return Err(Error::invalid("slots", format!("{} stream slots, at most 1024 are possible", config.slots)));
+        if config.engine.slots > 1024 {
+            return Err(Error::invalid(
+                "slots",
+                format!("{} stream slots, at most 1024 are possible", config.engine.slots),
+            ));
         }
-        if config.memory_limit == Some(0) {
+        if config.engine.memory_limit == Some(0) {
             return Err(Error::invalid("memory_limit", "a limit of 0 bytes holds nothing, at least 1 is needed"));
         }
-        if config.staging_limit == 0 {
+        if config.engine.staging_limit == 0 {
             return Err(Error::invalid("staging_limit", "a limit of 0 bytes cannot move data, at least 1 is needed"));
         }
         if matches!(config.in_flight, InFlight::Wait(0) | InFlight::Busy(0)) {
             return Err(Error::invalid("in_flight", "a bound of 0 allows no dispatch, at least 1 is needed"));
         }
-        let worker = &config.worker;
+        let worker = &config.engine.worker;
         for (name, limit) in [
             ("heartbeat", Some(worker.heartbeat)),
             ("watchdog", worker.watchdog),
@@ -366,7 +373,7 @@ impl DeviceBuilder {
         }
         #[cfg(feature = "host")]
         {
-            config.plan = config.plan.as_ref().map(crate::engines::host::FaultPlan::afresh);
+            config.engine.plan = config.engine.plan.as_ref().map(crate::engines::host::FaultPlan::afresh);
         }
         Device::open(config)
     }

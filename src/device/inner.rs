@@ -1,12 +1,12 @@
 //! What all handles of one device share.
 
-use super::{Config, Kind};
+use super::Config;
 use crate::core::buffer::Meter;
 use crate::core::clock::{self, Clock};
 use crate::core::device_info::{DeviceInfo, MemoryInfo};
 use crate::core::dispatch::{Backoff, Spinner, Wait};
 use crate::core::epoch::life::{Life, Stand};
-use crate::core::epoch::{Cause, Epoch, Parts, process};
+use crate::core::epoch::{Cause, Epoch, Owner, Parts, process};
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::core::trace::{Counters, Stats};
@@ -14,6 +14,8 @@ use crate::device::dispatch::InFlight;
 use crate::device::engine::Engine;
 use crate::device::mirrored::Mirrors;
 use crate::device::supervisor::Supervisor;
+use crate::engines::config::{Kind, Opened};
+use std::any::Any;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -31,14 +33,6 @@ pub(crate) struct Inner {
     current: RwLock<Arc<Epoch>>,
 }
 
-/// The result of opening a device's engine for the first time.
-pub(crate) struct Opened {
-    pub(crate) engine: Engine,
-    pub(crate) info: DeviceInfo,
-    pub(crate) label: String,
-    pub(crate) limit: u64,
-}
-
 impl Inner {
     pub(super) fn open(config: Config) -> Result<Arc<Self>> {
         static IDS: AtomicU64 = AtomicU64::new(0);
@@ -47,11 +41,11 @@ impl Inner {
         let track = config.timeline.as_ref().map(crate::device::timeline::Recorder::track);
         let timeline = track.clone().map(|track| track as Arc<dyn crate::core::trace::Trace>);
         let traces = config.trace.clone().into_iter().chain(timeline);
-        let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.timing));
+        let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.engine.timing));
         crate::engines::worker::guard();
-        let mut opened = match config.kind {
+        let mut opened = match config.engine.kind {
             #[cfg(target_os = "linux")]
-            _ if config.isolated => crate::engines::worker::open(&config, counters.clone())?,
+            _ if config.isolated => crate::engines::worker::open(&config.engine, counters.clone())?.map(Engine::Worker),
             #[cfg(not(target_os = "linux"))]
             _ if config.isolated => return Err(Error::unsupported("isolated devices need Linux")),
             #[cfg(feature = "host")]
@@ -61,17 +55,20 @@ impl Inner {
                 return Err(Error::unsupported("this build has no host engine (feature `host`)"));
             }
             #[cfg(feature = "cuda")]
-            Kind::Cuda(ordinal) => crate::engines::cuda::open(ordinal, &config, life.clone(), counters.clone())?,
+            Kind::Cuda(ordinal) => {
+                crate::engines::cuda::open(ordinal, &config.engine, life.clone(), counters.clone())?.map(Engine::Cuda)
+            }
             #[cfg(not(feature = "cuda"))]
             Kind::Cuda(_) => return Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)")),
         };
         opened.info.passed_over = config.passed_over.clone();
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let label: Arc<str> = config.label.clone().unwrap_or(opened.label).into();
-        let limit = config.memory_limit.unwrap_or(opened.limit);
+        let label: Arc<str> = config.engine.label.clone().unwrap_or(opened.label).into();
+        let limit = config.engine.memory_limit.unwrap_or(opened.limit);
         let meter = Arc::new(Meter::new(limit, opened.info.total_memory));
         let now = Arc::new(AtomicU64::new(0));
         let inner = Arc::new_cyclic(|owner: &Weak<Inner>| {
+            let owner: Weak<dyn Owner> = owner.clone();
             let epoch = Epoch::new(Parts {
                 device: id,
                 label: label.clone(),
@@ -81,7 +78,7 @@ impl Inner {
                 meter,
                 counters: counters.clone(),
                 now: now.clone(),
-                owner: owner.clone(),
+                owner,
             });
             Inner {
                 id,
@@ -97,7 +94,7 @@ impl Inner {
             }
         });
         #[cfg(feature = "cuda")]
-        crate::engines::cuda::installed(&inner);
+        crate::engines::cuda::installed(&inner.epoch());
         #[cfg(target_os = "linux")]
         if let Some(engine) = inner.epoch().engine.as_worker() {
             engine.installed(&inner.epoch());
@@ -122,12 +119,12 @@ impl Inner {
             Engine::Host(ref engine) => (Engine::Host(engine.clone()), old.meter.clone()),
             #[cfg(feature = "cuda")]
             Engine::Cuda(ref engine) => {
-                let engine = engine.again(&self.config, life.clone(), self.counters.clone())?;
+                let engine = engine.again(&self.config.engine, life.clone(), self.counters.clone())?;
                 (Engine::Cuda(engine), Arc::new(old.meter.again()))
             }
             #[cfg(target_os = "linux")]
             Engine::Worker(ref engine) => {
-                let engine = engine.again(&self.config, &self.label, self.counters.clone())?;
+                let engine = engine.again(&self.config.engine, &self.label, self.counters.clone())?;
                 (Engine::Worker(engine), Arc::new(old.meter.again()))
             }
             // The current epoch of a device is never a recording.
@@ -142,7 +139,7 @@ impl Inner {
             meter,
             counters: self.counters.clone(),
             now: self.now.clone(),
-            owner: Arc::downgrade(self),
+            owner: Arc::downgrade(&(Arc::clone(self) as Arc<dyn Owner>)),
         });
         epoch.engine.installed(&epoch);
         Ok(epoch)
@@ -157,11 +154,6 @@ impl Inner {
             std::mem::replace(&mut *current, epoch)
         };
         old.end(Stand::Stale, Cause::default);
-    }
-
-    /// Called when a fault has ended an epoch of this device.
-    pub(crate) fn on_fault(self: &Arc<Self>, epoch: &Arc<Epoch>) {
-        self.supervisor.on_fault(self, epoch);
     }
 
     /// Waits until nothing is in flight in `epoch`, which admits no new work. False when `limit` was not enough.
@@ -246,11 +238,29 @@ impl Inner {
             errors: c.errors(),
             ..Stats::default()
         };
-        for entry in self.config.libraries {
+        for entry in self.config.engine.libraries {
             (entry.fill)(&self.config.settings, &mut stats);
         }
         epoch.engine.fill(&mut stats);
         stats
+    }
+}
+
+impl Owner for Inner {
+    fn current(&self) -> Arc<Epoch> {
+        self.epoch()
+    }
+
+    fn on_fault(self: Arc<Self>, epoch: &Arc<Epoch>) {
+        self.supervisor.on_fault(&self, epoch);
+    }
+
+    fn lost(&self, cause: String) {
+        self.supervisor.lost(cause);
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }
 
@@ -264,10 +274,10 @@ impl Drop for Inner {
 }
 
 #[cfg(feature = "host")]
-fn open_host(config: &Config) -> Result<Opened> {
+fn open_host(config: &Config) -> Result<Opened<Engine>> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let label = format!("host:{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let engine = crate::engines::host::HostEngine::new(config.pool.clone(), &label, config.plan.clone())?;
+    let engine = crate::engines::host::HostEngine::new(config.engine.pool.clone(), &label, config.engine.plan.clone())?;
     let total_memory = crate::core::machine::total_memory();
     let info = DeviceInfo {
         kind: crate::core::device_info::DeviceKind::Host,

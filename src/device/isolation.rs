@@ -22,14 +22,14 @@ impl DeviceBuilder {
     /// The program that an isolated device runs in: the crate's own `windlass-worker`, or one that calls
     /// [`worker::init`](crate::worker::init) first.
     pub fn worker_program(mut self, path: impl Into<PathBuf>) -> Self {
-        self.config.worker.program = Some(path.into());
+        self.config.engine.worker.program = Some(path.into());
         self
     }
 
     /// Kills the worker of an isolated device when it sends no heartbeat for `limit`; 10 s unless set. A separate
     /// thread sends them, so this detects a process that is stopped or starved, not a long operation.
     pub fn heartbeat(mut self, limit: Duration) -> Self {
-        self.config.worker.heartbeat = limit;
+        self.config.engine.worker.heartbeat = limit;
         self
     }
 
@@ -47,7 +47,7 @@ impl DeviceBuilder {
     /// another program (some 350 ms). So the limit must exceed the longest operation by that: one second at least for
     /// a GPU that no other program uses, and five seconds for one that is shared.
     pub fn watchdog(mut self, limit: Duration) -> Self {
-        self.config.worker.watchdog = Some(limit);
+        self.config.engine.worker.watchdog = Some(limit);
         self
     }
 
@@ -57,13 +57,13 @@ impl DeviceBuilder {
     /// [`Stats::standby_failed`](crate::Stats::standby_failed) tells why, and new attempts follow after pauses that
     /// double.
     pub fn standby(mut self, on: bool) -> Self {
-        self.config.worker.standby = on;
+        self.config.engine.worker.standby = on;
         self
     }
 
     /// How long the worker of an isolated device may take to start and open its device; 60 s unless set.
     pub fn worker_patience(mut self, limit: Duration) -> Self {
-        self.config.worker.patience = limit;
+        self.config.engine.worker.patience = limit;
         self
     }
 
@@ -71,7 +71,7 @@ impl DeviceBuilder {
     /// in total; 0 unless set. If the system runs out of memory, it then kills the worker before this program, which
     /// continues with a new worker.
     pub fn worker_oom_score(mut self, more: u16) -> Self {
-        self.config.worker.oom_score = more;
+        self.config.engine.worker.oom_score = more;
         self
     }
 }

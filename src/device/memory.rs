@@ -1,23 +1,15 @@
 //! Allocation of buffers.
 
-use super::{Device, MOST_ASKED};
+use super::Device;
 use crate::core::buffer::{Allocation, DeviceBuffer, InitState, Region};
-use crate::core::clock::{self, Stopwatch, Timing};
+use crate::core::clock;
 use crate::core::element::Element;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Stale};
 use crate::core::order::AccessHistory;
 use crate::core::sync::Arc;
 use crate::device::engine::Engine;
-
-/// How often an allocation that found no memory polls at least: its time ([`Memory`](clock::Memory)) may have passed
-/// while its thread did not run.
-const LOOKS: usize = 100;
-
-/// Whether an allocation that has waited since `start` and polled `looks` times polls again.
-pub(crate) fn is_patient(timing: &Timing, start: Stopwatch, looks: usize) -> bool {
-    looks < LOOKS || start.elapsed() < timing.memory.patience
-}
+use crate::engines::config::{MOST_ASKED, is_patient};
 
 /// Whether the caller is an operation's host half.
 fn is_inside_an_operation() -> bool {
@@ -120,7 +112,9 @@ impl Device {
         let mut answer = self.allocate_patiently(epoch, wanted);
         for _ in 0..MOST_ASKED {
             match &answer {
-                Err(error) if self.inner.config.made_room(error) => answer = self.allocate_patiently(epoch, wanted),
+                Err(error) if self.inner.config.engine.made_room(error) => {
+                    answer = self.allocate_patiently(epoch, wanted)
+                }
                 _ => break,
             }
         }
@@ -161,7 +155,7 @@ impl Device {
                 AccessHistory::default(),
             )),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.allocate(epoch, wanted.bytes, &self.inner.config),
+            Engine::Cuda(engine) => engine.allocate(epoch, wanted.bytes, &self.inner.config.engine),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
                 let (allocation, track) = engine.allocate(epoch, wanted.bytes, wanted.len)?;

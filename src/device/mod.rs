@@ -29,6 +29,7 @@ pub mod tensor;
 pub mod timeline;
 
 use crate::core::device_info::{DeviceInfo, DeviceKind, MemoryInfo};
+use crate::core::dispatch::Options;
 use crate::core::dispatch::Wait;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
@@ -36,26 +37,12 @@ use crate::core::health::{Health, Phase};
 use crate::core::sync::{Arc, Ordering};
 use crate::core::trace::{Stats, refuse_inside_hook};
 pub use builder::DeviceBuilder;
-pub(crate) use config::{Config, Kind, MOST_ASKED, WorkerSettings};
-pub(crate) use inner::{Inner, Opened};
+pub(crate) use config::Config;
+pub(crate) use inner::Inner;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use libraries::here as library_here;
-pub(crate) use memory::is_patient;
 
 use std::time::Duration;
-
-/// Options that a handle applies to its calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
-    pub(crate) wait: Option<Wait>,
-    pub(crate) timed: bool,
-    /// With a fixed place, so that one word identifies it.
-    pub(crate) label: Option<&'static &'static str>,
-    /// Its calls are later pieces of a transfer that the bound on work in flight has already admitted as a whole.
-    pub(crate) goes_on: bool,
-    /// For a program: which of a GPU's streams for programs its calls use.
-    pub(crate) seat: Option<u8>,
-}
 
 /// A handle to one device: a GPU, or the CPU.
 ///
@@ -89,6 +76,13 @@ impl Device {
     /// A handle that works in `epoch` although it is not admitted yet.
     pub(crate) fn bound_to(inner: Arc<Inner>, epoch: Arc<Epoch>) -> Self {
         Device { inner, options: Options::default(), bound: Some(epoch) }
+    }
+
+    /// A handle that works in `epoch`; `None` if its device was dropped.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_epoch(epoch: &Arc<Epoch>) -> Option<Self> {
+        let inner = epoch.owner.upgrade()?.into_any().downcast::<Inner>().ok()?;
+        Some(Self::bound_to(inner, epoch.clone()))
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -248,7 +242,7 @@ impl Device {
             if !error.is_data_lost() || !has_failed() {
                 return Err(error);
             }
-            self.wait_healthy(self.inner.config.timing.recovery.retrying)?;
+            self.wait_healthy(self.inner.config.engine.timing.recovery.retrying)?;
         }
     }
 
@@ -319,3 +313,17 @@ impl std::fmt::Debug for Device {
         write!(f, "Device({}, generation {})", self.name(), self.generation())
     }
 }
+
+// Every public handle can move between threads and be shared by them.
+const _: () = {
+    const fn anywhere<T: Send + Sync>() {}
+    anywhere::<Device>();
+    anywhere::<DeviceBuilder>();
+    anywhere::<crate::core::buffer::DeviceBuffer<f32>>();
+    anywhere::<crate::core::buffer::GpuRef<f32>>();
+    anywhere::<crate::core::dispatch::PendingDispatch<crate::core::buffer::DeviceBuffer<f32>>>();
+    anywhere::<crate::core::dispatch::PendingDispatch<Vec<f32>>>();
+    anywhere::<crate::core::dispatch::PendingHost<f32>>();
+    anywhere::<crate::core::error::Rejected<(crate::core::buffer::DeviceBuffer<f32>,)>>();
+    anywhere::<Error>();
+};

@@ -1,8 +1,9 @@
 //! Functions that open a device.
 
-use super::{Config, Device, Inner, Kind};
+use super::{Config, Device, Inner};
 use crate::core::error::Result;
 use crate::core::sync::Arc;
+use crate::engines::config::Kind;
 use crate::engines::loader::Library;
 
 impl Device {
@@ -108,10 +109,10 @@ impl Device {
     }
 
     pub(super) fn open(mut config: Config) -> Result<Self> {
-        if config.kind == Kind::Best {
+        if config.engine.kind == Kind::Best {
             match first_gpu(&mut config) {
                 Some(inner) => return Ok(Self::from_inner(inner)),
-                None => config.kind = Kind::Host,
+                None => config.engine.kind = Kind::Host,
             }
         }
         let inner = Inner::open(config)?;
@@ -138,7 +139,8 @@ fn first_gpu(config: &mut Config) -> Option<Arc<Inner>> {
         return None;
     }
     for ordinal in 0..count {
-        let attempt = Config { kind: Kind::Cuda(ordinal), ..config.clone() };
+        let mut attempt = config.clone();
+        attempt.engine.kind = Kind::Cuda(ordinal);
         match Inner::open(attempt) {
             Ok(inner) => return Some(inner),
             Err(error) => config.passed_over.push(format!("cuda:{ordinal} cannot be opened: {error}")),

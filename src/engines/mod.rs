@@ -3,6 +3,7 @@
 //! files of CUDA's libraries, and `library` is the interface to these. The engines may use `core`. They know no device and
 //! none of the libraries.
 
+pub(crate) mod config;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub(crate) mod cuda_enqueue;

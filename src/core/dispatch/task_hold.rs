@@ -1,11 +1,8 @@
 //! How a pending holds its task.
 
 use super::Task;
-#[cfg(feature = "cuda")]
-use crate::core::op::{HostOf, Op};
+use crate::core::op::HostOf;
 use crate::core::sync::Arc;
-#[cfg(feature = "cuda")]
-use crate::engines::cuda::CudaTask;
 use std::ops::Deref;
 
 /// A task, as its pending holds it. On a GPU most tasks belong to their pending alone: then two locked instructions, for
@@ -37,27 +34,5 @@ impl<H> Deref for TaskHold<H> {
     }
 }
 
-/// The same for a task in flight on a GPU, before its type is erased. The slot's ring holds a share only if the device
-/// needs the whole of it.
-#[cfg(feature = "cuda")]
-pub(crate) enum Enqueued<O: Op> {
-    Sole(Box<CudaTask<O>>),
-    Shared(Arc<CudaTask<O>>),
-}
-
-#[cfg(feature = "cuda")]
-impl<O: Op> Enqueued<O> {
-    pub(crate) fn task(&self) -> &CudaTask<O> {
-        match self {
-            Enqueued::Sole(task) => task,
-            Enqueued::Shared(task) => task,
-        }
-    }
-
-    pub(crate) fn hold(self) -> TaskHold<HostOf<O>> {
-        match self {
-            Enqueued::Sole(task) => TaskHold::Sole(task),
-            Enqueued::Shared(task) => TaskHold::Shared(task),
-        }
-    }
-}
+/// The task of a dispatch.
+pub(crate) type TaskOf<O> = TaskHold<HostOf<O>>;

@@ -1,7 +1,7 @@
 //! One generation of a device's context.
 
 use super::life::{Life, Stand};
-use super::process;
+use super::{Owner, process};
 use crate::core::buffer::Meter;
 use crate::core::clock::Timing;
 use crate::core::error::{Error, Result, Site, Stale, Text};
@@ -9,7 +9,6 @@ use crate::core::order::Parker;
 use crate::core::order::flow::Flow;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
-use crate::device::Inner;
 use crate::device::engine::Engine;
 use std::sync::Weak;
 
@@ -40,7 +39,7 @@ pub(crate) struct Epoch {
     pub(crate) flow: Arc<Flow>,
     /// The current generation of the device.
     pub(crate) now: Arc<AtomicU64>,
-    pub(crate) owner: Weak<Inner>,
+    pub(crate) owner: Weak<dyn Owner>,
     fork_generation: u32,
     cause: Mutex<Option<Cause>>,
     sleepers: Mutex<Vec<Arc<Parker>>>,
@@ -64,7 +63,7 @@ pub(crate) struct Parts {
     pub(crate) meter: Arc<Meter>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Arc<AtomicU64>,
-    pub(crate) owner: Weak<Inner>,
+    pub(crate) owner: Weak<dyn Owner>,
 }
 
 impl Epoch {

@@ -10,13 +10,15 @@
 //!   while native objects are destroyed;
 //! - waiters see the flag and settle their dispatches; sleeping waiters are woken. No registry of pendings is needed.
 //!
-//! `epoch.rs`: the epoch; `life.rs`: its flag. `process.rs`: what this process may do; `leaving.rs`: compilations during
+//! `epoch.rs`: the epoch; `life.rs`: its flag; `owner.rs`: its device. `process.rs`: what this process may do; `leaving.rs`: compilations during
 //! its exit.
 
 mod epoch;
 #[cfg(feature = "cuda")]
 pub(crate) mod leaving;
 pub(crate) mod life;
+mod owner;
 pub(crate) mod process;
 
 pub(crate) use epoch::{Cause, Epoch, Parts, op_text};
+pub(crate) use owner::Owner;

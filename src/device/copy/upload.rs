@@ -271,7 +271,7 @@ impl Device {
                 Engine::Worker(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Shared),
                 #[cfg(feature = "host")]
                 Engine::Host(_) => Err(Error::library("internal error: the data was staged for a host device")),
-                Engine::Tape(_) => Err(crate::device::program::not_recordable(Upload::<T>::NAME, TAKEN)),
+                Engine::Tape(_) => Err(crate::engines::tape::not_recordable(Upload::<T>::NAME, TAKEN)),
             };
             let pending = match staged {
                 Ok(staged) => device.dispatch(Upload { data: Mutex::new(staged), len, piece }, (), (window,)),

@@ -1,11 +1,11 @@
 //! How much work may be in flight.
 
 use crate::core::dispatch::Backoff;
+use crate::core::dispatch::Options;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::Arc;
 use crate::core::trace::{Hook, is_inside, refusal};
-use crate::device::Options;
 use crate::device::engine::Engine;
 
 /// A bound on the work in flight, counted in completions on the device. Work that is done but was not awaited does not

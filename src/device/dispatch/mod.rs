@@ -20,10 +20,10 @@ mod bound;
 mod trial;
 
 use crate::core::buffer::{Captured, Elems, InitState, View, Views, Visit};
-use crate::core::dispatch::{Facts, PendingDispatch, TaskHold};
+use crate::core::dispatch::{Facts, PendingDispatch, TaskOf};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
+use crate::core::op::{Bufs, Contained, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::engine::Engine;
@@ -32,9 +32,6 @@ pub use bound::InFlight;
 
 /// The result of submitting: the work in flight, or the error with the buffers that were moved in.
 pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
-
-/// The task of a dispatch.
-pub(crate) type TaskOf<O> = TaskHold<HostOf<O>>;
 
 impl Device {
     /// Submits one unit of device work. Every operation of the library goes through here.

@@ -52,7 +52,7 @@ pub use operands::{Moved, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
 pub use stats::ProgramStats;
-pub(crate) use tape::{Tape, not_recordable};
+pub(crate) use tape::Tape;
 
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
 use crate::core::epoch::{Epoch, Parts};

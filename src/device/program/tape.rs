@@ -16,6 +16,7 @@ use crate::core::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::core::trace::OpInfo;
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::tape::Step;
+use crate::engines::tape::not_recordable;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -101,12 +102,6 @@ pub(super) struct Entry {
     pub(super) uses: SmallVec<[Use; 4]>,
     /// The index of its answer.
     pub(super) answer: Option<usize>,
-}
-
-/// The error for an operation that cannot be recorded.
-#[cold]
-pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
-    Error::unsupported(format!("`{op}` cannot be recorded: {reason}"))
 }
 
 #[cold]

@@ -130,7 +130,7 @@ impl Supervisor {
         rebuild::not_in_its_hook(inner)?;
         #[cfg(test)]
         self.waiters.fetch_add(1, crate::core::sync::Ordering::SeqCst);
-        let timing = inner.config.timing;
+        let timing = inner.config.engine.timing;
         let until = timing.clock.after(limit);
         loop {
             // Before the health is read: the thread may be suspended between the two.

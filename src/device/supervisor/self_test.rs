@@ -81,7 +81,7 @@ fn copies(device: &Device) -> Result<()> {
 }
 
 fn expect(device: &Device, buffer: &DeviceBuffer<u32>, wanted: &[u32]) -> Result<()> {
-    let patience = device.inner().config.timing.recovery.self_test;
+    let patience = device.inner().config.engine.timing.recovery.self_test;
     match device.download(buffer)?.await_timeout(patience) {
         Ok(Ok(answer)) if *answer == *wanted => Ok(()),
         Ok(Ok(answer)) => Err(Error::library(format!("the self-test returned {answer:?} instead of {wanted:?}"))),

@@ -4,8 +4,8 @@ use super::queue::Queue;
 use crate::core::buffer::Span;
 use crate::core::element::Element;
 use crate::core::error::Result;
+use crate::core::op::SpansOf;
 use crate::core::op::{Op, PlanKey, Spans, WritesOf};
-use crate::engines::dispatch::SpansOf;
 use cudarc::driver::sys::CUstream;
 use std::ops::{Deref, DerefMut};
 

@@ -2,15 +2,16 @@
 
 use super::late_frame::{Frame, LateJob, carried, dep_done, run};
 use crate::core::clock::{Deadline, Timing};
+use crate::core::dispatch::TaskOf;
 #[cfg(target_os = "linux")]
 use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::Result;
+use crate::core::op::SpansOf;
 use crate::core::op::{Contained, HostOf, Made, Op};
 use crate::core::order::{Core as Settled, Parker, Runnable};
 use crate::core::sync::{Arc, Mutex};
-use crate::device::dispatch::TaskOf;
-use crate::engines::dispatch::{Call, SpansOf, Typed};
+use crate::engines::dispatch::{Call, Typed};
 use std::sync::OnceLock;
 use std::time::Duration;
 

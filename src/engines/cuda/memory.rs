@@ -16,7 +16,7 @@ use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::order::{AccessHistory, Completion};
 use crate::core::sync::Arc;
-use crate::device::{Config, MOST_ASKED, is_patient};
+use crate::engines::config::{EngineConfig, MOST_ASKED, is_patient};
 use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
 
 /// How many waiting frees are enqueued under one lease: a small number, so that no dispatch pays for many.
@@ -119,7 +119,7 @@ impl CudaEngine {
         &self,
         epoch: &Arc<Epoch>,
         bytes: usize,
-        config: &Config,
+        config: &EngineConfig,
     ) -> Result<(Arc<Allocation>, AccessHistory)> {
         if bytes == 0 {
             return Self::nothing(epoch);

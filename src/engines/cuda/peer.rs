@@ -131,10 +131,9 @@ impl Core {
 
     /// Copies known data over the path, and compares what arrives.
     fn check_path(&self, epoch: &Arc<Epoch>, target: &Device) -> Result<()> {
-        let Some(owner) = epoch.owner.upgrade() else {
+        let Some(source) = Device::of_epoch(epoch) else {
             return Err(epoch.admit().err().unwrap_or_else(|| Error::unsupported("the source device was dropped")));
         };
-        let source = Device::bound_to(owner, epoch.clone());
         let answer: Vec<u32> = (0..64).map(|i| 0x5A5A_0000 ^ (i * 0x0101)).collect();
         let from = source.upload(&answer)?.into_output();
         let to = target.fill(target.uninit(64)?, 0u32)?.into_output();

@@ -218,13 +218,13 @@ impl Core {
     pub(crate) fn submit_on(
         self: &Arc<Self>,
         index: usize,
-        device: &crate::device::Device,
+        options: &crate::core::dispatch::Options,
         epoch: &Arc<Epoch>,
         call: &mut dyn Call,
     ) -> Result<()> {
         let facts = call.facts();
         let Some(slot) = self.slot(index) else { return Ok(()) };
-        let mut s = Submission::new(call, facts, epoch, device.options(), (&[], 0));
+        let mut s = Submission::new(call, facts, epoch, options, (&[], 0));
         let mut retired = Retired::new();
         let mut lease = Lease { slot, state: slot.lease.lock() };
         let given = Given { landed: Landed::Nothing, traced: false, plans: &[], phase: Phase::default() };

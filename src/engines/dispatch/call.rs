@@ -4,14 +4,15 @@
 //! small. The rest of a dispatch is long; it is compiled with the library and calls these few functions through a
 //! pointer.
 
-use super::SpansOf;
+#[cfg(feature = "cuda")]
+use super::enqueued::Enqueued;
 use crate::core::buffer::Elems;
 #[cfg(target_os = "linux")]
 use crate::core::buffer::{Receive, Shape};
-#[cfg(feature = "cuda")]
-use crate::core::dispatch::task_hold::Enqueued;
+use crate::core::dispatch::TaskOf;
 use crate::core::dispatch::{Facts, Ongoing, TaskHold};
 use crate::core::error::{Error, Result};
+use crate::core::op::SpansOf;
 #[cfg(feature = "cuda")]
 use crate::core::op::{Contained, Make, Next, Prepare, Retention};
 #[cfg(feature = "host")]
@@ -23,7 +24,6 @@ use crate::core::op::{Op, WritesOf};
 use crate::core::order::Runnable;
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
-use crate::device::dispatch::TaskOf;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::{CudaTask, KeepAlive, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore};
 #[cfg(feature = "host")]
@@ -209,7 +209,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     fn become_step(&mut self, recording: u64, answer: Option<usize>) -> Result<Arc<dyn Step>> {
         if let Some(Err(reason)) = self.op.as_ref().map(O::capturable) {
-            return Err(crate::device::program::not_recordable(O::NAME, reason));
+            return Err(crate::engines::tape::not_recordable(O::NAME, reason));
         }
         let (Some(op), Some(spans)) = (self.op.take(), self.spans.take()) else { return Err(taken()) };
         let step: Arc<dyn Step> = Arc::new(Recorded::new(op, spans));

@@ -1,8 +1,10 @@
 //! A dispatch as engines receive it: `submission.rs`, compiled once for all operations, and `call.rs`, the few functions that are
-//! compiled for each of them.
+//! compiled for each of them; `enqueued.rs`: what a GPU's engine makes of it.
 
 mod call;
+#[cfg(feature = "cuda")]
+mod enqueued;
 mod submission;
 
 pub(crate) use call::{Call, Typed};
-pub(crate) use submission::{SpansOf, Submission};
+pub(crate) use submission::Submission;

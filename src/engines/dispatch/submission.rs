@@ -3,12 +3,12 @@
 use super::Call;
 use crate::core::buffer::View;
 use crate::core::dispatch::Facts;
+use crate::core::dispatch::Options;
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
-use crate::core::op::{Op, Spans, WritesOf, contained};
+use crate::core::op::contained;
 use crate::core::sync::Arc;
 use crate::core::trace::{OpInfo, Sink, next_number};
-use crate::device::Options;
 use crate::engines::worker::Relay;
 
 /// One piece of work, admitted and checked, on its way into an engine. The op and its operands stay on the stack of the
@@ -36,9 +36,6 @@ pub(crate) struct Submission<'a, 'x> {
     /// How many of the views are operands; the others are captures.
     pub(crate) operand_count: usize,
 }
-
-/// Where the operands lie: first those that are read, then those that are written.
-pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
 
 impl<'a, 'x> Submission<'a, 'x> {
     /// `views` are the reads, then the writes.

@@ -55,7 +55,7 @@ pub(crate) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Re
     };
     for index in all {
         let (mut op, mut spans) = (Some(Warm::<L>(PhantomData)), Some(((), ())));
-        engine.core.submit_on(index, device, epoch, &mut Typed::new(&mut op, &mut spans))?;
+        engine.core.submit_on(index, device.options(), epoch, &mut Typed::new(&mut op, &mut spans))?;
     }
     Ok(())
 }

@@ -2,4 +2,4 @@
 
 pub(crate) mod step;
 
-pub(crate) use step::{Answering, Recorded, Step, StepAnswer, conclude};
+pub(crate) use step::{Answering, Recorded, Step, StepAnswer, conclude, not_recordable};

@@ -13,16 +13,22 @@ use crate::core::error::{Error, Result};
 use crate::core::op::Outgoing;
 #[cfg(feature = "cuda")]
 use crate::core::op::Prepare;
+use crate::core::op::SpansOf;
 use crate::core::op::{Contained, HostOf, Made, Op, WritesOf, contained};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Queue;
-use crate::engines::dispatch::SpansOf;
 #[cfg(target_os = "linux")]
 use crate::engines::worker::OpCode;
 use std::any::Any;
 use std::time::Duration;
+
+/// The error for an operation that cannot be recorded.
+#[cold]
+pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
+    Error::unsupported(format!("`{op}` cannot be recorded: {reason}"))
+}
 
 /// The raw answer that a step leaves for the host.
 pub(crate) type Cell = [u8; 64];
@@ -117,14 +123,14 @@ impl<O: Op> Step for Recorded<O> {
         match O::wire() {
             Some(wire) => (wire.encode)(&*self.op, &mut out)?,
             None => {
-                return Err(crate::device::program::not_recordable(
+                return Err(not_recordable(
                     O::NAME,
                     "it cannot be sent to a worker process: `Op::wire` is not implemented",
                 ));
             }
         }
         if out.block.is_some() {
-            return Err(crate::device::program::not_recordable(O::NAME, "it sends bulk data to a worker process"));
+            return Err(not_recordable(O::NAME, "it sends bulk data to a worker process"));
         }
         let (reads, writes) = &*self.spans.lock();
         let mut shape = Shape::new();

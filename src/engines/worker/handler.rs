@@ -10,11 +10,11 @@
 use super::distance;
 use super::relay::Relay;
 use crate::core::buffer::{Receive, Views};
+use crate::core::dispatch::Options;
 use crate::core::dispatch::raw::RemoteTarget;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Incoming, Op};
 use crate::core::sync::Arc;
-use crate::device::Options;
 use crate::device::dispatch::mark_overwritten;
 use crate::device::serve::server::{Server, Task};
 use crate::engines::dispatch::{Call, Submission, Typed};

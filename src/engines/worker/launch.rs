@@ -9,7 +9,7 @@ use crate::core::device_info::DeviceInfo;
 use crate::core::error::{Error, Result};
 use crate::core::segment::Segment;
 use crate::core::sync::Arc;
-use crate::device::WorkerSettings;
+use crate::engines::config::WorkerSettings;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

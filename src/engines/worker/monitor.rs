@@ -24,7 +24,7 @@ use super::stall::{FAULTS, Stalls};
 use crate::core::clock::Clock;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Ordering};
-use crate::device::WorkerSettings;
+use crate::engines::config::WorkerSettings;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smallvec::SmallVec;
 use std::os::fd::{AsFd, OwnedFd};
