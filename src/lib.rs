@@ -69,7 +69,6 @@ mod libraries;
 mod numerics;
 
 pub use crate::engines::loader;
-pub use crate::engines::worker;
 #[cfg(feature = "blas")]
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
@@ -117,7 +116,7 @@ pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, 
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
-pub use crate::device::{tensor, timeline};
+pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]
 pub use crate::engines::cuda::{KernelArg, Ptx};
 pub use crate::engines::cuda_enqueue::{Enqueue, PlanBuilder};

@@ -2,7 +2,7 @@
 //!
 //! The small state machines (`core/order/` has most of them, `core/buffer/handles.rs`, `core/epoch/life.rs`; of the
 //! engines `host/runners.rs`, `cuda/last_event.rs`, `cuda/ring.rs`, `cuda/turns.rs`, `cuda/quiet.rs`, `worker/frees.rs`, and
-//! with a stand-in for the shared memory segment `worker/ring.rs` and `worker/answers.rs`; and `device/serve/post.rs`) name
+//! with a stand-in for the shared memory segment `worker/ring.rs` and `worker/answers.rs`; and `device/worker/post.rs`) name
 //! only this module, so that the model checker in `tests/loom/` can include the very same files over loom's types.
 
 #[cfg(target_os = "linux")]

@@ -42,7 +42,7 @@ impl Inner {
         let timeline = track.clone().map(|track| track as Arc<dyn crate::core::trace::Trace>);
         let traces = config.trace.clone().into_iter().chain(timeline);
         let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.engine.timing));
-        crate::engines::worker::guard();
+        crate::device::worker::guard();
         let mut opened = match config.engine.kind {
             #[cfg(target_os = "linux")]
             _ if config.isolated => crate::engines::worker::open(&config.engine, counters.clone())?.map(Engine::Worker),

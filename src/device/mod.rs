@@ -1,5 +1,5 @@
 //! The third floor: devices, cheap handles that stay valid through every rebuild, and what is made of them: the path of a
-//! dispatch, copies, tensors, programs, pipelines, timelines, supervision, and the worker process (`serve`). It may use the
+//! dispatch, copies, tensors, programs, pipelines, timelines, supervision, and the worker process (`worker`). It may use the
 //! engines and the core, and no library.
 //!
 //! A [`Device`] is a handle to an `Inner`, which holds one pointer to the current epoch; the supervisor swaps it. The
@@ -18,15 +18,16 @@ mod inner;
 mod isolation;
 #[cfg(feature = "cuda")]
 mod libraries;
+pub(crate) mod library;
 mod memory;
 pub(crate) mod mirrored;
 mod open;
 pub(crate) mod pipeline;
 pub(crate) mod program;
-pub(crate) mod serve;
 pub(crate) mod supervisor;
 pub mod tensor;
 pub mod timeline;
+pub mod worker;
 
 use crate::core::device_info::{DeviceInfo, DeviceKind, MemoryInfo};
 use crate::core::dispatch::Options;

@@ -12,4 +12,4 @@ pub(crate) mod host;
 pub(crate) mod library;
 pub mod loader;
 pub(crate) mod tape;
-pub mod worker;
+pub(crate) mod worker;

@@ -18,10 +18,7 @@ const FLOORS: [(&str, &[&str]); 5] = [
 /// Arrows up that are still there: a file, and the floor that it names. The list only shrinks.
 const KNOWN: &[(&str, &str)] = &[
     ("core/buffer/allocation.rs", "engines"),
-    ("core/dispatch/names.rs", "engines"),
-    ("core/dispatch/pending.rs", "device"),
     ("core/dispatch/raw.rs", "engines"),
-    ("core/dispatch/task_hold.rs", "engines"),
     ("core/epoch/epoch.rs", "device"),
     ("core/epoch/epoch.rs", "engines"),
     ("core/op.rs", "engines"),
@@ -32,26 +29,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("core/op/wire.rs", "device"),
     ("core/op/wire.rs", "engines"),
     ("core/order/completion.rs", "engines"),
-    ("engines/cuda/fault.rs", "device"),
-    ("engines/cuda/late_frame.rs", "device"),
-    ("engines/cuda/late_task.rs", "device"),
-    ("engines/cuda/memory.rs", "device"),
-    ("engines/cuda/open.rs", "device"),
     ("engines/cuda/peer.rs", "device"),
-    ("engines/cuda/submit.rs", "device"),
-    ("engines/dispatch/call.rs", "device"),
-    ("engines/dispatch/submission.rs", "device"),
-    ("engines/host/frame.rs", "device"),
-    ("engines/library/entry.rs", "device"),
-    ("engines/library/question.rs", "device"),
-    ("engines/library/warm.rs", "device"),
-    ("engines/tape/step.rs", "device"),
-    ("engines/worker/failover.rs", "device"),
-    ("engines/worker/handler.rs", "device"),
-    ("engines/worker/launch.rs", "device"),
-    ("engines/worker/monitor.rs", "device"),
-    ("engines/worker/program.rs", "device"),
-    ("engines/worker/relay.rs", "device"),
 ];
 
 pub(super) fn files(folder: &Path) -> Vec<PathBuf> {

@@ -13,7 +13,7 @@ pub(crate) mod last_event;
 pub(crate) mod life;
 #[path = "../../src/core/order/parker.rs"]
 pub(crate) mod parker;
-#[path = "../../src/device/serve/post.rs"]
+#[path = "../../src/device/worker/post.rs"]
 pub(crate) mod post;
 #[path = "../../src/engines/cuda/quiet.rs"]
 pub(crate) mod quiet;

@@ -114,7 +114,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) epoch: &'a crate::core::sync::Arc<crate::core::epoch::Epoch>,
     /// Modules and programs that are loaded in the worker.
     #[cfg(target_os = "linux")]
-    pub(crate) modules: &'a crate::device::serve::Modules,
+    pub(crate) modules: &'a crate::device::worker::Modules,
 }
 
 impl Incoming<'_> {

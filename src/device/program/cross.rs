@@ -16,7 +16,7 @@ use crate::core::op::{Incoming, garbled, guarded};
 use crate::core::order::AccessHistory;
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
-use crate::device::serve::Modules;
+use crate::device::worker::Modules;
 use crate::engines::dispatch::Call;
 use crate::engines::tape::Step;
 use crate::engines::worker::{OpCode, With};

@@ -16,11 +16,12 @@ use crate::core::error::{Error, Result};
 use crate::core::op::contained;
 use crate::core::sync::Arc;
 use crate::device::Device;
-use crate::device::serve::Modules;
+use crate::device::worker::Modules;
+use crate::device::worker::with_named;
 use crate::engines::tape::Answering;
 use crate::engines::tape::not_recordable;
 use crate::engines::tape::step::Conclude;
-use crate::engines::worker::{OpCode, executable, with_handler, with_named};
+use crate::engines::worker::{OpCode, executable, with_handler};
 use smallvec::SmallVec;
 use std::path::Path;
 

@@ -265,7 +265,7 @@ mod tests {
         let (inner, old) = (device.inner().clone(), device.epoch());
         assert!(!inner.supervisor.sees_to(0) && old.life.drain());
         assert!(inner.supervisor.claim(&old) && inner.supervisor.sees_to(0));
-        inner.on_fault(&old);
+        inner.supervisor.on_fault(&inner, &old);
         // A fault would have changed the phase by now, and its recovery would have begun.
         assert_eq!((device.generation(), device.health().phase), (0, Phase::Rebuilding));
     }

@@ -7,6 +7,8 @@ use super::handles::ApiHandle;
 #[cfg(feature = "cuda")]
 use super::{Code, question, warm};
 #[cfg(feature = "cuda")]
+use crate::core::dispatch::Options;
+#[cfg(feature = "cuda")]
 use crate::core::epoch::Epoch;
 #[cfg(feature = "cuda")]
 use crate::core::error::Result;
@@ -14,8 +16,6 @@ use crate::core::settings::Settings;
 #[cfg(feature = "cuda")]
 use crate::core::sync::Arc;
 use crate::core::trace::Stats;
-#[cfg(feature = "cuda")]
-use crate::device::Device;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Core;
 #[cfg(feature = "cuda")]
@@ -49,7 +49,7 @@ pub(crate) struct Native {
     pub(super) destroy: fn(Box<dyn Any + Send>) -> Code,
     pub(crate) fill: fn(&(dyn Any + Send + Sync), &mut Stats),
     pub(crate) placement: super::Placement,
-    pub(super) warm: fn(&Device, &Arc<Epoch>) -> Result<()>,
+    pub(crate) warm: fn(&Options, &Arc<Epoch>) -> Result<()>,
     pub(super) ask: Ask,
     /// Used when the first handle of the library is created in this process.
     pub(super) first: Once,

@@ -8,19 +8,11 @@
 //! operations.
 
 use super::distance;
-use super::relay::Relay;
-use crate::core::buffer::{Receive, Views};
-use crate::core::dispatch::Options;
-use crate::core::dispatch::raw::RemoteTarget;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Incoming, Op};
-use crate::core::sync::Arc;
-use crate::device::dispatch::mark_overwritten;
-use crate::device::serve::server::{Server, Task};
-use crate::engines::dispatch::{Call, Submission, Typed};
+use crate::core::op::Op;
+use crate::engines::dispatch::{Call, Typed};
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 
 /// How operations are named in orders to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,22 +124,6 @@ impl Registry {
         std::hint::black_box(crate::engines::host::host_half::<O> as *const ());
     }
 
-    /// All operations of the core and of these libraries.
-    pub(crate) fn of(libraries: &[crate::engines::library::Entry]) -> Self {
-        #[cfg_attr(not(feature = "every-operation"), expect(unused_mut, reason = "knows nothing"))]
-        let mut registry = Registry::default();
-        #[cfg(feature = "every-operation")]
-        {
-            crate::device::copy::register(&mut registry);
-            crate::device::tensor::register(&mut registry);
-            crate::device::program::register(&mut registry);
-            registry.add::<crate::device::supervisor::SelfTest>();
-            libraries.iter().for_each(|entry| (entry.register)(&mut registry));
-        }
-        let _ = libraries;
-        registry
-    }
-
     pub(crate) fn handlers(self) -> Handlers {
         Handlers::Registered(self.0)
     }
@@ -158,51 +134,8 @@ pub(crate) fn with_handler(code: u64, with: With<'_>) -> Result<()> {
     (Handlers::Same.find(code)?.run)(with)
 }
 
-/// The same for a `code` that another executable has written, if this one was built with all operations.
-pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
-    static HANDLERS: OnceLock<Handlers> = OnceLock::new();
-    if !cfg!(feature = "worker-program") {
-        return Err(Error::unsupported(
-            "another executable wrote it, and this one cannot find operations by their names: build both with the \
-             cargo feature `worker-program`, or record the program here",
-        ));
-    }
-    let handlers = HANDLERS.get_or_init(|| Registry::of(crate::device::Device::builder().libraries()).handlers());
-    (handlers.find(code)?.run)(with)
-}
-
 /// The handler of one type of operation, which it keeps on its stack.
 fn run<O: Op>(with: With<'_>) -> Result<()> {
     let (mut op, mut spans) = (None, None);
     with(&mut Typed::<O>::new(&mut op, &mut spans))
-}
-
-/// Carries out an operation: submits it to the worker's own device.
-pub(crate) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
-    let epoch = server.device.epoch();
-    let lent = task.lent.clone();
-    let modules = &server.modules;
-    call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
-    let regions = task.operands;
-    let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
-    let mut receive =
-        Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false, sizes: smallvec::SmallVec::new() };
-    let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
-    let incomplete = || Error::library("an order's operands differ from those of its operation");
-    let read_count = read_count.ok_or_else(incomplete)?;
-    mark_overwritten(call, &mut views, read_count);
-    let reply = task.reply;
-    let options = Options { timed: task.timed, seat: task.seat, ..Options::default() };
-    let facts = call.facts();
-    let mut submission = Submission::new(&mut *call, facts, &epoch, &options, (&views, read_count));
-    submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
-    server.device.submit_here(&mut submission)?;
-    let work = call.take_ongoing().ok_or_else(|| Error::library("internal error: the operation was not submitted"))?;
-    let answered = Arc::clone(&work);
-    server.when_settled(
-        (call.facts().name, work),
-        reply.clone(),
-        Box::new(move || reply.left(answered.to_remote(RemoteTarget { lent }), answered.device_time())),
-    );
-    Ok(())
 }

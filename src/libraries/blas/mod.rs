@@ -143,7 +143,7 @@ impl Blas {
     /// # Ok(()) }
     /// ```
     pub fn warm(&self) -> crate::core::error::Result<()> {
-        crate::engines::library::warm(&self.device, "blas")
+        crate::device::library::warm(&self.device, "blas")
     }
 }
 

@@ -108,7 +108,7 @@ mod measure {
     use crate::core::error::Error;
     use crate::core::sync::{AtomicU64, Ordering};
     use crate::device::Device;
-    use crate::engines::library;
+    use crate::device::library;
 
     /// Products measured with each algorithm, after one that is not measured.
     const ROUNDS: usize = 7;

@@ -136,7 +136,7 @@ impl BlasLt {
     /// # Ok(()) }
     /// ```
     pub fn warm(&self) -> crate::core::error::Result<()> {
-        crate::engines::library::warm(&self.device, "blaslt")
+        crate::device::library::warm(&self.device, "blaslt")
     }
 }
 

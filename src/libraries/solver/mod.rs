@@ -144,7 +144,7 @@ impl Solver {
     /// # Errors
     /// [`Error::LibraryMissing`] without cuSOLVER; the device's own error.
     pub fn warm(&self) -> Result<()> {
-        crate::engines::library::warm(&self.device, "solver")
+        crate::device::library::warm(&self.device, "solver")
     }
 
     /// Submits a routine.

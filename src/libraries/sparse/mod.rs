@@ -109,7 +109,7 @@ impl Sparse {
     /// # Ok(()) }
     /// ```
     pub fn warm(&self) -> crate::core::error::Result<()> {
-        crate::engines::library::warm(&self.device, "sparse")
+        crate::device::library::warm(&self.device, "sparse")
     }
 }
 

@@ -138,7 +138,7 @@ impl Modules {
             Question::Library { name, question } => {
                 encoded(&crate::engines::library::answer_here(core, epoch, &name, &question)?)
             }
-            Question::Warm { library } => crate::engines::library::warm(device, &library).and_then(|()| encoded(&())),
+            Question::Warm { library } => crate::device::library::warm(device, &library).and_then(|()| encoded(&())),
             Question::Program { .. } => Err(Error::library("internal error: a recorded program was sent as a module")),
         }
     }

@@ -1,13 +1,15 @@
 //! The start of a worker: the handshake, the start of its heart, and the opening of its device.
 
 use super::heart;
+use super::process;
+use super::registry::registry;
 use crate::core::error::{Error, Result};
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Mutex};
 use crate::device::supervisor::RestartPolicy;
 use crate::device::{Device, DeviceBuilder};
 use crate::engines::worker::answers::Answers;
-use crate::engines::worker::handler::{Handlers, Registry};
+use crate::engines::worker::handler::Handlers;
 use crate::engines::worker::launch::other_version;
 use crate::engines::worker::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
 use crate::engines::worker::reply::{Outlet, REFUSED};
@@ -26,13 +28,13 @@ pub(crate) struct Admitted {
 
 /// Does the handshake and opens the device. The error is the exit status.
 pub(crate) fn begin() -> Result<Admitted, i32> {
-    program::unblock_signals();
+    process::unblock_signals();
     let mut socket = take_socket().map_err(|_| REFUSED)?;
     let Ok(Some(hello)) = message::receive::<Hello>(&mut socket) else { return Err(REFUSED) };
     let patient = heart::Patient::default();
     let opened = accept(&hello, &socket).and_then(|(control, bulk, handlers)| {
         inherited::close(&hello.inherited);
-        program::raise_oom_score(hello.oom_score)?;
+        process::raise_oom_score(hello.oom_score)?;
         let (watched, control) = (socket.try_clone(), Arc::new(control));
         let beat = Duration::from_millis(hello.device.beat.max(1));
         let visible = hello.namespace.is_some() && hello.namespace == program::namespace();
@@ -106,7 +108,7 @@ pub(crate) fn accept(hello: &Hello, socket: &UnixStream) -> Result<(Segment, Seg
                      program `windlass-worker` (cargo feature `worker-program`)",
                 ));
             }
-            Registry::of(Device::builder().libraries()).handlers()
+            registry(Device::builder().libraries()).handlers()
         }
     };
     if hello.control != layout::CONTROL as u64 {
@@ -151,4 +153,70 @@ fn ordinal_of(uuid: Option<[u8; 16]>, ordinal: usize) -> Result<usize> {
     }
     let _ = uuid;
     Ok(ordinal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd;
+
+    fn hello(version: &str) -> Hello {
+        let device = DeviceOrder {
+            ordinal: None,
+            uuid: None,
+            label: None,
+            threads: Some(1),
+            slots: 1,
+            memory_limit: None,
+            staging_limit: 1 << 20,
+            test: false,
+            beat: 100,
+        };
+        Hello {
+            magic: MAGIC,
+            protocol: PROTOCOL,
+            version: version.into(),
+            same: None,
+            parent: std::process::id(),
+            namespace: None,
+            inherited: Vec::new(),
+            control: 4096,
+            bulk: 4096,
+            oom_score: 0,
+            device,
+        }
+    }
+
+    fn files() -> [OwnedFd; 2] {
+        [(); 2].map(|()| Segment::create("windlass-test", 4096).unwrap().1)
+    }
+
+    #[test]
+    fn a_worker_refuses_a_parent_of_another_version() {
+        let (one, two) = UnixStream::pair().unwrap();
+        message::send_files(&one, &files()).unwrap();
+        let error = accept(&hello("99.0.0"), &two).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_worker_that_runs_another_file_is_refused() {
+        let (one, two) = UnixStream::pair().unwrap();
+        message::send_files(&one, &files()).unwrap();
+        let hello = Hello { same: Some((1, 2)), ..hello(env!("CARGO_PKG_VERSION")) };
+        let error = accept(&hello, &two).map(drop).unwrap_err();
+        assert!(error.to_string().contains("another executable file"), "{error}");
+    }
+
+    /// This test program did not call `init`.
+    #[test]
+    fn without_a_worker_program_the_error_names_both_ways_to_have_one() {
+        if std::env::var_os("WINDLASS_WORKER").is_some() {
+            return;
+        }
+        let error = Device::builder().host().isolated().open().unwrap_err();
+        let Error::LibraryMissing { tried, help, .. } = &error else { panic!("{error}") };
+        assert_eq!(tried.len(), 2);
+        assert!(["worker::init", "worker_program", "WINDLASS_WORKER"].iter().all(|way| help.contains(way)), "{error}");
+    }
 }

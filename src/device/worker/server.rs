@@ -4,6 +4,7 @@
 //! The device's own threads run them, and answer when they end. The heart watches the socket and beats. The main thread
 //! starts the lanes. A GPU does not notify when work is done, so there another thread polls (`completion_poller.rs`).
 
+use super::carry_out::carry_out;
 use super::completion_poller::CompletionPoller;
 use super::handshake::{self, Admitted};
 use super::memory::{Memory, Operand};
@@ -16,7 +17,7 @@ use crate::core::op::wire;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
-use crate::engines::worker::handler::{Handlers, carry_out};
+use crate::engines::worker::handler::Handlers;
 use crate::engines::worker::order::{self, Alloc, Free, InjectedFault, Opened, Place, Run};
 use crate::engines::worker::reply::{GARBLED, Outlet};
 use crate::engines::worker::ring::Ring;
@@ -26,8 +27,6 @@ use rustix::thread::futex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-#[cfg(test)]
-pub(crate) use super::handshake::accept;
 pub(crate) use crate::engines::worker::reply::Reply;
 
 /// The serving process.
