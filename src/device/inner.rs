@@ -255,6 +255,7 @@ impl Owner for Inner {
         self.supervisor.on_fault(&self, epoch);
     }
 
+    #[cfg(feature = "cuda")]
     fn lost(&self, cause: String) {
         self.supervisor.lost(cause);
     }

@@ -13,6 +13,7 @@
 //! `epoch.rs`: the epoch; `life.rs`: its flag; `owner.rs`: its device. `process.rs`: what this process may do; `leaving.rs`: compilations during
 //! its exit.
 
+#[expect(clippy::module_inception, reason = "the epoch of the folder about epochs")]
 mod epoch;
 #[cfg(feature = "cuda")]
 pub(crate) mod leaving;

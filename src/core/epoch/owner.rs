@@ -11,6 +11,7 @@ pub(crate) trait Owner: Send + Sync {
     /// A fault has ended an epoch of this device.
     fn on_fault(self: Arc<Self>, epoch: &Arc<Epoch>);
     /// The device is lost, whatever its policy.
+    #[cfg(feature = "cuda")]
     fn lost(&self, cause: String);
     /// As an object of its own type, for the floor above.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
