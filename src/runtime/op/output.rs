@@ -29,6 +29,11 @@ pub trait Output: Sized {
 ///
 /// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these outputs. Do not
 /// implement this trait for an output whose op can give a numerical verdict.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not complete before the device is done, so `into_output` cannot hand it on",
+    label = "wait for it: `.await_result()?`",
+    note = "`.split()` gives the buffers of a factorization at once, and a pending for its verdict"
+)]
 pub trait Immediate: Output<Host = ()> {
     /// Makes the output from its buffers, at submission.
     fn assemble(buffers: Bufs<Self>) -> Self;
