@@ -8,6 +8,10 @@ use crate::{Element, Result};
 ///
 /// Implemented for one or several [`DeviceBuffer`]s, for a scalar, for `Vec<T>` and `()`. Implement it for a type of
 /// your own if an op returns a typed result (factors with their pivots).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no output of an operation",
+    label = "expected buffers of element types, a scalar, a `Vec` of one, `()`, or a type for which the operation implements `Output`"
+)]
 pub trait Output: Sized {
     /// The element types of the buffers in it.
     type Writes: Elems;

@@ -1,8 +1,8 @@
 //! Tensors from arrays, and back.
 
 use super::Coming;
-use crate::tensor::Layout;
-use crate::{Device, Element, Error, Order, ReadableTensor, Result, Tensor};
+use crate::tensor::{Layout, ReadableTensor};
+use crate::{Device, Element, Error, Order, Result, Tensor};
 use ndarray::{ArrayRef, Dimension, IntoDimension, IxDyn};
 
 impl Device {
