@@ -97,9 +97,9 @@ pub use blas::{Blas, Gemm, Vector, VectorMut};
 pub use blaslt::{BlasLt, Matmul};
 pub use buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
-    Mirrored, Operand, Span, TypedOutput,
+    Mirrored, Operand, Readable, ReadableAny, Shareable, Span, TypedOutput,
 };
-pub use copy::HostData;
+pub use copy::{HostData, Uploadable};
 #[cfg(feature = "cuda")]
 pub use cuda::{KernelArg, Ptx};
 pub use cuda_enqueue::{Enqueue, PlanBuilder};

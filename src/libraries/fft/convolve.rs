@@ -8,7 +8,7 @@ use super::element::{FftComplex, FftReal};
 #[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::{DeviceBuffer, Element, Enqueue, Error, In, Readable, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -253,8 +253,8 @@ impl Front {
     pub fn convolve<'a, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, R>>,
-        h: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        h: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.convolution::<Reals<R>>((spec, false), x.into(), h.into(), y)
@@ -267,8 +267,8 @@ impl Front {
     pub fn convolve_complex<'a, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, C>>,
-        h: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
+        h: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.convolution::<Complexes<C>>((spec, false), x.into(), h.into(), y)
@@ -295,8 +295,8 @@ impl Front {
     pub fn correlate<'a, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, R>>,
-        h: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        h: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.convolution::<Reals<R>>((spec, true), x.into(), h.into(), y)
@@ -309,8 +309,8 @@ impl Front {
     pub fn correlate_complex<'a, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, C>>,
-        h: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
+        h: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.convolution::<Complexes<C>>((spec, true), x.into(), h.into(), y)

@@ -5,7 +5,7 @@ use super::{FftReal, Front};
 #[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::{DeviceBuffer, Enqueue, Error, Readable, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -368,8 +368,8 @@ impl Front {
     pub fn stft<'a, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Into<In<'a, R>>,
-        window: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        window: impl Readable<'a, R>,
         y: DeviceBuffer<R::Complex>,
     ) -> Submitted<DeviceBuffer<R::Complex>> {
         self.device.dispatch(Apart::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))
@@ -385,8 +385,8 @@ impl Front {
     pub fn istft<'a, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Into<In<'a, R::Complex>>,
-        window: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R::Complex>,
+        window: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.device.dispatch(Together::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))

@@ -4,7 +4,7 @@ use super::{Dims, Front};
 #[cfg(feature = "cuda")]
 use crate::Enqueue;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
+use crate::{DeviceBuffer, Element, Error, Readable, Result, Submitted, Wire};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -115,7 +115,7 @@ impl Front {
         &self,
         shape: impl Into<Dims>,
         axes: impl Into<Dims>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: false, _type: PhantomData };
@@ -139,7 +139,7 @@ impl Front {
         &self,
         shape: impl Into<Dims>,
         axes: impl Into<Dims>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: true, _type: PhantomData };

@@ -5,7 +5,7 @@ use super::op::Transform;
 use super::spec::{Fft, Kind, Layout};
 use super::{FftComplex, FftReal, Front};
 use crate::op::{Bufs, Ins};
-use crate::{DeviceBuffer, In, Submitted};
+use crate::{DeviceBuffer, Readable, Submitted};
 
 impl Front {
     fn submit<F: Form>(
@@ -36,7 +36,7 @@ impl Front {
     pub fn c2c<'a, C: FftComplex>(
         &self,
         spec: &Fft,
-        x: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.submit::<C2c<C>>(spec, (x.into(),), (y,))
@@ -78,7 +78,7 @@ impl Front {
     pub fn r2c<'a, R: FftReal>(
         &self,
         spec: &Fft,
-        x: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
         y: DeviceBuffer<R::Complex>,
     ) -> Submitted<DeviceBuffer<R::Complex>> {
         self.submit::<R2c<R>>(spec, (x.into(),), (y,))
@@ -121,7 +121,7 @@ impl Front {
     pub fn c2r<'a, C: FftComplex>(
         &self,
         spec: &Fft,
-        x: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
         y: DeviceBuffer<C::Real>,
     ) -> Submitted<DeviceBuffer<C::Real>> {
         self.submit::<C2r<C::Real>>(spec, (x.into(),), (y,))

@@ -6,7 +6,7 @@ use super::{Dims, FftReal, Front};
 #[cfg(feature = "cuda")]
 use crate::Prepare;
 use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::{DeviceBuffer, Enqueue, Error, Readable, Result, Submitted, Wire};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::marker::PhantomData;
@@ -270,7 +270,7 @@ impl Front {
     pub fn real_transform<'a, R: FftReal>(
         &self,
         spec: &RealTransform,
-        x: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.device.dispatch(Trigonometric::<R> { spec: *spec, _type: PhantomData }, (x.into(),), (y,))
@@ -291,7 +291,7 @@ impl Front {
     /// assert!((device.download(&x)?.await_result()?[1] - 2.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    pub fn dct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn dct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dct2, shape), x)
     }
 
@@ -299,7 +299,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn idct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dct2, shape).inverse(), x)
     }
 
@@ -307,7 +307,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn dst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn dst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dst2, shape), x)
     }
 
@@ -315,11 +315,11 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn idst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dst2, shape).inverse(), x)
     }
 
-    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Into<In<'a, R>>) -> Pending<R> {
+    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Readable<'a, R>) -> Pending<R> {
         Ok(self.real_transform(spec, x, self.device.uninit(spec.sizes.output_len()?)?)?)
     }
 }

@@ -14,7 +14,7 @@
 //! it. It has no owner, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
 use super::module::Module;
-use crate::{Element, Error, HostData, PendingDispatch, Result};
+use crate::{Element, Error, PendingDispatch, Result, Uploadable};
 
 /// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
 ///
@@ -87,7 +87,7 @@ impl<T: Element> Global<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths differ; [`Error::GpuRefStale`] after a rebuild.
-    pub fn write<'a>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<()>> {
+    pub fn write<'a>(&self, data: impl Uploadable<'a, T>) -> Result<PendingDispatch<()>> {
         #[cfg(feature = "cuda")]
         return self.place.write(data.into().as_slice());
         #[cfg(not(feature = "cuda"))]

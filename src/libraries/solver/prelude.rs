@@ -15,5 +15,5 @@ pub(super) use super::{Solver, SolverElement};
 #[cfg(feature = "cuda")]
 pub(super) use crate::Enqueue;
 pub(super) use crate::op::{Bufs, Cost, OperandNames, Output, Spans};
-pub(super) use crate::{DeviceBuffer, Diag, Error, In, Result, Submitted, Transpose, Uplo};
+pub(super) use crate::{DeviceBuffer, Diag, Error, In, Readable, Result, Submitted, Transpose, Uplo};
 pub(super) use std::marker::PhantomData;

@@ -2,8 +2,8 @@
 
 use super::matrices::{Matrices, sizes, spread};
 use crate::blaslt::{MatmulElement, MatmulTypes};
-use crate::tensor::{Layout, Part};
-use crate::{BlasLt, Element, Matmul, Order, Rejected, Result, Submitted, Tensor, TensorRef};
+use crate::tensor::{Layout, ReadableTensor, WritableTensor};
+use crate::{BlasLt, Element, Matmul, Order, Rejected, Result, Submitted, Tensor};
 
 impl BlasLt {
     /// `D = A * B` for the matrices of the last two axes, of any supported combination of types ([`matmul`](Self::matmul)).
@@ -22,9 +22,9 @@ impl BlasLt {
     /// ```
     pub fn matmul_tensor<'a, 'b, A, B, D>(
         &self,
-        a: impl Into<TensorRef<'a, A>>,
-        b: impl Into<TensorRef<'b, B>>,
-        d: impl Into<Part<D>>,
+        a: impl ReadableTensor<'a, A>,
+        b: impl ReadableTensor<'b, B>,
+        d: impl WritableTensor<D>,
     ) -> Submitted<Tensor<D>>
     where
         A: MatmulElement<B, D>,

@@ -1,7 +1,7 @@
 //! Transforms of tensors.
 
 use crate::fft::{Fft, FftComplex, FftReal, Front, Layout as Side};
-use crate::tensor::Layout;
+use crate::tensor::{Layout, ReadableTensor};
 use crate::{Error, PendingDispatch, Result, Tensor, TensorRef};
 
 impl Front {
@@ -25,7 +25,7 @@ impl Front {
     /// ```
     pub fn fft_tensor<'a, C: FftComplex>(
         &self,
-        x: impl Into<TensorRef<'a, C>>,
+        x: impl ReadableTensor<'a, C>,
         axes: &[isize],
     ) -> Result<PendingDispatch<Tensor<C>>> {
         self.along(x.into(), axes, Fft::forward)
@@ -37,7 +37,7 @@ impl Front {
     /// As [`fft_tensor`](Self::fft_tensor).
     pub fn ifft_tensor<'a, C: FftComplex>(
         &self,
-        x: impl Into<TensorRef<'a, C>>,
+        x: impl ReadableTensor<'a, C>,
         axes: &[isize],
     ) -> Result<PendingDispatch<Tensor<C>>> {
         self.along(x.into(), axes, Fft::inverse)

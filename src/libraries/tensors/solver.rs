@@ -2,8 +2,8 @@
 
 use super::matrices::Matrices;
 use crate::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
-use crate::tensor::Layout;
-use crate::{DeviceBuffer, Element, Error, PendingDispatch, Rejected, Result, Tensor, TensorRef, Transpose, Uplo};
+use crate::tensor::{Layout, ReadableTensor};
+use crate::{DeviceBuffer, Element, Error, PendingDispatch, Rejected, Result, Tensor, Transpose, Uplo};
 
 impl Matrix {
     /// The matrices of the last two axes of a tensor; the axes before are a batch. They begin where the operand does that
@@ -12,7 +12,7 @@ impl Matrix {
     /// # Errors
     /// [`Error::InvalidArgument`] with less than two axes, and when the columns are not contiguous or the batch is not at even
     /// distances: [`Device::contiguous_columns`](crate::Device::contiguous_columns) makes a copy that is.
-    pub fn of_tensor<'a, T: Element>(x: impl Into<TensorRef<'a, T>>) -> Result<Self> {
+    pub fn of_tensor<'a, T: Element>(x: impl ReadableTensor<'a, T>) -> Result<Self> {
         of_layout("x", x.into().layout())
     }
 

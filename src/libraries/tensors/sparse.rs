@@ -2,8 +2,8 @@
 
 use super::matrices::Matrices;
 use crate::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
-use crate::tensor::{Layout, Part};
-use crate::{Error, Order, Rejected, Result, Submitted, Tensor, TensorRef};
+use crate::tensor::{Layout, ReadableTensor, WritableTensor};
+use crate::{Error, Order, Rejected, Result, Submitted, Tensor};
 
 impl Sparse {
     /// `C = alpha * A * B + beta * C` with a sparse A, where B and C are tensors of two axes, each in either order
@@ -28,9 +28,9 @@ impl Sparse {
         &self,
         alpha: T::Scalar,
         a: &impl SparseMatrix<T, I>,
-        b: impl Into<TensorRef<'a, T>>,
+        b: impl ReadableTensor<'a, T>,
         beta: T::Scalar,
-        c: impl Into<Part<T>>,
+        c: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (b, c) = (b.into(), c.into());
         let made = b.operand().and_then(|(b, of_b)| Ok((b, spec::<T>((a.rows(), a.cols()), &of_b, c.layout())?)));

@@ -17,7 +17,7 @@
 //! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, and their count in `handles.rs`. Below them
 //! are `region.rs` and `allocation.rs`; `host_memory.rs` has the memory of the host engine. `access_history.rs` has the
 //! ordering state, `init_state.rs` whether the contents are valid. Operands: `elems.rs` as tuples, `dynamic.rs` without
-//! their types, `any.rs` as an engine sees them, `typed_output.rs` converted to typed outputs. `mirrored.rs`: data that
+//! their types, `any.rs` as an engine sees them, `readable.rs` as calls take them, `typed_output.rs` converted to typed outputs. `mirrored.rs`: data that
 //! survives the loss of its device. `capture.rs`: memory that recorded programs read while its owner may write it.
 
 mod access_history;
@@ -33,6 +33,7 @@ mod host_memory;
 mod init_state;
 mod mirrored;
 mod operand;
+mod readable;
 mod region;
 mod typed_output;
 
@@ -51,5 +52,6 @@ pub use mirrored::Mirrored;
 pub(crate) use mirrored::Mirrors;
 pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};
+pub use readable::{Readable, ReadableAny, Shareable};
 pub(crate) use region::Region;
 pub use typed_output::TypedOutput;

@@ -1,7 +1,7 @@
 //! Device to device.
 
 use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, In, PendingDispatch, Result, Submitted, Wire};
+use crate::{Device, DeviceBuffer, Element, Enqueue, PendingDispatch, Readable, Result, Submitted, Wire};
 use std::marker::PhantomData;
 
 /// Copies one buffer into another of the same device.
@@ -69,7 +69,7 @@ impl Device {
     /// another device. The target is returned.
     pub fn copy<'a, T: Element>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let source = source.into();
@@ -80,7 +80,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`copy`](Self::copy) and [`uninit`](Self::uninit).
-    pub fn duplicate<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+    pub fn duplicate<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         let source = source.into();
         let target = self.uninit(source.len())?;
         Ok(self.copy(source, target)?)

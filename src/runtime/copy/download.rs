@@ -1,7 +1,7 @@
 //! Device to host.
 
 use crate::op::{Cost, HostOf, Op, OperandNames, Output, Slices, SlicesMut, Spans};
-use crate::{Device, Element, Enqueue, Error, In, Landed, PendingDispatch, Result, Wire};
+use crate::{Device, Element, Enqueue, Error, In, Landed, PendingDispatch, Readable, Result, Wire};
 use std::marker::PhantomData;
 
 /// How a download converts the elements into its result.
@@ -147,7 +147,7 @@ impl Device {
     /// staging limit is too small: all of the staging memory is reserved before the first byte is copied. This call
     /// waits for staging memory that other transfers in flight use, but not for results that the program has not
     /// fetched.
-    pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn download<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
         self.download_as(source.into(), Flat)
     }
 

@@ -1,7 +1,7 @@
 //! Copies from one device to another of the same kind.
 
 use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{Device, DeviceBuffer, Element, Enqueue, In, Rejected, Result, Submitted};
+use crate::{Device, DeviceBuffer, Element, Enqueue, In, Readable, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Copies a buffer of another device into one of this device.
@@ -84,7 +84,7 @@ impl Device {
     /// ```
     pub fn copy_peer<'a, T: Element>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let source = source.into();

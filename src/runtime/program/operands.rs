@@ -1,6 +1,6 @@
 //! What a replay takes: buffers to read, and buffers to write.
 
-use crate::buffer::{AnyBuffers, AnyIn, AnyIns};
+use crate::buffer::{AnyBuffers, AnyIn, AnyIns, ReadableAny};
 use crate::op::Bufs;
 use crate::{DeviceBuffer, Element, Result, TypedOutput};
 
@@ -65,7 +65,7 @@ impl Moved for () {
 }
 
 macro_rules! tuples { ($(($($t:ident $i:tt),*) $output:ty;)*) => { $(
-    impl<'a, $($t: Into<AnyIn<'a>>),*> ReplayReads<'a> for ($($t,)*) {
+    impl<'a, $($t: ReadableAny<'a>),*> ReplayReads<'a> for ($($t,)*) {
         fn into_reads(self) -> AnyIns<'a> {
             let mut all = AnyIns::new();
             $(all.push(self.$i.into());)*

@@ -1,7 +1,7 @@
 //! Downloads of arrays.
 
 use crate::copy::Form;
-use crate::{Device, Element, Error, In, Landed, Order, Output, PendingDispatch, Result};
+use crate::{Device, Element, Error, Landed, Order, Output, PendingDispatch, Readable, Result};
 use ndarray::{Array, ArrayRef, Dimension, IntoDimension, ShapeBuilder};
 
 /// The shape of a downloaded array, and the order of the buffer's elements.
@@ -75,7 +75,7 @@ impl Device {
     /// ```
     pub fn download_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         shape: impl IntoDimension<Dim = D>,
         order: Order,
     ) -> Result<PendingDispatch<Array<T, D>>> {

@@ -1,8 +1,8 @@
 //! Tensors from arrays, and back.
 
 use super::Coming;
-use crate::tensor::Layout;
-use crate::{Device, Element, Error, Order, Result, Tensor, TensorRef};
+use crate::tensor::{Layout, ReadableTensor};
+use crate::{Device, Element, Error, Order, Result, Tensor};
 use ndarray::{ArrayRef, Dimension, IntoDimension, IxDyn};
 
 impl Device {
@@ -40,7 +40,7 @@ impl Device {
     /// [`read_tensor`](Self::read_tensor).
     pub fn read_tensor_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        x: impl Into<TensorRef<'a, T>>,
+        x: impl ReadableTensor<'a, T>,
     ) -> Coming<T, D> {
         let x = x.into();
         let dim = D::from_dimension(&IxDyn(x.extents()).into_dimension()).ok_or_else(|| {

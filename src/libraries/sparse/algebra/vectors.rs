@@ -10,7 +10,7 @@ use super::super::{Sparse, SparseVector};
 #[cfg(feature = "cuda")]
 use crate::Ptx;
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Readable, Result, Submitted};
 use std::marker::PhantomData;
 
 /// The lengths of a sparse vector and of the dense one.
@@ -223,7 +223,7 @@ impl Sparse {
     /// elements; a stale or foreign buffer. `values` comes back.
     pub fn gather<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
         x: &SparseVector<U, I>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
@@ -267,7 +267,7 @@ impl Sparse {
     pub fn dot<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         self.sum_of_products(x, false, y.into())
     }
@@ -279,7 +279,7 @@ impl Sparse {
     pub fn dotc<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         self.sum_of_products(x, true, y.into())
     }

@@ -17,7 +17,7 @@ use super::super::{Csr, Sparse};
 #[cfg(feature = "cuda")]
 use crate::cuda::KernelArg;
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, Order, Readable, Result, Submitted};
 use std::marker::PhantomData;
 
 /// The layout of a dense matrix in its buffer: column-major without gaps by default.
@@ -243,7 +243,7 @@ impl Sparse {
         (rows, cols): (usize, usize),
         how: Dense,
         threshold: f64,
-        dense: impl Into<In<'a, T>>,
+        dense: impl Readable<'a, T>,
     ) -> Result<Csr<T, I>> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Error::invalid("threshold", format!("{threshold} is negative or NaN")));

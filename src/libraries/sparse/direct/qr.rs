@@ -8,7 +8,7 @@ use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
 use crate::error::Site;
 use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, List, Rejected, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, List, Readable, Rejected, Result, Submitted};
 use std::marker::PhantomData;
 
 /// The result of [`Sparse::solve_qr`].
@@ -131,7 +131,7 @@ impl Sparse {
         analysis: &Analysis<I>,
         a: &Csr<T, I>,
         columns: usize,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<LeastSquares<T>> {
         if let Err(error) = analysis.check(analysis.direct == Direct::Qr, a) {

@@ -12,7 +12,7 @@ use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use crate::libraries::setters::array_setters;
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted, Transpose};
+use crate::{DeviceBuffer, Enqueue, Error, Order, Readable, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of the sparse C. A and B are
@@ -208,8 +208,8 @@ impl Sparse {
         &self,
         spec: Sddmm<T::Scalar>,
         c: &Csr<U, I>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (rows, cols, nnz) = (c.rows(), c.cols(), c.nnz());

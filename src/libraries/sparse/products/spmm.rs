@@ -19,7 +19,7 @@ use crate::libraries::setters::array_setters;
 #[cfg(feature = "cuda")]
 use crate::library::Code;
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, In, Order, Result, Submitted, Transpose};
+use crate::{DeviceBuffer, Enqueue, Order, Readable, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. By
@@ -306,7 +306,7 @@ impl Sparse {
         &self,
         spec: Spmm<T::Scalar>,
         a: &impl SparseMatrix<T, I>,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Stored { layout, structure, first, second, values } = a.stored();

@@ -20,7 +20,7 @@ use crate::blas::Scaled;
 #[cfg(feature = "cuda")]
 use crate::library::Code;
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Transpose};
+use crate::{DeviceBuffer, Enqueue, Error, Readable, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
@@ -285,7 +285,7 @@ impl Sparse {
         &self,
         spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
         a: &impl SparseMatrix<T, I>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

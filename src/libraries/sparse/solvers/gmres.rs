@@ -8,7 +8,7 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, In, Result};
+use crate::{DeviceBuffer, Readable, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The
@@ -22,7 +22,7 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Into<In<'b, T>>,
+        b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {

@@ -8,7 +8,7 @@ use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::{DeviceBuffer, Error, Readable, Result};
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
@@ -21,7 +21,7 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Into<In<'b, T>>,
+        b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {

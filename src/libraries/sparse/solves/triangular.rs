@@ -13,7 +13,10 @@ use super::super::{Compressed, Csr, Major, Sparse};
 use crate::cuda::KernelArg;
 use crate::libraries::setters::array_setters;
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
+use crate::{
+    DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, Order, Readable, Result, Shareable, Submitted, Transpose,
+    Uplo,
+};
 use std::marker::PhantomData;
 
 /// A triangle of a sparse matrix, prepared for solving by [`Sparse::triangular`]. It keeps the analysis of the
@@ -47,7 +50,7 @@ impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs; a stale or foreign buffer; [`Error::OutOfMemory`].
-    pub fn with_values(&self, sparse: &Sparse, values: impl Into<GpuRef<T>>) -> Result<Self> {
+    pub fn with_values(&self, sparse: &Sparse, values: impl Shareable<T>) -> Result<Self> {
         let stored = self.stored.with_values(values)?;
         let rows = if self.turned { sparse.transpose(&stored)? } else { stored.clone() };
         Ok(Triangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
@@ -344,7 +347,7 @@ impl Sparse {
         &self,
         a: &Triangular<T, I>,
         alpha: T,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (b, n) = (b.into(), a.n());
@@ -367,7 +370,7 @@ impl Sparse {
         &self,
         spec: Spsm<T>,
         a: &Triangular<T, I>,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let ([order_b, order_x], [ldb, ldx]) = (spec.order, spec.ld);

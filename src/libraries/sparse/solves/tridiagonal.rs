@@ -8,7 +8,7 @@ use super::super::host::{split, tridiagonal::Diagonals};
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
+use crate::{DeviceBuffer, Enqueue, Error, Readable, Result, Submitted};
 use std::marker::PhantomData;
 
 /// Tridiagonal systems of `n` rows: one matrix with several right-hand sides, or a batch of matrices with one
@@ -261,9 +261,9 @@ impl Sparse {
     pub fn gtsv<'a, T: SolveElement>(
         &self,
         spec: Gtsv,
-        lower: impl Into<In<'a, T>>,
-        d: impl Into<In<'a, T>>,
-        upper: impl Into<In<'a, T>>,
+        lower: impl Readable<'a, T>,
+        d: impl Readable<'a, T>,
+        upper: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.submit(Solve::<T> { spec, _type: PhantomData }, (lower.into(), d.into(), upper.into()), (b,))
