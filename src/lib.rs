@@ -86,7 +86,7 @@ pub use crate::libraries::sparse;
 
 pub use crate::core::buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
-    Operand, Span, TypedOutput,
+    Operand, Readable, ReadableAny, Shareable, Span, TypedOutput,
 };
 #[doc(hidden)]
 pub use crate::core::clock;
@@ -106,7 +106,7 @@ pub use crate::core::op::{
     Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
 pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
-pub use crate::device::copy::HostData;
+pub use crate::device::copy::{HostData, Uploadable};
 pub use crate::device::dispatch::{InFlight, Submitted};
 pub use crate::device::mirrored::Mirrored;
 pub use crate::device::pipeline::{Completed, ParPipeline, Pipeline, Progress};

@@ -17,7 +17,8 @@
 //! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, and their count in `handles.rs`. Below them
 //! are `region.rs` and `allocation.rs`; `host_memory.rs` has the memory of the host engine. `core/order/` has the
 //! ordering state, `init_state.rs` whether the contents are valid. Operands: `elems.rs` as tuples, `dynamic.rs` without
-//! their types, `any.rs` as an engine sees them, `typed_output.rs` converted to typed outputs. `capture.rs`: memory that recorded programs read while its owner may write it.
+//! their types, `any.rs` as an engine sees them, `readable.rs` as calls take them, `typed_output.rs` converted to typed
+//! outputs. `capture.rs`: memory that recorded programs read while its owner may write it.
 
 mod allocation;
 mod any;
@@ -30,6 +31,7 @@ mod handles;
 mod host_memory;
 mod init_state;
 mod operand;
+mod readable;
 mod region;
 mod typed_output;
 
@@ -45,5 +47,6 @@ pub(crate) use host_memory::{large_pages, recycle, recycled};
 pub(crate) use init_state::InitState;
 pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};
+pub use readable::{Readable, ReadableAny, Shareable};
 pub(crate) use region::Region;
 pub use typed_output::TypedOutput;

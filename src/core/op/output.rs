@@ -9,6 +9,10 @@ use crate::core::error::Result;
 ///
 /// Implemented for one or several [`DeviceBuffer`]s, for a scalar, for `Vec<T>` and `()`. Implement it for a type of
 /// your own if an op returns a typed result (factors with their pivots).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no output of an operation",
+    label = "expected buffers of element types, a scalar, a `Vec` of one, `()`, or a type for which the operation implements `Output`"
+)]
 pub trait Output: Sized {
     /// The element types of the buffers in it.
     type Writes: Elems;
@@ -30,6 +34,11 @@ pub trait Output: Sized {
 ///
 /// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these outputs. Do not
 /// implement this trait for an output whose op can give a numerical verdict.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not complete before the device is done, so `into_output` cannot hand it on",
+    label = "wait for it: `.await_result()?`",
+    note = "`.split()` gives the buffers of a factorization at once, and a pending for its verdict"
+)]
 pub trait Immediate: Output<Host = ()> {
     /// Makes the output from its buffers, at submission.
     fn assemble(buffers: Bufs<Self>) -> Self;

@@ -1,7 +1,7 @@
 //! Copies that wait: for a program's first data and its last, where nothing else is to be done meanwhile.
 
-use super::HostData;
-use crate::core::buffer::{DeviceBuffer, In};
+use super::Uploadable;
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
 use crate::device::Device;
@@ -21,7 +21,7 @@ impl Device {
     /// assert_eq!(device.to_vec(&x)?, [3.0, 4.0]);
     /// # Ok(()) }
     /// ```
-    pub fn buffer<'a, T: Element>(&self, data: impl Into<HostData<'a, T>>) -> Result<DeviceBuffer<T>> {
+    pub fn buffer<'a, T: Element>(&self, data: impl Uploadable<'a, T>) -> Result<DeviceBuffer<T>> {
         self.upload(data)?.await_result().map_err(Rejected::into_error)
     }
 
@@ -39,7 +39,7 @@ impl Device {
     /// assert_eq!(device.to_vec(x.slice(..2)?)?, [1, 2]);
     /// # Ok(()) }
     /// ```
-    pub fn to_vec<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<Vec<T>> {
+    pub fn to_vec<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<Vec<T>> {
         self.download(source)?.await_result().map_err(Rejected::into_error)
     }
 }

@@ -1,6 +1,6 @@
 //! Device to device.
 
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
@@ -75,7 +75,7 @@ impl Device {
     /// another device. The target is returned.
     pub fn copy<'a, T: Element>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let source = source.into();
@@ -86,7 +86,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`copy`](Self::copy) and [`uninit`](Self::uninit).
-    pub fn duplicate<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+    pub fn duplicate<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         let source = source.into();
         let target = self.uninit(source.len())?;
         Ok(self.copy(source, target)?)

@@ -1,6 +1,6 @@
 //! Device to host.
 
-use crate::core::buffer::In;
+use crate::core::buffer::{In, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
@@ -153,7 +153,7 @@ impl Device {
     /// staging limit is too small: all of the staging memory is reserved before the first byte is copied. This call
     /// waits for staging memory that other transfers in flight use, but not for results that the program has not
     /// fetched.
-    pub fn download<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn download<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
         self.download_as(source.into(), Flat)
     }
 

@@ -16,7 +16,7 @@ mod upload;
 
 #[cfg(feature = "ndarray")]
 pub(crate) use download::Form;
-pub use source::HostData;
+pub use source::{HostData, Uploadable};
 
 /// Refuses a target whose length is not the number of elements that are copied into it; `moved` names what is done to
 /// them in the message.

@@ -1,6 +1,6 @@
 //! Copies from one device to another of the same kind.
 
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
 use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
@@ -89,7 +89,7 @@ impl Device {
     /// ```
     pub fn copy_peer<'a, T: Element>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let source = source.into();

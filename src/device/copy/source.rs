@@ -11,6 +11,25 @@ pub enum HostData<'a, T> {
     Borrowed(&'a [T]),
 }
 
+mod sealed {
+    pub trait Uploadable<'a, T> {}
+}
+
+/// Host data that a call uploads: a `Vec` or an array by value, or a reference to a slice, a `Vec` or an array, which is
+/// copied before the call returns. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no host data with elements of `{T}`",
+    label = "expected a `Vec<{T}>`, a `[{T}; N]`, or a reference to one or to a slice",
+    note = "of an iterator make a vector: `.collect::<Vec<_>>()`; arrays of crate `ndarray` have methods of their own, with the feature `ndarray`"
+)]
+pub trait Uploadable<'a, T: Element>: Into<HostData<'a, T>> + sealed::Uploadable<'a, T> {}
+
+macro_rules! uploadable { ($([$($n:ident)?] $t:ty),*) => { $(
+    impl<'a, T $(, const $n: usize)?> sealed::Uploadable<'a, T> for $t {}
+    impl<'a, T: Element $(, const $n: usize)?> Uploadable<'a, T> for $t {}
+)* } }
+uploadable!([] Vec<T>, [] &'a [T], [] &'a Vec<T>, [N] &'a [T; N], [N] [T; N], [] HostData<'a, T>);
+
 impl<T: Element> HostData<'_, T> {
     /// The elements.
     pub fn as_slice(&self) -> &[T] {

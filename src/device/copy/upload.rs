@@ -1,7 +1,7 @@
 //! Host to device.
 
-use super::HostData;
 use super::loan::{Lender, Loan};
+use super::{HostData, Uploadable};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
@@ -167,7 +167,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; the device's own error when it cannot be used.
-    pub fn upload<'a, T: Element>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+    pub fn upload<'a, T: Element>(&self, data: impl Uploadable<'a, T>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         let data = data.into();
         let target = self.uninit(data.as_slice().len())?;
         Ok(self.upload_into(data, target)?)
@@ -185,7 +185,7 @@ impl Device {
     /// staging memory; the device's own error when it cannot be used. The buffer is returned.
     pub fn upload_into<'a, T: Element>(
         &self,
-        data: impl Into<HostData<'a, T>>,
+        data: impl Uploadable<'a, T>,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let data = data.into();

@@ -2,7 +2,7 @@
 
 use super::tape::{Entry, Replaced, Written};
 use super::{Program, Recorder};
-use crate::core::buffer::{AnyBuffer, AnyIn};
+use crate::core::buffer::{AnyBuffer, ReadableAny};
 use crate::core::error::{Error, Result};
 use crate::core::op::contained;
 use crate::core::sync::Arc;
@@ -114,7 +114,7 @@ impl Program {
     /// # Errors
     /// [`Error::InvalidArgument`] when there is no captured window of that number, or when `buffer` has another length
     /// in bytes or elements of another size. Each replay checks whether it belongs to this device.
-    pub fn bind<'a>(&mut self, captured: usize, buffer: impl Into<AnyIn<'a>>) -> Result<()> {
+    pub fn bind<'a>(&mut self, captured: usize, buffer: impl ReadableAny<'a>) -> Result<()> {
         let count = self.captured.len();
         let Some(place) = self.captured.get_mut(captured) else {
             return Err(Error::invalid(

@@ -1,6 +1,6 @@
 //! What a replay takes: buffers to read, and buffers to write.
 
-use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer, TypedOutput};
+use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer, ReadableAny, TypedOutput};
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::core::op::Bufs;
@@ -66,7 +66,7 @@ impl Moved for () {
 }
 
 macro_rules! tuples { ($(($($t:ident $i:tt),*) $output:ty;)*) => { $(
-    impl<'a, $($t: Into<AnyIn<'a>>),*> ReplayReads<'a> for ($($t,)*) {
+    impl<'a, $($t: ReadableAny<'a>),*> ReplayReads<'a> for ($($t,)*) {
         fn into_reads(self) -> AnyIns<'a> {
             let mut all = AnyIns::new();
             $(all.push(self.$i.into());)*

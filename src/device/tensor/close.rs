@@ -1,7 +1,7 @@
 //! Whether two tensors are equal within a tolerance.
 
 use super::numbers::{Number, number};
-use super::{Layout, TensorRef};
+use super::{Layout, ReadableTensor};
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::device::Device;
@@ -24,8 +24,8 @@ impl Device {
     /// ```
     pub fn allclose<'a, 'b, T: Element>(
         &self,
-        a: impl Into<TensorRef<'a, T>>,
-        b: impl Into<TensorRef<'b, T>>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
         rtol: f64,
         atol: f64,
     ) -> Result<bool> {

@@ -1,12 +1,12 @@
 //! New tensors, and tensors read back.
 
 use super::layout::Layout;
-use super::{Tensor, TensorRef};
+use super::{ReadableTensor, Tensor};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::copy::HostData;
+use crate::device::copy::Uploadable;
 
 impl Device {
     /// A tensor of these elements, in row-major order: the last axis is the fastest. Uploads them, as
@@ -27,7 +27,7 @@ impl Device {
     pub fn tensor<'a, T: Element>(
         &self,
         extents: impl AsRef<[usize]>,
-        elements: impl Into<HostData<'a, T>>,
+        elements: impl Uploadable<'a, T>,
     ) -> Result<Tensor<T>> {
         let (layout, elements) = (Layout::row_major(extents)?, elements.into());
         let given = elements.as_slice().len();
@@ -71,7 +71,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`download`](Self::download) and [`contiguous`](Self::contiguous).
-    pub fn read_tensor<'a, T: Element>(&self, x: impl Into<TensorRef<'a, T>>) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn read_tensor<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
         let x = x.into();
         if x.layout().is_row_major() {
             return self.download(x.operand()?.0);
@@ -93,7 +93,7 @@ impl Device {
     /// assert_eq!(device.item(x.slice((1, 0))?)?, 3);
     /// # Ok(()) }
     /// ```
-    pub fn item<'a, T: Element>(&self, x: impl Into<TensorRef<'a, T>>) -> Result<T> {
+    pub fn item<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<T> {
         let x = x.into();
         let several = || Error::invalid("x", format!("{:?} are {} elements, not one", x.extents(), x.len()));
         if x.len() != 1 {

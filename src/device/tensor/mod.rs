@@ -21,6 +21,7 @@ mod make;
 mod numbers;
 mod operand;
 mod part;
+mod readable;
 mod show;
 #[expect(clippy::module_inception, reason = "the file of the type that the folder is about")]
 mod tensor;
@@ -31,6 +32,7 @@ pub(crate) use assign::register;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;
 pub use part::Part;
+pub use readable::{ReadableTensor, WritableTensor};
 pub use show::Shown;
 pub use tensor::Tensor;
 pub use tensor_ref::TensorRef;

@@ -1,7 +1,7 @@
 //! Tensors printed as NumPy prints arrays.
 
 use super::numbers::{Number, number, shortest};
-use super::{AxisSlice, Layout, TensorRef};
+use super::{AxisSlice, Layout, ReadableTensor, TensorRef};
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::device::Device;
@@ -41,7 +41,7 @@ impl Device {
     /// assert_eq!(device.show(&device.tensor([2000], long)?)?.to_string(), "[   0    1    2 ... 1997 1998 1999]");
     /// # Ok(()) }
     /// ```
-    pub fn show<'a, T: Element>(&self, x: impl Into<TensorRef<'a, T>>) -> Result<Shown> {
+    pub fn show<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Shown> {
         let x = x.into();
         let is_long = x.len() > MOST;
         let elements = if is_long { self.edges(&x)? } else { self.read_tensor(&x)?.await_result()? };

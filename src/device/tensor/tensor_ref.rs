@@ -3,14 +3,14 @@
 use super::Tensor;
 use super::layout::Layout;
 use super::tensor::check_inside;
-use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::buffer::{DeviceBuffer, GpuRef, In, Readable};
 use crate::core::element::Element;
 use crate::core::error::Result;
 
 /// A view of a tensor, which is read: it borrows a [`Tensor`], or shares the memory of one ([`Tensor::share`]).
 ///
 /// A shared one is `TensorRef<'static, T>`: cloneable, `Send + Sync`, and it needs no owner. Operations take either, by
-/// value or by reference, wherever they take `impl Into<TensorRef<T>>`; a buffer counts as a vector.
+/// value or by reference, wherever they take a [`ReadableTensor`](crate::tensor::ReadableTensor); a buffer counts as a vector.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
@@ -61,7 +61,7 @@ impl<'a, T: Element> TensorRef<'a, T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the layout reaches beyond the buffer.
-    pub fn from_buffer(buffer: impl Into<In<'a, T>>, layout: Layout) -> Result<Self> {
+    pub fn from_buffer(buffer: impl Readable<'a, T>, layout: Layout) -> Result<Self> {
         let part = buffer.into();
         check_inside(&layout, part.len())?;
         Ok(TensorRef::borrowed(part, layout))
@@ -148,6 +148,13 @@ impl<'a, T: Element> From<&'a DeviceBuffer<T>> for TensorRef<'a, T> {
 impl<'a, T: Element> From<In<'a, T>> for TensorRef<'a, T> {
     fn from(part: In<'a, T>) -> Self {
         TensorRef::borrowed(part, Layout::vector(part.len()))
+    }
+}
+
+/// A vector of all elements.
+impl<'a, T: Element> From<&'a GpuRef<T>> for TensorRef<'a, T> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        shared.as_in().into()
     }
 }
 

@@ -266,8 +266,8 @@ impl Blas {
     pub fn gemm<'a, T: GemmElement>(
         &self,
         spec: impl Into<Scaled<'a, Gemm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T::Out>,
     ) -> Submitted<DeviceBuffer<T::Out>> {
         let Scaled { spec, alpha, beta } = spec.into();
@@ -296,8 +296,8 @@ impl Blas {
     pub fn gemm_mixed<'a, T: MixedElement>(
         &self,
         spec: impl Into<Scaled<'a, Gemm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<f32>,
     ) -> Submitted<DeviceBuffer<f32>> {
         let Scaled { spec, alpha, beta } = spec.into();

@@ -123,7 +123,7 @@ pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triang
 pub use modes::Math;
 use modes::Modes;
 pub use scalar::{Scaled, Spec};
-pub use vector::{Vector, VectorMut};
+pub use vector::{ReadableVector, Vector, VectorMut, WritableVector};
 
 use crate::device::Device;
 use crate::device::dispatch::Submitted;

@@ -12,12 +12,12 @@ pub(super) use super::scalar::Scalar;
 pub(super) use super::scalar::value;
 pub(super) use super::scalar::{check_scalar, scalars};
 pub(super) use super::setters::{row_major, setters};
-pub(super) use super::vector::{Strided, Vector, VectorMut};
+pub(super) use super::vector::{ReadableVector, Strided, Vector, VectorMut, WritableVector};
 pub(super) use super::{
     Blas, BlasElement, ComplexElement, Diag, Gemm, GemmElement, MixedElement, RealElement, Scaled, Side, Transpose,
     Uplo, VectorElement,
 };
-pub(super) use crate::core::buffer::{DeviceBuffer, In, List};
+pub(super) use crate::core::buffer::{DeviceBuffer, In, List, Readable};
 pub(super) use crate::core::dispatch::PendingDispatch;
 pub(super) use crate::core::error::{Error, Result};
 pub(super) use crate::core::op::{Cost, OperandNames, Spans};

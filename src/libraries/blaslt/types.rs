@@ -15,6 +15,10 @@ pub enum Auto {}
 
 /// An element type of A that can be multiplied by a `B` into a `D`, with a C of type `C`. Sealed; see
 /// [the table](crate::blaslt#element-types).
+#[diagnostic::on_unimplemented(
+    message = "matrices of `{Self}` and `{B}` have no product in `{D}`",
+    label = "no such row in the table of element types in `windlass::blaslt`"
+)]
 pub trait MatmulElement<B: Element, D: Element, C = Auto>: Element {
     /// All types of such a product.
     type Types: MatmulTypes<A = Self, B = B, D = D>;

@@ -5,7 +5,7 @@ use super::Front;
 use super::convolve_sizes::Sizes;
 use super::dims::{Dims, MOST_AXES};
 use super::element::{FftComplex, FftReal};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
@@ -257,8 +257,8 @@ impl Front {
     pub fn convolve<'a, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, R>>,
-        h: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        h: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.convolution::<Reals<R>>((spec, false), x.into(), h.into(), y)
@@ -271,8 +271,8 @@ impl Front {
     pub fn convolve_complex<'a, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, C>>,
-        h: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
+        h: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.convolution::<Complexes<C>>((spec, false), x.into(), h.into(), y)
@@ -299,8 +299,8 @@ impl Front {
     pub fn correlate<'a, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, R>>,
-        h: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        h: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.convolution::<Reals<R>>((spec, true), x.into(), h.into(), y)
@@ -313,8 +313,8 @@ impl Front {
     pub fn correlate_complex<'a, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, C>>,
-        h: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
+        h: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.convolution::<Complexes<C>>((spec, true), x.into(), h.into(), y)

@@ -20,6 +20,11 @@ mod sealed {
 }
 
 /// A real element type: f32, f64, f16 or bf16. A complex number of f16 or bf16 is a pair of elements. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no real element type of transforms",
+    label = "expected f32, f64, f16 or bf16",
+    note = "`fft` and `ifft` take complex data; `rfft` takes real data"
+)]
 pub trait FftReal: Element + sealed::Sealed {
     /// The element type of complex buffers.
     type Complex: FftComplex<Real = Self>;
@@ -82,6 +87,11 @@ pub struct HostGeometry<'g>(pub(super) &'g Geometry);
 
 /// A complex element type: `Complex<f32>`, `Complex<f64>`, or f16 and bf16 themselves: two such elements, the real and
 /// the imaginary part, are one complex number. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no complex element type of transforms",
+    label = "expected Complex<f32>, Complex<f64>, or pairs of f16 or bf16",
+    note = "`rfft` takes real data"
+)]
 pub trait FftComplex: Element + sealed::Sealed {
     /// The element type of real buffers.
     type Real: FftReal<Complex = Self>;

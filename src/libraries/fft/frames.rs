@@ -2,7 +2,7 @@
 
 use super::spec::{Direction, Fft, Norm};
 use super::{FftReal, Front};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
 use crate::core::op::Prepare;
@@ -371,8 +371,8 @@ impl Front {
     pub fn stft<'a, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Into<In<'a, R>>,
-        window: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        window: impl Readable<'a, R>,
         y: DeviceBuffer<R::Complex>,
     ) -> Submitted<DeviceBuffer<R::Complex>> {
         self.device.dispatch(Apart::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))
@@ -388,8 +388,8 @@ impl Front {
     pub fn istft<'a, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Into<In<'a, R::Complex>>,
-        window: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R::Complex>,
+        window: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.device.dispatch(Together::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))

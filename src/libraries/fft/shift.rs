@@ -1,7 +1,7 @@
 //! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
 use super::{Dims, Front};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
@@ -118,7 +118,7 @@ impl Front {
         &self,
         shape: impl Into<Dims>,
         axes: impl Into<Dims>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: false, _type: PhantomData };
@@ -142,7 +142,7 @@ impl Front {
         &self,
         shape: impl Into<Dims>,
         axes: impl Into<Dims>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: true, _type: PhantomData };

@@ -2,7 +2,7 @@
 
 use super::spec::Fft;
 use super::{Dims, FftComplex, FftReal, Front};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
@@ -31,7 +31,7 @@ impl Front {
     /// assert_eq!(device.download(&x)?.await_result()?[3].re, 1.0);
     /// # Ok(()) }
     /// ```
-    pub fn fft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C> {
+    pub fn fft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
         let spec = Fft::c2c(shape);
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
@@ -40,7 +40,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn ifft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C> {
+    pub fn ifft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
         let spec = Fft::c2c(shape).inverse();
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
@@ -60,7 +60,7 @@ impl Front {
     /// assert!((x[2] - 3.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn rfft<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R::Complex> {
+    pub fn rfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
         let spec = Fft::r2c(shape);
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
@@ -69,7 +69,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn irfft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C::Real> {
+    pub fn irfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
         let spec = Fft::c2r(shape);
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
@@ -79,7 +79,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn hfft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C::Real> {
+    pub fn hfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
         let spec = Fft::c2r(shape).forward();
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
@@ -98,7 +98,7 @@ impl Front {
     /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
     /// # Ok(()) }
     /// ```
-    pub fn ihfft<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R::Complex> {
+    pub fn ihfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
         let spec = Fft::r2c(shape).inverse();
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }

@@ -4,7 +4,7 @@ use super::form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, Form, R2c, R2
 use super::op::Transform;
 use super::spec::{Fft, Kind, Layout};
 use super::{FftComplex, FftReal, Front};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::op::{Bufs, Ins};
 use crate::device::dispatch::Submitted;
 
@@ -37,7 +37,7 @@ impl Front {
     pub fn c2c<'a, C: FftComplex>(
         &self,
         spec: &Fft,
-        x: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.submit::<C2c<C>>(spec, (x.into(),), (y,))
@@ -79,7 +79,7 @@ impl Front {
     pub fn r2c<'a, R: FftReal>(
         &self,
         spec: &Fft,
-        x: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
         y: DeviceBuffer<R::Complex>,
     ) -> Submitted<DeviceBuffer<R::Complex>> {
         self.submit::<R2c<R>>(spec, (x.into(),), (y,))
@@ -122,7 +122,7 @@ impl Front {
     pub fn c2r<'a, C: FftComplex>(
         &self,
         spec: &Fft,
-        x: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
         y: DeviceBuffer<C::Real>,
     ) -> Submitted<DeviceBuffer<C::Real>> {
         self.submit::<C2r<C::Real>>(spec, (x.into(),), (y,))

@@ -3,7 +3,7 @@
 use super::simple::Pending;
 use super::spec::{Direction, Fft, Norm};
 use super::{Dims, FftReal, Front};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
 use crate::core::op::Prepare;
@@ -273,7 +273,7 @@ impl Front {
     pub fn real_transform<'a, R: FftReal>(
         &self,
         spec: &RealTransform,
-        x: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.device.dispatch(Trigonometric::<R> { spec: *spec, _type: PhantomData }, (x.into(),), (y,))
@@ -294,7 +294,7 @@ impl Front {
     /// assert!((device.download(&x)?.await_result()?[1] - 2.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    pub fn dct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn dct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dct2, shape), x)
     }
 
@@ -302,7 +302,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn idct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dct2, shape).inverse(), x)
     }
 
@@ -310,7 +310,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn dst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn dst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dst2, shape), x)
     }
 
@@ -318,11 +318,11 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn idst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dst2, shape).inverse(), x)
     }
 
-    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Into<In<'a, R>>) -> Pending<R> {
+    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Readable<'a, R>) -> Pending<R> {
         Ok(self.real_transform(spec, x, self.device.uninit(spec.sizes.output_len()?)?)?)
     }
 }

@@ -17,7 +17,7 @@ use super::module::Module;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::device::copy::HostData;
+use crate::device::copy::Uploadable;
 
 /// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
 ///
@@ -90,7 +90,7 @@ impl<T: Element> Global<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths differ; [`Error::GpuRefStale`] after a rebuild.
-    pub fn write<'a>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<()>> {
+    pub fn write<'a>(&self, data: impl Uploadable<'a, T>) -> Result<PendingDispatch<()>> {
         #[cfg(feature = "cuda")]
         return self.place.write(data.into().as_slice());
         #[cfg(not(feature = "cuda"))]

@@ -103,7 +103,7 @@ use native as backend;
 pub use crate::core::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
 pub use crate::core::trace::CompileStats;
 pub use arch::Arch;
-pub use arg::{Arg, DevicePtr, Len, Plain};
+pub use arg::{Arg, DevicePtr, KernelArgument, Len, Plain};
 pub use args::Args;
 pub use cache::DiskCache;
 pub use compiler::{Compiler, CompilerBuilder};

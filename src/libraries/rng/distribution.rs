@@ -28,10 +28,18 @@ mod sealed {
 pub(super) use sealed::{Number, Plan};
 
 /// The element types of random numbers: `f16`, `bf16`, `f32`, `f64` and the integers. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of random numbers",
+    label = "expected f32, f64, f16, bf16 or an integer"
+)]
 pub trait Random: Element + Number {}
 impl<T: Element + Number> Random for T {}
 
 /// A distribution of numbers of type `T`. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no distribution of numbers of type `{T}`",
+    label = "expected a distribution of `windlass::rng` for `{T}`: `Uniform`, `Normal`, `Poisson` and others"
+)]
 pub trait Distribution<T: Random>: Plan<T> + Copy + Send + Sync + 'static {}
 impl<T: Random, D: Plan<T> + Copy + Send + Sync + 'static> Distribution<T> for D {}
 

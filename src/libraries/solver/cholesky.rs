@@ -316,7 +316,7 @@ impl Solver {
         &self,
         uplo: Uplo,
         of_a: Matrix,
-        factor: impl Into<In<'a, T>>,
+        factor: impl Readable<'a, T>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

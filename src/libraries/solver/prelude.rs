@@ -12,7 +12,7 @@ pub(super) use super::routine::{Routine, cost};
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};
 pub(super) use super::{Solver, SolverElement};
-pub(super) use crate::core::buffer::{DeviceBuffer, In};
+pub(super) use crate::core::buffer::{DeviceBuffer, In, Readable};
 pub(super) use crate::core::error::{Error, Result};
 pub(super) use crate::core::op::{Bufs, Cost, OperandNames, Output, Spans};
 pub(super) use crate::device::dispatch::Submitted;

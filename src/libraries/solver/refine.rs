@@ -227,8 +227,8 @@ impl Solver {
     /// ```
     pub fn solve_refined<'a, T: WideElement>(
         &self,
-        (of_a, a): (Matrix, impl Into<In<'a, T>>),
-        (of_b, b): (Matrix, impl Into<In<'a, T>>),
+        (of_a, a): (Matrix, impl Readable<'a, T>),
+        (of_b, b): (Matrix, impl Readable<'a, T>),
         of_x: Matrix,
         x: DeviceBuffer<T>,
     ) -> Submitted<Refined<T>> {
@@ -243,8 +243,8 @@ impl Solver {
     pub fn solve_refined_from<'a, T: WideElement>(
         &self,
         lowest: Lowest,
-        (of_a, a): (Matrix, impl Into<In<'a, T>>),
-        (of_b, b): (Matrix, impl Into<In<'a, T>>),
+        (of_a, a): (Matrix, impl Readable<'a, T>),
+        (of_b, b): (Matrix, impl Readable<'a, T>),
         of_x: Matrix,
         x: DeviceBuffer<T>,
     ) -> Submitted<Refined<T>> {

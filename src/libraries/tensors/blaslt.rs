@@ -4,7 +4,7 @@ use super::matrices::{Matrices, sizes, spread};
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{Layout, Part, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
 use crate::libraries::blaslt::{BlasLt, Matmul, MatmulElement, MatmulTypes};
 use crate::libraries::flags::Order;
 
@@ -25,9 +25,9 @@ impl BlasLt {
     /// ```
     pub fn matmul_tensor<'a, 'b, A, B, D>(
         &self,
-        a: impl Into<TensorRef<'a, A>>,
-        b: impl Into<TensorRef<'b, B>>,
-        d: impl Into<Part<D>>,
+        a: impl ReadableTensor<'a, A>,
+        b: impl ReadableTensor<'b, B>,
+        d: impl WritableTensor<D>,
     ) -> Submitted<Tensor<D>>
     where
         A: MatmulElement<B, D>,

@@ -2,7 +2,7 @@
 
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
-use crate::device::tensor::{Layout, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::fft::{Fft, FftComplex, FftReal, Front, Layout as Side};
 
 impl Front {
@@ -26,7 +26,7 @@ impl Front {
     /// ```
     pub fn fft_tensor<'a, C: FftComplex>(
         &self,
-        x: impl Into<TensorRef<'a, C>>,
+        x: impl ReadableTensor<'a, C>,
         axes: &[isize],
     ) -> Result<PendingDispatch<Tensor<C>>> {
         self.along(x.into(), axes, Fft::forward)
@@ -38,7 +38,7 @@ impl Front {
     /// As [`fft_tensor`](Self::fft_tensor).
     pub fn ifft_tensor<'a, C: FftComplex>(
         &self,
-        x: impl Into<TensorRef<'a, C>>,
+        x: impl ReadableTensor<'a, C>,
         axes: &[isize],
     ) -> Result<PendingDispatch<Tensor<C>>> {
         self.along(x.into(), axes, Fft::inverse)

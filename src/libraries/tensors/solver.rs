@@ -5,7 +5,7 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
-use crate::device::tensor::{Layout, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 use crate::libraries::flags::{Transpose, Uplo};
 use crate::libraries::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
 
@@ -16,7 +16,7 @@ impl Matrix {
     /// # Errors
     /// [`Error::InvalidArgument`] with less than two axes, and when the columns are not contiguous or the batch is not at even
     /// distances: [`Device::contiguous_columns`](crate::Device::contiguous_columns) makes a copy that is.
-    pub fn of_tensor<'a, T: Element>(x: impl Into<TensorRef<'a, T>>) -> Result<Self> {
+    pub fn of_tensor<'a, T: Element>(x: impl ReadableTensor<'a, T>) -> Result<Self> {
         of_layout("x", x.into().layout())
     }
 

@@ -3,7 +3,7 @@
 use super::matrices::Matrices;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{Layout, Part, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
 use crate::libraries::flags::Order;
 use crate::libraries::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
 
@@ -30,9 +30,9 @@ impl Sparse {
         &self,
         alpha: T::Scalar,
         a: &impl SparseMatrix<T, I>,
-        b: impl Into<TensorRef<'a, T>>,
+        b: impl ReadableTensor<'a, T>,
         beta: T::Scalar,
-        c: impl Into<Part<T>>,
+        c: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (b, c) = (b.into(), c.into());
         let made = b.operand().and_then(|(b, of_b)| Ok((b, spec::<T>((a.rows(), a.cols()), &of_b, c.layout())?)));

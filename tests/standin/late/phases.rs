@@ -5,8 +5,8 @@ use crate::common::{LONG, down, eventually, up};
 use crate::standin::{Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, In, Kind, LaunchDims, Made, Make, Next, Op, Output, PendingDispatch, Ptx,
-    Result, Slices, SlicesMut, Span, Spans,
+    Device, DeviceBuffer, Enqueue, Error, Kind, LaunchDims, Made, Make, Next, Op, Output, PendingDispatch, Ptx,
+    Readable, Result, Slices, SlicesMut, Span, Spans,
 };
 
 static KERNELS: Ptx = Ptx::new(
@@ -120,7 +120,7 @@ impl Op for Take {
     }
 }
 
-fn take<'a>(device: &Device, op: Take, x: impl Into<In<'a, f32>>) -> PendingDispatch<Taken> {
+fn take<'a>(device: &Device, op: Take, x: impl Readable<'a, f32>) -> PendingDispatch<Taken> {
     device.dispatch(op, (x.into(),), ()).unwrap()
 }
 

@@ -12,7 +12,7 @@ mod host;
 mod plan;
 
 use super::layout::fused;
-use super::{Layout, Part, Tensor, TensorRef};
+use super::{Layout, Part, ReadableTensor, Tensor, WritableTensor};
 use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
@@ -175,8 +175,8 @@ impl Device {
     /// ```
     pub fn assign<'a, T: Element>(
         &self,
-        target: impl Into<Part<T>>,
-        source: impl Into<TensorRef<'a, T>>,
+        target: impl WritableTensor<T>,
+        source: impl ReadableTensor<'a, T>,
     ) -> Submitted<Tensor<T>> {
         let (target, source) = (target.into(), source.into());
         let operands = source.operand().and_then(|(part, layout)| match layout.broadcast(target.layout.extents()) {
@@ -194,7 +194,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`assign`](Self::assign).
-    pub fn fill_part<T: Element>(&self, target: impl Into<Part<T>>, value: T) -> Submitted<Tensor<T>> {
+    pub fn fill_part<T: Element>(&self, target: impl WritableTensor<T>, value: T) -> Submitted<Tensor<T>> {
         self.write(target.into(), None, AnyIns::new(), bytemuck::bytes_of(&value))
     }
 
@@ -231,10 +231,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`uninit_tensor`](Self::uninit_tensor); a stale view, or one of another device.
-    pub fn contiguous<'a, T: Element>(
-        &self,
-        source: impl Into<TensorRef<'a, T>>,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    pub fn contiguous<'a, T: Element>(&self, source: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Tensor<T>>> {
         let source = source.into();
         let target = self.uninit_tensor(source.extents())?;
         Ok(self.assign(target, source)?)
@@ -257,7 +254,7 @@ impl Device {
     /// ```
     pub fn contiguous_columns<'a, T: Element>(
         &self,
-        source: impl Into<TensorRef<'a, T>>,
+        source: impl ReadableTensor<'a, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let source = source.into();
         let turned = source.swap_axes(-1, -2)?;

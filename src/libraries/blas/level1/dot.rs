@@ -85,8 +85,8 @@ impl Blas {
     /// ```
     pub fn dot<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
         Ok(self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())?)
@@ -98,8 +98,8 @@ impl Blas {
     /// As [`dot`](Self::dot).
     pub fn dotc<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
         Ok(self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())?)
@@ -121,8 +121,8 @@ impl Blas {
     /// ```
     pub fn dot_into<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
@@ -135,8 +135,8 @@ impl Blas {
     /// As [`dot_into`](Self::dot_into).
     pub fn dotc_into<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());

@@ -79,7 +79,7 @@ impl Blas {
     /// assert_eq!(device.blas().nrm2(&x)?.await_result()?, 5.0);
     /// # Ok(()) }
     /// ```
-    pub fn nrm2<'a, T: VectorElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<T::Norm>> {
+    pub fn nrm2<'a, T: VectorElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Norm>> {
         let x = x.into();
         Ok(self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())?)
     }
@@ -90,7 +90,7 @@ impl Blas {
     /// As [`nrm2`](Self::nrm2), and when `result` is empty; it comes back.
     pub fn nrm2_into<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T::Norm>,
     ) -> Submitted<DeviceBuffer<T::Norm>> {
         let x = x.into();

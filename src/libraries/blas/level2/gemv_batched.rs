@@ -44,7 +44,7 @@ setters!(GemvBatch<T: BlasElement> {
 
 impl<T: BlasElement> GemvBatch<T> {
     /// Reads both scalars from device memory, each the first element, when the work runs.
-    pub fn scalars_at<'a>(self, alpha: impl Into<In<'a, T>>, beta: impl Into<In<'a, T>>) -> Scaled<'a, Self> {
+    pub fn scalars_at<'a>(self, alpha: impl Readable<'a, T>, beta: impl Readable<'a, T>) -> Scaled<'a, Self> {
         Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
     }
 
@@ -310,8 +310,8 @@ impl Blas {
     pub fn gemv_strided_batched<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, GemvBatch<T>>>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

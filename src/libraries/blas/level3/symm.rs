@@ -158,8 +158,8 @@ impl Blas {
     pub fn symm<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Symm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();
@@ -174,8 +174,8 @@ impl Blas {
     pub fn hemm<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Symm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

@@ -223,7 +223,7 @@ impl Blas {
     pub fn syrk<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Syrk<T>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();
@@ -241,7 +241,7 @@ impl Blas {
     pub fn herk<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Herk<T>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();

@@ -104,7 +104,7 @@ impl<T: BlasElement> Triangular<T> {
 
 impl<T: BlasElement> Batched<Triangular<T>> {
     /// Reads the scalar of all solutions from device memory, the first element, when the work runs.
-    pub fn alpha_at<'a>(self, alpha: impl Into<In<'a, T>>) -> Scaled<'a, Self> {
+    pub fn alpha_at<'a>(self, alpha: impl Readable<'a, T>) -> Scaled<'a, Self> {
         Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
     }
 }
@@ -130,7 +130,7 @@ impl Blas {
     pub fn trsm_strided_batched<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Batched<Triangular<T>>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec: Batched { spec, batch }, alpha, .. } = spec.into();

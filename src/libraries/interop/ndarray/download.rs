@@ -1,6 +1,6 @@
 //! Downloads of arrays.
 
-use crate::core::buffer::In;
+use crate::core::buffer::Readable;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
@@ -82,7 +82,7 @@ impl Device {
     /// ```
     pub fn download_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         shape: impl IntoDimension<Dim = D>,
         order: Order,
     ) -> Result<PendingDispatch<Array<T, D>>> {

@@ -4,7 +4,7 @@ use super::Coming;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::tensor::{Layout, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension, IntoDimension, IxDyn};
 
@@ -43,7 +43,7 @@ impl Device {
     /// [`read_tensor`](Self::read_tensor).
     pub fn read_tensor_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        x: impl Into<TensorRef<'a, T>>,
+        x: impl ReadableTensor<'a, T>,
     ) -> Coming<T, D> {
         let x = x.into();
         let dim = D::from_dimension(&IxDyn(x.extents()).into_dimension()).ok_or_else(|| {

@@ -97,8 +97,8 @@ impl Solver {
     pub fn getri<'a, T: SolverElement>(
         &self,
         of_a: Matrix,
-        factors: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i64>>,
+        factors: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i64>,
         of_c: Matrix,
         c: DeviceBuffer<T>,
     ) -> Submitted<Inverse<T>> {

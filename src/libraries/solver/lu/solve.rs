@@ -81,8 +81,8 @@ impl Solver {
         &self,
         trans: Transpose,
         of_a: Matrix,
-        factors: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i64>>,
+        factors: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i64>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

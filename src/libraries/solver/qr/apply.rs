@@ -94,8 +94,8 @@ impl Solver {
         &self,
         (side, trans): (Side, Transpose),
         of_a: Matrix,
-        reflectors: impl Into<In<'a, T>>,
-        tau: impl Into<In<'a, T>>,
+        reflectors: impl Readable<'a, T>,
+        tau: impl Readable<'a, T>,
         of_c: Matrix,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

@@ -105,8 +105,8 @@ impl Solver {
     pub fn orgqr<'a, T: SolverElement>(
         &self,
         of_a: Matrix,
-        reflectors: impl Into<In<'a, T>>,
-        tau: impl Into<In<'a, T>>,
+        reflectors: impl Readable<'a, T>,
+        tau: impl Readable<'a, T>,
         of_q: Matrix,
         q: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

@@ -7,7 +7,7 @@ use super::super::host::vectors;
 use super::super::native::{ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
@@ -227,7 +227,7 @@ impl Sparse {
     /// elements; a stale or foreign buffer. `values` comes back.
     pub fn gather<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
         x: &SparseVector<U, I>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
@@ -271,7 +271,7 @@ impl Sparse {
     pub fn dot<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         self.sum_of_products(x, false, y.into())
     }
@@ -283,7 +283,7 @@ impl Sparse {
     pub fn dotc<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         self.sum_of_products(x, true, y.into())
     }

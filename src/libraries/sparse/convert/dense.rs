@@ -14,7 +14,7 @@ use super::super::made::Producer;
 use super::super::native::{ARRANGE, ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
@@ -247,7 +247,7 @@ impl Sparse {
         (rows, cols): (usize, usize),
         how: Dense,
         threshold: f64,
-        dense: impl Into<In<'a, T>>,
+        dense: impl Readable<'a, T>,
     ) -> Result<Csr<T, I>> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Error::invalid("threshold", format!("{threshold} is negative or NaN")));

@@ -7,7 +7,7 @@ use super::super::host;
 use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
@@ -203,9 +203,9 @@ impl Sparse {
     pub fn sum_duplicates<'a, T: SparseElement, I: SparseIndex>(
         &self,
         (rows, cols): (usize, usize),
-        row_indices: impl Into<In<'a, I>>,
-        column_indices: impl Into<In<'a, I>>,
-        values: impl Into<In<'a, T>>,
+        row_indices: impl Readable<'a, I>,
+        column_indices: impl Readable<'a, I>,
+        values: impl Readable<'a, T>,
     ) -> Result<Coo<T, I>> {
         let (row_indices, column_indices, values) = (row_indices.into(), column_indices.into(), values.into());
         let (device, len) = (&self.device, values.len());

@@ -6,7 +6,7 @@ use super::super::host::{Rows, direct::cholesky::Structure, direct::qr};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
-use crate::core::buffer::{DeviceBuffer, In, List};
+use crate::core::buffer::{DeviceBuffer, List, Readable};
 use crate::core::error::{Error, Rejected, Result, Site};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::device::dispatch::Submitted;
@@ -133,7 +133,7 @@ impl Sparse {
         analysis: &Analysis<I>,
         a: &Csr<T, I>,
         columns: usize,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<LeastSquares<T>> {
         if let Err(error) = analysis.check(analysis.direct == Direct::Qr, a) {

@@ -4,7 +4,7 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
-use crate::core::buffer::GpuRef;
+use crate::core::buffer::{GpuRef, Shareable};
 use crate::core::error::{Error, Result};
 use crate::core::op::Output;
 use crate::libraries::flags::Order;
@@ -40,9 +40,9 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
     pub unsafe fn assume_valid(
         (rows, cols): (usize, usize),
         (block, order): (usize, Order),
-        offsets: impl Into<GpuRef<I>>,
-        columns: impl Into<GpuRef<I>>,
-        values: impl Into<GpuRef<T>>,
+        offsets: impl Shareable<I>,
+        columns: impl Shareable<I>,
+        values: impl Shareable<T>,
     ) -> Result<Self> {
         let (offsets, columns, values) = (offsets.into(), columns.into(), values.into());
         let layout = Self::layout_of(Extent { rows, cols }, block, order, columns.len());
@@ -100,7 +100,7 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs.
-    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Bsr<U, I>> {
+    pub fn with_values<U: SparseElement>(&self, values: impl Shareable<U>) -> Result<Bsr<U, I>> {
         let values = values.into();
         if values.len() != self.values.len() {
             let reason = format!("{} elements, but the blocks have {}", values.len(), self.values.len());

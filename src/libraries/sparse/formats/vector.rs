@@ -8,7 +8,7 @@ use super::super::host;
 #[cfg(feature = "cuda")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
-use crate::core::buffer::{DeviceBuffer, GpuRef};
+use crate::core::buffer::{DeviceBuffer, GpuRef, Shareable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::device::dispatch::Submitted;
@@ -30,11 +30,7 @@ impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths differ or the index type cannot represent a size.
-    pub unsafe fn assume_valid(
-        len: usize,
-        indices: impl Into<GpuRef<I>>,
-        values: impl Into<GpuRef<T>>,
-    ) -> Result<Self> {
+    pub unsafe fn assume_valid(len: usize, indices: impl Shareable<I>, values: impl Shareable<T>) -> Result<Self> {
         let (indices, values) = (indices.into(), values.into());
         check::<I>(len, indices.len(), values.len())?;
         Ok(SparseVector { len, indices, values })
@@ -69,7 +65,7 @@ impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs.
-    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<SparseVector<U, I>> {
+    pub fn with_values<U: SparseElement>(&self, values: impl Shareable<U>) -> Result<SparseVector<U, I>> {
         let (indices, values) = (self.indices.clone(), values.into());
         check::<I>(self.len, indices.len(), values.len())?;
         Ok(SparseVector { len: self.len, indices, values })

@@ -10,7 +10,7 @@ use super::super::layout::operation;
 use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
@@ -212,8 +212,8 @@ impl Sparse {
         &self,
         spec: Sddmm<T::Scalar>,
         c: &Csr<U, I>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (rows, cols, nnz) = (c.rows(), c.cols(), c.nnz());

@@ -15,7 +15,7 @@ use super::super::native::{
     Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::Result;
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
@@ -310,7 +310,7 @@ impl Sparse {
         &self,
         spec: Spmm<T::Scalar>,
         a: &impl SparseMatrix<T, I>,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Stored { layout, structure, first, second, values } = a.stored();

@@ -16,7 +16,7 @@ use super::super::native::{
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
@@ -289,7 +289,7 @@ impl Sparse {
         &self,
         spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
         a: &impl SparseMatrix<T, I>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

@@ -8,7 +8,7 @@ use super::iteration::{Iteration, Solution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::Result;
 
 impl Sparse {
@@ -23,7 +23,7 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Into<In<'b, T>>,
+        b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<Solution<T>, Unsolved<T>> {

@@ -10,7 +10,7 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::super::{Sparse, Spmv};
 use super::precondition::Preconditioner;
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::error::{Error, Result};
 
 /// A scaled system, and the operations of which the methods consist.
@@ -66,7 +66,7 @@ impl Sparse {
 
     /// The Euclidean norm, also where the norm or the squares of the elements are outside the range of the type.
     /// cuBLAS' is exact only where squares are normal numbers.
-    fn norm<'x, T: SolveElement>(&self, x: impl Into<In<'x, T>>) -> Result<Norm> {
+    fn norm<'x, T: SolveElement>(&self, x: impl Readable<'x, T>) -> Result<Norm> {
         let x = x.into();
         let value = T::norm_of(self.device.blas().nrm2(x)?.await_result().map_err(Error::from)?);
         let exponent = if value.is_infinite() {

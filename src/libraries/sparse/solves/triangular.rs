@@ -9,7 +9,7 @@ use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
-use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::buffer::{DeviceBuffer, GpuRef, Readable, Shareable};
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
@@ -52,7 +52,7 @@ impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs; a stale or foreign buffer; [`Error::OutOfMemory`].
-    pub fn with_values(&self, sparse: &Sparse, values: impl Into<GpuRef<T>>) -> Result<Self> {
+    pub fn with_values(&self, sparse: &Sparse, values: impl Shareable<T>) -> Result<Self> {
         let stored = self.stored.with_values(values)?;
         let rows = if self.turned { sparse.transpose(&stored)? } else { stored.clone() };
         Ok(Triangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
@@ -349,7 +349,7 @@ impl Sparse {
         &self,
         a: &Triangular<T, I>,
         alpha: T,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (b, n) = (b.into(), a.n());
@@ -372,7 +372,7 @@ impl Sparse {
         &self,
         spec: Spsm<T>,
         a: &Triangular<T, I>,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let ([order_b, order_x], [ldb, ldx]) = (spec.order, spec.ld);

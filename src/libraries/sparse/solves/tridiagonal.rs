@@ -7,7 +7,7 @@ use super::super::host::{split, tridiagonal::Diagonals};
 #[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
@@ -264,9 +264,9 @@ impl Sparse {
     pub fn gtsv<'a, T: SolveElement>(
         &self,
         spec: Gtsv,
-        lower: impl Into<In<'a, T>>,
-        d: impl Into<In<'a, T>>,
-        upper: impl Into<In<'a, T>>,
+        lower: impl Readable<'a, T>,
+        d: impl Readable<'a, T>,
+        upper: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.submit(Solve::<T> { spec, _type: PhantomData }, (lower.into(), d.into(), upper.into()), (b,))

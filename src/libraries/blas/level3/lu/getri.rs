@@ -136,8 +136,8 @@ impl Blas {
     pub fn getri_strided_batched<'a, T: BlasElement>(
         &self,
         lu: Lu,
-        a: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i32>>,
+        a: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i32>,
         c: DeviceBuffer<T>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<i32>)> {
@@ -153,7 +153,7 @@ impl Blas {
         &self,
         lu: Lu,
         a: &[In<'a, T>],
-        pivots: impl Into<In<'a, i32>>,
+        pivots: impl Readable<'a, i32>,
         c: Vec<DeviceBuffer<T>>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(Vec<DeviceBuffer<T>>, DeviceBuffer<i32>)> {
@@ -169,7 +169,7 @@ impl Blas {
     pub fn matinv_strided_batched<'a, T: BlasElement>(
         &self,
         lu: Lu,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<i32>)> {

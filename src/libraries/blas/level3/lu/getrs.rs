@@ -97,8 +97,8 @@ impl Blas {
         lu: Lu,
         trans: Transpose,
         nrhs: usize,
-        a: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i32>>,
+        a: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i32>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let solve = Solve::<T, Even> { lu, trans, nrhs, _type: PhantomData };
@@ -116,7 +116,7 @@ impl Blas {
         trans: Transpose,
         nrhs: usize,
         a: &[In<'a, T>],
-        pivots: impl Into<In<'a, i32>>,
+        pivots: impl Readable<'a, i32>,
         b: Vec<DeviceBuffer<T>>,
     ) -> Submitted<Vec<DeviceBuffer<T>>> {
         let solve = Solve::<T, Listed> { lu: lu.listed(a.len()), trans, nrhs, _type: PhantomData };
