@@ -101,7 +101,7 @@ pub use buffer::{
 };
 pub use copy::{HostData, Uploadable};
 #[cfg(feature = "cuda")]
-pub use cuda::{KernelArg, Ptx};
+pub use cuda::{KernelArg, Ptx, StreamPtr};
 pub use cuda_enqueue::{Enqueue, PlanBuilder};
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub use dispatch::raw::Landed;
@@ -111,7 +111,7 @@ pub use dispatch::{
 pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "fft")]
-pub use fft::Fft;
+pub use fft::{Fft, FftSpec};
 pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
@@ -121,8 +121,8 @@ pub use loader::Library;
 #[cfg(feature = "nvrtc")]
 pub use nvrtc::{Image, Kernel, Module, Nvrtc};
 pub use op::{
-    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
-    Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
+    Bufs, Built, Cost, Failure, HostOf, Immediate, Ins, Made, Make, Next, Op, OpKind, OperandNames, Output, Outs,
+    PlanKey, Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
 #[cfg(target_os = "linux")]
 pub use program::{Comparison, StepDifference};
@@ -133,6 +133,8 @@ pub use rng::Rng;
 pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use runtime::{tensor, timeline};
+#[cfg(feature = "solver")]
+pub use solver::Solver;
 #[cfg(feature = "sparse")]
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};

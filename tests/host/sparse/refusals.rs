@@ -30,7 +30,7 @@ fn products_that_do_not_fit_name_the_argument() {
         let wide = sparse.to_csr(&a.transposed()).unwrap();
         let rejected = sparse.spgemm_masked(1.0, &a, &wide, &a, floats(a.nnz())).unwrap_err();
         assert!(refused(&rejected.error).0 == "mask" && rejected.back.is_some());
-        assert_eq!(refused(&sparse.add((1.0, &a), (1.0, &wide)).unwrap_err()).0, "b");
+        assert_eq!(refused(&sparse.add(1.0, &a, 1.0, &wide).unwrap_err()).0, "b");
         assert_eq!(
             refused(&sparse.sddmm(Sddmm::new(2), &a, &floats(5), &floats(8), floats(a.nnz())).unwrap_err().error).0,
             "a"

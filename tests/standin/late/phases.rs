@@ -5,7 +5,7 @@ use crate::common::{LONG, down, eventually, up};
 use crate::standin::{Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, Kind, LaunchDims, Made, Make, Next, Op, Output, PendingDispatch, Ptx,
+    Device, DeviceBuffer, Enqueue, Error, LaunchDims, Made, Make, Next, Op, OpKind, Output, PendingDispatch, Ptx,
     Readable, Result, Slices, SlicesMut, Span, Spans,
 };
 
@@ -53,7 +53,7 @@ fn axpb(queue: &mut Enqueue<'_, Take>, from: u64, to: u64, n: usize, (a, b): (f3
 impl Op for Take {
     const NAME: &'static str = "take";
     const LIBRARY: &'static str = "test";
-    const KIND: Kind = Kind::Phased;
+    const KIND: OpKind = OpKind::Phased;
     type Reads = (f32,);
     type Output = Taken;
     type Raw = f32;
