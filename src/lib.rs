@@ -42,7 +42,8 @@
         feature = "nvrtc",
         feature = "rng",
         feature = "solver",
-        feature = "sparse"
+        feature = "sparse",
+        target_os = "linux"
     )),
     allow(
         dead_code,
@@ -51,7 +52,7 @@
         unused_variables,
         unreachable_pub,
         irrefutable_let_patterns,
-        reason = "a build with one engine, or without some of the libraries, leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, without some of the libraries, or for another system leaves parts of the common code unused; the default build is strict"
     )
 )]
 
@@ -66,6 +67,7 @@ mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
 mod runtime;
+mod system;
 
 // Short names for the modules of each layer.
 #[cfg(feature = "cuda")]

@@ -207,8 +207,7 @@ fn contents(path: &Path, most: usize) -> Result<Option<Vec<u8>>, &'static str> {
     let mut options = File::options();
     options.read(true);
     // Without this flag, opening a pipe would block.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    crate::system::files::do_not_block(&mut options);
     let Ok(file) = options.open(path) else { return Ok(None) };
     match file.metadata() {
         Ok(found) if found.is_file() => {}

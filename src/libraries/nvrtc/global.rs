@@ -103,7 +103,9 @@ impl<T: Element> std::fmt::Debug for Global<T> {
 
 #[cfg(feature = "cuda")]
 mod on_gpu {
-    use super::super::loaded::{Loaded, distant};
+    use super::super::loaded::Loaded;
+    #[cfg(target_os = "linux")]
+    use super::super::loaded::distant;
     use super::super::module::{Module, SharedModule};
     use super::super::variable::{GlobalRead, GlobalWrite, Part, Room};
     use crate::sync::{Arc, Mutex};

@@ -37,6 +37,8 @@ mod trial;
 mod wait;
 mod wait_history;
 
+#[cfg(target_os = "linux")]
+pub(crate) use crate::system::thread::FineTimer;
 pub use bound::InFlight;
 pub(crate) use call::{Call, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
@@ -50,8 +52,6 @@ pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use settle::{Settle, Waiter};
 pub(crate) use submission::{SpansOf, Submission};
 pub(crate) use task_hold::TaskHold;
-#[cfg(target_os = "linux")]
-pub(crate) use wait::FineTimer;
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
 
