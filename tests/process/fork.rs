@@ -142,8 +142,8 @@ fn a_forked_child_gets_no_data_of_its_parents_worker() {
             let small = small.await_result_into(&mut target).unwrap_err();
             lost(&small)
                 && target == [0.0; 100]
-                && lost(&large.await_result().unwrap_err().error)
-                && lost(&norm.await_result().unwrap_err().error)
+                && lost(&large.await_result().unwrap_err())
+                && lost(&norm.await_result().unwrap_err())
         });
         assert_eq!(status, 0, "what had settled before the fork");
         let (small, large, norm) = all.take().expect("the parent's own");
@@ -158,7 +158,7 @@ fn a_forked_child_gets_no_data_of_its_parents_worker() {
             let status = forked(|| {
                 common::let_others_run();
                 let (norm, read) = all.take().unwrap();
-                lost(&norm.await_result().unwrap_err().error) && lost(&read.await_result().unwrap_err().error)
+                lost(&norm.await_result().unwrap_err()) && lost(&read.await_result().unwrap_err())
             });
             assert_eq!(status, 0, "what was in flight at the fork");
             let (norm, read) = all.take().expect("the parent's own");
