@@ -8,7 +8,7 @@ use crate::raw::{Blas, Memory, NO_TIMING};
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::CUstream;
 use std::ffi::{c_int, c_void};
-use windlass::{DeviceBuffer, Error, Immediate, Submitted, Wait};
+use windlass::{DeviceBuffer, Immediate, Submitted, Wait};
 
 /// Dispatches of a batch, whose enqueueing is measured.
 const ENQUEUED: usize = 64;
