@@ -42,7 +42,8 @@
         feature = "nvrtc",
         feature = "rng",
         feature = "solver",
-        feature = "sparse"
+        feature = "sparse",
+        target_os = "linux"
     )),
     allow(
         dead_code,
@@ -51,7 +52,7 @@
         unused_variables,
         unreachable_pub,
         irrefutable_let_patterns,
-        reason = "a build with one engine, or without some of the libraries, leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, without some of the libraries, or for another system leaves parts of the common code unused; the default build is strict"
     )
 )]
 
@@ -66,6 +67,7 @@ mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
 mod runtime;
+mod system;
 
 // Short names for the modules of each layer.
 #[cfg(feature = "cuda")]
@@ -101,7 +103,7 @@ pub use buffer::{
 };
 pub use copy::{HostData, Uploadable};
 #[cfg(feature = "cuda")]
-pub use cuda::{KernelArg, Ptx};
+pub use cuda::{KernelArg, Ptx, StreamPtr};
 pub use cuda_enqueue::{Enqueue, PlanBuilder};
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub use dispatch::raw::Landed;
@@ -111,7 +113,7 @@ pub use dispatch::{
 pub use element::{DType, Element};
 pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
 #[cfg(feature = "fft")]
-pub use fft::Fft;
+pub use fft::{Fft, FftSpec};
 pub use fp8::{F8E4M3, F8E5M2};
 #[cfg(feature = "host")]
 pub use host::{FaultPlan, HostPool};
@@ -121,8 +123,8 @@ pub use loader::Library;
 #[cfg(feature = "nvrtc")]
 pub use nvrtc::{Image, Kernel, Module, Nvrtc};
 pub use op::{
-    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
-    Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
+    Bufs, Built, Cost, Failure, HostOf, Immediate, Ins, Made, Make, Next, Op, OpKind, OperandNames, Output, Outs,
+    PlanKey, Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
 #[cfg(target_os = "linux")]
 pub use program::{Comparison, StepDifference};
@@ -133,6 +135,8 @@ pub use rng::Rng;
 pub use runtime::clock;
 pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use runtime::{tensor, timeline};
+#[cfg(feature = "solver")]
+pub use solver::Solver;
 #[cfg(feature = "sparse")]
 pub use sparse::Sparse;
 pub use supervisor::{Health, Phase, RestartPolicy};

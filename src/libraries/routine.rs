@@ -3,7 +3,7 @@
 //! device; so they have a trait of their own.)
 
 use crate::buffer::Elems;
-use crate::op::{Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
+use crate::op::{Cost, HostOf, Internal, Op, OpKind, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
 use crate::{Enqueue, Error, Result, Wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -85,7 +85,7 @@ impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
     const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = R::Front::LIBRARY;
-    const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const KIND: OpKind = if R::BLOCKING { OpKind::Blocking } else { OpKind::Enqueue };
     const POOLED: Internal = if R::CALLS && R::Front::IS_POOLED { Internal::YES } else { Internal::NO };
     const LEAVES_UNDEFINED: &'static [usize] = R::LEAVES_UNDEFINED;
     type Reads = R::Reads;

@@ -16,7 +16,7 @@ use crate::dispatch::{Backoff, Call, Facts, Ongoing, Submission, Wait, is_steali
 use crate::engine::{Completion, Epoch};
 use crate::host::{Core as Settled, Runnable};
 use crate::op::plan::AnyPlan;
-use crate::op::{Kind, Made, Make, Next, guarded};
+use crate::op::{Made, Make, Next, OpKind, guarded};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::trace::Event;
 use crate::worker::Relay;
@@ -204,7 +204,7 @@ impl Frame {
         let unbuilt = || Err(Error::library("internal error: a plan was used before it was built"));
         let plan = |cell: &Cell| cell.get().cloned().unwrap_or_else(unbuilt);
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
-        let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != Kind::Phased);
+        let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != OpKind::Phased);
         self.begun.store(true, Ordering::Release);
         loop {
             let mut leg = None;
@@ -326,7 +326,7 @@ impl dyn LateJob + '_ {
         match self.enqueued() {
             Some(task) => task.may_run(),
             // The work of a call that blocks begins before its enqueue is complete.
-            None => self.frame().facts.kind != Kind::Enqueue && self.frame().begun.load(Ordering::Acquire),
+            None => self.frame().facts.kind != OpKind::Enqueue && self.frame().begun.load(Ordering::Acquire),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::dispatch::Facts;
 use crate::engine::Epoch;
 use crate::host::Runnable;
 use crate::library::{Entry, Placement};
-use crate::op::Kind;
+use crate::op::OpKind;
 use crate::sync::{Arc, Mutex};
 use crate::{Error, Result};
 use cudarc::driver::sys::CUstream;
@@ -99,7 +99,7 @@ impl Core {
     pub(super) fn pool_of(&self, op: &Facts) -> Option<&Pool> {
         let name = op.pooled.then_some(op.library);
         let own = self.pools.iter().find(|pool| name.is_some() && pool.library == name);
-        own.or_else(|| self.pools.first().filter(|_| op.kind != Kind::Enqueue))
+        own.or_else(|| self.pools.first().filter(|_| op.kind != OpKind::Enqueue))
     }
 
     /// Returns a member for `job`. `None`: all are held and the job was parked; it runs again when a member is free.

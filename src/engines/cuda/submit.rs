@@ -13,7 +13,7 @@ use crate::buffer::View;
 use crate::dispatch::{Backoff, Call, Facts, Gate, Submission};
 use crate::engine::Epoch;
 use crate::op::plan::AnyPlan;
-use crate::op::{Kind, Prepare, guarded};
+use crate::op::{OpKind, Prepare, guarded};
 use crate::sync::Arc;
 use crate::trace::Event;
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 impl CudaEngine {
     pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let facts = s.facts;
-        if facts.kind == Kind::Enqueue && !facts.pooled && !facts.prepared {
+        if facts.kind == OpKind::Enqueue && !facts.pooled && !facts.prepared {
             announce(s)?;
             return self.submit_now(s, &[], SmallVec::new);
         }
@@ -40,7 +40,7 @@ impl CudaEngine {
         let plans = needs.ready();
         announce(s)?;
         match plans {
-            Some(plans) if facts.kind == Kind::Enqueue && !facts.pooled => {
+            Some(plans) if facts.kind == OpKind::Enqueue && !facts.pooled => {
                 let all = needs.all;
                 self.submit_now(s, &plans, || all)
             }

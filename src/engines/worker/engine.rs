@@ -15,7 +15,7 @@ use crate::buffer::{AccessHistory, Allocation, Home, Shape, View};
 use crate::device::{DeviceInfo, PoolInfo};
 use crate::dispatch::{Backoff, Gate, Submission, Wait};
 use crate::engine::{Completion, Epoch};
-use crate::op::{Kind, guarded};
+use crate::op::{OpKind, guarded};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::trace::{Event, OpInfo, Stats};
 use crate::{Error, Result};
@@ -203,7 +203,7 @@ impl WorkerEngine {
                 facts.name, epoch.label
             )));
         }
-        if facts.kind == Kind::Phased {
+        if facts.kind == OpKind::Phased {
             return Err(Error::unsupported(format!(
                 "`{}` cannot run on the isolated device {}: it makes buffers between its phases",
                 facts.name, epoch.label

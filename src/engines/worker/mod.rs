@@ -186,6 +186,7 @@ mod settle_thread;
 mod spin_limit;
 #[cfg(target_os = "linux")]
 mod stall;
+#[cfg(target_os = "linux")]
 mod standby;
 #[cfg(target_os = "linux")]
 mod stats_mirror;

@@ -1,13 +1,13 @@
 //! SciPy's names: packed arrays, the usual normalisation, and a new output buffer.
 
-use super::spec::Fft;
-use super::{Dims, FftComplex, FftReal, Front};
+use super::spec::FftSpec;
+use super::{Dims, Fft, FftComplex, FftReal};
 use crate::{DeviceBuffer, Element, Error, PendingDispatch, Readable, Result};
 
 /// The result of a call that no buffer is moved into.
 pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
 
-impl Front {
+impl Fft {
     fn room<T: Element>(&self, numbers: usize, per: usize) -> Result<DeviceBuffer<T>> {
         let len =
             numbers.checked_mul(per).ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
@@ -29,7 +29,7 @@ impl Front {
     /// # Ok(()) }
     /// ```
     pub fn fft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = Fft::c2c(shape);
+        let spec = FftSpec::c2c(shape);
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
 
@@ -38,7 +38,7 @@ impl Front {
     /// # Errors
     /// As [`fft`](Self::fft).
     pub fn ifft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = Fft::c2c(shape).inverse();
+        let spec = FftSpec::c2c(shape).inverse();
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
 
@@ -58,7 +58,7 @@ impl Front {
     /// # Ok(()) }
     /// ```
     pub fn rfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = Fft::r2c(shape);
+        let spec = FftSpec::r2c(shape);
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
 
@@ -67,7 +67,7 @@ impl Front {
     /// # Errors
     /// As [`fft`](Self::fft).
     pub fn irfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = Fft::c2r(shape);
+        let spec = FftSpec::c2r(shape);
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
@@ -77,7 +77,7 @@ impl Front {
     /// # Errors
     /// As [`fft`](Self::fft).
     pub fn hfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = Fft::c2r(shape).forward();
+        let spec = FftSpec::c2r(shape).forward();
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
@@ -96,7 +96,7 @@ impl Front {
     /// # Ok(()) }
     /// ```
     pub fn ihfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = Fft::r2c(shape).inverse();
+        let spec = FftSpec::r2c(shape).inverse();
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
 }

@@ -10,7 +10,7 @@ use super::typed_output::TypedOutput;
 use super::{DeviceBuffer, GpuRef, In, Region};
 use crate::op::{Bufs, Immediate, Output};
 use crate::sync::Arc;
-use crate::{DType, Element, Result};
+use crate::{DType, Element, Rejected, Result};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -296,6 +296,7 @@ impl sealed::Elems for Dyn {}
 impl Elems for Dyn {
     type Ins<'a> = AnyIns<'a>;
     type Bufs = AnyBuffers;
+    type Failure = Rejected<AnyBuffers>;
     type Spans = SmallVec<[AnySpan; 8]>;
     type Slices<'a> = SmallVec<[AnySlice<'a>; 8]>;
     type SlicesMut<'a> = SmallVec<[AnySliceMut<'a>; 4]>;

@@ -220,7 +220,7 @@ impl DeviceBuilder {
 
     /// Records what the device does and when, as a timeline for Perfetto: see [`timeline`](crate::timeline). The hooks
     /// of [`trace`](Self::trace) still run.
-    pub fn timeline(mut self, recorder: &crate::timeline::Recorder) -> Self {
+    pub fn timeline(mut self, recorder: &crate::timeline::Timeline) -> Self {
         self.config.timeline = Some(recorder.clone());
         self
     }

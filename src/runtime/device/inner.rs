@@ -40,7 +40,7 @@ impl Inner {
         static IDS: AtomicU64 = AtomicU64::new(0);
         process::watch_fork();
         let life = Arc::new(Life::new());
-        let track = config.timeline.as_ref().map(crate::timeline::Recorder::track);
+        let track = config.timeline.as_ref().map(crate::timeline::Timeline::track);
         let timeline = track.clone().map(|track| track as Arc<dyn crate::Trace>);
         let traces = config.trace.clone().into_iter().chain(timeline);
         let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.timing));

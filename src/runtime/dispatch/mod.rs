@@ -37,6 +37,8 @@ mod trial;
 mod wait;
 mod wait_history;
 
+#[cfg(target_os = "linux")]
+pub(crate) use crate::system::thread::FineTimer;
 pub use bound::InFlight;
 pub(crate) use call::{Call, Typed};
 pub use collect::{Answer, await_all, await_any, await_any_timeout};
@@ -50,20 +52,18 @@ pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use settle::{Settle, Waiter};
 pub(crate) use submission::{SpansOf, Submission};
 pub(crate) use task_hold::TaskHold;
-#[cfg(target_os = "linux")]
-pub(crate) use wait::FineTimer;
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};
 
 use crate::buffer::{Captured, Elems, InitState, View, Views, Visit};
 use crate::engine::{Engine, Epoch};
 use crate::error::Rejected;
-use crate::op::{Bufs, Contained, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
+use crate::op::{Contained, Failure, HostOf, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
 use crate::sync::Arc;
 use crate::{Device, Error, Result};
 
-/// The result of submitting: the work in flight, or the error with the buffers that were moved in.
-pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
+/// The result of submitting: the work in flight, or the error, with the buffers if some were moved in.
+pub type Submitted<O> = Result<PendingDispatch<O>, Failure<O>>;
 
 /// The task of a dispatch.
 pub(crate) type TaskOf<O> = TaskHold<HostOf<O>>;
@@ -92,7 +92,7 @@ impl Device {
     ) -> Submitted<O::Output> {
         match self.submit(op, reads, &writes) {
             Ok(task) => Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>()))),
-            Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes)),
+            Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes).into()),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::sync::Arc;
 use crate::{DType, DeviceBuffer, Element, Error, Result, Span};
 use std::collections::VecDeque;
 
-/// What comes after a phase of an op that is [`Kind::Phased`](crate::Kind::Phased).
+/// What comes after a phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another phase, after which [`Op::next`](crate::Op::next) is called again.

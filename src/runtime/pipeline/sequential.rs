@@ -1,8 +1,8 @@
 //! A pipeline over an iterator, on the caller's thread.
 
 use super::Progress;
-use crate::op::{Bufs, Output};
-use crate::{Device, Error, PendingDispatch, Rejected, Result, await_any};
+use crate::op::{Failure, Output};
+use crate::{Device, Error, PendingDispatch, Result, await_any};
 use std::collections::VecDeque;
 
 type Hook = Box<dyn FnMut(Progress) + Send>;
@@ -29,7 +29,7 @@ pub struct Completed<I, S, O: Output> {
 }
 
 /// What a wait returned. It is stored while the progress hook runs: if the hook panics, the next call returns it.
-type Answer<O> = std::result::Result<O, Rejected<Bufs<O>>>;
+type Answer<O> = std::result::Result<O, Failure<O>>;
 
 /// Where the work comes from.
 struct Source<I, S> {
@@ -151,7 +151,7 @@ where
             }
         }
         match self.answered.take() {
-            Some(answer) => Some(answer.map_err(Error::from)),
+            Some(answer) => Some(answer.map_err(Into::into)),
             // The item that was refused came after all that were submitted.
             None => self.source.refused.take().map(Err),
         }
@@ -185,6 +185,6 @@ where
             }
         }
         let (index, answer) = self.answered.take()?;
-        Some(answer.map(|output| (index, output)).map_err(Error::from))
+        Some(answer.map(|output| (index, output)).map_err(Into::into))
     }
 }

@@ -9,7 +9,7 @@ use super::step::Step;
 use crate::buffer::{AccessHistory, Allocation, AnyBuffer, Home, InitState, Meter, Places, Region, View};
 use crate::dispatch::{Call, Facts, Submission};
 use crate::engine::Epoch;
-use crate::op::{Kind, guarded};
+use crate::op::{OpKind, guarded};
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::trace::OpInfo;
 use crate::{DType, Element, Error, Result};
@@ -114,8 +114,8 @@ fn closed() -> Error {
 /// Fails if an op with these facts cannot be recorded.
 pub(super) fn recordable(facts: &Facts) -> Result<()> {
     let reason = match facts.kind {
-        Kind::Blocking => "its CUDA half waits for the GPU",
-        Kind::Phased => "the amount of memory that it needs is known only when it runs",
+        OpKind::Blocking => "its CUDA half waits for the GPU",
+        OpKind::Phased => "the amount of memory that it needs is known only when it runs",
         _ if facts.pooled => "its library's handles use their own streams",
         _ if facts.from_peer => "it reads memory of another device",
         _ if facts.bulk => "it copies data to the host",

@@ -3,7 +3,7 @@
 use super::super::Sparse;
 use super::super::element::SolveElement;
 use super::iteration::{Iteration, Progress};
-use crate::{DeviceBuffer, Error, In, PendingDispatch, Result};
+use crate::{DeviceBuffer, In, PendingDispatch, Result};
 
 /// Whether the iteration continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
             return Ok(Verdict::GoOn);
         };
         let first = |sent: PendingDispatch<Vec<T>>| -> Result<T> {
-            Ok(sent.await_result().map_err(Error::from)?.first().copied().unwrap_or_default())
+            Ok(sent.await_result()?.first().copied().unwrap_or_default())
         };
         let raw = first(residual)?;
         let broken = alive.map(first).transpose()?.is_some_and(|alive| alive == T::default());
