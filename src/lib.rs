@@ -42,7 +42,8 @@
         feature = "nvrtc",
         feature = "rng",
         feature = "solver",
-        feature = "sparse"
+        feature = "sparse",
+        target_os = "linux"
     )),
     allow(
         dead_code,
@@ -51,7 +52,7 @@
         unused_variables,
         unreachable_pub,
         irrefutable_let_patterns,
-        reason = "a build with one engine, or without some of the libraries, leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, without some of the libraries, or for another system leaves parts of the common code unused; the default build is strict"
     )
 )]
 
@@ -67,6 +68,7 @@ pub mod guide;
 mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
+mod system;
 
 pub use crate::engines::loader;
 #[cfg(feature = "blas")]
@@ -102,8 +104,8 @@ pub use crate::core::health::{Health, Phase};
 pub use crate::core::launch::{LaunchConfig, LaunchDims};
 pub use crate::core::op::Wire;
 pub use crate::core::op::{
-    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
-    Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
+    Bufs, Built, Cost, Failure, HostOf, Immediate, Ins, Made, Make, Next, Op, OpKind, OperandNames, Output, Outs,
+    PlanKey, Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
 pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use crate::device::copy::{HostData, Uploadable};
@@ -118,7 +120,7 @@ pub use crate::device::tensor::{Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
 pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]
-pub use crate::engines::cuda::{KernelArg, Ptx};
+pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};
 pub use crate::engines::cuda_enqueue::{Enqueue, PlanBuilder};
 #[cfg(feature = "host")]
 pub use crate::engines::host::{FaultPlan, HostPool};
@@ -128,12 +130,14 @@ pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt::{BlasLt, Matmul};
 #[cfg(feature = "fft")]
-pub use crate::libraries::fft::Fft;
+pub use crate::libraries::fft::{Fft, FftSpec};
 pub use crate::libraries::flags::{Diag, Order, Side, Transpose, Uplo};
 #[cfg(feature = "nvrtc")]
 pub use crate::libraries::nvrtc::{Image, Kernel, Module, Nvrtc};
 #[cfg(feature = "rng")]
 pub use crate::libraries::rng::Rng;
+#[cfg(feature = "solver")]
+pub use crate::libraries::solver::Solver;
 #[cfg(feature = "sparse")]
 pub use crate::libraries::sparse::Sparse;
 

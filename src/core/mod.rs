@@ -1,5 +1,5 @@
-//! The lowest floor: what a dispatch is. Time, errors, element types, buffers and the order of their uses, operations and what
-//! they leave, epochs, traces. It may use nothing of the floors above.
+//! The floor of what a dispatch is. Time, errors, element types, buffers and the order of their uses, operations and what
+//! they leave, epochs, traces. It may use `system`, and nothing of the floors above.
 
 pub(crate) mod buffer;
 pub(crate) mod cache;

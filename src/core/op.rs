@@ -11,7 +11,7 @@ pub(crate) mod wire;
 
 pub(crate) use contained::{Contained, contained, cost_of, guarded};
 pub(crate) use internal::Internal;
-pub use kind::Kind;
+pub use kind::OpKind;
 pub use made::{Made, Make, Next};
 pub use output::{Immediate, Output};
 pub use plan::{Built, PlanKey, Prepare};
@@ -80,7 +80,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// The library it belongs to: `blas`, `solver`, ...
     const LIBRARY: &'static str = "user";
     /// How the calls in its CUDA half behave on the calling thread: whether they return at once or block.
-    const KIND: Kind = Kind::Enqueue;
+    const KIND: OpKind = OpKind::Enqueue;
     /// Whether the op needs plans. If true, [`prepare`](Self::prepare) is called.
     const PREPARED: bool = false;
     /// Whether the op uses a handle of a library that has a pool of handles, each bound to its own stream.
@@ -182,7 +182,7 @@ pub trait Op: Sized + Send + Sync + 'static {
         let _ = (reads, writes, plans);
     }
 
-    /// Called after a phase of an op that is [`Kind::Phased`]: reads the phase's result, and makes the buffers that the
+    /// Called after a phase of an op that is [`OpKind::Phased`]: reads the phase's result, and makes the buffers that the
     /// next phase writes. Runs on a helper thread of a GPU, when the phase is complete.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// The reason, as a static sentence.
     fn capturable(&self) -> Result<(), &'static str> {
         match Self::KIND {
-            Kind::Enqueue => Ok(()),
+            OpKind::Enqueue => Ok(()),
             _ => Err("its CUDA half waits for the GPU"),
         }
     }
@@ -210,7 +210,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// Any failure of the work itself.
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<Self::Raw>;
 
-    /// As [`host`](Self::host), for an op that makes buffers ([`Kind::Phased`]). The device calls this method.
+    /// As [`host`](Self::host), for an op that makes buffers ([`OpKind::Phased`]). The device calls this method.
     ///
     /// # Errors
     /// As [`host`](Self::host).
@@ -224,7 +224,7 @@ pub trait Op: Sized + Send + Sync + 'static {
         self.host(reads, writes)
     }
 
-    /// Enqueues the op on a stream of the GPU. Must not wait for anything, unless the op is [`Kind::Blocking`].
+    /// Enqueues the op on a stream of the GPU. Must not wait for anything, unless the op is [`OpKind::Blocking`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless it is implemented.
@@ -294,3 +294,6 @@ pub type WritesOf<O> = <<O as Op>::Output as Output>::Writes;
 pub type HostOf<O> = <<O as Op>::Output as Output>::Host;
 /// The buffers inside an output.
 pub type Bufs<O> = <<O as Output>::Writes as Elems>::Bufs;
+/// What the failure of an operation with this output is: [`Rejected`](crate::Rejected) with its buffers, or a plain
+/// [`Error`](crate::Error) for an output without buffers, such as a scalar.
+pub type Failure<O> = <<O as Output>::Writes as Elems>::Failure;

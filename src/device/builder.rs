@@ -226,7 +226,7 @@ impl DeviceBuilder {
 
     /// Records what the device does and when, as a timeline for Perfetto: see [`timeline`](crate::timeline). The hooks
     /// of [`trace`](Self::trace) still run.
-    pub fn timeline(mut self, recorder: &crate::device::timeline::Recorder) -> Self {
+    pub fn timeline(mut self, recorder: &crate::device::timeline::Timeline) -> Self {
         self.config.timeline = Some(recorder.clone());
         self
     }

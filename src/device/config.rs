@@ -22,7 +22,7 @@ pub(crate) struct Config {
     pub(crate) in_flight: InFlight,
     pub(crate) policy: RestartPolicy,
     pub(crate) trace: Option<Arc<dyn Trace>>,
-    pub(crate) timeline: Option<crate::device::timeline::Recorder>,
+    pub(crate) timeline: Option<crate::device::timeline::Timeline>,
     pub(crate) flight: Option<crate::core::trace::FlightPlan>,
     pub(crate) before: Vec<Hook>,
     pub(crate) after: Vec<Hook>,

@@ -38,7 +38,7 @@ impl Inner {
         static IDS: AtomicU64 = AtomicU64::new(0);
         process::watch_fork();
         let life = Arc::new(Life::new());
-        let track = config.timeline.as_ref().map(crate::device::timeline::Recorder::track);
+        let track = config.timeline.as_ref().map(crate::device::timeline::Timeline::track);
         let timeline = track.clone().map(|track| track as Arc<dyn crate::core::trace::Trace>);
         let traces = config.trace.clone().into_iter().chain(timeline);
         let counters = Arc::new(Counters::with_flight(traces, config.flight.clone(), config.engine.timing));

@@ -5,7 +5,7 @@
 use crate::core::buffer::Elems;
 use crate::core::error::{Error, Result};
 use crate::core::op::{
-    Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf,
+    Cost, HostOf, Internal, Op, OpKind, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf,
 };
 use crate::engines::cuda_enqueue::Enqueue;
 use serde::Serialize;
@@ -88,7 +88,7 @@ impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
     const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = R::Front::LIBRARY;
-    const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const KIND: OpKind = if R::BLOCKING { OpKind::Blocking } else { OpKind::Enqueue };
     const POOLED: Internal = if R::CALLS && R::Front::IS_POOLED { Internal::YES } else { Internal::NO };
     const LEAVES_UNDEFINED: &'static [usize] = R::LEAVES_UNDEFINED;
     type Reads = R::Reads;

@@ -1,4 +1,4 @@
-//! The floors of the source, from below: `core`, `engines`, `device`, `libraries`; beside them `numerics`. Arrows only down.
+//! The floors of the source, from below: `system`, `core`, `engines`, `device`, `libraries`; beside them `numerics`. Arrows only down.
 //!
 //! Every path in the source begins with `crate::<floor>` or stays inside its floor (`super`, `self`, a module of its own), so
 //! the source says by itself what names what.
@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Each floor, and the floors that it may name.
-const FLOORS: [(&str, &[&str]); 5] = [
-    ("core", &["core"]),
-    ("numerics", &["core", "numerics"]),
-    ("engines", &["core", "engines"]),
-    ("device", &["core", "engines", "device"]),
-    ("libraries", &["core", "numerics", "engines", "device", "libraries"]),
+const FLOORS: [(&str, &[&str]); 6] = [
+    ("system", &["system"]),
+    ("core", &["system", "core"]),
+    ("numerics", &["system", "core", "numerics"]),
+    ("engines", &["system", "core", "engines"]),
+    ("device", &["system", "core", "engines", "device"]),
+    ("libraries", &["system", "core", "numerics", "engines", "device", "libraries"]),
 ];
 
 /// Arrows up that are still there: a file, and the floor that it names. The list only shrinks.

@@ -5,7 +5,7 @@ use crate::common::child::this_test;
 use crate::common::{down, up};
 use crate::standin::{Session, device, in_child, session};
 use windlass::fft::{Convolve, Edges, Mode, RealTransform, Stft, Trig};
-use windlass::{Complex, Device, Error, Fft};
+use windlass::{Complex, Device, Error, FftSpec};
 
 type C = Complex<f32>;
 
@@ -18,7 +18,7 @@ fn bench(slots: usize) -> (Session, Device) {
 
 fn transformed(device: &Device, n: usize) -> Result<Vec<C>, Error> {
     let x = device.upload(vec![C::new(1.0, 0.0); n])?.into_output();
-    let pending = device.fft().c2c(&Fft::c2c([n]), &x, device.uninit(n)?)?;
+    let pending = device.fft().c2c(&FftSpec::c2c([n]), &x, device.uninit(n)?)?;
     let y = pending.await_result()?;
     Ok(device.download(&y)?.await_result()?)
 }

@@ -9,7 +9,7 @@ use super::operand::narrow;
 use super::typed_output::TypedOutput;
 use super::{DeviceBuffer, GpuRef, In, Region};
 use crate::core::element::{DType, Element};
-use crate::core::error::Result;
+use crate::core::error::{Rejected, Result};
 use crate::core::op::{Bufs, Immediate, Output};
 use crate::core::sync::Arc;
 use smallvec::SmallVec;
@@ -297,6 +297,7 @@ impl sealed::Elems for Dyn {}
 impl Elems for Dyn {
     type Ins<'a> = AnyIns<'a>;
     type Bufs = AnyBuffers;
+    type Failure = Rejected<AnyBuffers>;
     type Spans = SmallVec<[AnySpan; 8]>;
     type Slices<'a> = SmallVec<[AnySlice<'a>; 8]>;
     type SlicesMut<'a> = SmallVec<[AnySliceMut<'a>; 4]>;

@@ -8,6 +8,7 @@
 use super::operand::View;
 use super::{DeviceBuffer, In, Span, Views};
 use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Rejected};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -24,7 +25,7 @@ pub trait Operand: sealed::Operand + 'static {
     /// What the caller passes to be read, by reference.
     type In<'a>;
     /// What the caller moves in to be written, and gets back.
-    type Buf: Send;
+    type Buf: Send + Sync + 'static;
     /// The operand as an engine sees it: address and length.
     type Span: Send + Sync + 'static;
     /// What an op's host half reads.
@@ -263,7 +264,9 @@ pub trait Elems: sealed::Elems + 'static {
     /// What the caller passes to be read, by reference.
     type Ins<'a>;
     /// What the caller moves in to be written, and gets back.
-    type Bufs: Send;
+    type Bufs: Send + Sync + 'static;
+    /// What a failure is: [`Rejected`] with the buffers, or a plain [`Error`] where there are none to give back.
+    type Failure: From<Rejected<Self::Bufs>> + From<Error> + Into<Error> + std::error::Error + Send + Sync + 'static;
     /// The operands as an engine sees them: addresses and lengths.
     type Spans: Send + Sync + 'static;
     /// What an op's host half reads.
@@ -306,11 +309,17 @@ pub trait Elems: sealed::Elems + 'static {
     unsafe fn slices_mut<'a>(spans: &Self::Spans) -> Self::SlicesMut<'a>;
 }
 
+macro_rules! failure {
+    () => { Error };
+    ($($t:ident)+) => { Rejected<Self::Bufs> };
+}
+
 macro_rules! elems { ($(($($t:ident $i:tt),*))*) => { $(
     impl<$($t: Operand),*> sealed::Elems for ($($t,)*) {}
     impl<$($t: Operand),*> Elems for ($($t,)*) {
         type Ins<'a> = ($($t::In<'a>,)*);
         type Bufs = ($($t::Buf,)*);
+        type Failure = failure!($($t)*);
         type Spans = ($($t::Span,)*);
         type Slices<'a> = ($($t::Slice<'a>,)*);
         type SlicesMut<'a> = ($($t::SliceMut<'a>,)*);

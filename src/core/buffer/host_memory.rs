@@ -159,18 +159,13 @@ pub(crate) fn recycle<T: Element>(data: Vec<T>) {
 /// Asks the system for large pages for fresh memory that is about to be written completely: page faults for small pages
 /// cost more than the copy. Only a hint.
 pub(crate) fn large_pages(at: *mut u8, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        const LARGE: usize = 2 << 20;
-        if bytes >= 2 * LARGE {
-            let start = (at as usize).next_multiple_of(LARGE);
-            let end = (at as usize + bytes) / LARGE * LARGE;
-            if end > start {
-                // SAFETY: whole pages inside an allocation of ours; the advice changes no contents.
-                unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_HUGEPAGE) };
-            }
+    const LARGE: usize = 2 << 20;
+    if bytes >= 2 * LARGE {
+        let start = (at as usize).next_multiple_of(LARGE);
+        let end = (at as usize + bytes) / LARGE * LARGE;
+        if end > start {
+            // SAFETY: whole pages inside an allocation of ours.
+            unsafe { crate::system::thread::advise_large_pages(start, end - start) };
         }
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (at, bytes);
 }

@@ -42,7 +42,7 @@ impl ManualClock {
             begin: Instant::now(),
             begin_today: SystemTime::now(),
             #[cfg(target_os = "linux")]
-            begin_nanos: super::system_nanos(),
+            begin_nanos: crate::system::thread::monotonic_nanos(),
             passed: AtomicU64::new(0),
             sleepers: Mutex::new(0),
             advanced: Condvar::new(),

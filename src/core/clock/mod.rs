@@ -59,7 +59,7 @@ impl Clock {
     /// Nanoseconds of the clock that all processes of the machine share.
     #[cfg(target_os = "linux")]
     pub(crate) fn nanos(self) -> u64 {
-        self.0.map_or_else(system_nanos, Manual::nanos)
+        self.0.map_or_else(crate::system::thread::monotonic_nanos, Manual::nanos)
     }
 
     /// The calendar time, for what is kept in files.
@@ -99,10 +99,4 @@ impl Clock {
 /// Sleeps between two polls, by the system's clock.
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
-}
-
-#[cfg(target_os = "linux")]
-fn system_nanos() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }

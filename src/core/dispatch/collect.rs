@@ -2,8 +2,7 @@
 
 use super::{Backoff, PendingDispatch, Subscribed};
 use crate::core::clock::{self, Deadline, Timing};
-use crate::core::error::Rejected;
-use crate::core::op::{Bufs, Output};
+use crate::core::op::{Failure, Output};
 use crate::core::order::Parker;
 use crate::core::sync::Arc;
 use std::time::Duration;
@@ -12,9 +11,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// The results are independent: one failure does not affect the others.
-pub fn await_all<O: Output>(
-    pendings: impl IntoIterator<Item = PendingDispatch<O>>,
-) -> Vec<Result<O, Rejected<Bufs<O>>>> {
+pub fn await_all<O: Output>(pendings: impl IntoIterator<Item = PendingDispatch<O>>) -> Vec<Result<O, Failure<O>>> {
     pendings.into_iter().map(PendingDispatch::await_result).collect()
 }
 
@@ -48,7 +45,7 @@ fn timing_of<O: Output>(pendings: &[PendingDispatch<O>]) -> &'static Timing {
 }
 
 /// The index of a pending, and what [`PendingDispatch::await_result`] returned.
-pub type Answer<O> = (usize, Result<O, Rejected<Bufs<O>>>);
+pub type Answer<O> = (usize, Result<O, Failure<O>>);
 
 fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Deadline>) -> Option<Answer<O>> {
     if pendings.is_empty() {

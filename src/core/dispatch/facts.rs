@@ -1,13 +1,13 @@
 //! What the path of a dispatch needs to know of an op besides its operands.
 
 use crate::core::buffer::Elems;
-use crate::core::op::{Kind, Op, Raw, WritesOf};
+use crate::core::op::{Op, OpKind, Raw, WritesOf};
 
 /// The constants of an op.
 pub(crate) struct Facts {
     pub(crate) name: &'static str,
     pub(crate) library: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: OpKind,
     pub(crate) prepared: bool,
     pub(crate) pooled: bool,
     pub(crate) from_peer: bool,

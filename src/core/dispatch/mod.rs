@@ -26,7 +26,5 @@ pub(crate) use pace::Pace;
 pub(crate) use pending::{Ongoing, Subscribed, Task, Then};
 pub use pending::{PendingDispatch, PendingHost, Timed};
 pub(crate) use task_hold::{TaskHold, TaskOf};
-#[cfg(target_os = "linux")]
-pub(crate) use wait::FineTimer;
 pub use wait::Wait;
 pub(crate) use wait::{Backoff, Spinner, is_stealing, steal_one};

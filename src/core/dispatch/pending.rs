@@ -10,7 +10,7 @@ use super::{TaskHold, Wait};
 use crate::core::clock::{Deadline, Timing};
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Bufs, Immediate, Made, Output, contained};
+use crate::core::op::{Bufs, Failure, Immediate, Made, Output, contained};
 use crate::core::order::Parker;
 use crate::core::sync::Arc;
 use crate::core::trace::refusal;
@@ -206,11 +206,11 @@ impl<O: Output> PendingDispatch<O> {
     ///
     /// # Errors
     /// The failure of the work, of something that it follows, or of the device; or a numerical verdict. The error
-    /// returns the buffers, unless their state cannot be proven.
-    pub fn await_result(mut self) -> Result<O, Rejected<Bufs<O>>> {
+    /// returns the buffers, if there are some, unless their state cannot be proven.
+    pub fn await_result(mut self) -> Result<O, Failure<O>> {
         match self.work.result() {
-            Ok(host) => contained(|| O::join(self.buffers, host)).map_err(Rejected::from),
-            Err(error) => Err(Rejected::new(error, self.buffers)),
+            Ok(host) => contained(|| O::join(self.buffers, host)).map_err(Failure::<O>::from),
+            Err(error) => Err(Rejected::new(error, self.buffers).into()),
         }
     }
 
@@ -218,7 +218,7 @@ impl<O: Output> PendingDispatch<O> {
     ///
     /// # Errors
     /// Outer: still in flight. Inner: as [`await_result`](Self::await_result).
-    pub fn await_timeout(self, limit: Duration) -> Result<Result<O, Rejected<Bufs<O>>>, Self> {
+    pub fn await_timeout(self, limit: Duration) -> Result<Result<O, Failure<O>>, Self> {
         if self.wait_timeout(limit) { Ok(self.await_result()) } else { Err(self) }
     }
 
@@ -231,7 +231,7 @@ impl<O: Output> PendingDispatch<O> {
     ///
     /// # Errors
     /// As [`await_result`](Self::await_result).
-    pub fn await_timed(self) -> Result<Timed<O>, Rejected<Bufs<O>>> {
+    pub fn await_timed(self) -> Result<Timed<O>, Failure<O>> {
         self.work.wait(None);
         let device = self.work.task.as_ref().and_then(|t| t.device_time());
         let output = self.await_result()?;

@@ -2,6 +2,8 @@
 
 use super::Pace;
 use crate::core::clock::{self, Deadline, Waits};
+#[cfg(target_os = "linux")]
+use crate::system::thread::FineTimer;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -91,33 +93,6 @@ impl Spinner {
 impl Drop for Spinner {
     fn drop(&mut self) {
         SPINNERS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// While this lives, sleeps of the calling thread end on time: its timer slack is 1 us.
-#[cfg(target_os = "linux")]
-pub(crate) struct FineTimer {
-    before: Option<std::num::NonZeroU64>,
-    /// Not `Send`: the slack belongs to this thread.
-    here: std::marker::PhantomData<*const ()>,
-}
-
-#[cfg(target_os = "linux")]
-impl FineTimer {
-    const SLACK: Option<std::num::NonZeroU64> = std::num::NonZeroU64::new(1_000);
-
-    pub(crate) fn begin() -> Self {
-        let before = rustix::thread::current_timer_slack().ok().and_then(std::num::NonZeroU64::new);
-        // If the system refuses, sleeps take as long as before.
-        let _ = rustix::thread::set_current_timer_slack(Self::SLACK);
-        FineTimer { before, here: std::marker::PhantomData }
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl Drop for FineTimer {
-    fn drop(&mut self) {
-        let _ = rustix::thread::set_current_timer_slack(self.before); // `None` is the thread's own default
     }
 }
 

@@ -90,13 +90,7 @@ extern "C" fn in_child() {
 /// Registers the fork handler.
 pub(crate) fn watch_fork() {
     static WATCH: Once = Once::new();
-    #[cfg(unix)]
-    WATCH.call_once(|| {
-        // SAFETY: an `extern "C"` function without captures that only touches an atomic.
-        unsafe {
-            libc::pthread_atfork(None, None, Some(in_child));
-        }
-    });
+    WATCH.call_once(|| crate::system::process::in_forked_children(in_child));
 }
 
 /// Registers the exit handler. Handlers run last in, first out, and libraries register theirs when they are loaded or
@@ -105,10 +99,7 @@ pub(crate) fn watch_fork() {
 /// (Without that, `cublasDestroy` during the exit of the process ended in a segmentation fault.)
 #[cfg(feature = "cuda")]
 pub(crate) fn watch_exit() {
-    // SAFETY: an `extern "C"` function without captures that touches atomics and sleeps.
-    unsafe {
-        libc::atexit(on_exit);
-    }
+    crate::system::process::at_exit(on_exit);
 }
 
 /// As [`watch_exit`], for callers that repeat it. The C library never removes a handler, so their number is bounded: a

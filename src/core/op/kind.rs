@@ -7,7 +7,7 @@
 /// device the kinds make no difference: all ops run in the device's thread pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum OpKind {
     /// The calls enqueue work and return. The half runs on the submitting thread.
     #[default]
     Enqueue,

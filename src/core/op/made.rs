@@ -9,7 +9,7 @@ use crate::core::sync::Arc;
 use crate::device::engine::Engine;
 use std::collections::VecDeque;
 
-/// What comes after a phase of an op that is [`Kind::Phased`](crate::Kind::Phased).
+/// What comes after a phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another phase, after which [`Op::next`](crate::Op::next) is called again.

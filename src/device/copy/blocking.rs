@@ -40,6 +40,6 @@ impl Device {
     /// # Ok(()) }
     /// ```
     pub fn to_vec<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<Vec<T>> {
-        self.download(source)?.await_result().map_err(Rejected::into_error)
+        self.download(source)?.await_result()
     }
 }

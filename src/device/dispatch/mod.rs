@@ -23,15 +23,15 @@ use crate::core::buffer::{Captured, Elems, InitState, View, Views, Visit};
 use crate::core::dispatch::{Facts, PendingDispatch, TaskOf};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Bufs, Contained, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
+use crate::core::op::{Contained, Failure, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::engine::Engine;
 use crate::engines::dispatch::{Call, Submission, Typed};
 pub use bound::InFlight;
 
-/// The result of submitting: the work in flight, or the error with the buffers that were moved in.
-pub type Submitted<O> = Result<PendingDispatch<O>, Rejected<Bufs<O>>>;
+/// The result of submitting: the work in flight, or the error, with the buffers if some were moved in.
+pub type Submitted<O> = Result<PendingDispatch<O>, Failure<O>>;
 
 impl Device {
     /// Submits one unit of device work. Every operation of the library goes through here.
@@ -57,7 +57,7 @@ impl Device {
     ) -> Submitted<O::Output> {
         match self.submit(op, reads, &writes) {
             Ok(task) => Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>()))),
-            Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes)),
+            Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes).into()),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::Progress;
 use crate::core::dispatch::{PendingDispatch, await_any};
-use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Bufs, Output};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Failure, Output};
 use crate::device::Device;
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub struct Completed<I, S, O: Output> {
 }
 
 /// What a wait returned. It is stored while the progress hook runs: if the hook panics, the next call returns it.
-type Answer<O> = std::result::Result<O, Rejected<Bufs<O>>>;
+type Answer<O> = std::result::Result<O, Failure<O>>;
 
 /// Where the work comes from.
 struct Source<I, S> {
@@ -153,7 +153,7 @@ where
             }
         }
         match self.answered.take() {
-            Some(answer) => Some(answer.map_err(Error::from)),
+            Some(answer) => Some(answer.map_err(Into::into)),
             // The item that was refused came after all that were submitted.
             None => self.source.refused.take().map(Err),
         }
@@ -187,6 +187,6 @@ where
             }
         }
         let (index, answer) = self.answered.take()?;
-        Some(answer.map(|output| (index, output)).map_err(Error::from))
+        Some(answer.map(|output| (index, output)).map_err(Into::into))
     }
 }

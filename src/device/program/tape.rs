@@ -10,7 +10,7 @@ use crate::core::dispatch::Facts;
 use crate::core::element::{DType, Element};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Kind, guarded};
+use crate::core::op::{OpKind, guarded};
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::core::trace::OpInfo;
@@ -112,8 +112,8 @@ fn closed() -> Error {
 /// Fails if an op with these facts cannot be recorded.
 pub(super) fn recordable(facts: &Facts) -> Result<()> {
     let reason = match facts.kind {
-        Kind::Blocking => "its CUDA half waits for the GPU",
-        Kind::Phased => "the amount of memory that it needs is known only when it runs",
+        OpKind::Blocking => "its CUDA half waits for the GPU",
+        OpKind::Phased => "the amount of memory that it needs is known only when it runs",
         _ if facts.pooled => "its library's handles use their own streams",
         _ if facts.from_peer => "it reads memory of another device",
         _ if facts.bulk => "it copies data to the host",

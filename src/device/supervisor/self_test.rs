@@ -85,7 +85,7 @@ fn expect(device: &Device, buffer: &DeviceBuffer<u32>, wanted: &[u32]) -> Result
     match device.download(buffer)?.await_timeout(patience) {
         Ok(Ok(answer)) if *answer == *wanted => Ok(()),
         Ok(Ok(answer)) => Err(Error::library(format!("the self-test returned {answer:?} instead of {wanted:?}"))),
-        Ok(Err(rejected)) => Err(rejected.error),
+        Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::Timeout { waited: patience, site: Site::none() }),
     }
 }

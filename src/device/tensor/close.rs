@@ -12,7 +12,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the extents do not broadcast; else as
-    /// [`read_tensor`](Self::read_tensor), and the failure of what makes them.
+    /// [`download_tensor`](Self::download_tensor), and the failure of what makes them.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -31,7 +31,7 @@ impl Device {
     ) -> Result<bool> {
         let (a, b) = (a.into(), b.into());
         let common = Layout::broadcast_extents(&[a.extents(), b.extents()])?;
-        let (a, b) = (self.read_tensor(a.broadcast(&common)?)?, self.read_tensor(b.broadcast(&common)?)?);
+        let (a, b) = (self.download_tensor(a.broadcast(&common)?)?, self.download_tensor(b.broadcast(&common)?)?);
         let (a, b) = (a.await_result()?, b.await_result()?);
         Ok(a.iter().zip(&b).all(|(a, b)| is_close(number(a), number(b), rtol, atol)))
     }

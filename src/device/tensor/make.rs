@@ -71,7 +71,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`download`](Self::download) and [`contiguous`](Self::contiguous).
-    pub fn read_tensor<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn download_tensor<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
         let x = x.into();
         if x.layout().is_row_major() {
             return self.download(x.operand()?.0);
@@ -99,6 +99,6 @@ impl Device {
         if x.len() != 1 {
             return Err(several());
         }
-        self.read_tensor(&x)?.await_result()?.first().copied().ok_or_else(several)
+        self.download_tensor(&x)?.await_result()?.first().copied().ok_or_else(several)
     }
 }

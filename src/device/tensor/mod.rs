@@ -32,6 +32,7 @@ pub(crate) use assign::register;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;
 pub use part::Part;
+pub(crate) use part::Whole;
 pub use readable::{ReadableTensor, WritableTensor};
 pub use show::Shown;
 pub use tensor::Tensor;

@@ -30,7 +30,7 @@ impl Device {
     /// is copied to the host. Waits.
     ///
     /// # Errors
-    /// As [`read_tensor`](Self::read_tensor), and the failure of what makes the tensor.
+    /// As [`download_tensor`](Self::download_tensor), and the failure of what makes the tensor.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -44,7 +44,7 @@ impl Device {
     pub fn show<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Shown> {
         let x = x.into();
         let is_long = x.len() > MOST;
-        let elements = if is_long { self.edges(&x)? } else { self.read_tensor(&x)?.await_result()? };
+        let elements = if is_long { self.edges(&x)? } else { self.download_tensor(&x)?.await_result()? };
         let numbers: Vec<Number> = elements.iter().map(number).collect();
         let text = match (x.rank(), numbers.first()) {
             (0, Some(only)) => scalar(T::DTYPE, *only),
@@ -82,7 +82,7 @@ impl Device {
             let corner = small.part(|all: &Layout| all.slice(to))?;
             small = self.assign(corner, x.slice(from)?)?.into_output();
         }
-        Ok(self.read_tensor(&small)?.await_result()?)
+        self.download_tensor(&small)?.await_result()
     }
 }
 

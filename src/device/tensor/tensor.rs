@@ -21,7 +21,7 @@ use crate::core::op::{Immediate, Output};
 /// let device = Device::best()?;
 /// let x = device.tensor([2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let columns = x.transpose();                                   // a view
-/// assert_eq!(device.read_tensor(&columns)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+/// assert_eq!(device.download_tensor(&columns)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
 /// let y = device.zeros_tensor::<f32>([3, 3])?;
 /// let y = device.assign(y.part(|all| all.slice((.., 1..)))?, &columns)?.await_result()?; // y[:, 1:] = x.T
 /// assert_eq!(device.show(&y)?.to_string(), "[[0. 1. 4.]\n [0. 2. 5.]\n [0. 3. 6.]]");

@@ -18,7 +18,7 @@ use crate::core::error::Result;
 /// let device = Device::host()?;
 /// let x: TensorRef<'static, i32> = device.tensor([2, 2], [1, 2, 3, 4])?.share();
 /// let diagonal = x.diagonal(0, 0, 1)?;
-/// assert_eq!(device.read_tensor(&diagonal)?.await_result()?, [1, 4]);
+/// assert_eq!(device.download_tensor(&diagonal)?.await_result()?, [1, 4]);
 /// drop(diagonal);
 /// assert!(x.try_unique().is_ok()); // the last handle: writable again
 /// # Ok(()) }

@@ -1,6 +1,6 @@
 //! Where the time goes: what a program's threads and its devices did, in a form that Perfetto shows.
 //!
-//! Pass a [`Recorder`] to devices with [`DeviceBuilder::timeline`](crate::DeviceBuilder::timeline). It writes Chrome's
+//! Pass a [`Timeline`] to devices with [`DeviceBuilder::timeline`](crate::DeviceBuilder::timeline). It writes Chrome's
 //! trace format, which <https://ui.perfetto.dev> and `chrome://tracing` open. The file shows these processes:
 //!
 //! - The program, with a thread for each thread that submitted. It shows every call, from its beginning to its return;
@@ -19,9 +19,9 @@
 //!
 //! ```
 //! # #[cfg(feature = "host")] fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use windlass::{Device, timeline::Recorder};
+//! use windlass::{Device, timeline::Timeline};
 //!
-//! let recorder = Recorder::new();
+//! let recorder = Timeline::new();
 //! let device = Device::builder().host().timeline(&recorder).open()?;
 //! let x = device.upload(vec![3.0f32, 4.0])?.into_output();
 //! assert_eq!(device.labelled("length").blas().nrm2(&x)?.await_result()?, 5.0);
@@ -32,7 +32,7 @@
 //! # #[cfg(not(feature = "host"))] fn main() {}
 //! ```
 //!
-//! A recorder keeps the last [`KEPT`] events, unless it is made by [`Recorder::to_file`], which writes events as they
+//! A recorder keeps the last [`KEPT`] events, unless it is made by [`Timeline::to_file`], which writes events as they
 //! occur.
 //!
 //! `event.rs`: the events that are kept; `json.rs`: their format; `track.rs`: the trace hooks of a device; `calls.rs`:
@@ -47,4 +47,4 @@ mod recorder;
 mod stream;
 mod track;
 
-pub use recorder::{KEPT, Recorder};
+pub use recorder::{KEPT, Timeline};

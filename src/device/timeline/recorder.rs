@@ -24,7 +24,7 @@ const FILES: usize = 8;
 ///
 /// Clones share one recording.
 #[derive(Clone)]
-pub struct Recorder {
+pub struct Timeline {
     pub(super) shared: Arc<Shared>,
 }
 
@@ -70,7 +70,7 @@ impl Names {
     }
 }
 
-impl Recorder {
+impl Timeline {
     /// Keeps the last [`KEPT`] events.
     #[expect(clippy::new_without_default, reason = "what it keeps is worth a name")]
     pub fn new() -> Self {
@@ -103,7 +103,7 @@ impl Recorder {
     fn with(out: Out) -> Self {
         let shared = Shared { begin: Clock::SYSTEM.start(), state: Mutex::new(State { names: Names::default(), out }) };
         shared.name_process(PROGRAM, format!("the program (process {})", std::process::id()));
-        Recorder { shared: Arc::new(shared) }
+        Timeline { shared: Arc::new(shared) }
     }
 
     /// Marks this moment on the calling thread, under a name that the caller chooses.
@@ -178,11 +178,11 @@ impl Recorder {
     }
 }
 
-impl std::fmt::Debug for Recorder {
+impl std::fmt::Debug for Timeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.shared.state.lock().out {
-            Out::Kept { events, most, .. } => write!(f, "Recorder({} of {most} events)", events.len()),
-            Out::File(stream) => write!(f, "Recorder({stream:?})"),
+            Out::Kept { events, most, .. } => write!(f, "Timeline({} of {most} events)", events.len()),
+            Out::File(stream) => write!(f, "Timeline({stream:?})"),
         }
     }
 }

@@ -6,10 +6,11 @@
 //! the watchdog does not count it for the work that only could not be seen to end.
 
 use crate::core::clock::{self, Clock, Timing};
-use crate::core::dispatch::{FineTimer, Ongoing, Pace, Then};
+use crate::core::dispatch::{Ongoing, Pace, Then};
 use crate::core::sync::Arc;
 use crate::engines::worker::answers::Answers;
 use crate::engines::worker::reply::Reply;
+use crate::system::thread::FineTimer;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError, channel};

@@ -6,8 +6,31 @@ use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::core::op::SpansOf;
 use crate::core::op::{Op, PlanKey, Spans, WritesOf};
-use cudarc::driver::sys::CUstream;
+use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
+
+/// A CUDA stream as C knows it (`CUstream`, `cudaStream_t`): what [`Enqueue::stream`] lends for calls of your own.
+///
+/// ```
+/// # use std::ffi::c_void;
+/// use windlass::StreamPtr;
+/// # #[allow(non_camel_case_types)] struct CUstream_st;
+/// fn launch(stream: StreamPtr) {
+///     let raw: *mut c_void = stream.as_ptr();
+///     let typed: *mut CUstream_st = stream.as_ptr().cast(); // as cudarc and other bindings have it
+/// #   let _ = (raw, typed);
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct StreamPtr(*mut c_void);
+
+impl StreamPtr {
+    /// The pointer. It is a stream of the device until the call that it was lent to returns.
+    pub fn as_ptr(self) -> *mut c_void {
+        self.0
+    }
+}
 
 /// A leased stream with this dispatch's operands. [`Op::cuda`](crate::Op::cuda) enqueues its work on it.
 ///
@@ -57,7 +80,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         &self.spans.1
     }
 
-    /// The number of the current phase of an op that is [`Kind::Phased`](crate::Kind::Phased), counted from 0.
+    /// The number of the current phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased), counted from 0.
     pub fn phase(&self) -> usize {
         self.queue.phase
     }
@@ -93,8 +116,8 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// The stream, for your own calls. The device's context is current. All work that these calls start must have
     /// completed when the stream's work has. It may access only the operands, [`scratch`](Self::scratch) and
     /// [`result`](Self::result).
-    pub fn stream(&mut self) -> CUstream {
-        self.queue.stream()
+    pub fn stream(&mut self) -> StreamPtr {
+        StreamPtr(self.queue.stream().cast())
     }
 
     /// Allocates device memory for this dispatch alone, at least 256-byte aligned. It is freed after the dispatch's

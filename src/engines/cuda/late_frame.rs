@@ -16,7 +16,7 @@ use crate::core::dispatch::{Backoff, Facts, Ongoing, Wait, is_stealing, steal_on
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::plan::AnyPlan;
-use crate::core::op::{Kind, Made, Make, Next, guarded};
+use crate::core::op::{Made, Make, Next, OpKind, guarded};
 use crate::core::order::{Completion, Core as Settled, Runnable};
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::core::trace::Event;
@@ -205,7 +205,7 @@ impl Frame {
         let unbuilt = || Err(Error::library("internal error: a plan was used before it was built"));
         let plan = |cell: &Cell| cell.get().cloned().unwrap_or_else(unbuilt);
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
-        let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != Kind::Phased);
+        let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != OpKind::Phased);
         self.begun.store(true, Ordering::Release);
         loop {
             let mut leg = None;
@@ -327,7 +327,7 @@ impl dyn LateJob + '_ {
         match self.enqueued() {
             Some(task) => task.may_run(),
             // The work of a call that blocks begins before its enqueue is complete.
-            None => self.frame().facts.kind != Kind::Enqueue && self.frame().begun.load(Ordering::Acquire),
+            None => self.frame().facts.kind != OpKind::Enqueue && self.frame().begun.load(Ordering::Acquire),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! 2. After the publication nothing is rejected: every failure is reported by the completion and the pending.
 //! 3. The count of dependencies begins at 1, the guard. Each completion that is still coming and each plan that is
 //!    being built adds 1. The thread that removes the last one queues the work on a helper. If that is the submitting
-//!    thread, and the op only enqueues (`Kind::Enqueue`), the thread enqueues it itself.
+//!    thread, and the op only enqueues (`OpKind::Enqueue`), the thread enqueues it itself.
 //! 4. Whether something upstream failed is checked when the work runs, along data edges only. Whether the device is
 //!    dead is checked after the lease was taken.
 //! 5. The dispatch is bound once, outside any lease and lock, when its event is recorded. If nothing was enqueued, it
@@ -26,7 +26,7 @@ use super::submit::Around;
 use crate::core::buffer::{InitState, View};
 use crate::core::dispatch::Gate;
 use crate::core::error::{Error, Result};
-use crate::core::op::Kind;
+use crate::core::op::OpKind;
 use crate::core::order::{Completion, Follower, Runnable};
 use crate::core::sync::{Arc, Ordering};
 use crate::engines::dispatch::Submission;
@@ -54,7 +54,7 @@ impl Core {
         task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.operand_count });
         // Drop the guard.
         if job.core().dep_done() {
-            if s.facts.kind == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
+            if s.facts.kind == OpKind::Enqueue { job.run() } else { self.helpers.push(job) }
         }
         Ok(())
     }

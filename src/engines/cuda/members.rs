@@ -17,7 +17,7 @@ use super::{Core, fault};
 use crate::core::dispatch::Facts;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::op::Kind;
+use crate::core::op::OpKind;
 use crate::core::order::Runnable;
 use crate::core::sync::{Arc, Mutex};
 use crate::engines::library::{Entry, Placement};
@@ -99,7 +99,7 @@ impl Core {
     pub(super) fn pool_of(&self, op: &Facts) -> Option<&Pool> {
         let name = op.pooled.then_some(op.library);
         let own = self.pools.iter().find(|pool| name.is_some() && pool.library == name);
-        own.or_else(|| self.pools.first().filter(|_| op.kind != Kind::Enqueue))
+        own.or_else(|| self.pools.first().filter(|_| op.kind != OpKind::Enqueue))
     }
 
     /// Returns a member for `job`. `None`: all are held and the job was parked; it runs again when a member is free.

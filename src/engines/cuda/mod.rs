@@ -92,7 +92,7 @@ mod timer;
 mod turns;
 mod under_lease;
 
-pub use enqueue::Enqueue;
+pub use enqueue::{Enqueue, StreamPtr};
 pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, latch_all, report};
 pub(crate) use function::Function;
 pub(crate) use graph::Graphs;

@@ -14,7 +14,7 @@ use crate::core::dispatch::{Backoff, Facts, Gate};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::plan::AnyPlan;
-use crate::core::op::{Kind, Prepare, guarded};
+use crate::core::op::{OpKind, Prepare, guarded};
 use crate::core::sync::Arc;
 use crate::core::trace::Event;
 use crate::engines::dispatch::{Call, Submission};
@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 impl CudaEngine {
     pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let facts = s.facts;
-        if facts.kind == Kind::Enqueue && !facts.pooled && !facts.prepared {
+        if facts.kind == OpKind::Enqueue && !facts.pooled && !facts.prepared {
             announce(s)?;
             return self.submit_now(s, &[], SmallVec::new);
         }
@@ -41,7 +41,7 @@ impl CudaEngine {
         let plans = needs.ready();
         announce(s)?;
         match plans {
-            Some(plans) if facts.kind == Kind::Enqueue && !facts.pooled => {
+            Some(plans) if facts.kind == OpKind::Enqueue && !facts.pooled => {
                 let all = needs.all;
                 self.submit_now(s, &plans, || all)
             }

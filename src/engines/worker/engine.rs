@@ -15,7 +15,7 @@ use crate::core::device_info::{DeviceInfo, PoolInfo};
 use crate::core::dispatch::{Backoff, Gate, Wait};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Kind, Outgoing, guarded};
+use crate::core::op::{OpKind, Outgoing, guarded};
 use crate::core::order::{AccessHistory, Completion};
 use crate::core::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::core::trace::{Event, OpInfo, Stats};
@@ -204,7 +204,7 @@ impl WorkerEngine {
                 facts.name, epoch.label
             )));
         }
-        if facts.kind == Kind::Phased {
+        if facts.kind == OpKind::Phased {
             return Err(Error::unsupported(format!(
                 "`{}` cannot run on the isolated device {}: it makes buffers between its phases",
                 facts.name, epoch.label

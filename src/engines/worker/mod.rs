@@ -126,6 +126,7 @@ mod settle_thread;
 mod spin_limit;
 #[cfg(target_os = "linux")]
 mod stall;
+#[cfg(target_os = "linux")]
 mod standby;
 #[cfg(target_os = "linux")]
 pub(crate) mod stats_mirror;

@@ -120,8 +120,8 @@ mod measure {
     ) -> Result<Tuning> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let run = |way: Way| -> Result<Option<Duration>> {
-            let pending = call.by(way).dispatch(device, W::scratch(&places, device)?)?;
-            Ok(pending.await_timed()?.device)
+            let pending = call.by(way).dispatch(device, W::scratch(&places, device)?).map_err(Into::into)?;
+            Ok(pending.await_timed().map_err(Into::into)?.device)
         };
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         run(Way::Survey { number, writes: places })?;

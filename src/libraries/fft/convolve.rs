@@ -1,6 +1,6 @@
 //! Convolution and correlation by Fourier transforms.
 
-use super::Front;
+use super::Fft;
 #[cfg(feature = "host")]
 use super::convolve_sizes::Sizes;
 use super::dims::{Dims, MOST_AXES};
@@ -217,7 +217,7 @@ impl<K: Numbers> Op for Convolution<K> {
     }
 }
 
-impl Front {
+impl Fft {
     fn convolution<'a, K: Numbers>(
         &self,
         (spec, correlate): (&Convolve, bool),

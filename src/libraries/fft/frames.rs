@@ -1,7 +1,7 @@
 //! Short-time Fourier transforms: from a signal to the spectra of its frames, and back.
 
-use super::spec::{Direction, Fft, Norm};
-use super::{FftReal, Front};
+use super::spec::{Direction, FftSpec, Norm};
+use super::{Fft, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
@@ -133,8 +133,8 @@ impl Stft {
     }
 
     /// The transform of all frames, forward or inverse.
-    pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> Fft {
-        let spec = if inverse { Fft::c2r([self.n]) } else { Fft::r2c([self.n]) };
+    pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> FftSpec {
+        let spec = if inverse { FftSpec::c2r([self.n]) } else { FftSpec::r2c([self.n]) };
         spec.batch(sizes.lines)
     }
 
@@ -210,7 +210,7 @@ pub fn window(window: Window, n: usize) -> Result<Vec<f64>> {
     crate::core::room::collected((0..n).map(weight))
 }
 
-/// The op of [`Front::stft`]: from a signal to spectra.
+/// The op of [`Fft::stft`]: from a signal to spectra.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Apart<R> {
@@ -218,7 +218,7 @@ pub(super) struct Apart<R> {
     _type: PhantomData<fn() -> R>,
 }
 
-/// The op of [`Front::istft`]: from spectra to a signal.
+/// The op of [`Fft::istft`]: from spectra to a signal.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Together<R> {
@@ -348,7 +348,7 @@ impl<R: FftReal> Op for Together<R> {
     halves_of_engines!();
 }
 
-impl Front {
+impl Fft {
     /// `y` = the half spectra of the frames of `x`, each multiplied with the window: a row of [`Stft::bins`] numbers
     /// for each frame. PyTorch's `stft`, whose spectra are columns.
     ///

@@ -4,7 +4,7 @@
 //! and embedding are all loops and strides here.
 
 use super::dims::{Dims, MOST_AXES};
-use super::spec::{Direction, Fft, Kind, Layout};
+use super::spec::{Direction, FftSpec, Kind, Layout};
 use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
@@ -72,7 +72,7 @@ fn overflow(name: &'static str) -> Error {
     Error::invalid(name, "the number of elements overflows")
 }
 
-impl Fft {
+impl FftSpec {
     /// How many numbers the input's buffer has: real or complex ones (for f16 and bf16 a complex number is two
     /// elements).
     ///

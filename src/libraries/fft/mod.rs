@@ -2,12 +2,12 @@
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
-//! use windlass::{Complex, Device, Fft};
+//! use windlass::{Complex, Device, FftSpec};
 //! let device = Device::host()?;
 //! let x = device.upload(vec![1.0f32, 0.0, 0.0, 0.0])?.into_output();
-//! let spectrum = device.fft().r2c(&Fft::r2c([4]), &x, device.uninit(3)?)?.into_output();
+//! let spectrum = device.fft().r2c(&FftSpec::r2c([4]), &x, device.uninit(3)?)?.into_output();
 //! assert_eq!(device.download(&spectrum)?.await_result()?, [Complex::new(1.0, 0.0); 3]);
-//! let x = device.fft().c2r(&Fft::c2r([4]), &spectrum, device.uninit(4)?)?.await_result()?;
+//! let x = device.fft().c2r(&FftSpec::c2r([4]), &spectrum, device.uninit(4)?)?.await_result()?;
 //! assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
 //! # Ok(()) }
 //! ```
@@ -21,7 +21,7 @@
 //!   transformed axis. A transform back needs the size of the real array. The imaginary parts of the first point and,
 //!   for an even `n`, of the last are not read.
 //! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says
-//!   otherwise. The buffer of a packed side holds exactly [`Fft::input_len`] or [`Fft::output_len`] numbers; with a
+//!   otherwise. The buffer of a packed side holds exactly [`FftSpec::input_len`] or [`FftSpec::output_len`] numbers; with a
 //!   layout it has at least as many. Elements of an output must not overlap.
 //! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs
 //!   several times as much, and no length is refused. [`next_fast_len`] finds a good length to pad to.
@@ -30,10 +30,10 @@
 //! - **Plans.** A GPU makes one plan for each combination of sizes, layouts and types, for all threads, and keeps those
 //!   used last: up to 256 with those of the other libraries, as long as their tables take no more than 1 GiB (an
 //!   estimate, since the library does not report it; the newest stays however large it is). Making one takes 1 to 200
-//!   ms, and blocks the launches of all threads meanwhile; [`Front::prepare`] makes them ahead. `plan_hits`,
+//!   ms, and blocks the launches of all threads meanwhile; [`Fft::prepare`] makes them ahead. `plan_hits`,
 //!   `plan_misses`, `plans` and `plan_bytes` of [`Device::stats`](crate::Device::stats) count them. The CPU keeps 64
 //!   plans of each type, up to 256 MiB.
-//! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
+//! - **Inputs are kept.** [`c2r`](Fft::c2r) never writes its input; [`c2r_destroying`](Fft::c2r_destroying) may, which
 //!   saves memory.
 
 // The files of this folder.
@@ -77,7 +77,7 @@ pub use dims::Dims;
 pub use element::{FftComplex, FftReal};
 pub use frames::{Edges, Stft, Window, window};
 pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
-pub use spec::{Direction, Fft, Kind, Layout, Norm};
+pub use spec::{Direction, FftSpec, Kind, Layout, Norm};
 #[doc(hidden)]
 pub use trigonometric::TrigPass;
 pub use trigonometric::{RealTransform, Trig};
@@ -86,11 +86,11 @@ use crate::device::Device;
 
 /// The front of the Fourier transforms of one device: `device.fft()`. Holds no native state.
 #[derive(Clone, Debug)]
-pub struct Front {
+pub struct Fft {
     device: Device,
 }
 
-impl Front {
+impl Fft {
     /// Its device.
     pub const fn device(&self) -> &Device {
         &self.device
@@ -99,8 +99,8 @@ impl Front {
 
 impl Device {
     /// Fourier transforms (cuFFT).
-    pub fn fft(&self) -> Front {
-        Front { device: self.clone() }
+    pub fn fft(&self) -> Fft {
+        Fft { device: self.clone() }
     }
 }
 

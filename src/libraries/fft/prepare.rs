@@ -2,8 +2,8 @@
 
 use super::form::{C2c, C2r, Form, R2c};
 use super::op::Transform;
-use super::spec::{Fft, Kind};
-use super::{FftReal, Front};
+use super::spec::{FftSpec, Kind};
+use super::{Fft, FftReal};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
 #[cfg(feature = "cuda")]
@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Ahead<R> {
-    spec: Fft,
+    spec: FftSpec,
     _type: PhantomData<fn() -> R>,
 }
 
@@ -73,7 +73,7 @@ impl<R: FftReal> Op for Ahead<R> {
     }
 }
 
-impl Front {
+impl Fft {
     /// Makes the plans of a transform of numbers of type `R` ahead of its first use: on a GPU those of cuFFT, on the
     /// CPU the tables of twiddle factors. They are for a transform out of place, with buffers aligned to a complex
     /// number. The wait ends when the plans are made; while cuFFT makes one, the launches of other threads are blocked.
@@ -86,10 +86,10 @@ impl Front {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let fft = windlass::Device::host()?.fft();
-    /// fft.prepare::<f32>(&windlass::Fft::c2c([1000]).batch(16))?.await_result()?;
+    /// fft.prepare::<f32>(&windlass::FftSpec::c2c([1000]).batch(16))?.await_result()?;
     /// # Ok(()) }
     /// ```
-    pub fn prepare<R: FftReal>(&self, spec: &Fft) -> Result<PendingDispatch<()>> {
-        Ok(self.device.dispatch(Ahead::<R> { spec: *spec, _type: PhantomData }, (), ())?)
+    pub fn prepare<R: FftReal>(&self, spec: &FftSpec) -> Result<PendingDispatch<()>> {
+        self.device.dispatch(Ahead::<R> { spec: *spec, _type: PhantomData }, (), ())
     }
 }

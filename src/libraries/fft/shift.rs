@@ -1,6 +1,6 @@
 //! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
-use super::{Dims, Front};
+use super::{Dims, Fft};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
@@ -97,7 +97,7 @@ impl<T: Element> Op for Shift<T> {
     }
 }
 
-impl Front {
+impl Fft {
     /// `y` = `x`, an array of this shape, with the halves along `axes` exchanged: the point 0 goes to `n / 2`. The
     /// elements may have any type. For complex numbers that are pairs of f16 or bf16, add a last axis of size 2 that is
     /// not in `axes`.

@@ -1,7 +1,7 @@
 //! SciPy's names: packed arrays, the usual normalisation, and a new output buffer.
 
-use super::spec::Fft;
-use super::{Dims, FftComplex, FftReal, Front};
+use super::spec::FftSpec;
+use super::{Dims, Fft, FftComplex, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -10,7 +10,7 @@ use crate::core::error::{Error, Result};
 /// The result of a call that no buffer is moved into.
 pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
 
-impl Front {
+impl Fft {
     fn room<T: Element>(&self, numbers: usize, per: usize) -> Result<DeviceBuffer<T>> {
         let len =
             numbers.checked_mul(per).ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
@@ -32,7 +32,7 @@ impl Front {
     /// # Ok(()) }
     /// ```
     pub fn fft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = Fft::c2c(shape);
+        let spec = FftSpec::c2c(shape);
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
 
@@ -41,7 +41,7 @@ impl Front {
     /// # Errors
     /// As [`fft`](Self::fft).
     pub fn ifft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = Fft::c2c(shape).inverse();
+        let spec = FftSpec::c2c(shape).inverse();
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
 
@@ -61,7 +61,7 @@ impl Front {
     /// # Ok(()) }
     /// ```
     pub fn rfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = Fft::r2c(shape);
+        let spec = FftSpec::r2c(shape);
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
 
@@ -70,7 +70,7 @@ impl Front {
     /// # Errors
     /// As [`fft`](Self::fft).
     pub fn irfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = Fft::c2r(shape);
+        let spec = FftSpec::c2r(shape);
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
@@ -80,7 +80,7 @@ impl Front {
     /// # Errors
     /// As [`fft`](Self::fft).
     pub fn hfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = Fft::c2r(shape).forward();
+        let spec = FftSpec::c2r(shape).forward();
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
@@ -99,7 +99,7 @@ impl Front {
     /// # Ok(()) }
     /// ```
     pub fn ihfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = Fft::r2c(shape).inverse();
+        let spec = FftSpec::r2c(shape).inverse();
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
 }

@@ -1,8 +1,8 @@
 //! Cosine and sine transforms of real arrays: `dct` and `dst`, kinds I to IV.
 
 use super::simple::Pending;
-use super::spec::{Direction, Fft, Norm};
-use super::{Dims, FftReal, Front};
+use super::spec::{Direction, FftSpec, Norm};
+use super::{Dims, Fft, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
@@ -136,13 +136,13 @@ impl TrigPass {
 pub struct RealTransform {
     trig: Trig,
     /// The shape, the axes, the batch, the direction and the normalisation.
-    pub(super) sizes: Fft,
+    pub(super) sizes: FftSpec,
 }
 
 impl RealTransform {
     /// A transform of arrays of this shape, over all axes.
     pub fn new(trig: Trig, shape: impl Into<Dims>) -> Self {
-        RealTransform { trig, sizes: Fft::c2c(shape) }
+        RealTransform { trig, sizes: FftSpec::c2c(shape) }
     }
 
     /// The inverse: SciPy's `idct` and `idst` of the given kind.
@@ -168,7 +168,7 @@ impl RealTransform {
 
     /// What is done along every axis.
     pub(super) fn pass(&self) -> TrigPass {
-        let Fft { norm, direction, .. } = self.sizes;
+        let FftSpec { norm, direction, .. } = self.sizes;
         let trig = if direction == Direction::Inverse { self.trig.inverse() } else { self.trig };
         TrigPass { trig, ortho: norm == Norm::Ortho, scale: Scale::of(norm, direction) }
     }
@@ -253,7 +253,7 @@ impl<R: FftReal> Op for Trigonometric<R> {
     }
 }
 
-impl Front {
+impl Fft {
     /// `y` = the cosine or sine transform of real `x`; SciPy's `dctn`, `dstn` and their inverses. On a GPU this is a
     /// cuFFT transform along each axis, with our own kernels before and after it.
     ///

@@ -36,7 +36,7 @@ impl Module {
     /// The variable `name` (`__device__` or `__constant__` memory), as elements of `T`. Loads the module.
     ///
     /// NVRTC keeps only those variables of a program whose address was requested as a name expression:
-    /// `Program::expression("&factor")`.
+    /// `Source::expression("&factor")`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such variable, or its size is not a multiple of the size of `T`;
@@ -106,7 +106,9 @@ impl<T: Element> std::fmt::Debug for Global<T> {
 
 #[cfg(feature = "cuda")]
 mod on_gpu {
-    use super::super::loaded::{Loaded, distant};
+    use super::super::loaded::Loaded;
+    #[cfg(target_os = "linux")]
+    use super::super::loaded::distant;
     use super::super::module::{Module, SharedModule};
     use super::super::variable::{GlobalRead, GlobalWrite, Part, Room};
     use crate::core::buffer::DeviceBuffer;

@@ -154,7 +154,7 @@ impl Kernel {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::nvrtc::{LaunchConfig, Program, Read, Write};
+    /// use windlass::nvrtc::{LaunchConfig, Source, Read, Write};
     /// let device = windlass::Device::host()?;
     /// let add = device.nvrtc().twins().kernel("add")?;
     /// let add = add.twin::<(Read<f32>, Write<f32>)>(|at, (x, y)| {

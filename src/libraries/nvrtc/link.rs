@@ -18,9 +18,9 @@ use crate::core::error::{Error, Result};
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::nvrtc::{Arch, Compiler, Emit, Link, Program};
-/// let twice = Program::new("__device__ float twice(float x) { return 2 * x; }").emit(Emit::LtoIr);
-/// let kernel = Program::new(
+/// use windlass::nvrtc::{Arch, Compiler, Emit, Link, Source};
+/// let twice = Source::new("__device__ float twice(float x) { return 2 * x; }").emit(Emit::LtoIr);
+/// let kernel = Source::new(
 ///     "extern __device__ float twice(float); extern \"C\" __global__ void k(float* x) { *x = twice(*x); }",
 /// ).emit(Emit::LtoIr);
 /// let compiler = Compiler::shared();

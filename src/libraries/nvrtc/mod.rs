@@ -1,13 +1,13 @@
 //! Run-time compilation: compiles CUDA C++ to PTX, CUBIN or LTO-IR images, and loads and launches their kernels.
 //!
-//! A [`Compiler`] compiles a [`Program`] to an [`Image`]; `device.nvrtc()` compiles for its device. A compiler needs
+//! A [`Compiler`] compiles a [`Source`] to an [`Image`]; `device.nvrtc()` compiles for its device. A compiler needs
 //! libnvrtc but no GPU. It caches its results in memory and on disk.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
-//! use windlass::nvrtc::Program;
+//! use windlass::nvrtc::Source;
 //! let device = windlass::Device::best()?;
-//! let program = Program::new("template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }")
+//! let program = Source::new("template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }")
 //!     .name("scale.cu")
 //!     .expression("scale<float>");
 //! match device.nvrtc().compile(&program) {
@@ -115,7 +115,7 @@ pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
 pub use param::{Out, Param, Passes, Read, Write};
 pub use pending::PendingCompile;
-pub use program::{Emit, Program};
+pub use program::{Emit, Source};
 pub use shared_slice::{OneWord, SharedSlice, Values};
 pub use signature::{Arguments, Signature};
 pub use twin::{ThreadIndex, TwinFn};
@@ -138,7 +138,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`Compiler::compile`].
-    pub fn compile(&self, program: &Program) -> Result<Image> {
+    pub fn compile(&self, program: &Source) -> Result<Image> {
         self.compiler().compile_for(program, self.arch())
     }
 
@@ -146,7 +146,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`Compiler::compile_pending`].
-    pub fn compile_pending(&self, program: &Program) -> Result<PendingCompile> {
+    pub fn compile_pending(&self, program: &Source) -> Result<PendingCompile> {
         self.compiler().pending_for(program, self.arch())
     }
 

@@ -2,7 +2,7 @@
 
 use super::kernel::Kernel;
 use super::ptx::PtxText;
-use super::{Image, ImageKind, Nvrtc, Program};
+use super::{Image, ImageKind, Nvrtc, Source};
 use crate::core::device_info::DeviceKind;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
@@ -56,7 +56,7 @@ struct OnGpu {
 #[derive(Clone)]
 pub(super) enum ModuleCode {
     /// None: a host device runs twins. With the program, if there is one.
-    Twins(Option<Program>),
+    Twins(Option<Source>),
     Image(Image, Option<Arc<PtxText>>),
 }
 
@@ -84,17 +84,17 @@ impl Nvrtc {
     }
 
     /// Makes a module from a program, compiled for this device by [`compile`](Self::compile), which uses the caches. On
-    /// a host device nothing is compiled, only [checked](Program::check): kernels run as their twins.
+    /// a host device nothing is compiled, only [checked](Source::check): kernels run as their twins.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::nvrtc::{Len, LaunchConfig, Program, Write};
+    /// use windlass::nvrtc::{Len, LaunchConfig, Source, Write};
     /// let source = "extern \"C\" __global__ void twice(int* x, size_t n) {
     ///     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
     ///     if (i < n) x[i] *= 2;
     /// }";
     /// let device = windlass::Device::host()?; // or any other
-    /// let twice = device.nvrtc().module(&Program::new(source))?.kernel("twice")?;
+    /// let twice = device.nvrtc().module(&Source::new(source))?.kernel("twice")?;
     /// // SAFETY: the source is above: these parameters, and nothing past `n`, the length.
     /// let twice = unsafe { twice.typed::<(Write<i32>, Len)>() }?.twin(|at, (x, n)| {
     ///     if at.x() < n {
@@ -109,7 +109,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`compile`](Self::compile) and [`load`](Self::load).
-    pub fn module(&self, program: &Program) -> Result<Module> {
+    pub fn module(&self, program: &Source) -> Result<Module> {
         match self.device().kind() {
             DeviceKind::Host => {
                 program.check()?;
@@ -186,7 +186,7 @@ impl Module {
     }
 
     /// The program from which the module was made, if that is known.
-    pub fn program(&self) -> Option<&Program> {
+    pub fn program(&self) -> Option<&Source> {
         match &self.held.code {
             ModuleCode::Image(image, _) => image.program(),
             ModuleCode::Twins(program) => program.as_ref(),

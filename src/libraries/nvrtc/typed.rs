@@ -144,7 +144,7 @@ impl<S: Signature> TypedKernel<S> {
             // The same signature typed the buffers in this call, so none of these fails.
             Ok(pending) => pending.retype(|any| any.downcast::<S::Output>()).map_err(|any| Error::from(any).into()),
             Err(Rejected { error, back }) => {
-                Err(Rejected { error, back: back.and_then(|any| any.downcast::<S::Output>().ok()) })
+                Err(Rejected { error, back: back.and_then(|any| any.downcast::<S::Output>().ok()) }.into())
             }
         }
     }

@@ -104,10 +104,10 @@ pub use method::{EighMethod, Jacobi, Randomized, SvdMethod};
 pub use numbers::{Norm, PendingNumbers};
 pub use output::{Inverse, Solution, Solved};
 pub use pinv::PseudoInverse;
-pub use qr::Qr;
+pub use qr::{ApplyQ, Qr};
 #[doc(hidden)]
 pub use refine::HostWide;
-pub use refine::{Lowest, Refined, WideElement};
+pub use refine::{Lowest, Refine, Refined, WideElement};
 pub use solve::Structure;
 #[doc(hidden)]
 pub use svd::SvdShape;
@@ -197,8 +197,8 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
         registry.call::<generalized::Sygvd<T>>();
         registry.call::<eig::Geev<T>>();
     }
-    registry.call::<refine::Refine<f64>>();
-    registry.call::<refine::Refine<num_complex::Complex<f64>>>();
+    registry.call::<refine::Refining<f64>>();
+    registry.call::<refine::Refining<num_complex::Complex<f64>>>();
     all::<f32>(registry);
     all::<f64>(registry);
     all::<num_complex::Complex<f32>>(registry);

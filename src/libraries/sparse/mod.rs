@@ -75,7 +75,7 @@ pub use element::{Codes, Number};
 pub use element::{SolveElement, SparseElement, SparseIndex};
 #[doc(hidden)]
 pub use formats::Stored;
-pub use formats::{Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
+pub use formats::{Blocks, Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
 pub use market::{CooBuilder, MarketProgress, read_market};
 pub use products::{Sddmm, Spmm, Spmv};
 pub use solvers::{Iteration, Preconditioner, Progress, Solution, Unsolved};

@@ -4,7 +4,7 @@ use super::assert_refused;
 use crate::common::{builders, devices, down, up};
 use std::time::Duration;
 use windlass::solver::{Matrix, Vectors};
-use windlass::{Complex, Error, Fft, Gemm, Stale};
+use windlass::{Complex, Error, FftSpec, Gemm, Stale};
 
 #[test]
 #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
@@ -148,7 +148,7 @@ fn what_an_operation_left_undefined_is_not_read_until_it_is_overwritten() {
     for device in devices() {
         let one = Complex::new(1.0f64, 0.0);
         let x = device.upload([one; 3]).unwrap().into_output();
-        let pending = device.fft().c2r_destroying(&Fft::c2r([4]), x, device.uninit(4).unwrap()).unwrap();
+        let pending = device.fft().c2r_destroying(&FftSpec::c2r([4]), x, device.uninit(4).unwrap()).unwrap();
         let (x, y) = pending.await_result().unwrap();
         assert_eq!(down(&device, &y).len(), 4);
         assert_refused(&device.download(&x).unwrap_err(), "source", &["undefined"]);

@@ -2,7 +2,7 @@
 
 use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, down, up};
-use windlass::fft::{Direction, Fft, Kind, Layout, Norm};
+use windlass::fft::{Direction, FftSpec, Kind, Layout, Norm};
 use windlass::reference::{dft, dft_error_bound};
 use windlass::{Device, DeviceBuffer};
 
@@ -195,11 +195,11 @@ impl Case {
         shape
     }
 
-    pub fn spec(&self) -> Fft {
+    pub fn spec(&self) -> FftSpec {
         let spec = match self.kind {
-            Kind::C2c => Fft::c2c(&self.shape),
-            Kind::R2c => Fft::r2c(&self.shape),
-            Kind::C2r => Fft::c2r(&self.shape),
+            Kind::C2c => FftSpec::c2c(&self.shape),
+            Kind::R2c => FftSpec::r2c(&self.shape),
+            Kind::C2r => FftSpec::c2r(&self.shape),
         };
         let mut spec = spec.direction(self.direction).norm(self.norm).batch(self.batch).axes(&self.axes);
         if self.axes.iter().zip(&self.n).any(|(axis, n)| self.shape[*axis] != *n) {

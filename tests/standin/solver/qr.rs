@@ -55,7 +55,7 @@ fn factors<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {
         };
         for (trans, from, to) in [(there, &start, &end), (back, &end, &start)] {
             let of_c = Matrix::new(from.rows, from.cols);
-            let c = qr.apply(&solver, (side, trans), of_c, up(device, from.elements::<T>())).unwrap();
+            let c = qr.apply(&solver, side, trans, of_c, up(device, from.elements::<T>())).unwrap();
             let c = Dense::of(from.rows, from.cols, &down(device, &c.await_result().unwrap()));
             c.assert_near(to, T::NEAR, &format!("{what}: {side:?}, {trans:?}"));
         }

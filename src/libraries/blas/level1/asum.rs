@@ -67,7 +67,7 @@ impl Blas {
     /// ```
     pub fn asum<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Real>> {
         let x = x.into();
-        Ok(self.submit(Returned(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), ())?)
+        self.submit(Returned(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
     }
 
     /// As [`asum`](Self::asum), with the result left in the first element of `result`.

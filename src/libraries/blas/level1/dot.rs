@@ -89,7 +89,7 @@ impl Blas {
         y: impl ReadableVector<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
-        Ok(self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())?)
+        self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())
     }
 
     /// The sum of `conj(x_i) * y_i` (`cublasDotcEx`); the same as [`dot`](Self::dot) for real types.
@@ -102,7 +102,7 @@ impl Blas {
         y: impl ReadableVector<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
-        Ok(self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())?)
+        self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())
     }
 
     /// As [`dot`](Self::dot), with the result left in the first element of `result`.

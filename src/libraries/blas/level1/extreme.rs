@@ -85,7 +85,7 @@ impl Blas {
     /// ```
     pub fn iamax<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<Option<usize>>> {
         let x = x.into();
-        Ok(self.submit(Returned(Find::<T, true>::new(&x)), (x.data,), ())?)
+        self.submit(Returned(Find::<T, true>::new(&x)), (x.data,), ())
     }
 
     /// As [`iamax`](Self::iamax), of the smallest (`cublasI<t>amin`).
@@ -94,7 +94,7 @@ impl Blas {
     /// As [`iamax`](Self::iamax).
     pub fn iamin<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<Option<usize>>> {
         let x = x.into();
-        Ok(self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())?)
+        self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())
     }
 
     /// As [`iamax`](Self::iamax), with the library's own number left in the first element of `result`: the index

@@ -81,7 +81,7 @@ impl Blas {
     /// ```
     pub fn nrm2<'a, T: VectorElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Norm>> {
         let x = x.into();
-        Ok(self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())?)
+        self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
     }
 
     /// As [`nrm2`](Self::nrm2), with the result left in the first element of `result`.

@@ -7,7 +7,7 @@
 //! Making a plan waits for the GPU and blocks launches of other threads: the first of a process took 160 ms on an H200,
 //! the first of a size 50 to 130 ms, one made again 0.3 to 2 ms. So the device makes it on a helper thread, once for
 //! all threads that need it, when the first transform of its kind is submitted or ahead by
-//! [`Front::prepare`](crate::fft::Front::prepare), and keeps it.
+//! [`Fft::prepare`](crate::fft::Fft::prepare), and keeps it.
 
 use super::functions::CufftFunctions;
 use super::handle::Cufft;

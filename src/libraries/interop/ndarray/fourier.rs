@@ -23,7 +23,7 @@ fn with_last<D: Dimension>(mut dim: D, n: usize) -> D {
     dim
 }
 
-impl fft::Front {
+impl fft::Fft {
     /// The transform of an array (or of a view of one) over all its axes, up to eight: uploaded, transformed, downloaded.
     ///
     /// # Errors

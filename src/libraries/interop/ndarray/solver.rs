@@ -32,7 +32,7 @@ impl Solver {
     }
 
     fn array<T: Element>(&self, of: &DeviceBuffer<T>, shape: Matrix) -> Result<Array2<T>> {
-        Ok(self.device().download_array(of, (shape.rows(), shape.cols()), Order::Column)?.await_result()?)
+        self.device().download_array(of, (shape.rows(), shape.cols()), Order::Column)?.await_result()
     }
 
     /// The X of `A * X = B`, by the factorization for the given structure of A ([`solve`](Self::solve)). If A is not

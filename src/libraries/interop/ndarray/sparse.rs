@@ -25,7 +25,7 @@ impl Sparse {
     /// ```
     pub fn from_array<T: SparseElement, I: SparseIndex>(&self, a: &ArrayRef2<T>, threshold: f64) -> Result<Csr<T, I>> {
         let (on_a, order) = lay(self.device(), a)?;
-        self.from_dense(a.dim(), Dense::new(order), threshold, &on_a)
+        self.from_dense(a.nrows(), a.ncols(), Dense::new(order), threshold, &on_a)
     }
 
     /// An array of all elements ([`to_dense`](Self::to_dense)).

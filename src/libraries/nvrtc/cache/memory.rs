@@ -95,14 +95,14 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libraries::nvrtc::Program;
+    use crate::libraries::nvrtc::Source;
 
     fn image(bytes: usize) -> Image {
         Image::ptx(format!(".version 8.0\n{}", "/".repeat(bytes - 13))).unwrap()
     }
 
     fn request(source: &str) -> Request {
-        Request::Compile(Program::new(source))
+        Request::Compile(Source::new(source))
     }
 
     #[test]

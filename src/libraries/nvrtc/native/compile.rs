@@ -4,7 +4,7 @@ use super::super::Arch;
 use super::super::cache::Answer;
 use super::super::compiler::Identity;
 use super::super::options::ALONE;
-use super::super::program::{Emit, Prepared, Program};
+use super::super::program::{Emit, Prepared, Source};
 use super::functions::{Nvrtc, Program as NvrtcProgram};
 use super::status;
 use crate::core::epoch::leaving;
@@ -129,7 +129,7 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 }
 
 impl Native {
-    fn new(api: &'static Nvrtc, program: &Program) -> Result<Self> {
+    fn new(api: &'static Nvrtc, program: &Source) -> Result<Self> {
         let source = c_string("source", program.source())?;
         let name = c_string("name", program.label())?;
         let names = program.headers().map(|(name, _)| c_string("header", name)).collect::<Result<Vec<_>>>()?;
@@ -217,7 +217,7 @@ fn text(mut bytes: Vec<u8>) -> String {
 /// Compiles `program` for `arch`; the folders of CUDA's headers are searched after its own. Takes no lock; can take
 /// long.
 pub(in crate::libraries::nvrtc) fn compile(
-    program: &Program,
+    program: &Source,
     prepared: &Prepared,
     arch: Arch,
     cudas: &[PathBuf],
@@ -284,7 +284,7 @@ fn with_log(error: Error, log: &str) -> Error {
 }
 
 /// The error for a source that the compiler refused: the log, with the lines that it mentions.
-fn failed(native: &Native, program: &Program, log: String) -> Error {
+fn failed(native: &Native, program: &Source, log: String) -> Error {
     let text_of = |file: &str| {
         if file == program.label() {
             return Some(program.source().to_owned());

@@ -5,6 +5,7 @@ mod factor;
 mod generate;
 mod solve;
 
+pub use apply::ApplyQ;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use {apply::Ormqr, factor::Geqrf, generate::Orgqr, solve::Qrs};
 
@@ -70,11 +71,13 @@ impl<T: SolverElement> Qr<T> {
     pub fn apply(
         &self,
         solver: &Solver,
-        (side, trans): (Side, Transpose),
+        side: Side,
+        trans: Transpose,
         of_c: Matrix,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        solver.ormqr((side, trans), self.matrix, &self.reflectors, &self.tau, of_c, c)
+        let spec = ApplyQ::new(self.matrix, of_c).side(side).trans(trans);
+        solver.ormqr(spec, &self.reflectors, &self.tau, c)
     }
 
     /// The first `min(rows, cols)` columns of Q in a new buffer without gaps ([`Solver::orgqr`]).

@@ -107,14 +107,16 @@ impl Sparse {
     /// let device = windlass::Device::host()?;
     /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[0, 1], &[1.0f32, 2.0])?;
     /// let b = device.sparse().upload_csr(2, 2, &[0, 2, 2], &[0, 1], &[10.0f32, 20.0])?;
-    /// let c = device.sparse().add((2.0, &a), (1.0, &b))?;
+    /// let c = device.sparse().add(2.0, &a, 1.0, &b)?;
     /// assert_eq!(device.download(c.values())?.await_result()?, [12.0, 20.0, 4.0]);
     /// # Ok(()) }
     /// ```
     pub fn add<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
-        (alpha, a): (T::Scalar, &Compressed<T, I, M>),
-        (beta, b): (T::Scalar, &Compressed<T, I, M>),
+        alpha: T::Scalar,
+        a: &Compressed<T, I, M>,
+        beta: T::Scalar,
+        b: &Compressed<T, I, M>,
     ) -> Result<Compressed<T, I, M>> {
         let (rows, cols) = (a.rows(), a.cols());
         if (rows, cols) != (b.rows(), b.cols()) {

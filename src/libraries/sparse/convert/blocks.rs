@@ -1,7 +1,7 @@
 //! Compressed rows to blocks and back.
 
 use super::super::element::{SparseElement, SparseIndex};
-use super::super::formats::{SparseMatrix, Stored};
+use super::super::formats::{Blocks, SparseMatrix, Stored};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
 #[cfg(feature = "cuda")]
@@ -209,7 +209,7 @@ impl Sparse {
         let (offsets, columns, values) = self.produce(to, reads)?;
         // SAFETY: the block columns of each row are sorted and not repeated, when they are counted and when they are
         // stored.
-        unsafe { Bsr::assume_valid((rows, cols), (block, order), offsets, columns, values) }
+        unsafe { Bsr::assume_valid(Blocks::new(rows, cols, block).order(order), offsets, columns, values) }
     }
 
     /// Converts blocks to compressed rows; zeros stored in the blocks become entries. The matrix is returned at once,

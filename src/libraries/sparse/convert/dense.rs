@@ -238,13 +238,14 @@ impl Sparse {
     /// use windlass::{Device, Order, sparse::{Csr, Dense}};
     /// let device = Device::host()?;
     /// let dense = device.upload([0.0f32, 3.0, 0.5, 0.0])?.into_output();
-    /// let a: Csr<f32> = device.sparse().from_dense((2, 2), Dense::new(Order::Row), 1.0, &dense)?;
+    /// let a: Csr<f32> = device.sparse().from_dense(2, 2, Dense::new(Order::Row), 1.0, &dense)?;
     /// assert_eq!(device.download(a.values())?.await_result()?, [3.0]);
     /// # Ok(()) }
     /// ```
     pub fn from_dense<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        (rows, cols): (usize, usize),
+        rows: usize,
+        cols: usize,
         how: Dense,
         threshold: f64,
         dense: impl Readable<'a, T>,

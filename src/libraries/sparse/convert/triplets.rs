@@ -195,14 +195,15 @@ impl Sparse {
     /// let rows = device.upload([1i32, 0, 1])?.into_output();
     /// let columns = device.upload([0i32, 1, 0])?.into_output();
     /// let values = device.upload([1.0f32, 5.0, 10.0])?.into_output();
-    /// let a = device.sparse().sum_duplicates((2, 2), &rows, &columns, &values)?;
+    /// let a = device.sparse().sum_duplicates(2, 2, &rows, &columns, &values)?;
     /// assert_eq!(device.download(a.row_indices())?.await_result()?, [0, 1]);
     /// assert_eq!(device.download(a.values())?.await_result()?, [5.0, 11.0]);
     /// # Ok(()) }
     /// ```
     pub fn sum_duplicates<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        (rows, cols): (usize, usize),
+        rows: usize,
+        cols: usize,
         row_indices: impl Readable<'a, I>,
         column_indices: impl Readable<'a, I>,
         values: impl Readable<'a, T>,

@@ -19,6 +19,28 @@ pub struct Bsr<T: SparseElement, I: SparseIndex = i32> {
     values: GpuRef<T>,
 }
 
+/// The sizes of a matrix of square blocks, for [`Sparse::bsr`](crate::Sparse::bsr).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Blocks {
+    pub(in super::super) extent: Extent,
+    pub(in super::super) size: usize,
+    pub(in super::super) order: Order,
+}
+
+impl Blocks {
+    /// A matrix of `rows x cols` elements, in blocks of `size x size`, each column-major.
+    pub fn new(rows: usize, cols: usize, size: usize) -> Self {
+        Blocks { extent: Extent { rows, cols }, size, order: Order::Column }
+    }
+
+    /// The order of the elements in each block.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+}
+
 /// The layout of a matrix of blocks, which the host knows without the device.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +60,13 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
     /// [`Error::InvalidArgument`] if the lengths do not fit, the sizes are not multiples of the block size, or the
     /// index type cannot represent a size.
     pub unsafe fn assume_valid(
-        (rows, cols): (usize, usize),
-        (block, order): (usize, Order),
+        spec: Blocks,
         offsets: impl Shareable<I>,
         columns: impl Shareable<I>,
         values: impl Shareable<T>,
     ) -> Result<Self> {
         let (offsets, columns, values) = (offsets.into(), columns.into(), values.into());
-        let layout = Self::layout_of(Extent { rows, cols }, block, order, columns.len());
+        let layout = Self::layout_of(spec.extent, spec.size, spec.order, columns.len());
         layout.check::<I>(offsets.len(), columns.len(), values.len())?;
         Ok(Bsr { layout, offsets, columns, values })
     }

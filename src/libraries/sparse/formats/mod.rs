@@ -12,7 +12,7 @@ mod upload;
 mod validate;
 mod vector;
 
-pub use bsr::Bsr;
+pub use bsr::{Blocks, Bsr};
 pub use compressed::{ByColumns, ByRows, Compressed, Csc, Csr, Major};
 pub use coo::Coo;
 pub(super) use structure::Structure;

@@ -9,7 +9,7 @@ use super::scalars::{Stage, state};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
 use crate::core::buffer::{DeviceBuffer, Readable};
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
@@ -39,7 +39,7 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let blas = device.blas();
     // The norm of b in which this method measures residuals.
     let copy = device.duplicate(system.b())?.into_output();
-    let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result().map_err(Error::from)?;
+    let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result()?;
     watch.begin(square.re().abs().sqrt());
 
     let mut newer = system.residual(&x)?;

@@ -68,7 +68,7 @@ impl Sparse {
     /// cuBLAS' is exact only where squares are normal numbers.
     fn norm<'x, T: SolveElement>(&self, x: impl Readable<'x, T>) -> Result<Norm> {
         let x = x.into();
-        let value = T::norm_of(self.device.blas().nrm2(x)?.await_result().map_err(Error::from)?);
+        let value = T::norm_of(self.device.blas().nrm2(x)?.await_result()?);
         let exponent = if value.is_infinite() {
             -(T::RANGE / 2)
         } else if value < 2f64.powi(-(T::RANGE / 3)) {
@@ -77,7 +77,7 @@ impl Sparse {
             return Ok(Norm { value, exponent: 0 });
         };
         let moved = self.shift(self.device.duplicate(x)?.into_output(), exponent)?;
-        let value = T::norm_of(self.device.blas().nrm2(&moved)?.await_result().map_err(Error::from)?);
+        let value = T::norm_of(self.device.blas().nrm2(&moved)?.await_result()?);
         Ok(Norm { value, exponent: -exponent })
     }
 }

@@ -5,7 +5,7 @@ use super::super::element::SolveElement;
 use super::iteration::{Iteration, Progress};
 use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 
 /// Whether the iteration continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
             return Ok(Verdict::GoOn);
         };
         let first = |sent: PendingDispatch<Vec<T>>| -> Result<T> {
-            Ok(sent.await_result().map_err(Error::from)?.first().copied().unwrap_or_default())
+            Ok(sent.await_result()?.first().copied().unwrap_or_default())
         };
         let raw = first(residual)?;
         let broken = alive.map(first).transpose()?.is_some_and(|alive| alive == T::default());
