@@ -6,7 +6,7 @@ use crate::core::clock::{self, Clock};
 use crate::core::device_info::{DeviceInfo, MemoryInfo};
 use crate::core::dispatch::{Backoff, Spinner, Wait};
 use crate::core::epoch::life::{Life, Stand};
-use crate::core::epoch::{Cause, Epoch, Owner, Parts, process};
+use crate::core::epoch::{AnyEngine, Cause, Epoch, Owner, Parts, process};
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::core::trace::{Counters, Stats};
@@ -45,7 +45,7 @@ impl Inner {
         crate::device::worker::guard();
         let mut opened = match config.engine.kind {
             #[cfg(target_os = "linux")]
-            _ if config.isolated => crate::engines::worker::open(&config.engine, counters.clone())?.map(Engine::Worker),
+            _ if config.isolated => crate::engines::worker::open(&config.engine, counters.clone())?.map(AnyEngine::new),
             #[cfg(not(target_os = "linux"))]
             _ if config.isolated => return Err(Error::unsupported("isolated devices need Linux")),
             #[cfg(feature = "host")]
@@ -56,7 +56,7 @@ impl Inner {
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(ordinal) => {
-                crate::engines::cuda::open(ordinal, &config.engine, life.clone(), counters.clone())?.map(Engine::Cuda)
+                crate::engines::cuda::open(ordinal, &config.engine, life.clone(), counters.clone())?.map(AnyEngine::new)
             }
             #[cfg(not(feature = "cuda"))]
             Kind::Cuda(_) => return Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)")),
@@ -113,19 +113,19 @@ impl Inner {
     pub(crate) fn next_epoch(self: &Arc<Self>, generation: u64) -> Result<Arc<Epoch>> {
         let life = Arc::new(Life::new());
         let old = self.epoch();
-        let (engine, meter) = match old.engine {
+        let (engine, meter) = match Engine::of(&old) {
             // Keeps the meter: the memory is this process's, so what stale handles hold is still in use.
             #[cfg(feature = "host")]
-            Engine::Host(ref engine) => (Engine::Host(engine.clone()), old.meter.clone()),
+            Engine::Host(engine) => (AnyEngine::new(engine.clone()), old.meter.clone()),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(ref engine) => {
+            Engine::Cuda(engine) => {
                 let engine = engine.again(&self.config.engine, life.clone(), self.counters.clone())?;
-                (Engine::Cuda(engine), Arc::new(old.meter.again()))
+                (AnyEngine::new(engine), Arc::new(old.meter.again()))
             }
             #[cfg(target_os = "linux")]
-            Engine::Worker(ref engine) => {
+            Engine::Worker(engine) => {
                 let engine = engine.again(&self.config.engine, &self.label, self.counters.clone())?;
-                (Engine::Worker(engine), Arc::new(old.meter.again()))
+                (AnyEngine::new(engine), Arc::new(old.meter.again()))
             }
             // The current epoch of a device is never a recording.
             Engine::Tape(_) => return Err(Error::unsupported("internal error: a recording cannot be rebuilt")),
@@ -275,7 +275,7 @@ impl Drop for Inner {
 }
 
 #[cfg(feature = "host")]
-fn open_host(config: &Config) -> Result<Opened<Engine>> {
+fn open_host(config: &Config) -> Result<Opened<AnyEngine>> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let label = format!("host:{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let engine = crate::engines::host::HostEngine::new(config.engine.pool.clone(), &label, config.engine.plan.clone())?;
@@ -292,5 +292,5 @@ fn open_host(config: &Config) -> Result<Opened<Engine>> {
         passed_over: Vec::new(),
         shared_by_mps: false,
     };
-    Ok(Opened { engine: Engine::Host(Arc::new(engine)), info, label, limit: total_memory })
+    Ok(Opened { engine: AnyEngine::new(Arc::new(engine)), info, label, limit: total_memory })
 }

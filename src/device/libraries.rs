@@ -42,7 +42,7 @@ impl Device {
         }
         let epoch = self.asked();
         epoch.admit()?;
-        match &epoch.engine {
+        match Engine::of(&epoch) {
             #[cfg(feature = "host")]
             Engine::Host(_) => Ok(None),
             Engine::Cuda(_) => here(library),

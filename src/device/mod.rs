@@ -103,8 +103,8 @@ impl Device {
     #[cfg(feature = "cuda")]
     pub(crate) fn asked(&self) -> Arc<Epoch> {
         let epoch = self.epoch();
-        match &epoch.engine {
-            crate::device::engine::Engine::Tape(tape) => tape.real().clone(),
+        match engine::Engine::of(&epoch) {
+            engine::Engine::Tape(tape) => tape.real().clone(),
             _ => epoch,
         }
     }

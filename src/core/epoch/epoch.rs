@@ -1,7 +1,7 @@
 //! One generation of a device's context.
 
 use super::life::{Life, Stand};
-use super::{Owner, process};
+use super::{AnyEngine, Owner, process};
 use crate::core::buffer::Meter;
 use crate::core::clock::Timing;
 use crate::core::error::{Error, Result, Site, Stale, Text};
@@ -9,7 +9,6 @@ use crate::core::order::Parker;
 use crate::core::order::flow::Flow;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
-use crate::device::engine::Engine;
 use std::sync::Weak;
 
 /// Why an epoch ended.
@@ -31,7 +30,7 @@ pub(crate) struct Epoch {
     /// The number of this generation, counted from 0 for each device.
     pub(crate) generation: u64,
     pub(crate) life: Arc<Life>,
-    pub(crate) engine: Engine,
+    pub(crate) engine: AnyEngine,
     pub(crate) meter: Arc<Meter>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) timing: &'static Timing,
@@ -59,7 +58,7 @@ pub(crate) struct Parts {
     pub(crate) label: Arc<str>,
     pub(crate) generation: u64,
     pub(crate) life: Arc<Life>,
-    pub(crate) engine: Engine,
+    pub(crate) engine: AnyEngine,
     pub(crate) meter: Arc<Meter>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Arc<AtomicU64>,
@@ -196,10 +195,8 @@ impl Epoch {
             self.counters.faulted(self.cause().map(|cause| cause.message).unwrap_or_default());
             match self.owner.upgrade() {
                 Some(owner) => owner.on_fault(self),
-                // Only buffers and pendings are left, but a device fault still concerns the whole process.
-                #[cfg(feature = "cuda")]
-                None if self.engine.as_cuda().is_some() => crate::engines::cuda::latch_all(self.cause()),
-                None => {}
+                // Only buffers and pendings are left.
+                None => self.engine.latch(self.cause()),
             }
         }
     }

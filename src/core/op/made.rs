@@ -1,12 +1,10 @@
 //! Buffers that an op makes while it runs, because only the device knows how large they must be.
 
-use crate::core::buffer::{Allocation, DeviceBuffer, InitState, Region, Span, View};
+use crate::core::buffer::{DeviceBuffer, InitState, Region, Span, View};
 use crate::core::element::{DType, Element};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::order::AccessHistory;
 use crate::core::sync::Arc;
-use crate::device::engine::Engine;
 use std::collections::VecDeque;
 
 /// What comes after a phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased).
@@ -89,26 +87,10 @@ impl<'m> Make<'m> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes
             .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
-        let (allocation, track) = self.allocate(bytes)?;
+        self.epoch.go_on()?;
+        let (allocation, track) = self.epoch.engine.make(self.epoch, bytes)?;
         let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..len);
         Ok(Piece { region, len, dtype: T::DTYPE })
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
-        self.epoch.go_on()?;
-        match &self.epoch.engine {
-            #[cfg(feature = "host")]
-            Engine::Host(_) => {
-                Ok((Arc::new(Allocation::host(bytes, true, self.epoch.meter.clone())?), AccessHistory::default()))
-            }
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.allocate_between(self.epoch, bytes),
-            #[cfg(target_os = "linux")]
-            Engine::Worker(_) => Err(Error::unsupported(
-                "an isolated device makes buffers in its worker process, not in the client process",
-            )),
-            Engine::Tape(_) => Err(Error::unsupported("an operation does not run while it is being recorded")),
-        }
     }
 }
 

@@ -124,7 +124,7 @@ impl Device {
         let (epoch, views) = (submission.epoch, (submission.views, submission.read_count));
         guarded(&mut || self.check(&*submission.call, submission.facts, epoch, views))?;
         self.inner().in_flight.admit(epoch, submission.options)?;
-        match &epoch.engine {
+        match Engine::of(epoch) {
             #[cfg(feature = "host")]
             Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
@@ -237,7 +237,7 @@ impl Device {
 /// Steps 3 to 6.
 #[inline]
 fn enter(submission: &mut Submission<'_, '_>) -> Result<()> {
-    match &submission.epoch.engine {
+    match Engine::of(submission.epoch) {
         #[cfg(feature = "host")]
         Engine::Host(engine) => engine.submit(submission),
         #[cfg(feature = "cuda")]

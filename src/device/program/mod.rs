@@ -55,14 +55,13 @@ pub use stats::ProgramStats;
 pub(crate) use tape::Tape;
 
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
-use crate::core::epoch::{Epoch, Parts};
+use crate::core::epoch::{AnyEngine, Epoch, Parts};
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::Contained;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::device::engine::Engine;
 use home::Home;
 use plan::Plan;
 use replay::{Ran, Replay};
@@ -166,7 +165,7 @@ impl Device {
             label: real.label.clone(),
             generation: real.generation,
             life: Arc::new(crate::core::epoch::life::Life::new()),
-            engine: Engine::Tape(tape.clone()),
+            engine: AnyEngine::new(tape.clone()),
             meter: real.meter.clone(),
             counters: Arc::new(Counters::new(None, real.timing)),
             now: real.now.clone(),

@@ -8,7 +8,7 @@ use super::plan::Use;
 use crate::core::buffer::{Allocation, AnyBuffer, Home, InitState, Meter, Places, Region, View};
 use crate::core::dispatch::Facts;
 use crate::core::element::{DType, Element};
-use crate::core::epoch::Epoch;
+use crate::core::epoch::{Cause, EngineKind, Epoch, Executor, OfKind};
 use crate::core::error::{Error, Result};
 use crate::core::op::{OpKind, guarded};
 use crate::core::order::AccessHistory;
@@ -120,6 +120,29 @@ pub(super) fn recordable(facts: &Facts) -> Result<()> {
         _ => return Ok(()),
     };
     Err(not_recordable(facts.name, reason))
+}
+
+// SAFETY: the only type of this kind.
+unsafe impl OfKind for Arc<Tape> {
+    const KIND: EngineKind = EngineKind::Tape;
+}
+
+impl Executor for Arc<Tape> {
+    fn makes_room(&self) -> bool {
+        true
+    }
+    fn recovers_from(&self, _: &Cause) -> bool {
+        false
+    }
+    fn remedy(&self) -> &'static str {
+        "record again"
+    }
+    fn in_flight(&self, _: &Epoch) -> u64 {
+        0
+    }
+    fn make(&self, _: &Arc<Epoch>, _: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
+        Err(Error::unsupported("an operation does not run while it is being recorded"))
+    }
 }
 
 impl Tape {

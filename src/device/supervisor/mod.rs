@@ -155,8 +155,7 @@ impl Supervisor {
         let cause = epoch.cause().unwrap_or_default();
         let current = Arc::ptr_eq(&inner.epoch(), epoch);
         if !epoch.engine.recovers_from(&cause) {
-            #[cfg(feature = "cuda")]
-            crate::engines::cuda::latch_all(Some(cause));
+            epoch.engine.latch(Some(cause));
             return;
         }
         if !current {

@@ -27,7 +27,7 @@
 //! staging.rs: host data on its way    registered.rs: host data in memory shared with a parent process
 //! peer.rs: copies to another GPU
 //! memory.rs: the pool    live.rs: which addresses are allocated    last_event.rs: the newest mark
-//! open.rs: opening a GPU    fault.rs: what a status code means
+//! executor.rs: what any engine can be asked    open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!
 //! The raw handles are our own, over functions that return integers (`api/`): nothing panics or blocks in a `Drop`, and
@@ -43,6 +43,7 @@ mod blocking_wait;
 mod context;
 mod copies;
 mod enqueue;
+mod executor;
 mod fault;
 mod follow;
 mod frees;
@@ -93,7 +94,7 @@ mod turns;
 mod under_lease;
 
 pub use enqueue::{Enqueue, StreamPtr};
-pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, latch_all, report};
+pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, report};
 pub(crate) use function::Function;
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;

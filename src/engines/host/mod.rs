@@ -8,8 +8,10 @@
 //! No thread of the pool ever blocks. An op starts when its last dependency is done, which `core/order/settle.rs` counts.
 //! `node.rs` is an op in flight, `frame.rs` the part of it that does not depend on the type of the op; `queue.rs` runs ready
 //! ops, `runners.rs` limits how many run at a time, `core/inside.rs` knows which threads are inside an op, `hooked.rs` which are
-//! inside a trace's hook. `fault_plan.rs`: fault injection.
+//! inside a trace's hook. `fault_plan.rs`: fault injection; `executor.rs`: what any engine can be asked.
 
+#[cfg(feature = "host")]
+mod executor;
 #[cfg(feature = "host")]
 mod fault_plan;
 #[cfg(feature = "host")]

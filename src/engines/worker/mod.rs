@@ -4,7 +4,7 @@
 // What lives here:
 //
 //   this process
-//     engine.rs             the engine: alloc, submit
+//     engine.rs             the engine: alloc, submit; executor.rs: what any engine can be asked
 //     task.rs               a dispatch in flight; flying.rs: the part without types; flights.rs: all of them, by answer
 //                           place; arriving.rs: a large download
 //     link.rs               sends orders, receives answers; ask.rs: questions to the worker
@@ -78,6 +78,8 @@ mod ending;
 mod engine;
 #[cfg(target_os = "linux")]
 pub(crate) mod executable;
+#[cfg(target_os = "linux")]
+mod executor;
 #[cfg(target_os = "linux")]
 mod failover;
 #[cfg(target_os = "linux")]
