@@ -12,6 +12,7 @@ pub(crate) mod wire;
 pub(crate) use contained::{Contained, contained, cost_of, guarded};
 pub(crate) use internal::Internal;
 pub use kind::OpKind;
+pub(crate) use made::StepAnswer;
 pub use made::{Made, Make, Next};
 pub use output::{Immediate, Output};
 pub use plan::{Built, PlanKey, Prepare};

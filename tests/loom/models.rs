@@ -35,6 +35,7 @@ mod core {
         pub(crate) use crate::{Error, Result};
     }
     pub(crate) mod order {
+        pub(crate) use crate::subject::keep_alive::KeepAlive;
         pub(crate) use crate::subject::sequence;
         pub(crate) use crate::subject::settle::{Settle, Waiter};
     }

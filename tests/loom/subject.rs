@@ -7,6 +7,8 @@ pub(crate) mod binding;
 pub(crate) mod flow;
 #[path = "../../src/core/buffer/handles.rs"]
 pub(crate) mod handles;
+#[path = "../../src/core/order/keep_alive.rs"]
+pub(crate) mod keep_alive;
 #[path = "../../src/engines/cuda/last_event.rs"]
 pub(crate) mod last_event;
 #[path = "../../src/core/epoch/life.rs"]

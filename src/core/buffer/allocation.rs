@@ -1,6 +1,7 @@
 //! A piece of an engine's memory.
 
 use super::capture::Captures;
+use super::home::Home;
 use super::host_memory::HostMemory;
 use crate::core::error::{Error, Result, Site};
 use crate::core::order::AccessHistory;
@@ -118,21 +119,6 @@ impl Meter {
     }
 }
 
-/// Where the bytes are returned to.
-#[derive(Debug)]
-pub(crate) enum Home {
-    /// Nowhere: there are no bytes.
-    Empty,
-    /// The process's allocator, when it is dropped.
-    Host(#[expect(dead_code, reason = "owned")] HostMemory),
-    /// A CUDA engine's pool.
-    #[cfg(feature = "cuda")]
-    Cuda(crate::engines::cuda::PoolBytes),
-    /// A worker process.
-    #[cfg(target_os = "linux")]
-    Worker(crate::engines::worker::WorkerBytes),
-}
-
 /// Some bytes of an engine's memory, and how they are returned. Holds no epoch.
 #[derive(Debug)]
 pub(crate) struct Allocation {
@@ -189,7 +175,7 @@ impl Allocation {
     /// Whether it is memory of a worker process.
     pub(super) fn is_remote(&self) -> bool {
         #[cfg(target_os = "linux")]
-        return matches!(self.home, Home::Worker(_));
+        return matches!(self.home, Home::Remote { .. });
         #[cfg(not(target_os = "linux"))]
         false
     }
@@ -217,11 +203,11 @@ impl Allocation {
             Home::Empty | Home::Host(_) => {}
             // Work in flight holds its own `Arc`, as on the host.
             #[cfg(target_os = "linux")]
-            Home::Worker(_) => {}
+            Home::Remote { .. } => {}
             #[cfg(feature = "cuda")]
-            Home::Cuda(pool) if !self.parted.load(Ordering::Acquire) => pool.release(self, track),
+            Home::Pool { pool, .. } if !self.parted.load(Ordering::Acquire) => pool.release(self, track),
             #[cfg(feature = "cuda")]
-            Home::Cuda(pool) => {
+            Home::Pool { pool, .. } => {
                 let mut uses = self.uses.lock();
                 uses.absorb(track);
                 // Under the lock, so that the last region sees what all the others had in flight.
@@ -238,8 +224,10 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         #[cfg(target_os = "linux")]
-        if let Home::Worker(bytes) = &self.home {
-            bytes.release(self.address);
+        if let Home::Remote { owner, lane } = &self.home
+            && let Some(owner) = owner.upgrade()
+        {
+            owner.free(*lane, self.address);
         }
         self.meter.give(self.bytes);
     }

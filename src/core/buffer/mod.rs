@@ -15,7 +15,7 @@
 //! - Dropping a buffer makes no driver call on the dropping thread: see `Region`'s `Drop`.
 //!
 //! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, and their count in `handles.rs`. Below them
-//! are `region.rs` and `allocation.rs`; `host_memory.rs` has the memory of the host engine. `core/order/` has the
+//! are `region.rs` and `allocation.rs`; `home.rs` says where memory goes back to, `host_memory.rs` has the memory of the host engine. `core/order/` has the
 //! ordering state, `init_state.rs` whether the contents are valid. Operands: `elems.rs` as tuples, `dynamic.rs` without
 //! their types, `any.rs` as an engine sees them, `readable.rs` as calls take them, `typed_output.rs` converted to typed
 //! outputs. `capture.rs`: memory that recorded programs read while its owner may write it.
@@ -28,6 +28,7 @@ mod dynamic;
 mod elems;
 mod gpu_ref;
 mod handles;
+mod home;
 mod host_memory;
 mod init_state;
 mod operand;
@@ -35,7 +36,7 @@ mod readable;
 mod region;
 mod typed_output;
 
-pub(crate) use allocation::{Allocation, Home, Meter};
+pub(crate) use allocation::{Allocation, Meter};
 pub use any::{AnySlice, AnySliceMut, AnySpan};
 pub(crate) use capture::Captured;
 pub use device_buffer::DeviceBuffer;
@@ -43,6 +44,11 @@ pub use dynamic::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
 pub use elems::{Elems, List, Operand};
 pub(crate) use elems::{Places, Receive, Shape, Visit, sealed};
 pub use gpu_ref::GpuRef;
+pub(crate) use home::Home;
+#[cfg(feature = "cuda")]
+pub(crate) use home::Pool;
+#[cfg(target_os = "linux")]
+pub(crate) use home::RemoteMemory;
 pub(crate) use host_memory::{large_pages, recycle, recycled};
 pub(crate) use init_state::InitState;
 pub use operand::{In, Span};

@@ -7,7 +7,7 @@ pub struct Retention(Kept);
 enum Kept {
     Nothing,
     #[cfg(feature = "cuda")]
-    This(crate::core::sync::Arc<dyn crate::engines::cuda::KeepAlive>),
+    This(crate::core::sync::Arc<dyn crate::core::order::KeepAlive>),
     All,
 }
 
@@ -17,13 +17,13 @@ impl Retention {
 
     /// Only this object.
     #[cfg(feature = "cuda")]
-    pub(crate) fn this(cargo: crate::core::sync::Arc<dyn crate::engines::cuda::KeepAlive>) -> Self {
+    pub(crate) fn this(cargo: crate::core::sync::Arc<dyn crate::core::order::KeepAlive>) -> Self {
         Retention(Kept::This(cargo))
     }
 
     /// The object that the slot's ring keeps alive, if there is one; `None` if that is the whole task, with its op.
     #[cfg(feature = "cuda")]
-    pub(crate) fn part(self) -> Option<Option<crate::core::sync::Arc<dyn crate::engines::cuda::KeepAlive>>> {
+    pub(crate) fn part(self) -> Option<Option<crate::core::sync::Arc<dyn crate::core::order::KeepAlive>>> {
         match self.0 {
             Kept::Nothing => Some(None),
             Kept::This(cargo) => Some(Some(cargo)),

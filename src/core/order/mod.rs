@@ -3,7 +3,8 @@
 //!
 //! `settle.rs`: from submitted to settled, with the dependencies counted; `follower.rs`: what is notified then; `binding.rs`: the
 //! end of work that another thread enqueues; `sequence.rs`: the tickets of an in-order queue; `flow.rs`: how many operations
-//! entered and left an epoch; `parker.rs`: a sleeping thread.
+//! entered and left an epoch; `parker.rs`: a sleeping thread; `keep_alive.rs`:
+//! what work in flight keeps alive.
 
 mod access_history;
 #[cfg(feature = "cuda")]
@@ -11,6 +12,8 @@ pub(crate) mod binding;
 mod completion;
 pub(crate) mod flow;
 mod follower;
+#[cfg(feature = "cuda")]
+mod keep_alive;
 mod parker;
 #[cfg(feature = "cuda")]
 pub(crate) mod sequence;
@@ -19,5 +22,7 @@ mod settle;
 pub(crate) use access_history::AccessHistory;
 pub(crate) use completion::Completion;
 pub(crate) use follower::{Core, Follower, Runnable};
+#[cfg(feature = "cuda")]
+pub(crate) use keep_alive::KeepAlive;
 pub(crate) use parker::Parker;
 pub(crate) use settle::{Settle, Waiter};

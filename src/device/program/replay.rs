@@ -8,12 +8,12 @@ use super::tape::Operand;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::dispatch::raw::Cells;
 use crate::core::error::{Error, Result};
+use crate::core::op::StepAnswer;
 use crate::core::op::{Cost, Internal, Op, Output, Slices, SlicesMut, Spans};
 use crate::core::sync::Arc;
 #[cfg(feature = "cuda")]
 use crate::core::sync::Mutex;
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::tape::StepAnswer;
 use crate::engines::tape::step::Cell;
 #[cfg(feature = "cuda")]
 use smallvec::SmallVec;

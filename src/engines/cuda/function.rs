@@ -1,11 +1,11 @@
 //! A kernel in a loaded module. A launch in flight holds it.
 
 use super::module::LoadedModule;
-use super::ring::KeepAlive;
 use super::{Core, Native, Queue, fault};
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
 use crate::core::launch::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
+use crate::core::order::KeepAlive;
 use crate::core::sync::{Arc, AtomicU64, Ordering};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, c_void};

@@ -6,7 +6,7 @@
 
 use super::api::{Code, Driver};
 use super::context::{BINDING, Context};
-use super::reclaim::{PoolBytes, free_some};
+use super::reclaim::free_some;
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::core::buffer::{Allocation, Home};
@@ -201,7 +201,7 @@ impl CudaEngine {
         let address = core
             .raw_alloc(state, bytes)
             .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
-        let home = Home::Cuda(PoolBytes { slot: slot.clone(), place: slot.live.enter(address) });
+        let home = Home::Pool { pool: slot.clone(), place: slot.live.enter(address) };
         Ok(Allocation::new(address, bytes as u64, home, epoch.meter.clone()))
     }
 

@@ -110,8 +110,6 @@ pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use queue::Queue;
-pub(crate) use reclaim::PoolBytes;
-pub(crate) use ring::KeepAlive;
 pub(crate) use slot::{Mark, State as SlotState};
 pub(crate) use staging::{Reserved, Staged, Staging};
 pub(crate) use tables::Series;

@@ -5,7 +5,6 @@
 //!
 //! What depends on its op is here, the rest is in `task_core.rs`.
 
-use super::ring::KeepAlive;
 use super::task_core::{Landed, TaskCore};
 use crate::core::clock::{Deadline, Timing};
 use crate::core::dispatch::raw::{Landing, Raw};
@@ -14,6 +13,7 @@ use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::Result;
 use crate::core::op::{Contained, HostOf, Made, Op, Output};
+use crate::core::order::KeepAlive;
 use crate::core::order::Parker;
 use crate::core::sync::Arc;
 use crate::core::trace::{OpInfo, OpMetadata};

@@ -20,12 +20,14 @@ use crate::core::op::{Cost, cost_of};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing};
 use crate::core::op::{Op, WritesOf};
+#[cfg(feature = "cuda")]
+use crate::core::order::KeepAlive;
 #[cfg(feature = "host")]
 use crate::core::order::Runnable;
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
 #[cfg(feature = "cuda")]
-use crate::engines::cuda::{CudaTask, KeepAlive, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore};
+use crate::engines::cuda::{CudaTask, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore};
 #[cfg(feature = "host")]
 use crate::engines::host::{Frame, Keep, Node};
 use crate::engines::tape::{Answering, Recorded, Step, conclude};

@@ -2,4 +2,4 @@
 
 pub(crate) mod step;
 
-pub(crate) use step::{Answering, Recorded, Step, StepAnswer, conclude, not_recordable};
+pub(crate) use step::{Answering, Recorded, Step, conclude, not_recordable};

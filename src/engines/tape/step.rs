@@ -32,20 +32,8 @@ pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
 
 /// The raw answer that a step leaves for the host.
 pub(crate) type Cell = [u8; 64];
-/// The answer of one step in one replay, with the operation that left it: the step may have been replaced since.
-pub(crate) struct StepAnswer {
-    pub(crate) step: Arc<dyn Step>,
-    pub(crate) cell: Cell,
-}
-
-impl std::fmt::Debug for StepAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StepAnswer({:?})", self.cell)
-    }
-}
-
 /// Converts a step's raw answer into the value that its caller gets.
-pub(crate) type Conclude<H> = fn(&dyn Step, Cell) -> Result<H>;
+pub(crate) type Conclude<H> = fn(&(dyn Any + Send + Sync), Cell) -> Result<H>;
 
 /// A recorded op. Its operands are where [`place`](Step::place) has put them. At most one replay runs it at a time.
 pub(crate) trait Step: Any + Send + Sync {
@@ -158,8 +146,8 @@ impl<O: Op> Step for Recorded<O> {
 }
 
 /// Lets the step's op convert its raw answer.
-pub(crate) fn conclude<O: Op>(step: &dyn Step, cell: Cell) -> Result<HostOf<O>> {
-    match (step as &dyn Any).downcast_ref::<Recorded<O>>() {
+pub(crate) fn conclude<O: Op>(step: &(dyn Any + Send + Sync), cell: Cell) -> Result<HostOf<O>> {
+    match step.downcast_ref::<Recorded<O>>() {
         Some(recorded) => {
             let raw = O::Raw::land(Landing::Slot(cell))?;
             let host = contained(|| recorded.op.conclude(raw, &mut Made::default()));

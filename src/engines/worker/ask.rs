@@ -10,12 +10,12 @@
 
 use super::Block;
 use super::answers::{DONE, SPILLED};
-use super::engine::{WorkerBytes, WorkerEngine, next_address};
+use super::engine::{WorkerEngine, home_of, next_address};
 use super::flights::Flight;
 use super::link::Link;
 use super::order;
 use super::turn::{Follows, Turn};
-use crate::core::buffer::{Allocation, Home};
+use crate::core::buffer::Allocation;
 use crate::core::clock::Clock;
 use crate::core::dispatch::Backoff;
 use crate::core::epoch::Epoch;
@@ -134,7 +134,7 @@ impl WorkerEngine {
         let id = next_address(0);
         let (turn, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
         // Made before the answer is checked: dropping it unloads what was loaded.
-        let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link, &turn))));
+        let module = Arc::new(Allocation::uncounted(id, home_of(&self.link, &turn)));
         answer.map(|()| module)
     }
 

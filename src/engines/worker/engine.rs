@@ -10,7 +10,7 @@ use super::order::{self, Alloc, InjectedFault, Place, Run};
 use super::reply;
 use super::standby::Standby;
 use super::turn::{Follows, Turn};
-use crate::core::buffer::{Allocation, Home, Shape, View};
+use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View};
 use crate::core::device_info::{DeviceInfo, PoolInfo};
 use crate::core::dispatch::{Backoff, Gate, Wait};
 use crate::core::epoch::Epoch;
@@ -37,26 +37,15 @@ pub(crate) struct WorkerEngine {
     pub(crate) plan: Option<crate::engines::host::FaultPlan>,
 }
 
-/// What frees memory of a worker.
-#[derive(Debug)]
-pub(crate) struct WorkerBytes {
-    link: Weak<Link>,
-    /// The lane of the order that made the memory.
-    lane: usize,
+/// Where what the order `turn` made is freed.
+pub(super) fn home_of(link: &Arc<Link>, turn: &Turn) -> Home {
+    let owner: Weak<Link> = Arc::downgrade(link);
+    Home::Remote { owner, lane: turn.progress.lane }
 }
 
-impl WorkerBytes {
-    /// For what the order `turn` made.
-    pub(super) fn of(link: &Arc<Link>, turn: &Turn) -> Self {
-        WorkerBytes { link: Arc::downgrade(link), lane: turn.progress.lane }
-    }
-
-    /// Called when nothing uses the memory any more. Does not wait: the order that frees it is sent on the lane of the
-    /// order that made it, after that. All orders that used it are answered, so they were carried out before.
-    pub(crate) fn release(&self, id: u64) {
-        if let Some(link) = self.link.upgrade() {
-            link.free(self.lane, id);
-        }
+impl RemoteMemory for Link {
+    fn free(&self, lane: usize, id: u64) {
+        Link::free(self, lane, id);
     }
 }
 
@@ -171,7 +160,7 @@ impl WorkerEngine {
                 return Err(error);
             }
         };
-        let home = Home::Worker(WorkerBytes::of(&self.link, &turn));
+        let home = home_of(&self.link, &turn);
         let mut track = AccessHistory::default();
         track.publish_write(&Completion::Order(turn));
         Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))

@@ -148,7 +148,7 @@ pub(crate) use ask::Question;
 #[cfg(target_os = "linux")]
 pub(crate) use distance::{code_at, code_distance, distance, place};
 #[cfg(target_os = "linux")]
-pub(crate) use engine::{WorkerBytes, WorkerEngine};
+pub(crate) use engine::WorkerEngine;
 #[cfg(target_os = "linux")]
 pub(crate) use executable::executable;
 #[cfg(target_os = "linux")]
