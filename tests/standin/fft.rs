@@ -142,7 +142,7 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
     let numbers = |n: usize| -> Vec<f64> { (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect() };
     let kinds = [Trig::Dct1, Trig::Dct2, Trig::Dct3, Trig::Dct4, Trig::Dst1, Trig::Dst2, Trig::Dst3, Trig::Dst4];
     for trig in kinds {
-        let spec = RealTransform::new(trig, [4, 5]).batch(2).norm(windlass::fft::Norm::Ortho);
+        let spec = RealTransform::new(trig, [4, 5]).batch(2).norm(windlass::fft::Normalization::Ortho);
         let on = |device: &Device| {
             let x = up(device, numbers(40));
             down(
