@@ -62,7 +62,7 @@ fn every_follower_of_work_that_died_with_the_device_says_that_the_device_died() 
         let ((x,), middle) = device.blas().scal(2.0, x).unwrap().split();
         let tail = device.download(&x).unwrap();
         suffer(&device); // operation 4
-        let errors = [head.await_result().err(), middle.await_result().err(), tail.await_result().err().map(|r| r)];
+        let errors = [head.await_result().err(), middle.await_result().err(), tail.await_result().err()];
         for error in errors.into_iter().flatten() {
             assert!(error.is_poisoning() && error.is_retryable(), "{error:?}");
         }
