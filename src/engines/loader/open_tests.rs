@@ -179,7 +179,7 @@ fn a_library_that_the_process_has_loaded_is_found_without_any_folder() {
     let tree = Tree::new();
     // The old name of NVTX, which no other test needs: this fake library stays loaded under that name from now on.
     tree.library_named("elsewhere/nvtx.so", "libnvToolsExt.so.1", EMPTY, &[]);
-    let resident = dlopen(&tree.path().join("elsewhere/nvtx.so"), 0).unwrap();
+    let resident = dlopen(&tree.path().join("elsewhere/nvtx.so")).unwrap();
     let mut env = tree.env();
     env.ask_linker = true;
     let loaded = Loader::new(env).open(Library::Nvtx).unwrap();

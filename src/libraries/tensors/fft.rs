@@ -1,6 +1,6 @@
 //! Transforms of tensors.
 
-use crate::fft::{Fft, FftComplex, FftReal, FftSpec, Layout as Side};
+use crate::fft::{DataLayout as Side, Fft, FftComplex, FftReal, FftSpec};
 use crate::tensor::{Layout, ReadableTensor};
 use crate::{Error, PendingDispatch, Result, Tensor, TensorRef};
 

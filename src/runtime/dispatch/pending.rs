@@ -313,6 +313,20 @@ const _: () = {
     anywhere::<Error>();
 };
 
+// A failure returns buffers, and is a plain error where there are none.
+const _: () = {
+    const fn plain<O: Output<Writes: crate::Elems<Failure = Error>>>() {}
+    const fn with_buffers<O: Output<Writes: crate::Elems<Failure = Rejected<Bufs<O>>>>>() {}
+    plain::<()>();
+    plain::<f64>();
+    plain::<Vec<f32>>();
+    plain::<Option<usize>>();
+    with_buffers::<crate::DeviceBuffer<f32>>();
+    with_buffers::<(crate::DeviceBuffer<f32>, crate::DeviceBuffer<i32>)>();
+    with_buffers::<Vec<crate::DeviceBuffer<f32>>>();
+    with_buffers::<crate::AnyBuffers>();
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

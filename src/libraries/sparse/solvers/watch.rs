@@ -2,7 +2,7 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-use super::iteration::{Iteration, Progress};
+use super::iteration::{Iteration, IterationProgress};
 use crate::{DeviceBuffer, In, PendingDispatch, Result};
 
 /// Whether the iteration continues.
@@ -47,7 +47,7 @@ pub(super) struct Watch<'w, T: SolveElement> {
     sent: Option<Look<T>>,
     /// The last residual of this pass, and how often it came again.
     last: Option<(f64, usize)>,
-    pub(super) history: Vec<Progress>,
+    pub(super) history: Vec<IterationProgress>,
 }
 
 impl<'w, T: SolveElement> Watch<'w, T> {
@@ -120,7 +120,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         if self.history.last().is_some_and(|last| last.iteration >= iteration) {
             return;
         }
-        let progress = Progress { iteration, residual };
+        let progress = IterationProgress { iteration, residual };
         self.history.push(progress);
         if let Some(hook) = &self.how.progress {
             hook(progress);
