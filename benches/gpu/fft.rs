@@ -68,7 +68,8 @@ impl Drop for Plan<'_> {
 }
 
 pub(crate) fn run(bench: &mut Bench) {
-    let small = bench.device.fft().prepare::<f32>(&FftSpec::c2c([16])).and_then(|plan| Ok(plan.await_result()?));
+    let small =
+        bench.device.fft().prepare::<f32>(&FftSpec::c2c([16])).and_then(windlass::PendingDispatch::await_result);
     if let Err(error) = small {
         return bench.skip("fft", &error.to_string());
     }

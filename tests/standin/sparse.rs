@@ -12,7 +12,7 @@ mod model;
 use crate::common::{Rng, assert_back_at, down, host, refused, up};
 use crate::standin::{self, session};
 use std::fmt::Debug;
-use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, Spmm, Spsm, Triangular};
+use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, SparseTriangular, Spmm, Spsm};
 use windlass::{Device, Diag, Error, Order, Transpose, Uplo};
 
 type Answers = Vec<(&'static str, Vec<f64>)>;
@@ -99,9 +99,9 @@ fn program<I: Index>(device: &Device) -> Answers {
     let error = sparse.sum_duplicates(300, 60, &rows, &cols, &values).unwrap_err();
     assert!(refused(&error).1.contains("does not lie inside"), "{error}");
 
-    let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
+    let triangle: SparseTriangular<f64, I> = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
     tell("a triangle", down(device, &sparse.spsv(&triangle, 2.0, &scales, room(n)).unwrap().into_output()));
-    let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
+    let triangle: SparseTriangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
     let sides = up(device, (0..3 * n).map(|i| (i % 5) as f64).collect::<Vec<_>>());
     let spec = Spsm::new(3).order_b(Order::Row).order_x(Order::Column);
     tell("three sides", down(device, &sparse.spsm(spec, &triangle, &sides, room(3 * n)).unwrap().into_output()));
@@ -125,7 +125,8 @@ fn program<I: Index>(device: &Device) -> Answers {
     let (right, how) = (up(device, vec![1e-170; n]).share(), windlass::sparse::Iteration::new().tolerance(1e-14));
     let jacobi = sparse.jacobi(&small).unwrap();
     let zeros = || device.zeros(n).unwrap();
-    let solved = |x: &windlass::sparse::Solution<f64>| down(device, &x.x).iter().map(|x| x / 1e10).collect::<Vec<_>>();
+    let solved =
+        |x: &windlass::sparse::IterativeSolution<f64>| down(device, &x.x).iter().map(|x| x / 1e10).collect::<Vec<_>>();
     tell("CG", solved(&sparse.cg(&small, &jacobi, &right, zeros(), &how).unwrap()));
     tell("BiCGSTAB", solved(&sparse.bicgstab(&small, &jacobi, &right, zeros(), &how).unwrap()));
     tell("MINRES", solved(&sparse.minres(&small, &jacobi, &right, zeros(), &how).unwrap()));

@@ -300,6 +300,20 @@ impl<O: Output> std::fmt::Debug for PendingDispatch<O> {
     }
 }
 
+// A failure returns buffers, and is a plain error where there are none.
+const _: () = {
+    const fn plain<O: Output<Writes: crate::core::buffer::Elems<Failure = Error>>>() {}
+    const fn with_buffers<O: Output<Writes: crate::core::buffer::Elems<Failure = Rejected<Bufs<O>>>>>() {}
+    plain::<()>();
+    plain::<f64>();
+    plain::<Vec<f32>>();
+    plain::<Option<usize>>();
+    with_buffers::<crate::core::buffer::DeviceBuffer<f32>>();
+    with_buffers::<(crate::core::buffer::DeviceBuffer<f32>, crate::core::buffer::DeviceBuffer<i32>)>();
+    with_buffers::<Vec<crate::core::buffer::DeviceBuffer<f32>>>();
+    with_buffers::<crate::core::buffer::AnyBuffers>();
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

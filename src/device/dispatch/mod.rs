@@ -33,6 +33,16 @@ pub use bound::InFlight;
 /// The result of submitting: the work in flight, or the error, with the buffers if some were moved in.
 pub type Submitted<O> = Result<PendingDispatch<O>, Failure<O>>;
 
+/// An output of a wrong size is not overwritten as a whole, so its earlier contents seem to matter: then the size is the
+/// mistake, not that the contents are undefined.
+#[cold]
+fn cause(error: Error, call: &dyn Call) -> Error {
+    match (&error, call.check()) {
+        (Error::InvalidArgument { .. }, Err(wrong)) => wrong,
+        _ => error,
+    }
+}
+
 impl Device {
     /// Submits one unit of device work. Every operation of the library goes through here.
     ///
@@ -143,8 +153,10 @@ impl Device {
         epoch: &Arc<Epoch>,
         (views, read_count): (&[View<'_>], usize),
     ) -> Result<()> {
-        self.admit(epoch, (views, read_count), facts.from_peer, &|i| call.operand_name(i, read_count))?;
-        call.check()
+        match self.admit(epoch, (views, read_count), facts.from_peer, &|i| call.operand_name(i, read_count)) {
+            Ok(()) => call.check(),
+            Err(error) => Err(cause(error, call)),
+        }
     }
 
     /// Step 1: checks the device and generation of every operand, and the state of its contents.

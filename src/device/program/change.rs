@@ -40,7 +40,7 @@ impl Program {
     /// let run = |program: &windlass::Program| {
     ///     let x = device.upload(vec![1.0f64, 3.0])?.into_output();
     ///     let (x,) = program.replay((), (x,))?.into_buffers()?;
-    ///     device.download(&x)?.await_result().map_err(windlass::Error::from)
+    ///     device.download(&x)?.await_result()
     /// };
     /// assert_eq!(run(&program)?, [2.0, 6.0]);
     /// program.set(step, |r| Ok(r.blas().scal(5.0, x)?.into_output()))?;

@@ -6,7 +6,7 @@
 //!   library computes the transposed result. BLAS has no routine that conjugates a matrix without transposing it. So
 //!   `her` has no `row_major`, and for row-major complex matrices `hemv`, `her2`, `gerc`, and `gemv`, `trmv` and `trsv`
 //!   with [`Transpose::Conjugate`], return [`Error::Unsupported`](crate::Error::Unsupported). The similar routines of
-//!   level 3 support both orders. The batches of LU factors ([`Lu`]) are column-major only: a transposed matrix has
+//!   level 3 support both orders. The batches of LU factors ([`LuBatch`]) are column-major only: a transposed matrix has
 //!   different factors.
 //! - **Increments.** A [`Vector`] has `n` elements, `inc` apart. With a negative increment it runs backwards: element
 //!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` treat a
@@ -119,7 +119,7 @@ pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 pub use gemm::Gemm;
 pub use gemm_element::{GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
-pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
+pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, LuBatch, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 use modes::Modes;
 pub use scalar::{Scaled, Spec};

@@ -158,7 +158,7 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<u8>> 
         plain(Function::Relu, Beside::Mask, mask)
     }
 
-    /// ReLU after a bias, and the mask for its gradient.
+    /// ReLU after a bias, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
     pub fn relu_aux_bias(mask: DeviceBuffer<u8>, bias: impl Readable<'a, Bias>) -> Self {
         Self::relu_aux(mask).with_bias(bias)
     }

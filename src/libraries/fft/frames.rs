@@ -1,6 +1,6 @@
 //! Short-time Fourier transforms: from a signal to the spectra of its frames, and back.
 
-use super::spec::{Direction, FftSpec, Norm};
+use super::spec::{Direction, FftSpec, Normalization};
 use super::{Fft, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
@@ -43,14 +43,14 @@ pub struct Stft {
     hop: usize,
     batch: usize,
     edges: Edges,
-    norm: Norm,
+    norm: Normalization,
 }
 
 impl Stft {
     /// Frames of `n` elements of a signal of `len`. Each begins `n / 4` elements after the one before. The frames are
     /// centred, with zeros beyond the ends.
     pub fn new(len: usize, n: usize) -> Self {
-        Stft { len, n, hop: (n / 4).max(1), batch: 1, edges: Edges::Zeros, norm: Norm::Backward }
+        Stft { len, n, hop: (n / 4).max(1), batch: 1, edges: Edges::Zeros, norm: Normalization::Backward }
     }
 
     /// The distance between the beginnings of frames, in elements.
@@ -69,7 +69,7 @@ impl Stft {
     }
 
     /// Which transform has the factor `1 / n`.
-    pub fn norm(self, norm: Norm) -> Self {
+    pub fn norm(self, norm: Normalization) -> Self {
         Stft { norm, ..self }
     }
 

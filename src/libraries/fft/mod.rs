@@ -15,12 +15,12 @@
 //! # Conventions
 //! - **Definition.** `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`; the [inverse](Direction::Inverse) has the other
 //!   sign. Several axes are transformed one after the other.
-//! - **Normalisation** is SciPy's and [backward](Norm::Backward) by default: an inverse undoes a forward transform.
-//!   cuFFT and FFTW do not normalise; that is [`Norm::None`].
+//! - **Normalisation** is SciPy's and [backward](Normalization::Backward) by default: an inverse undoes a forward transform.
+//!   cuFFT and FFTW do not normalise; that is [`Normalization::None`].
 //! - **Half spectra.** The spectrum of `n` real numbers has `n / 2 + 1` points that are not redundant along the last
 //!   transformed axis. A transform back needs the size of the real array. The imaginary parts of the first point and,
 //!   for an even `n`, of the last are not read.
-//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says
+//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`DataLayout`] says
 //!   otherwise. The buffer of a packed side holds exactly [`FftSpec::input_len`] or [`FftSpec::output_len`] numbers; with a
 //!   layout it has at least as many. Elements of an output must not overlap.
 //! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs
@@ -77,7 +77,7 @@ pub use dims::Dims;
 pub use element::{FftComplex, FftReal};
 pub use frames::{Edges, Stft, Window, window};
 pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
-pub use spec::{Direction, FftSpec, Kind, Layout, Norm};
+pub use spec::{DataLayout, Direction, FftSpec, Kind, Normalization};
 #[doc(hidden)]
 pub use trigonometric::TrigPass;
 pub use trigonometric::{RealTransform, Trig};

@@ -2,7 +2,7 @@
 
 use super::form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, Form, R2c, R2cInPlace};
 use super::op::Transform;
-use super::spec::{FftSpec, Kind, Layout};
+use super::spec::{DataLayout, FftSpec, Kind};
 use super::{Fft, FftComplex, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::op::{Bufs, Ins};
@@ -184,8 +184,8 @@ fn padded(spec: &FftSpec) -> FftSpec {
         embed.set(last, (n / 2 + 1).saturating_mul(2));
     }
     match spec.kind {
-        Kind::R2c => FftSpec { input: Some(Layout::embedded(embed, 1)), ..*spec },
-        Kind::C2r => FftSpec { output: Some(Layout::embedded(embed, 1)), ..*spec },
+        Kind::R2c => FftSpec { input: Some(DataLayout::embedded(embed, 1)), ..*spec },
+        Kind::C2r => FftSpec { output: Some(DataLayout::embedded(embed, 1)), ..*spec },
         Kind::C2c => *spec,
     }
 }

@@ -1,7 +1,7 @@
 //! Cosine and sine transforms of real arrays: `dct` and `dst`, kinds I to IV.
 
 use super::simple::Pending;
-use super::spec::{Direction, FftSpec, Norm};
+use super::spec::{Direction, FftSpec, Normalization};
 use super::{Dims, Fft, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
@@ -81,10 +81,10 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    pub(super) fn of(norm: Norm, direction: Direction) -> Self {
+    pub(super) fn of(norm: Normalization, direction: Direction) -> Self {
         match (norm, direction) {
-            (Norm::Ortho, _) => Scale::Root,
-            (Norm::Backward, Direction::Inverse) | (Norm::Forward, Direction::Forward) => Scale::Full,
+            (Normalization::Ortho, _) => Scale::Root,
+            (Normalization::Backward, Direction::Inverse) | (Normalization::Forward, Direction::Forward) => Scale::Full,
             _ => Scale::None,
         }
     }
@@ -151,8 +151,8 @@ impl RealTransform {
     }
 
     /// Which transform has the factor `1 / N`, as in SciPy: `N` is `2 n`, for `Dct1` `2 (n - 1)` and for `Dst1` `2 (n +
-    /// 1)`. [`Norm::Ortho`] makes the transform orthogonal.
-    pub fn norm(self, norm: Norm) -> Self {
+    /// 1)`. [`Normalization::Ortho`] makes the transform orthogonal.
+    pub fn norm(self, norm: Normalization) -> Self {
         RealTransform { sizes: self.sizes.norm(norm), ..self }
     }
 
@@ -170,7 +170,7 @@ impl RealTransform {
     pub(super) fn pass(&self) -> TrigPass {
         let FftSpec { norm, direction, .. } = self.sizes;
         let trig = if direction == Direction::Inverse { self.trig.inverse() } else { self.trig };
-        TrigPass { trig, ortho: norm == Norm::Ortho, scale: Scale::of(norm, direction) }
+        TrigPass { trig, ortho: norm == Normalization::Ortho, scale: Scale::of(norm, direction) }
     }
 }
 

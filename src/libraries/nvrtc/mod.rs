@@ -76,6 +76,7 @@ mod occupancy;
 mod options;
 mod packed;
 mod param;
+mod parameter_names;
 mod parameters;
 mod pending;
 mod produce;

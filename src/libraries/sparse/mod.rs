@@ -78,8 +78,8 @@ pub use formats::Stored;
 pub use formats::{Blocks, Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
 pub use market::{CooBuilder, MarketProgress, read_market};
 pub use products::{Sddmm, Spmm, Spmv};
-pub use solvers::{Iteration, Preconditioner, Progress, Solution, Unsolved};
-pub use solves::{Gtsv, Spsm, Triangular};
+pub use solvers::{Iteration, IterationProgress, IterativeSolution, Preconditioner, Unsolved};
+pub use solves::{Gtsv, SparseTriangular, Spsm};
 
 use crate::device::Device;
 

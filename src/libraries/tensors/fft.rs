@@ -3,7 +3,7 @@
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
-use crate::libraries::fft::{Fft, FftComplex, FftReal, FftSpec, Layout as Side};
+use crate::libraries::fft::{DataLayout as Side, Fft, FftComplex, FftReal, FftSpec};
 
 impl Fft {
     /// The transform of a complex tensor along these axes (a negative one counts from the end; none: along all), as a new

@@ -3,8 +3,8 @@
 
 use super::{Case, Failure, Outcome, Whole, arm, disarm};
 use crate::common::{Rng, up};
-use windlass::blas::{Gemv, Ger, Lu, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
-use windlass::fft::{Convolve, Dims, Edges, FftSpec, Layout, RealTransform, Stft, Trig};
+use windlass::blas::{Gemv, Ger, LuBatch, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
+use windlass::fft::{Convolve, DataLayout, Dims, Edges, FftSpec, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
     Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Refine, Structure, SvdMethod, Symmetry, Vectors,
@@ -85,9 +85,9 @@ pub(super) fn of_blas() -> Vec<Case> {
     case!(all, "trsm", |d| { let (a, b) = (definite(d), real(d, N * N)); }
         d.blas().trsm(Triangular::new(Side::Left, Uplo::Lower, N, N), &a, b));
     case!(all, "getrf_strided_batched", |d| { let a = real(d, 900); let (p, i) = (d.zeros(300).unwrap(), d.zeros(100).unwrap()); }
-        d.blas().getrf_strided_batched(Lu::new(3).batch(100), a, p, i));
+        d.blas().getrf_strided_batched(LuBatch::new(3).batch(100), a, p, i));
     case!(all, "matinv_strided_batched", |d| { let (a, c) = (definite(d), real(d, N * N)); let i = d.zeros(1).unwrap(); }
-        d.blas().matinv_strided_batched(Lu::new(N).batch(1), &a, c, i));
+        d.blas().matinv_strided_batched(LuBatch::new(N).batch(1), &a, c, i));
     case!(all, "matmul", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
     case!(all, "matmul f16", |d| { let (a, c) = (halves(d, N * N), halves(d, N * N)); }
         d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
@@ -101,7 +101,7 @@ pub(super) fn of_fft() -> Vec<Case> {
     case!(all, "c2c", |d| { let (x, y) = (complex(d, 720), complex(d, 720)); } d.fft().c2c(&FftSpec::c2c([24, 30]), &x, y));
     case!(all, "c2c of a prime", |d| { let (x, y) = (complex(d, 499), complex(d, 499)); } d.fft().c2c(&FftSpec::c2c([499]), &x, y));
     case!(all, "c2c in place, strided", |d| { let x = complex(d, 1440); }
-        d.fft().c2c_in_place(&FftSpec::c2c([720]).input(Layout::strided([2])).output(Layout::strided([2])), x));
+        d.fft().c2c_in_place(&FftSpec::c2c([720]).input(DataLayout::strided([2])).output(DataLayout::strided([2])), x));
     case!(all, "r2c", |d| { let (x, y) = (real(d, 512), complex(d, 16 * 17)); } d.fft().r2c(&FftSpec::r2c([16, 32]), &x, y));
     case!(all, "c2r", |d| { let (x, y) = (complex(d, 16 * 17), real(d, 512)); } d.fft().c2r(&FftSpec::c2r([16, 32]), &x, y));
     case!(all, "c2c of halves", |d| { let (x, y) = (halves(d, 1024), halves(d, 1024)); } d.fft().c2c(&FftSpec::c2c([512]), &x, y));

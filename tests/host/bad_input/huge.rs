@@ -54,7 +54,7 @@ fn an_array_without_elements_may_have_axes_of_any_length() {
 fn a_plan_that_no_memory_is_there_for_is_an_error_at_the_wait() {
     let device = crate::common::host(2).open().unwrap();
     for spec in [FftSpec::r2c([1 << 46]), FftSpec::c2c([(1 << 46) - 1]), FftSpec::c2r([1 << 57]).batch(3)] {
-        is_out_of_memory(device.fft().prepare::<f64>(&spec).unwrap().await_result().map_err(Error::from));
+        is_out_of_memory(device.fft().prepare::<f64>(&spec).unwrap().await_result());
     }
     device.fft().prepare::<f64>(&FftSpec::r2c([1 << 46]).batch(0)).unwrap().await_result().unwrap();
 }

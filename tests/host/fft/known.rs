@@ -3,7 +3,7 @@
 use super::number::{C64, assert_close, complex};
 use crate::common::{Shifted as _, devices, down, up};
 use windlass::Device;
-use windlass::fft::{FftSpec, Norm};
+use windlass::fft::{FftSpec, Normalization};
 
 /// Made by `golden.py`, with SciPy 1.17.1.
 #[rustfmt::skip]
@@ -64,23 +64,23 @@ fn transforms_are_those_of_scipy() {
             let got = match *name {
                 "fft" => c2c(d, FftSpec::c2c([12])),
                 "ifft" => c2c(d, FftSpec::c2c([12]).inverse()),
-                "fft ortho" => c2c(d, FftSpec::c2c([12]).norm(Norm::Ortho)),
-                "fft forward" => c2c(d, FftSpec::c2c([12]).norm(Norm::Forward)),
+                "fft ortho" => c2c(d, FftSpec::c2c([12]).norm(Normalization::Ortho)),
+                "fft forward" => c2c(d, FftSpec::c2c([12]).norm(Normalization::Forward)),
                 "fft n=8" => c2c(d, FftSpec::c2c([12]).n([8])),
                 "fft n=15" => c2c(d, FftSpec::c2c([15]).input_shape([12])),
                 "fft2" => c2c(d, FftSpec::c2c([3, 4])),
                 "fft axis 0" => c2c(d, FftSpec::c2c([3, 4]).axes([0])),
                 "fft2 s=(2,5)" => c2c(d, FftSpec::c2c([3, 4]).n([2, 5])),
                 "rfft" => r2c(d, FftSpec::r2c([12])),
-                "rfft n=9 ortho" => r2c(d, FftSpec::r2c([12]).n([9]).norm(Norm::Ortho)),
+                "rfft n=9 ortho" => r2c(d, FftSpec::r2c([12]).n([9]).norm(Normalization::Ortho)),
                 "rfft2" => r2c(d, FftSpec::r2c([3, 4])),
                 "rfft axes (1,0)" => r2c(d, FftSpec::r2c([3, 4]).axes([1, 0])),
                 "irfft" => c2r(d, FftSpec::c2r([22])),
                 "irfft n=7" => c2r(d, FftSpec::c2r([7]).input_shape([12])),
                 "irfft2 s=(3,6)" => c2r(d, FftSpec::c2r([3, 6])),
-                "irfft2 s=(3,7) forward" => c2r(d, FftSpec::c2r([3, 7]).norm(Norm::Forward)),
+                "irfft2 s=(3,7) forward" => c2r(d, FftSpec::c2r([3, 7]).norm(Normalization::Forward)),
                 "hfft" => c2r(d, FftSpec::c2r([22]).forward()),
-                "hfft n=9 ortho" => c2r(d, FftSpec::c2r([9]).input_shape([12]).forward().norm(Norm::Ortho)),
+                "hfft n=9 ortho" => c2r(d, FftSpec::c2r([9]).input_shape([12]).forward().norm(Normalization::Ortho)),
                 "ihfft" => r2c(d, FftSpec::r2c([12]).inverse()),
                 "hfft2 s=(3,6)" => c2r(d, FftSpec::c2r([3, 6]).forward()),
                 "ihfft2" => r2c(d, FftSpec::r2c([3, 4]).inverse()),

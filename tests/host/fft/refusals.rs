@@ -1,7 +1,7 @@
 //! Sizes, layouts and buffers that do not fit are named before anything is done, and what was moved in comes back.
 
 use crate::common::{devices, down, refused, up};
-use windlass::fft::{FftSpec, Layout};
+use windlass::fft::{DataLayout, FftSpec};
 use windlass::{Complex, Error, f16};
 
 type C = Complex<f32>;
@@ -24,19 +24,19 @@ fn a_specification_that_is_none_names_what_is_wrong() {
         (FftSpec::c2c([4]).n([5]).input_shape([5]), "input_shape"),
         (FftSpec::c2c([4, 3]).input_shape([4]), "input_shape"),
         (FftSpec::c2c([4, 3]).axes([1]).input_shape([5, 3]), "input_shape"),
-        (FftSpec::c2c([4]).input(Layout::strided([1, 1])), "input"),
-        (FftSpec::c2c([4]).output(Layout::strided([])), "output"),
-        (FftSpec::c2c([4]).batch(2).input(Layout::strided([1])), "input"),
-        (FftSpec::c2c([4]).output(Layout::strided([0])), "output"),
-        (FftSpec::c2c([4]).batch(2).output(Layout::strided([1]).dist(3)), "output"),
-        (FftSpec::c2c([4, 4]).output(Layout::strided([3, 1])), "output"),
-        (FftSpec::c2c([4, 4]).output(Layout::strided([1, 1])), "output"),
+        (FftSpec::c2c([4]).input(DataLayout::strided([1, 1])), "input"),
+        (FftSpec::c2c([4]).output(DataLayout::strided([])), "output"),
+        (FftSpec::c2c([4]).batch(2).input(DataLayout::strided([1])), "input"),
+        (FftSpec::c2c([4]).output(DataLayout::strided([0])), "output"),
+        (FftSpec::c2c([4]).batch(2).output(DataLayout::strided([1]).dist(3)), "output"),
+        (FftSpec::c2c([4, 4]).output(DataLayout::strided([3, 1])), "output"),
+        (FftSpec::c2c([4, 4]).output(DataLayout::strided([1, 1])), "output"),
         (FftSpec::c2c([huge, huge]), "shape"),
         (FftSpec::c2c([huge]).batch(huge), "input"),
         (FftSpec::c2c([4]).batch(usize::MAX), "input"),
-        (FftSpec::c2c([4]).input(Layout::strided([huge])), "input"),
-        (FftSpec::c2c([4]).batch(3).output(Layout::strided([1]).dist(huge)), "output"),
-        (FftSpec::c2c([4, 4]).input(Layout::embedded([usize::MAX, usize::MAX], 2)), "input"),
+        (FftSpec::c2c([4]).input(DataLayout::strided([huge])), "input"),
+        (FftSpec::c2c([4]).batch(3).output(DataLayout::strided([1]).dist(huge)), "output"),
+        (FftSpec::c2c([4, 4]).input(DataLayout::embedded([usize::MAX, usize::MAX], 2)), "input"),
         (FftSpec::r2c([usize::MAX]), "input"),
     ];
     for (spec, name) in cases {
@@ -64,7 +64,7 @@ fn buffers_that_do_not_hold_what_a_side_takes_are_refused() {
         let c = |n: usize| device.zeros::<C>(n).unwrap();
         let r = |n: usize| device.zeros::<f32>(n).unwrap();
         let name = |error: &Error| refused(error).0;
-        let strided = FftSpec::c2c([4]).input(Layout::strided([2]));
+        let strided = FftSpec::c2c([4]).input(DataLayout::strided([2]));
         assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(3), c(4)).map(drop).unwrap_err().error), "x");
         assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(5), c(4)).map(drop).unwrap_err().error), "x");
         assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(4), c(3)).map(drop).unwrap_err().error), "y");
@@ -98,9 +98,9 @@ fn in_place_both_sides_lie_alike() {
         let c = || device.zeros::<C>(64).unwrap();
         let r = || device.zeros::<f32>(64).unwrap();
         let complex = [
-            FftSpec::c2c([4]).input(Layout::strided([1])).output(Layout::strided([2])),
+            FftSpec::c2c([4]).input(DataLayout::strided([1])).output(DataLayout::strided([2])),
             FftSpec::c2c([4]).n([8]),
-            FftSpec::c2c([4]).batch(2).input(Layout::strided([1]).dist(4)).output(Layout::strided([1]).dist(8)),
+            FftSpec::c2c([4]).batch(2).input(DataLayout::strided([1]).dist(4)).output(DataLayout::strided([1]).dist(8)),
         ];
         for spec in complex {
             let rejected = fft.c2c_in_place(&spec, c()).map(drop).unwrap_err();
@@ -109,15 +109,15 @@ fn in_place_both_sides_lie_alike() {
         }
         let real = [
             FftSpec::r2c([4, 4]).axes([1, 0]),
-            FftSpec::r2c([4, 4]).input(Layout::strided([4, 1])),
-            FftSpec::r2c([4]).input(Layout::strided([2])),
+            FftSpec::r2c([4, 4]).input(DataLayout::strided([4, 1])),
+            FftSpec::r2c([4]).input(DataLayout::strided([2])),
             FftSpec::r2c([4]).n([6]),
         ];
         for spec in real {
             assert_eq!(refused(&fft.r2c_in_place(&spec, r()).map(drop).unwrap_err().error).0, "x", "{spec:?}");
         }
         // What one side says holds for the other; a buffer may be longer then.
-        let spec = FftSpec::c2c([4]).input(Layout::strided([3]));
+        let spec = FftSpec::c2c([4]).input(DataLayout::strided([3]));
         drop(fft.c2c_in_place(&spec, c()).unwrap().await_result().unwrap());
         assert_eq!(
             refused(&fft.c2c_in_place(&spec, device.zeros::<C>(9).unwrap()).map(drop).unwrap_err().error).0,
@@ -143,7 +143,7 @@ fn nothing_is_done_where_there_is_nothing() {
         let y = fft.c2c(&spec, &none(), up(&device, [C::new(7.0, 7.0); 4])).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &y), [C::default(); 4]);
         // A batch of one needs no distance.
-        let spec = FftSpec::c2c([1]).input(Layout::strided([0])).output(Layout::strided([0]));
+        let spec = FftSpec::c2c([1]).input(DataLayout::strided([0])).output(DataLayout::strided([0]));
         let y = fft.c2c(&spec, &up(&device, [C::new(2.0, 3.0)]), device.uninit(1).unwrap()).unwrap();
         assert_eq!(down(&device, &y.await_result().unwrap()), [C::new(2.0, 3.0)]);
     }

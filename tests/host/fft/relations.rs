@@ -2,7 +2,7 @@
 
 use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, is_host, seeds, up};
-use windlass::fft::{FftSpec, Layout, Norm};
+use windlass::fft::{DataLayout, FftSpec, Normalization};
 use windlass::reference::{dft_error_bound, root_of_unity};
 use windlass::{Complex, Device, bf16, f16};
 
@@ -19,7 +19,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let n: usize = shape.iter().product();
         let input = samples::<R>(rng, n * batch);
         // Complex.
-        let spec = FftSpec::c2c(shape).batch(batch).norm(Norm::Ortho);
+        let spec = FftSpec::c2c(shape).batch(batch).norm(Normalization::Ortho);
         let y = device.room(R::elements(n * batch)).unwrap();
         let y = device.fft().c2c(&spec, &up(device, R::buffer(&input)), y).unwrap().await_result().unwrap();
         let x = device.fft().c2c_in_place(&spec, up(device, R::buffer(&input))).unwrap().await_result().unwrap();
@@ -31,7 +31,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let mut padded = vec![R::NAN; lines * 2 * half];
         let reals: Vec<R> = input.iter().map(|x| R::near(x.re)).collect();
         padded.chunks_mut(2 * half).zip(reals.chunks(last)).for_each(|(to, from)| to[..last].copy_from_slice(from));
-        let spec = FftSpec::r2c(shape).batch(batch).norm(Norm::Ortho);
+        let spec = FftSpec::r2c(shape).batch(batch).norm(Normalization::Ortho);
         let y = device.room(R::elements(lines * half)).unwrap();
         let y = device.fft().r2c(&spec, &up(device, reals.clone()), y).unwrap().await_result().unwrap();
         let x = device.fft().r2c_in_place(&spec, up(device, padded)).unwrap().await_result().unwrap();
@@ -39,7 +39,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let got: Vec<C64> = down(device, &x).chunks(2).map(|x| C64::new(x[0].wide(), x[1].wide())).collect();
         assert_close(&got, &want, bound, &what);
         // And back, from the same memory.
-        let spec = FftSpec::c2r(shape).batch(batch).norm(Norm::Ortho);
+        let spec = FftSpec::c2r(shape).batch(batch).norm(Normalization::Ortho);
         let x = device.fft().c2r_in_place(&spec, x).unwrap().await_result().unwrap();
         let back: Vec<f64> =
             down(device, &x).chunks(2 * half).flat_map(|line| &line[..last]).map(|x| x.wide()).collect();
@@ -66,7 +66,7 @@ fn destroying<R: Real>(device: &Device, rng: &mut Rng) {
         *half.last_mut().unwrap() = shape.last().unwrap() / 2 + 1;
         let (points, n) = (half.iter().product::<usize>(), shape.iter().product::<usize>());
         let input = R::buffer(&samples::<R>(rng, points));
-        let spec = FftSpec::c2r(shape).norm(Norm::Ortho);
+        let spec = FftSpec::c2r(shape).norm(Normalization::Ortho);
         let kept = up(device, input.clone());
         let y = device.fft().c2r(&spec, &kept, device.room(n).unwrap()).unwrap().await_result().unwrap();
         let want = complex(&down(device, &y).into_iter().map(R::wide).collect::<Vec<_>>());
@@ -189,7 +189,7 @@ fn a_shift_in_time_is_a_phase() {
 fn arrays_of_an_input_may_overlap() {
     for device in devices() {
         let x: Vec<C64> = (0..20).map(|j| C64::new(f64::from(j), 1.0)).collect();
-        let spec = FftSpec::c2c([8]).batch(4).input(Layout::strided([1]).dist(4));
+        let spec = FftSpec::c2c([8]).batch(4).input(DataLayout::strided([1]).dist(4));
         let y =
             device.fft().c2c(&spec, &up(&device, x.clone()), device.room(32).unwrap()).unwrap().await_result().unwrap();
         let got = down(&device, &y);
@@ -227,7 +227,7 @@ fn windows_that_begin_at_odd_places_are_transformed() {
                     let halves = up(&device, f16::buffer(&x));
                     let window = halves.as_in().slice(offset..offset + 2 * n).unwrap();
                     let room = device.cleared::<f16>(2 * n + offset).unwrap().narrow(offset..offset + 2 * n).unwrap();
-                    let spec = FftSpec::c2c([n]).norm(Norm::Ortho);
+                    let spec = FftSpec::c2c([n]).norm(Normalization::Ortho);
                     let y = device.fft().c2c(&spec, window, room).unwrap().await_result().unwrap();
                     let numbers = f16::numbers(&f16::buffer(&x).split_off(offset)[..2 * n]);
                     let want: Vec<C64> =

@@ -40,7 +40,7 @@ fn moved<T: Sample + SparseElement<Scalar: Sample>, I: Place>(device: &Device) -
     let rows = up(device, places.iter().map(|p| index::<I>(p.0)).collect::<Vec<_>>());
     let columns = up(device, places.iter().map(|p| index::<I>(p.1)).collect::<Vec<_>>());
     let values = up(device, (0..500).map(|_| T::real(rng.below(5) as f64 - 2.0)).collect::<Vec<_>>());
-    let sum: Coo<T, I> = sparse.sum_duplicates((200, 90), &rows, &columns, &values).unwrap();
+    let sum: Coo<T, I> = sparse.sum_duplicates(200, 90, &rows, &columns, &values).unwrap();
     all.push(("sum_duplicates".into(), rows_of(device, &sparse.coo_to_csr(&sum).unwrap())));
     let (rows, columns, values) = model.triplets::<I>();
     let (rows, columns, values) = (up(device, rows), up(device, columns), up(device, values));
@@ -62,7 +62,7 @@ fn moved<T: Sample + SparseElement<Scalar: Sample>, I: Place>(device: &Device) -
     let dot = sparse.dot(&vector, &y()).unwrap().await_result().unwrap();
     all.push(("dot".into(), bytemuck::bytes_of(&dot).to_vec()));
     let (c, s) = (T::Scalar::real(0.0), T::Scalar::real(1.0));
-    let (left, right) = sparse.rot((c, s), &vector, up(device, &x[..]), y()).unwrap().into_output();
+    let (left, right) = sparse.rot(c, s, &vector, up(device, &x[..]), y()).unwrap().into_output();
     all.push(("rot".into(), [bytes(down(device, &left)), bytes(down(device, &right))].concat()));
 
     // Rows of 16 columns at odd distances, which go by a kernel of ours.

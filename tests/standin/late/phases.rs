@@ -206,7 +206,7 @@ fn no_memory(driver: &Driver, attempts: i32) -> Result<Vec<f32>> {
     hold.await_arrival();
     (0..attempts).for_each(|_| driver.fail("cuMemAllocFromPoolAsync", 0, 2));
     hold.go_on();
-    let taken = pending.await_result().map(|Taken(taken)| down(&device, &taken)).map_err(|rejected| rejected);
+    let taken = pending.await_result().map(|Taken(taken)| down(&device, &taken));
     drop((x, device));
     driver.clear();
     driver.assert_finished();

@@ -14,7 +14,7 @@ pub(super) fn refined(device: &Device) -> Result<Vec<f64>, Error> {
         .solve_refined(Refine::new(shape(), column).x(column), &a, &b, device.uninit(3)?)?
         .await_result()?
         .x;
-    Ok(device.download(&x)?.await_result()?)
+    device.download(&x)?.await_result()
 }
 
 /// B is the sum of the columns: there is a solution.
@@ -23,7 +23,7 @@ pub(super) fn least_squares(device: &Device) -> Result<Vec<f64>, Error> {
     let (a, b) = (device.upload(&A[..6])?.into_output(), device.upload([5.0, 6.0, 2.5])?.into_output());
     let x = device.uninit(2)?;
     let x = device.solver().solve_refined(Refine::new(of_a, of_b).x(Matrix::new(2, 1)), &a, &b, x)?.await_result()?.x;
-    Ok(device.download(&x)?.await_result()?)
+    device.download(&x)?.await_result()
 }
 
 fn solve<T: Number + WideElement>(

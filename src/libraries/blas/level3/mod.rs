@@ -37,7 +37,7 @@ mod trsm_batched;
 pub use batch::Batched;
 pub use dgmm::Dgmm;
 pub use geam::Geam;
-pub use lu::Lu;
+pub use lu::LuBatch;
 #[cfg(feature = "cuda")]
 pub(super) use pivots::KERNEL as PIVOTS;
 pub use symm::Symm;

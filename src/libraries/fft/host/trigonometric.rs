@@ -276,7 +276,7 @@ pub(in super::super) fn trigonometric_halves<H: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libraries::fft::spec::{Direction, FftSpec, Norm};
+    use crate::libraries::fft::spec::{Direction, FftSpec, Normalization};
     use crate::libraries::fft::trigonometric::Scale;
     use std::f64::consts::PI;
 
@@ -340,11 +340,11 @@ mod tests {
             for shape in [&[2][..], &[7], &[8], &[3, 4], &[2, 3, 5]] {
                 let x = numbers(shape.iter().product());
                 let energy = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
-                let ortho = run(trig, shape, true, Scale::of(Norm::Ortho, Direction::Forward), &x);
+                let ortho = run(trig, shape, true, Scale::of(Normalization::Ortho, Direction::Forward), &x);
                 assert!((energy(&ortho) / energy(&x) - 1.0).abs() < 1e-13, "{trig:?} {shape:?}");
-                let scale = Scale::of(Norm::Ortho, Direction::Inverse);
+                let scale = Scale::of(Normalization::Ortho, Direction::Inverse);
                 close(&run(trig.inverse(), shape, true, scale, &ortho), &x, "orthogonal");
-                for norm in [Norm::Backward, Norm::Forward] {
+                for norm in [Normalization::Backward, Normalization::Forward] {
                     let y = run(trig, shape, false, Scale::of(norm, Direction::Forward), &x);
                     let back = run(trig.inverse(), shape, false, Scale::of(norm, Direction::Inverse), &y);
                     close(&back, &x, &format!("{trig:?} {shape:?} {norm:?}"));

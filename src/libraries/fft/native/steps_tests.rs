@@ -4,7 +4,7 @@
 use super::steps::{Buffers, Dim, End, Layouts, Number, Precision, Program, Step, StepMemory, program};
 use crate::libraries::fft::geometry::Geometry;
 use crate::libraries::fft::host::{self, Data};
-use crate::libraries::fft::spec::{Direction, FftSpec, Kind, Layout, Norm};
+use crate::libraries::fft::spec::{DataLayout, Direction, FftSpec, Kind, Normalization};
 use crate::numerics::reference::dft;
 use num_complex::Complex64;
 use std::collections::HashMap;
@@ -196,7 +196,10 @@ fn random(rng: &mut Rng, kind: Kind) -> FftSpec {
     if rng.below(2) == 0 {
         axes = order;
     }
-    let mut spec = spec.axes(&axes).batch(rng.pick(&[1, 1, 2, 3, 10])).norm(rng.pick(&[Norm::None, Norm::Ortho]));
+    let mut spec = spec
+        .axes(&axes)
+        .batch(rng.pick(&[1, 1, 2, 3, 10]))
+        .norm(rng.pick(&[Normalization::None, Normalization::Ortho]));
     spec = spec.direction(rng.pick(&[Direction::Forward, Direction::Inverse]));
     if rng.below(4) == 0 {
         let n: Vec<usize> =
@@ -230,7 +233,7 @@ fn random(rng: &mut Rng, kind: Kind) -> FftSpec {
             strides[axis] = step;
             step = step * dims[axis] + gap;
         }
-        let layout = Layout::strided(&strides).dist(step);
+        let layout = DataLayout::strided(&strides).dist(step);
         spec = if written { spec.output(layout) } else { spec.input(layout) };
     }
     spec
@@ -301,7 +304,7 @@ fn kinds(program: &Program) -> String {
 #[test]
 fn what_the_library_does_by_itself_is_one_call() {
     let mut rng = Rng(1);
-    let none = Norm::None;
+    let none = Normalization::None;
     let cases = [
         (FftSpec::c2c([8]), "x"),
         (FftSpec::c2c([8]).batch(5), "x"),
@@ -310,8 +313,11 @@ fn what_the_library_does_by_itself_is_one_call() {
         (FftSpec::c2c([4, 6]).axes([1]), "x"),
         (FftSpec::c2c([4, 6]).axes([1, 0]), "x"),
         (FftSpec::c2c([8]).input_shape([11]), "x"),
-        (FftSpec::c2c([3]).batch(4).input(Layout::strided([4]).dist(1)).output(Layout::strided([4]).dist(1)), "x"),
-        (FftSpec::c2c([2, 3]).input(Layout::embedded([4, 5], 2)), "x"),
+        (
+            FftSpec::c2c([3]).batch(4).input(DataLayout::strided([4]).dist(1)).output(DataLayout::strided([4]).dist(1)),
+            "x",
+        ),
+        (FftSpec::c2c([2, 3]).input(DataLayout::embedded([4, 5], 2)), "x"),
         (FftSpec::r2c([8]).batch(3), "x"),
         (FftSpec::r2c([3, 4, 5]), "x"),
         (FftSpec::c2c([2, 3, 4]).axes([1]), "xx"),
@@ -348,7 +354,7 @@ fn transforms_in_place_work_in_their_own_memory() {
             let n = *shape.last().unwrap();
             let mut embed = shape.to_vec();
             *embed.last_mut().unwrap() = 2 * (n / 2 + 1);
-            let padded = Layout::embedded(&embed, 1);
+            let padded = DataLayout::embedded(&embed, 1);
             let spec = match kind {
                 Kind::C2c => FftSpec::c2c(shape),
                 Kind::R2c => FftSpec::r2c(shape).input(padded),

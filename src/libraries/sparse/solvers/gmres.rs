@@ -4,7 +4,7 @@ use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::basis::{residual_at, state_len};
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
@@ -26,7 +26,7 @@ impl Sparse {
         b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let b = b.into();
         // More vectors than the matrix has rows, or than there will be iterations, are never used.
         let restart = how.restart.min(b.len()).min(how.limit).max(1);

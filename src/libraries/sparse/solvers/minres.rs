@@ -3,7 +3,7 @@
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
 use super::system::System;
@@ -25,7 +25,7 @@ impl Sparse {
         b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         self.by_passes((a, m), b.into(), x, how, pass)
     }
 }

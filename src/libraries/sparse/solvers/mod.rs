@@ -31,7 +31,7 @@ mod system;
 mod vectors;
 mod watch;
 
-pub use iteration::{Iteration, Progress, Solution, Unsolved};
+pub use iteration::{Iteration, IterationProgress, IterativeSolution, Unsolved};
 pub use precondition::Preconditioner;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

@@ -8,7 +8,7 @@
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::Preconditioner;
 use super::system::System;
 use super::watch::Watch;
@@ -24,11 +24,11 @@ impl Sparse {
         x: DeviceBuffer<T>,
         how: &Iteration,
         pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let system = System::new(self, (a, m), b, &x)?;
         if system.norm == 0.0 {
             let x = self.device.fill(x, T::default())?.into_output();
-            return Ok(Solution { x, iterations: 0, residual: 0.0, history: Vec::new() });
+            return Ok(IterativeSolution { x, iterations: 0, residual: 0.0, history: Vec::new() });
         }
         if !system.norm.is_finite() {
             return Err(Unsolved::Broken { iterations: 0, x, residual: f64::NAN });
@@ -96,7 +96,7 @@ impl Sparse {
         watch.tell(iterations, residual);
         let history = watch.history;
         if residual <= target {
-            return Ok(Solution { x, iterations, residual, history });
+            return Ok(IterativeSolution { x, iterations, residual, history });
         }
         if broken || !residual.is_finite() {
             return Err(Unsolved::Broken { iterations, x, residual });

@@ -1,7 +1,7 @@
 //! Preconditioners: approximate inverses with which an iteration converges sooner.
 
 use super::super::element::{SolveElement, SparseIndex};
-use super::super::{Csr, Sparse, Spmv, Triangular};
+use super::super::{Csr, Sparse, SparseTriangular, Spmv};
 use crate::core::buffer::{DeviceBuffer, GpuRef};
 use crate::core::error::Result;
 use crate::libraries::flags::{Diag, Transpose, Uplo};
@@ -15,7 +15,7 @@ pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
     Jacobi(GpuRef<T>),
     /// A solve with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
     /// [`Sparse::ic0_preconditioner`].
-    Triangles(Box<[Triangular<T, I>; 2]>),
+    Triangles(Box<[SparseTriangular<T, I>; 2]>),
     /// The sum of the powers of `1 - D^-1 * A` from 0 to `degree`, times `D^-1`: some steps of the Jacobi iteration.
     Polynomial {
         /// The matrix.

@@ -2,7 +2,7 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-use super::iteration::{Iteration, Progress};
+use super::iteration::{Iteration, IterationProgress};
 use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
@@ -49,7 +49,7 @@ pub(super) struct Watch<'w, T: SolveElement> {
     sent: Option<Look<T>>,
     /// The last residual of this pass, and how often it came again.
     last: Option<(f64, usize)>,
-    pub(super) history: Vec<Progress>,
+    pub(super) history: Vec<IterationProgress>,
 }
 
 impl<'w, T: SolveElement> Watch<'w, T> {
@@ -122,7 +122,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         if self.history.last().is_some_and(|last| last.iteration >= iteration) {
             return;
         }
-        let progress = Progress { iteration, residual };
+        let progress = IterationProgress { iteration, residual };
         self.history.push(progress);
         if let Some(hook) = &self.how.progress {
             hook(progress);

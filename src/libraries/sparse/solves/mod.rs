@@ -10,7 +10,7 @@ mod factor;
 mod triangular;
 mod tridiagonal;
 
-pub use triangular::{Spsm, Triangular};
+pub use triangular::{SparseTriangular, Spsm};
 pub use tridiagonal::Gtsv;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 
 /// A triangle of a sparse matrix, prepared for solving by [`Sparse::triangular`]. It keeps the analysis of the
 /// structure; [`with_values`](Self::with_values) reuses it for other values.
-pub struct Triangular<T: SolveElement, I: SparseIndex = i32> {
+pub struct SparseTriangular<T: SolveElement, I: SparseIndex = i32> {
     /// The matrix as compressed rows: those of the transpose if columns are compressed.
     stored: Csr<T, I>,
     /// The rows that the solve reads: the same as `stored`, or its transpose.
@@ -42,7 +42,7 @@ pub(super) struct How {
     pub(super) conj: bool,
 }
 
-impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
+impl<T: SolveElement, I: SparseIndex> SparseTriangular<T, I> {
     /// The number of rows, which is the number of columns.
     pub fn n(&self) -> usize {
         self.rows.rows()
@@ -55,20 +55,20 @@ impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
     pub fn with_values(&self, sparse: &Sparse, values: impl Shareable<T>) -> Result<Self> {
         let stored = self.stored.with_values(values)?;
         let rows = if self.turned { sparse.transpose(&stored)? } else { stored.clone() };
-        Ok(Triangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
+        Ok(SparseTriangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
     }
 }
 
-impl<T: SolveElement, I: SparseIndex> Clone for Triangular<T, I> {
+impl<T: SolveElement, I: SparseIndex> Clone for SparseTriangular<T, I> {
     fn clone(&self) -> Self {
         let (stored, rows, levels) = (self.stored.clone(), self.rows.clone(), self.levels.clone());
-        Triangular { stored, rows, turned: self.turned, how: self.how, levels }
+        SparseTriangular { stored, rows, turned: self.turned, how: self.how, levels }
     }
 }
 
-impl<T: SolveElement, I: SparseIndex> std::fmt::Debug for Triangular<T, I> {
+impl<T: SolveElement, I: SparseIndex> std::fmt::Debug for SparseTriangular<T, I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Triangular({:?}, {:?})", self.rows, self.how)
+        write!(f, "SparseTriangular({:?}, {:?})", self.rows, self.how)
     }
 }
 
@@ -315,7 +315,7 @@ impl Sparse {
         uplo: Uplo,
         diag: Diag,
         trans: Transpose,
-    ) -> Result<Triangular<T, I>> {
+    ) -> Result<SparseTriangular<T, I>> {
         let n = a.rows();
         if n != a.cols() {
             return Err(Error::invalid("a", format!("{n} x {} is not square", a.cols())));
@@ -334,7 +334,7 @@ impl Sparse {
         };
         let made = (self.device.uninit(n)?, self.device.uninit(len)?);
         let (order, starts) = self.submit(levels, reads, made)?.into_output();
-        Ok(Triangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
+        Ok(SparseTriangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
     }
 
     /// `x = alpha * op(A)^-1 * b` for a prepared triangle. On a GPU a kernel of our own computes it with the same bits
@@ -347,7 +347,7 @@ impl Sparse {
     /// [`Error::InvalidArgument`] if the lengths do not fit; a stale or foreign buffer. `x` comes back.
     pub fn spsv<'a, T: SolveElement, I: SparseIndex>(
         &self,
-        a: &Triangular<T, I>,
+        a: &SparseTriangular<T, I>,
         alpha: T,
         b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
@@ -371,7 +371,7 @@ impl Sparse {
     pub fn spsm<'a, T: SolveElement, I: SparseIndex>(
         &self,
         spec: Spsm<T>,
-        a: &Triangular<T, I>,
+        a: &SparseTriangular<T, I>,
         b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
