@@ -12,4 +12,8 @@ pub(crate) mod host;
 pub(crate) mod library;
 pub mod loader;
 pub(crate) mod tape;
+#[cfg(target_os = "linux")]
+pub(crate) mod worker;
+#[cfg(not(target_os = "linux"))]
+#[path = "worker/absent.rs"]
 pub(crate) mod worker;

@@ -1,5 +1,5 @@
 //! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
-//! calls and its caches. This layer may use every layer below it; no lower layer may use it.
+//! calls and its caches. The highest floor: it may use every other, and none may use it.
 //!
 //! `routine` has what the routines of several libraries share, `setters` and `flags` what their specifications share.
 //!

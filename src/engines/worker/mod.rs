@@ -1,5 +1,5 @@
 //! Devices that live in a child process: the parent's side, and what both processes share. The child's side, which opens the
-//! device and carries out orders, is in `device/worker/`.
+//! device and carries out orders, is in `device/worker/`. Linux only: elsewhere `absent.rs` stands in its place.
 
 // What lives here:
 //
@@ -56,144 +56,73 @@
 // Races have names, which are explained in: "last order" (ring.rs), "last turn" (device/worker/post.rs), "late submit" (lane.rs),
 // "on its way" (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (flying.rs).
 
-#[cfg(target_os = "linux")]
 mod active_clock;
-#[cfg(target_os = "linux")]
 pub(crate) mod answers;
-#[cfg(target_os = "linux")]
 mod arena;
-#[cfg(target_os = "linux")]
 mod arriving;
-#[cfg(target_os = "linux")]
 pub(crate) mod ask;
-#[cfg(target_os = "linux")]
 mod back_pressure;
-#[cfg(target_os = "linux")]
 mod bell;
-#[cfg(target_os = "linux")]
 pub(crate) mod distance;
-#[cfg(target_os = "linux")]
 mod ending;
-#[cfg(target_os = "linux")]
 mod engine;
-#[cfg(target_os = "linux")]
 pub(crate) mod executable;
-#[cfg(target_os = "linux")]
 mod executor;
-#[cfg(target_os = "linux")]
 mod failover;
-#[cfg(target_os = "linux")]
 pub(crate) mod first_use;
-#[cfg(target_os = "linux")]
 mod flights;
-#[cfg(target_os = "linux")]
 mod flying;
-#[cfg(target_os = "linux")]
 mod frees;
-#[cfg(target_os = "linux")]
 pub(crate) mod handler;
-#[cfg(target_os = "linux")]
 pub(crate) mod inherited;
-#[cfg(target_os = "linux")]
 mod lane;
-#[cfg(target_os = "linux")]
 mod lane_assignment;
-#[cfg(target_os = "linux")]
 pub(crate) mod launch;
-#[cfg(target_os = "linux")]
 mod link;
-#[cfg(target_os = "linux")]
 pub(crate) mod message;
-#[cfg(target_os = "linux")]
 mod monitor;
-#[cfg(all(feature = "cuda", target_os = "linux"))]
+#[cfg(feature = "cuda")]
 mod nvml_keep_alive;
-#[cfg(target_os = "linux")]
 mod oom_kill;
-#[cfg(target_os = "linux")]
 pub(crate) mod order;
-#[cfg(target_os = "linux")]
 mod process;
-#[cfg(target_os = "linux")]
 pub(crate) mod program;
-#[cfg(target_os = "linux")]
 mod relay;
-#[cfg(target_os = "linux")]
 pub(crate) mod reply;
-#[cfg(target_os = "linux")]
 pub(crate) mod ring;
-#[cfg(target_os = "linux")]
 mod settle_thread;
-#[cfg(target_os = "linux")]
 mod spin_limit;
-#[cfg(target_os = "linux")]
 mod stall;
-#[cfg(target_os = "linux")]
 mod standby;
-#[cfg(target_os = "linux")]
 pub(crate) mod stats_mirror;
-#[cfg(target_os = "linux")]
 mod task;
-#[cfg(target_os = "linux")]
 pub(crate) mod turn;
-#[cfg(target_os = "linux")]
 mod watchdog;
 
-#[cfg(target_os = "linux")]
 pub(crate) use arena::{Block, Lent};
-#[cfg(target_os = "linux")]
 pub(crate) use arriving::Arriving;
-#[cfg(all(feature = "cuda", target_os = "linux"))]
+#[cfg(feature = "cuda")]
 pub(crate) use ask::Question;
-#[cfg(target_os = "linux")]
 pub(crate) use distance::{code_at, code_distance, distance, place};
-#[cfg(target_os = "linux")]
 pub(crate) use engine::WorkerEngine;
-#[cfg(target_os = "linux")]
 pub(crate) use executable::executable;
-#[cfg(target_os = "linux")]
 pub(crate) use failover::open;
-#[cfg(target_os = "linux")]
 pub(crate) use flights::Flight;
-#[cfg(target_os = "linux")]
 pub(crate) use flying::Flying;
-#[cfg(all(feature = "every-operation", target_os = "linux"))]
+#[cfg(feature = "every-operation")]
 pub(crate) use handler::Registry;
-#[cfg(target_os = "linux")]
 pub(crate) use handler::{OpCode, With, with_handler};
-#[cfg(target_os = "linux")]
 pub(crate) use relay::Relay;
-#[cfg(target_os = "linux")]
 pub(crate) use task::WorkerTask;
-#[cfg(target_os = "linux")]
 pub(crate) use turn::Turn;
-
-/// Worker processes exist on Linux only.
-#[cfg(not(target_os = "linux"))]
-pub(crate) enum Relay {}
-
-#[cfg(not(target_os = "linux"))]
-impl Relay {
-    #[cfg(feature = "host")]
-    pub(crate) fn begin(&self) -> crate::core::error::Result<()> {
-        match *self {}
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(crate) fn inject_fault(&self) -> crate::core::error::Result<()> {
-        match *self {}
-    }
-}
 
 /// What this thread does next is slow, but only the first time: a worker's watchdog does not count it.
 #[cfg(feature = "cuda")]
 pub(crate) fn first_use() {
-    #[cfg(target_os = "linux")]
     first_use::begin();
 }
 
 /// The layout of the control segment: everything but bulk data.
-#[cfg(target_os = "linux")]
 pub(crate) mod layout {
     use super::turn::LANES;
     use super::{answers, ring};
