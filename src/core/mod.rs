@@ -1,6 +1,8 @@
 //! The floor of what a dispatch is. Time, errors, element types, buffers and the order of their uses, operations and what
 //! they leave, epochs, traces. It may use `system`, and nothing of the floors above.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod arena;
 pub(crate) mod buffer;
 pub(crate) mod cache;
 pub mod clock;

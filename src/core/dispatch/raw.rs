@@ -32,7 +32,7 @@ pub trait Raw: Sized + Send + 'static + sealed::Sealed {
 #[doc(hidden)]
 pub struct RemoteTarget {
     #[cfg(target_os = "linux")]
-    pub(crate) lent: Option<crate::engines::worker::Lent>,
+    pub(crate) lent: Option<crate::core::arena::Lent>,
 }
 
 /// What is sent to another process.
@@ -49,19 +49,20 @@ pub enum RemoteResult {
 pub enum Landing {
     /// The bytes of the pinned slot.
     Slot([u8; 64]),
-    /// Pinned staging.
-    #[cfg(feature = "cuda")]
-    Staged(crate::engines::cuda::Staged),
     /// Memory shared with a worker.
     #[cfg(target_os = "linux")]
-    Shared(crate::engines::worker::Block),
-    /// The same, while the data still arrives.
-    #[cfg(target_os = "linux")]
-    Arriving(crate::core::sync::Arc<crate::engines::worker::Arriving>),
+    Shared(crate::core::arena::Block),
+    /// Memory of the engine, in which the data may still arrive.
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    Arriving(Arriving),
     /// Bytes from another process.
     #[cfg(target_os = "linux")]
     Bulk(Vec<u8>),
 }
+
+/// Data in memory of the engine. The engine may hold it too, until all of it has arrived.
+#[cfg(any(feature = "cuda", target_os = "linux"))]
+type Arriving = crate::core::sync::Arc<dyn super::Bulk>;
 
 fn misplaced() -> Error {
     Error::library("the operation did not store its result where `Op::Raw` requires")
@@ -69,7 +70,7 @@ fn misplaced() -> Error {
 
 /// The error if a block of shared memory could not be read.
 #[cfg(target_os = "linux")]
-fn unreadable(block: &crate::engines::worker::Block) -> Error {
+fn unreadable(block: &crate::core::arena::Block) -> Error {
     if block.is_forked() { Error::forked() } else { misplaced() }
 }
 
@@ -162,12 +163,10 @@ pub struct Landed<T>(pub(crate) HostCopy<T>);
 
 pub(crate) enum HostCopy<T> {
     Owned(Vec<T>),
-    #[cfg(feature = "cuda")]
-    Staged(crate::engines::cuda::Staged),
     #[cfg(target_os = "linux")]
-    Shared(crate::engines::worker::Block),
-    #[cfg(target_os = "linux")]
-    Arriving(crate::core::sync::Arc<crate::engines::worker::Arriving>),
+    Shared(crate::core::arena::Block),
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
+    Arriving(Arriving),
 }
 
 impl<T: Element> sealed::Sealed for Landed<T> {}
@@ -177,11 +176,9 @@ impl<T: Element> Raw for Landed<T> {
     fn land(landing: Landing) -> Result<Self> {
         match landing {
             Landing::Slot(_) => Err(misplaced()),
-            #[cfg(feature = "cuda")]
-            Landing::Staged(staged) => Ok(Landed(HostCopy::Staged(staged))),
             #[cfg(target_os = "linux")]
             Landing::Shared(block) => Ok(Landed(HostCopy::Shared(block))),
-            #[cfg(target_os = "linux")]
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
             Landing::Arriving(arriving) => Ok(Landed(HostCopy::Arriving(arriving))),
             #[cfg(target_os = "linux")]
             Landing::Bulk(bytes) if bytes.len().is_multiple_of(size_of::<T>()) => {
@@ -211,12 +208,10 @@ impl<T: Element> Landed<T> {
     pub fn len(&self) -> usize {
         match &self.0 {
             HostCopy::Owned(data) => data.len(),
-            #[cfg(feature = "cuda")]
-            HostCopy::Staged(staged) => staged.bytes() / size_of::<T>(),
             #[cfg(target_os = "linux")]
             HostCopy::Shared(block) => block.len() / size_of::<T>(),
-            #[cfg(target_os = "linux")]
-            HostCopy::Arriving(arriving) => arriving.len() / size_of::<T>(),
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            HostCopy::Arriving(arriving) => arriving.bytes() / size_of::<T>(),
         }
     }
 
@@ -241,11 +236,8 @@ impl<T: Element> Landed<T> {
                 parallel::copy_slice(&data, target);
                 recycle(data);
             }
-            #[cfg(feature = "cuda")]
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
             // SAFETY: the slice is borrowed exclusively and as long as the download: compared above.
-            HostCopy::Staged(staged) => unsafe { staged.copy_to(target.as_mut_ptr().cast()) }?,
-            #[cfg(target_os = "linux")]
-            // SAFETY: as above.
             HostCopy::Arriving(arriving) => unsafe { arriving.copy_to(target.as_mut_ptr().cast()) }?,
             #[cfg(target_os = "linux")]
             HostCopy::Shared(block) => {
@@ -270,12 +262,9 @@ impl<T: Element> Landed<T> {
                 // SAFETY: if it succeeds, `copy_to` has written all `bytes` bytes of the block.
                 unsafe { filled(bytes, &|at| block.copy_to(at, bytes).then_some(()).ok_or_else(|| unreadable(&block))) }
             }
-            #[cfg(feature = "cuda")]
-            // SAFETY: `copy_to` writes `staged.bytes()` bytes if it succeeds.
-            HostCopy::Staged(staged) => unsafe { filled(staged.bytes(), &|at| staged.copy_to(at)) },
-            #[cfg(target_os = "linux")]
-            // SAFETY: as above.
-            HostCopy::Arriving(arriving) => unsafe { filled(arriving.len(), &|at| arriving.copy_to(at)) },
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            // SAFETY: `copy_to` writes `bytes()` bytes if it succeeds.
+            HostCopy::Arriving(arriving) => unsafe { filled(arriving.bytes(), &|at| arriving.copy_to(at)) },
         }
     }
 }

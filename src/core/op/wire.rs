@@ -54,7 +54,7 @@ pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,
     /// Shared memory that is sent with it.
     #[cfg(target_os = "linux")]
-    pub(crate) block: Option<crate::engines::worker::Block>,
+    pub(crate) block: Option<crate::core::arena::Block>,
 }
 
 #[cfg(target_os = "linux")]
@@ -68,8 +68,8 @@ impl Outgoing {
     }
 
     /// The whole order, and the shared memory that is sent with it.
-    pub(crate) fn closed(mut self) -> (Vec<u8>, Option<crate::engines::worker::Block>) {
-        let place = lent(self.block.as_ref().map(crate::engines::worker::Block::place));
+    pub(crate) fn closed(mut self) -> (Vec<u8>, Option<crate::core::arena::Block>) {
+        let place = lent(self.block.as_ref().map(crate::core::arena::Block::place));
         self.bytes.iter_mut().zip(place).for_each(|(to, from)| *to = from);
         (self.bytes, self.block)
     }
@@ -108,13 +108,13 @@ pub(crate) struct Incoming<'a> {
     pub(crate) bytes: &'a [u8],
     /// Shared memory that came with it.
     #[cfg(target_os = "linux")]
-    pub(crate) lent: Option<crate::engines::worker::Lent>,
+    pub(crate) lent: Option<crate::core::arena::Lent>,
     /// The epoch of the worker's own device.
     #[cfg(target_os = "linux")]
     pub(crate) epoch: &'a crate::core::sync::Arc<crate::core::epoch::Epoch>,
-    /// Modules and programs that are loaded in the worker.
+    /// Modules and programs that are loaded in the worker: a type of its own floor.
     #[cfg(target_os = "linux")]
-    pub(crate) modules: &'a crate::device::worker::Modules,
+    pub(crate) modules: &'a dyn std::any::Any,
 }
 
 impl Incoming<'_> {

@@ -43,10 +43,10 @@ pub(super) struct Download<T, F> {
     reserved: crate::core::sync::Mutex<Option<crate::engines::cuda::Reserved>>,
     /// Shared memory for all of it, on the way to a worker.
     #[cfg(target_os = "linux")]
-    block: crate::core::sync::Mutex<Option<crate::engines::worker::Block>>,
+    block: crate::core::sync::Mutex<Option<crate::core::arena::Block>>,
     /// The same, in the worker.
     #[cfg(target_os = "linux")]
-    lent: Option<crate::engines::worker::Lent>,
+    lent: Option<crate::core::arena::Lent>,
     _type: PhantomData<T>,
 }
 

@@ -49,10 +49,10 @@ pub(super) enum Payload<T> {
     Staged(crate::engines::cuda::Staging),
     /// Shared memory on its way to a worker.
     #[cfg(target_os = "linux")]
-    Shared(crate::engines::worker::Block),
+    Shared(crate::core::arena::Block),
     /// The same, in the worker.
     #[cfg(target_os = "linux")]
-    Lent(crate::engines::worker::Lent),
+    Lent(crate::core::arena::Lent),
 }
 
 impl<T: Element> Op for Upload<T> {

@@ -247,7 +247,7 @@ impl Replay {
 
     /// The replay that an order names, in the worker.
     pub(super) fn arrived(order: &Ordered, incoming: &Incoming<'_>) -> Result<Self> {
-        let arrived = incoming.modules.program(order.program)?;
+        let arrived = incoming.loaded()?.program(order.program)?;
         #[cfg(feature = "cuda")]
         arrived.graphs.wanted.store(order.graphs, crate::core::sync::Ordering::Relaxed);
         Ok(Replay {

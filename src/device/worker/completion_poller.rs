@@ -5,6 +5,7 @@
 //! not counted. A poll that does not return is a stall of the driver, which all lanes share: it is published, too, so that
 //! the watchdog does not count it for the work that only could not be seen to end.
 
+use crate::core::arena::Arrivals as _;
 use crate::core::clock::{self, Clock, Timing};
 use crate::core::dispatch::{Ongoing, Pace, Then};
 use crate::core::sync::Arc;

@@ -2,6 +2,7 @@
 
 use super::memory::Memory;
 use super::server::Server;
+use crate::core::arena::Lent;
 #[cfg(feature = "cuda")]
 use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
@@ -9,6 +10,7 @@ use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
 use crate::core::launch::Found;
+use crate::core::op::Incoming;
 use crate::core::op::{guarded, wire};
 use crate::core::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
@@ -16,7 +18,6 @@ use crate::device::Device;
 use crate::device::program::Arrived;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::{CudaEngine, Function, LoadedModule};
-use crate::engines::worker::Lent;
 use crate::engines::worker::ask::{Ask, Question};
 use crate::engines::worker::handler::With;
 use std::collections::HashMap;
@@ -71,6 +72,15 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
     }
     let _ = (memory, lent);
     Err(Error::unsupported(format!("the worker's device cannot load modules; the request was {what:?}")))
+}
+
+impl Incoming<'_> {
+    /// What is loaded in this worker.
+    pub(crate) fn loaded(&self) -> Result<&Modules> {
+        self.modules
+            .downcast_ref()
+            .ok_or_else(|| Error::library("internal error: the order came without what is loaded"))
+    }
 }
 
 impl Modules {

@@ -10,6 +10,7 @@ use super::handshake::{self, Admitted};
 use super::memory::{Memory, Operand};
 use super::post::Post;
 use super::{Modules, modules};
+use crate::core::arena::Lent;
 use crate::core::clock::{self, Clock, Stopwatch, Timing};
 use crate::core::dispatch::raw::RemoteResult;
 use crate::core::error::{Error, Result};
@@ -22,7 +23,7 @@ use crate::engines::worker::order::{self, Alloc, Free, InjectedFault, Opened, Pl
 use crate::engines::worker::reply::{GARBLED, Outlet};
 use crate::engines::worker::ring::Ring;
 use crate::engines::worker::turn::{self, LANES};
-use crate::engines::worker::{Lent, first_use, layout};
+use crate::engines::worker::{first_use, layout};
 use rustix::thread::futex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -184,7 +185,7 @@ impl Server {
                     postcard::take_from_bytes::<Run<Vec<Place>, Vec<u32>>>(body).map_err(wire::garbled)?;
                 let reply = Reply { outlet: self.outlet.clone(), place };
                 // The code that reads and checks an operation is its author's, and may panic.
-                let lent = self.lent(block)?.map(|lent| lent.telling(&reply));
+                let lent = self.lent(block)?.map(|lent| lent.telling(Arc::new(reply.clone())));
                 let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&run, bytes, lent.clone(), reply.clone())));
                 if let Err(error) = outcome.unwrap_or_else(|panic| Err(Error::panicked(&*panic))) {
                     // The client has long taken the operation as submitted: what it was to write must not pass as

@@ -111,7 +111,7 @@ pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
 pub(crate) use queue::Queue;
 pub(crate) use slot::{Mark, State as SlotState};
-pub(crate) use staging::{Reserved, Staged, Staging};
+pub(crate) use staging::{Reserved, Staging};
 pub(crate) use tables::Series;
 pub(crate) use task::{CudaTask, Leg};
 pub(crate) use task_core::TaskCore;

@@ -251,7 +251,7 @@ impl TaskCore {
             // that, and eager outputs land in staging.)
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
             // The ring holds the other share until all pieces have arrived.
-            Landed::Staged(staged) => Landing::Staged(staged.clone()),
+            Landed::Staged(staged) => Landing::Arriving(staged.0.clone()),
         })
     }
 

@@ -8,13 +8,13 @@
 //! reads it, and an access to one of the module's variables writes it, so they are ordered as on any buffer. When the
 //! client's last handle of it is dropped, the order that frees it unloads the module.
 
-use super::Block;
 use super::answers::{DONE, SPILLED};
 use super::engine::{WorkerEngine, home_of, next_address};
 use super::flights::Flight;
 use super::link::Link;
 use super::order;
 use super::turn::{Follows, Turn};
+use crate::core::arena::Block;
 use crate::core::buffer::Allocation;
 use crate::core::clock::Clock;
 use crate::core::dispatch::Backoff;

@@ -1,8 +1,8 @@
 //! Back-pressure: bounded waits for space in a full ring, and for shared memory that others use.
 
 use super::answers::PLACES;
-use super::arena::Block;
 use super::link::Link;
+use crate::core::arena::Block;
 use crate::core::clock::Stopwatch;
 use crate::core::dispatch::Backoff;
 use crate::core::epoch::Epoch;

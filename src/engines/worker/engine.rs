@@ -1,6 +1,5 @@
 //! The engine of one epoch of an isolated device.
 
-use super::Block;
 use super::answers::{DONE, LOST, SPILLED};
 use super::flights::Flight;
 use super::flying::Flying;
@@ -10,6 +9,7 @@ use super::order::{self, Alloc, InjectedFault, Place, Run};
 use super::reply;
 use super::standby::Standby;
 use super::turn::{Follows, Turn};
+use crate::core::arena::Block;
 use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View};
 use crate::core::device_info::{DeviceInfo, PoolInfo};
 use crate::core::dispatch::{Backoff, Gate, Wait};

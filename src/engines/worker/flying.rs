@@ -9,11 +9,12 @@
 //! after a thread has seen this dispatch settled, and then no claim succeeds any more. A sleeper that marked another
 //! dispatch's flag looks once more before it sleeps, and never sleeps for long.
 
-use super::Block;
 use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
-use super::arriving::{Arriving, PIECE};
+use super::arriving::Arriving;
 use super::flights::calling;
 use super::link::Link;
+use crate::core::arena::Block;
+use crate::core::arena::PIECE;
 use crate::core::buffer::Allocation;
 use crate::core::clock::{self, Clock, Deadline, Stopwatch};
 use crate::core::dispatch::raw::Landing;

@@ -1,7 +1,6 @@
 //! The client's end of the connection: sends orders, receives answers.
 
 use super::answers::Answers;
-use super::arena::Arena;
 use super::back_pressure::Patience;
 use super::bell::Bell;
 use super::ending::Ending;
@@ -11,6 +10,7 @@ use super::spin_limit::SpinLimit;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{lane_assignment, layout, ring, stats_mirror};
+use crate::core::arena::Arena;
 use crate::core::clock::Timing;
 use crate::core::epoch::{Epoch, process};
 use crate::core::error::{Error, Result, Site};

@@ -21,7 +21,7 @@
 //     handler.rs            finds the op that an order names; relay.rs: what the worker adds to an op
 //     reply.rs              answers; first_use.rs: what is slow the first time
 //   both
-//     ring.rs               orders; answers.rs: flags; arena.rs: bulk data; stats_mirror.rs: counts of the worker
+//     ring.rs               orders; answers.rs: flags; core/arena.rs: bulk data; stats_mirror.rs: counts of the worker
 //     order.rs, message.rs  the formats; turn.rs: what an order follows;
 //                           distance.rs: addresses inside the executable, executable.rs: which executable that is
 //
@@ -58,7 +58,6 @@
 
 mod active_clock;
 pub(crate) mod answers;
-mod arena;
 mod arriving;
 pub(crate) mod ask;
 mod back_pressure;
@@ -99,8 +98,6 @@ mod task;
 pub(crate) mod turn;
 mod watchdog;
 
-pub(crate) use arena::{Block, Lent};
-pub(crate) use arriving::Arriving;
 #[cfg(feature = "cuda")]
 pub(crate) use ask::Question;
 pub(crate) use distance::{code_at, code_distance, distance, place};

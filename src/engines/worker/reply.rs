@@ -3,6 +3,7 @@
 use super::answers::{Answers, DONE, SPILLED};
 use super::message::{self, Message};
 use super::program;
+use crate::core::arena::Arrivals;
 use crate::core::dispatch::raw::RemoteResult;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
@@ -37,15 +38,16 @@ impl std::fmt::Debug for Reply {
     }
 }
 
+impl Arrivals for Reply {
+    fn arrive(&self, bytes: u64) {
+        self.outlet.answers.arrive(self.place, bytes);
+    }
+}
+
 impl Reply {
     /// The work begins.
     pub(crate) fn start(&self) {
         self.outlet.answers.start(self.place);
-    }
-
-    /// The first `bytes` bytes of a download are in its block.
-    pub(crate) fn arrive(&self, bytes: u64) {
-        self.outlet.answers.arrive(self.place, bytes);
     }
 
     /// The device's context failed: tells the parent and ends the process.

@@ -87,7 +87,7 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
             )
         }
         #[cfg(feature = "cuda")]
-        What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),
+        What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.loaded()?.kernel(module, number)?)),
         #[cfg(not(feature = "cuda"))]
         What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
     };

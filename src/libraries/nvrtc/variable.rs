@@ -1,6 +1,8 @@
 //! Reads and writes of a module's variables, as operations.
 
 use super::loaded::Loaded;
+#[cfg(target_os = "linux")]
+use crate::core::arena::Block;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
@@ -15,8 +17,6 @@ use crate::core::sync::Mutex;
 use crate::engines::cuda::CudaEngine;
 use crate::engines::cuda::{Reserved, Staging};
 use crate::engines::cuda_enqueue::Enqueue;
-#[cfg(target_os = "linux")]
-use crate::engines::worker::Block;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -202,7 +202,7 @@ fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &m
 #[cfg(target_os = "linux")]
 fn receive<P: for<'de> Deserialize<'de>>(incoming: &Incoming<'_>) -> Result<(Loaded, P)> {
     let (id, part): (u64, P) = incoming.value()?;
-    Ok((Loaded::Here(incoming.modules.module(id)?), part))
+    Ok((Loaded::Here(incoming.loaded()?.module(id)?), part))
 }
 
 #[cfg(target_os = "linux")]

@@ -4,14 +4,14 @@
 //! for the whole staging limit, but a page takes memory only when it is first used. Blocks are cut from the lowest
 //! range that fits, so that the same pages are reused. The pages of a large block are returned to the system with it.
 
-use super::arriving::PIECE;
-use super::reply::Reply;
 use crate::core::epoch::process;
 use crate::core::parallel;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::collections::BTreeMap;
 
+/// Bytes to copy out at a time. Shorter downloads are copied out when they are done.
+pub(crate) const PIECE: usize = 8 << 20;
 /// Blocks begin and end at page boundaries: they are registered with a GPU's driver, and returned to the system.
 const PAGE: usize = 4096;
 /// Blocks of this size or larger return their pages to the system.
@@ -138,6 +138,12 @@ impl Drop for Block {
     }
 }
 
+/// Where a process reports how much of a download is there.
+pub(crate) trait Arrivals: std::fmt::Debug + Send + Sync {
+    /// The first `bytes` bytes are in the block.
+    fn arrive(&self, bytes: u64);
+}
+
 /// A block as the worker sees it: lent to the worker until it answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Lent {
@@ -147,7 +153,7 @@ pub(crate) struct Lent {
     /// A GPU was given access to it.
     touched: Arc<AtomicBool>,
     /// Where to report how many bytes are filled, while the rest is being filled.
-    told: Option<Reply>,
+    told: Option<Arc<dyn Arrivals>>,
 }
 
 impl Lent {
@@ -159,8 +165,8 @@ impl Lent {
     }
 
     /// Reports the bytes filled so far to the thread that waits for the answer to this order.
-    pub(crate) fn telling(self, reply: &Reply) -> Self {
-        Lent { told: Some(reply.clone()), ..self }
+    pub(crate) fn telling(self, arrivals: Arc<dyn Arrivals>) -> Self {
+        Lent { told: Some(arrivals), ..self }
     }
 
     /// Bytes.
@@ -209,8 +215,8 @@ impl Lent {
         let bytes = bytes.get(..self.len).unwrap_or(bytes);
         let mut done = 0;
         for piece in bytes.chunks(PIECE) {
-            if let Some(reply) = self.told.as_ref().filter(|_| done > 0) {
-                reply.arrive(done as u64);
+            if let Some(arrivals) = self.told.as_ref().filter(|_| done > 0) {
+                arrivals.arrive(done as u64);
             }
             // SAFETY: the block is lent to this op alone, and the client reads a part only after it was reported.
             unsafe { self.segment.put(self.offset + done, piece) };
@@ -222,8 +228,6 @@ impl Lent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::worker::answers::{Answers, FOOTPRINT};
-    use crate::engines::worker::reply::Outlet;
 
     fn arena(pages: usize) -> Arc<Arena> {
         Arena::new(Arc::new(Segment::create("windlass-test", pages * PAGE).unwrap().0))
@@ -277,20 +281,26 @@ mod tests {
         assert!(Lent::new(&arena.segment, (u64::MAX, 1)).is_none());
     }
 
+    /// Remembers the last report.
+    #[derive(Debug, Default)]
+    struct Last(std::sync::atomic::AtomicU64);
+
+    impl Arrivals for Last {
+        fn arrive(&self, bytes: u64) {
+            self.0.store(bytes, Ordering::Relaxed);
+        }
+    }
+
     #[test]
     fn who_waits_for_a_large_block_is_told_of_each_piece_before_the_last() {
         let arena = arena((2 * PIECE + PAGE) / PAGE);
-        let (_parent, socket) = std::os::unix::net::UnixStream::pair().unwrap();
-        let control = Arc::new(Segment::create("windlass-test", FOOTPRINT).unwrap().0);
-        let answers = Answers::new(control, 0);
-        let outlet = Arc::new(Outlet { answers: answers.clone(), socket: Mutex::new(socket), longest: 0 });
         for (len, told) in [(PIECE, 0), (PIECE + 1, PIECE), (2 * PIECE + 7, 2 * PIECE)] {
-            answers.reset(3);
+            let last = Arc::new(Last::default());
             let block = arena.block(len).unwrap();
             let lent = Lent::new(&arena.segment, block.place()).unwrap();
             let bytes: Vec<u8> = (0..len).map(|i| (i / 4099) as u8).collect();
-            lent.telling(&Reply { outlet: outlet.clone(), place: 3 }).fill(&bytes);
-            assert_eq!(answers.arrived(3), told as u64);
+            lent.telling(last.clone()).fill(&bytes);
+            assert_eq!(last.0.load(Ordering::Relaxed), told as u64);
             assert!(read(&block) == bytes, "{len}");
         }
     }
