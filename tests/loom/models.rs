@@ -10,7 +10,7 @@
 //! sets `cfg(loom)`.
 #![cfg(test)]
 
-mod binding;
+mod late;
 mod clock;
 mod flow;
 mod graph;

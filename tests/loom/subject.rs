@@ -1,8 +1,8 @@
 //! The modules under test: the very files of the library.
 #![allow(dead_code, reason = "models use parts of them")]
 
-#[path = "../../src/engines/cuda/binding.rs"]
-pub(crate) mod binding;
+#[path = "../../src/engines/cuda/late.rs"]
+pub(crate) mod late;
 #[path = "../../src/runtime/engine/flow.rs"]
 pub(crate) mod flow;
 #[path = "../../src/runtime/buffer/handles.rs"]

@@ -4,7 +4,7 @@
 //! would cost two locked instructions, on every operand of every dispatch.
 
 use super::api::Code;
-use super::binding::Added;
+use super::late::Added;
 use super::slot::{Mark, Shared, Slot, State};
 use super::submit::Around;
 use super::{Core, Late, Native, fault};

@@ -50,6 +50,8 @@ pub(super) struct Extra {
     pub(super) ahead: Vec<Mark>,
     /// What must outlive the work. Dropped when the ring drops the task.
     pub(super) _keeps: Contained<Keeps>,
+    /// For a dispatch over several devices: where its work ends on the others, and what must outlive it there.
+    pub(super) elsewhere: Vec<(Mark, Contained<Keeps>)>,
     pub(super) timer: Option<Timer>,
     /// When it was submitted; set if a trace is notified of its end.
     pub(super) submitted: Option<Stopwatch>,
@@ -79,6 +81,16 @@ impl TaskCore {
     pub(super) fn submitted(&self) -> Option<Stopwatch> {
         self.extra.as_ref()?.submitted
     }
+
+    /// The marks on other devices, for a dispatch over several.
+    fn elsewhere(&self) -> impl Iterator<Item = &Mark> {
+        self.extra.iter().flat_map(|extra| &extra.elsewhere).map(|(mark, _)| mark)
+    }
+
+    /// The mark of a device that is over and has not done its part, or else the lead's.
+    fn culprit(&self) -> &Mark {
+        self.elsewhere().find(|mark| mark.slot.over() && !mark.is_past()).unwrap_or(&self.mark)
+    }
 }
 
 impl TaskCore {
@@ -88,19 +100,23 @@ impl TaskCore {
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
-        if self.mark.poll() {
-            return self.conclude(op, true);
+        if self.mark.poll() && self.conclude(op, true) {
+            return true;
         }
-        if self.mark.slot.over() {
+        if self.mark.slot.over() || self.elsewhere().any(|mark| mark.slot.over()) {
             // The flag is set after the last poll that could have helped. A task that is not known to be complete now
             // never will be.
-            return self.conclude(op, self.mark.is_past());
+            return self.conclude(op, self.mark.is_past() && self.elsewhere().all(Mark::is_past));
         }
         false
     }
 
-    /// The first thread to claim it settles it. False while another thread is doing so.
+    /// The first thread to claim it settles it. False while another thread is doing so, or if it is done on this device
+    /// alone.
     pub(super) fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
+        if done && !self.elsewhere().all(Mark::poll) {
+            return self.state.load(Ordering::Acquire) >= DONE;
+        }
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             if self.mark.slot.is_forked() {
                 // The thread that claimed it does not exist in this forked process, and will not settle it here.
@@ -202,10 +218,12 @@ impl TaskCore {
         if self.look(op) {
             return true;
         }
-        if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
-            match core.blocking_waits.wait(&self.mark.slot, self.mark.ticket, event.0) {
-                Ok(_) => {}
-                Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
+        for mark in std::iter::once(&self.mark).chain(self.elsewhere()) {
+            if let (Some(core), Some(event)) = (mark.slot.core.get().and_then(Weak::upgrade), mark.event) {
+                match core.blocking_waits.wait(&mark.slot, mark.ticket, event.0) {
+                    Ok(_) => {}
+                    Err(code) => mark.slot.report(code, "cuEventSynchronize"),
+                }
             }
         }
         // The event may belong to later work by now, or blocking was not possible: polling settles the task in both
@@ -241,7 +259,7 @@ impl TaskCore {
             self.wait(op, Wait::Adaptive, None);
         }
         if self.state.load(Ordering::Acquire) == FAILED {
-            return Err(ended(&self.mark.slot));
+            return Err(ended(&self.culprit().slot));
         }
         Ok(match &*self.landed.lock() {
             Landed::Nothing => Landing::Slot([0; 64]),
