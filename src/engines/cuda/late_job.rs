@@ -2,7 +2,7 @@
 //!
 //! What depends on its op is in `task.rs`.
 
-use super::across::lease_each;
+use super::across::{lease_each, turns};
 use super::late_submit::{Edges, Frame, LateJob, Work};
 use super::lease::{Choice, Place};
 use super::members::Member;
@@ -13,8 +13,7 @@ use super::staging::Patience;
 use super::submit::Around;
 use super::table_staging;
 use super::task::Leg;
-use super::task_core::Landed;
-use super::under_lease::{Enqueued, Given, Turn, Undone, enqueue};
+use super::under_lease::{Enqueued, Given, Undone, enqueue_on};
 use crate::buffer::Views;
 use crate::clock::{self, Deadline};
 use crate::dispatch::{Backoff, Call, Ongoing, Submission, Wait, is_stealing, steal_one};
@@ -198,7 +197,7 @@ impl Frame {
         ends: &mut PhaseEnds,
     ) -> Result<Option<Arc<Leg>>, Undone> {
         let (lead, operands) = (&self.lead.core, work.operands);
-        let mut landed = lead.landing(s.facts, s.epoch)?;
+        let landed = lead.landing(s.facts, s.epoch)?;
         let staging = match s.facts.listed && operands > table_staging::MOST_WITHOUT {
             true => Some(lead.table_staging(s.epoch, operands, patience)?),
             false => None,
@@ -222,13 +221,10 @@ impl Frame {
         }
         let mut retired = Retired::new();
         let leases = lease_each(&mut places)?;
-        let mut turns: SmallVec<[Turn<'_, '_>; 1]> = SmallVec::new();
-        for (place, lease) in places.iter().zip(leases) {
-            turns.push(Turn::new(place, lease, std::mem::replace(&mut landed, Landed::Nothing)));
-        }
+        let mut turns = turns(&places, leases, landed);
         let Some((lead, others)) = turns.split_first_mut() else { return Ok(None) };
         let has_staging = staging.map(|staging| *lead.lease.state.tables.staging() = staging).is_some();
-        let enqueued = enqueue(s, (lead, others), given, &mut retired);
+        let enqueued = enqueue_on(s, (lead, others), given, &mut retired);
         let outcome = enqueued.and_then(|enqueued: Enqueued| match is_last {
             true => enqueued.finish(&mut *s.call, (lead, others)).map(|()| None),
             false => enqueued.go_on(lead).map(Some),

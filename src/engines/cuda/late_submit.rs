@@ -214,21 +214,6 @@ pub(super) fn submit_late_on(
     Ok(())
 }
 
-impl Around<'_, '_> {
-    /// Whether all that it must follow is enqueued.
-    ///
-    /// # Errors
-    /// Earlier work that writes data it needs has failed, or one of the devices is gone.
-    pub(super) fn is_bound(self) -> Result<bool> {
-        self.views.iter().try_for_each(|view| view.region.epoch.go_on())?;
-        let edges = look(self);
-        if let Some((failed, _)) = edges.iter().find(|(edge, data)| *data && edge.has_failed_late()) {
-            return Err(Error::upstream("", failed.late_error()));
-        }
-        Ok(!edges.iter().any(|(edge, _)| edge.is_coming()))
-    }
-}
-
 /// Collects all that this work must follow.
 fn look(s: Around<'_, '_>) -> Edges {
     let mut edges = Edges::new();

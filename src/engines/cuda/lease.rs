@@ -52,13 +52,13 @@ pub(super) enum Choice<'p> {
 }
 
 impl<'p, 'x> Place<'p, 'x> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(core: &'p Arc<Core>, around: Around<'p, 'x>, slot: Choice<'p>) -> Self {
         Place { core, around, slot, follows: Follows::new() }
     }
 
     /// Leases the slot. On return, each predecessor on another slot has an event.
-    #[inline]
+    #[inline(always)]
     pub(super) fn lease(&mut self) -> Result<Lease<'p>> {
         match self.slot {
             Choice::Any => self.core.hold(self.around.epoch, &mut self.follows),
@@ -70,7 +70,7 @@ impl<'p, 'x> Place<'p, 'x> {
 
 impl Core {
     /// Leases a slot for work that follows `follows`. On return, each predecessor on another slot has an event.
-    #[inline]
+    #[inline(always)]
     fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
         let lease = self.lease(follows);
         if !follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {

@@ -19,9 +19,9 @@
 //!       │   └─ members.rs   streams that are held while a call blocks
 //!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
-//! lease.rs: the choice of its slot    under_lease.rs: the steps while the slot is leased
+//! lease.rs: the choice of its slot    under_lease.rs, turn.rs: the steps while the slot is leased
 //! late_submit.rs: a dispatch that is enqueued after its submission; late_job.rs: its enqueue; late.rs: its end
-//! across.rs: a dispatch over several devices
+//! across.rs, together.rs: a dispatch over several devices
 //! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
 //! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
 //! launch.rs, limits.rs: kernel launches    task.rs, task_core.rs: a dispatch in flight    timer.rs: its time
@@ -90,6 +90,8 @@ mod tables;
 mod task;
 mod task_core;
 mod timer;
+mod together;
+mod turn;
 mod turns;
 mod under_lease;
 
@@ -107,6 +109,7 @@ pub(crate) use peer::Peer;
 pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
+pub use queue::EnqueueOn;
 pub(crate) use queue::Queue;
 pub(crate) use reclaim::PoolBytes;
 pub(crate) use ring::KeepAlive;

@@ -79,7 +79,7 @@ impl<O: Op> OpMetadata for CudaTask<O> {
 
 impl<O: Op> KeepAlive for CudaTask<O> {
     fn retire(&self) {
-        self.core.conclude(self, true);
+        self.core.retire(self);
     }
 }
 

@@ -6,6 +6,7 @@ use super::queue::Keeps;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
 use super::timer::Timer;
+use super::together::Rings;
 use crate::clock::{self, Clock, Deadline, Stopwatch, Waits};
 use crate::dispatch::raw::Landing;
 #[cfg(target_os = "linux")]
@@ -50,14 +51,21 @@ pub(super) struct Extra {
     pub(super) ahead: Vec<Mark>,
     /// What must outlive the work. Dropped when the ring drops the task.
     pub(super) _keeps: Contained<Keeps>,
-    /// For a dispatch over several devices: where its work ends on the others, and what must outlive it there.
-    pub(super) elsewhere: Vec<(Mark, Contained<Keeps>)>,
+    /// For a dispatch over several devices.
+    pub(super) elsewhere: Option<Elsewhere>,
     pub(super) timer: Option<Timer>,
     /// When it was submitted; set if a trace is notified of its end.
     pub(super) submitted: Option<Stopwatch>,
     pub(super) label: Option<&'static str>,
     /// The dispatch's number in traces.
     pub(super) number: u64,
+}
+
+/// What a dispatch over several devices leaves on the others.
+pub(super) struct Elsewhere {
+    /// Where its work ends, and what must outlive it there.
+    pub(super) ends: Vec<(Mark, Contained<Keeps>)>,
+    pub(super) rings: Rings,
 }
 
 /// Values of any type that the work needs until it is complete.
@@ -84,7 +92,8 @@ impl TaskCore {
 
     /// The marks on other devices, for a dispatch over several.
     fn elsewhere(&self) -> impl Iterator<Item = &Mark> {
-        self.extra.iter().flat_map(|extra| &extra.elsewhere).map(|(mark, _)| mark)
+        let elsewhere = self.extra.as_ref().and_then(|extra| extra.elsewhere.as_ref());
+        elsewhere.into_iter().flat_map(|elsewhere| &elsewhere.ends).map(|(mark, _)| mark)
     }
 
     /// The mark of a device that is over and has not done its part, or else the lead's.
@@ -100,8 +109,8 @@ impl TaskCore {
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
-        if self.mark.poll() && self.conclude(op, true) {
-            return true;
+        if self.mark.poll() && self.elsewhere().all(Mark::poll) {
+            return self.conclude(op, true);
         }
         if self.mark.slot.over() || self.elsewhere().any(|mark| mark.slot.over()) {
             // The flag is set after the last poll that could have helped. A task that is not known to be complete now
@@ -111,12 +120,16 @@ impl TaskCore {
         false
     }
 
-    /// The first thread to claim it settles it. False while another thread is doing so, or if it is done on this device
-    /// alone.
-    pub(super) fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
-        if done && !self.elsewhere().all(Mark::poll) {
-            return self.state.load(Ordering::Acquire) >= DONE;
+    /// A ring lets it go, because it is done on that device.
+    pub(super) fn retire(&self, op: &dyn OpMetadata) {
+        let elsewhere = self.extra.as_ref().and_then(|extra| extra.elsewhere.as_ref());
+        if elsewhere.is_none_or(|elsewhere| elsewhere.rings.let_go()) {
+            self.conclude(op, true);
         }
+    }
+
+    /// The first thread to claim it settles it. False while another thread is doing so.
+    fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             if self.mark.slot.is_forked() {
                 // The thread that claimed it does not exist in this forked process, and will not settle it here.
