@@ -203,10 +203,8 @@ fn admit_devices(epochs: &[Arc<Epoch>], facts: &Facts) -> Result<()> {
     if !facts.across {
         return Err(Error::unsupported("it runs on one device: `Op::ACROSS_DEVICES` is false"));
     }
-    if facts.kind == Kind::Phased || facts.prepared || facts.pooled {
-        return Err(Error::unsupported(
-            "an operation over several devices cannot have phases, plans or pooled handles",
-        ));
+    if facts.kind == Kind::Phased || facts.prepared {
+        return Err(Error::unsupported("an operation over several devices cannot have phases or plans"));
     }
     for (i, epoch) in epochs.iter().enumerate() {
         let label = &epoch.label;
