@@ -104,7 +104,7 @@ pub use buffer::{
 pub use copy::{HostData, Uploadable};
 #[cfg(feature = "cuda")]
 pub use cuda::{KernelArg, Ptx, StreamPtr};
-pub use cuda_enqueue::{Enqueue, PlanBuilder};
+pub use cuda_enqueue::{Enqueue, EnqueueOn, PlanBuilder};
 pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
 pub use dispatch::raw::Landed;
 pub use dispatch::{

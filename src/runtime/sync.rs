@@ -2,7 +2,7 @@
 //!
 //! The small state machines (`dispatch/settle.rs`, `dispatch/parker.rs`, `buffer/handles.rs`, `engine/life.rs`,
 //! `engine/flow.rs`, `host/runners.rs`, `cuda/sequence.rs`, `cuda/last_event.rs`, `cuda/ring.rs`, `cuda/turns.rs`,
-//! `cuda/binding.rs`, `cuda/quiet.rs`, `worker/post.rs`, `worker/frees.rs`, and with a stand-in for the shared memory
+//! `cuda/late.rs`, `cuda/quiet.rs`, `worker/post.rs`, `worker/frees.rs`, and with a stand-in for the shared memory
 //! segment `worker/ring.rs` and `worker/answers.rs`) name only this module, so that the model checker in `tests/loom/`
 //! can include the very same files over loom's types.
 

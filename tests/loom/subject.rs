@@ -1,14 +1,14 @@
 //! The modules under test: the very files of the library.
 #![allow(dead_code, reason = "models use parts of them")]
 
-#[path = "../../src/engines/cuda/binding.rs"]
-pub(crate) mod binding;
 #[path = "../../src/runtime/engine/flow.rs"]
 pub(crate) mod flow;
 #[path = "../../src/runtime/buffer/handles.rs"]
 pub(crate) mod handles;
 #[path = "../../src/engines/cuda/last_event.rs"]
 pub(crate) mod last_event;
+#[path = "../../src/engines/cuda/late.rs"]
+pub(crate) mod late;
 #[path = "../../src/runtime/engine/life.rs"]
 pub(crate) mod life;
 #[path = "../../src/runtime/dispatch/parker.rs"]
@@ -25,5 +25,7 @@ pub(crate) mod runners;
 pub(crate) mod sequence;
 #[path = "../../src/runtime/dispatch/settle.rs"]
 pub(crate) mod settle;
+#[path = "../../src/engines/cuda/together.rs"]
+pub(crate) mod together;
 #[path = "../../src/engines/cuda/turns.rs"]
 pub(crate) mod turns;
