@@ -121,7 +121,7 @@ pub use crate::device::{Device, DeviceBuilder};
 pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]
 pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};
-pub use crate::engines::cuda_enqueue::{Enqueue, PlanBuilder};
+pub use crate::engines::cuda_enqueue::{Enqueue, EnqueueOn, PlanBuilder};
 #[cfg(feature = "host")]
 pub use crate::engines::host::{FaultPlan, HostPool};
 pub use crate::engines::loader::Library;

@@ -87,10 +87,10 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// Whether the op uses a handle of a library that has a pool of handles, each bound to its own stream.
     #[doc(hidden)]
     const POOLED: internal::Internal = internal::Internal::NO;
-    /// Whether the op may read buffers of another device of the same kind. Only the library's own copies between
-    /// devices do.
-    #[doc(hidden)]
-    const FROM_PEER: internal::Internal = internal::Internal::NO;
+    /// Whether the op can use several devices at once ([`Device::dispatch_across`](crate::Device::dispatch_across)). Then
+    /// its operands may be on any of them. Its CUDA half enqueues the work of each device on a stream of that device
+    /// ([`Enqueue::on`](crate::Enqueue::on)).
+    const ACROSS_DEVICES: bool = false;
     /// Whether one of its operands stands for something that has no unique owner. A submission that writes such an
     /// operand excludes all others that use it.
     #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! The synchronisation primitives that the concurrent core is written against, in one place.
 //!
 //! The small state machines (`core/order/` has most of them, `core/buffer/handles.rs`, `core/epoch/life.rs`; of the
-//! engines `host/runners.rs`, `cuda/last_event.rs`, `cuda/ring.rs`, `cuda/turns.rs`, `cuda/quiet.rs`, `worker/frees.rs`, and
+//! engines `host/runners.rs`, `cuda/last_event.rs`, `cuda/ring.rs`, `cuda/late.rs`, `cuda/turns.rs`, `cuda/quiet.rs`, `worker/frees.rs`, and
 //! with a stand-in for the shared memory segment `worker/ring.rs` and `worker/answers.rs`; and `device/worker/post.rs`) name
 //! only this module, so that the model checker in `tests/loom/` can include the very same files over loom's types.
 

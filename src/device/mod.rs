@@ -80,7 +80,6 @@ impl Device {
     }
 
     /// A handle that works in `epoch`; `None` if its device was dropped.
-    #[cfg(feature = "cuda")]
     pub(crate) fn of_epoch(epoch: &Arc<Epoch>) -> Option<Self> {
         let inner = epoch.owner.upgrade()?.into_any().downcast::<Inner>().ok()?;
         Some(Self::bound_to(inner, epoch.clone()))

@@ -10,6 +10,7 @@ mod asleep;
 mod captures;
 pub mod child;
 pub mod degenerate;
+pub mod exchange;
 pub mod fatbin;
 mod grid;
 mod in_place;

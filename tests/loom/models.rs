@@ -10,12 +10,13 @@
 //! sets `cfg(loom)`.
 #![cfg(test)]
 
-mod binding;
+mod across;
 mod clock;
 mod flow;
 mod graph;
 mod handles;
 mod lanes;
+mod late;
 mod life;
 mod parker;
 mod quiet;

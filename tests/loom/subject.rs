@@ -1,8 +1,6 @@
 //! The modules under test: the very files of the library.
 #![allow(dead_code, reason = "models use parts of them")]
 
-#[path = "../../src/core/order/binding.rs"]
-pub(crate) mod binding;
 #[path = "../../src/core/order/flow.rs"]
 pub(crate) mod flow;
 #[path = "../../src/core/buffer/handles.rs"]
@@ -11,6 +9,8 @@ pub(crate) mod handles;
 pub(crate) mod keep_alive;
 #[path = "../../src/engines/cuda/last_event.rs"]
 pub(crate) mod last_event;
+#[path = "../../src/engines/cuda/late.rs"]
+pub(crate) mod late;
 #[path = "../../src/core/epoch/life.rs"]
 pub(crate) mod life;
 #[path = "../../src/core/order/parker.rs"]
@@ -27,5 +27,7 @@ pub(crate) mod runners;
 pub(crate) mod sequence;
 #[path = "../../src/core/order/settle.rs"]
 pub(crate) mod settle;
+#[path = "../../src/engines/cuda/together.rs"]
+pub(crate) mod together;
 #[path = "../../src/engines/cuda/turns.rs"]
 pub(crate) mod turns;

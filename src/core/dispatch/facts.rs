@@ -10,7 +10,8 @@ pub(crate) struct Facts {
     pub(crate) kind: OpKind,
     pub(crate) prepared: bool,
     pub(crate) pooled: bool,
-    pub(crate) from_peer: bool,
+    /// See [`Op::ACROSS_DEVICES`].
+    pub(crate) across: bool,
     pub(crate) gated: bool,
     pub(crate) preserves_on_failure: bool,
     /// See [`Op::LEAVES_UNDEFINED`].
@@ -31,7 +32,7 @@ impl Facts {
                 kind: O::KIND,
                 prepared: O::PREPARED,
                 pooled: O::POOLED.is_yes(),
-                from_peer: O::FROM_PEER.is_yes(),
+                across: O::ACROSS_DEVICES,
                 gated: O::GATED.is_yes(),
                 preserves_on_failure: O::PRESERVES_ON_FAILURE.is_yes(),
                 leaves_undefined: O::LEAVES_UNDEFINED,

@@ -29,7 +29,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
             #[cfg(feature = "cuda")]
-            Completion::Late(late) => late.is_past(),
+            Completion::Late(late) => late.all(crate::engines::cuda::Mark::is_past),
             #[cfg(target_os = "linux")]
             Completion::Order(turn) => turn.is_past(),
         }
@@ -40,7 +40,7 @@ impl Completion {
     pub(crate) fn poll(&self) -> bool {
         match self {
             Completion::Cuda(mark) => mark.poll(),
-            Completion::Late(late) => late.poll(),
+            Completion::Late(late) => late.all(crate::engines::cuda::Mark::poll),
             _ => self.is_past(),
         }
     }
@@ -52,7 +52,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
             #[cfg(feature = "cuda")]
-            Completion::Late(late) => late.is_past() && !late.has_failed(),
+            Completion::Late(late) => late.all(crate::engines::cuda::Mark::is_past) && !late.has_failed(),
             #[cfg(target_os = "linux")]
             Completion::Order(turn) => turn.is_past(),
         }

@@ -1,14 +1,11 @@
 //! What orders dispatches: the ends of work (`completion.rs`), what a buffer remembers of them (`access_history.rs`), and the
 //! state machines under them, which loom models (`tests/loom`).
 //!
-//! `settle.rs`: from submitted to settled, with the dependencies counted; `follower.rs`: what is notified then; `binding.rs`: the
-//! end of work that another thread enqueues; `sequence.rs`: the tickets of an in-order queue; `flow.rs`: how many operations
+//! `settle.rs`: from submitted to settled, with the dependencies counted; `follower.rs`: what is notified then; `sequence.rs`: the tickets of an in-order queue; `flow.rs`: how many operations
 //! entered and left an epoch; `parker.rs`: a sleeping thread; `keep_alive.rs`:
 //! what work in flight keeps alive.
 
 mod access_history;
-#[cfg(feature = "cuda")]
-pub(crate) mod binding;
 mod completion;
 pub(crate) mod flow;
 mod follower;

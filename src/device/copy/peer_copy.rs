@@ -9,7 +9,7 @@ use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
-/// Copies a buffer of another device into one of this device.
+/// Copies a buffer of the second device into one of the first.
 struct PeerCopy<T> {
     len: usize,
     #[cfg(feature = "cuda")]
@@ -21,7 +21,7 @@ impl<T: Element> Op for PeerCopy<T> {
     const NAME: &'static str = "peer_copy";
     const OPERANDS: OperandNames = (&["source"], &["target"]);
     const LIBRARY: &'static str = "copy";
-    const FROM_PEER: crate::core::op::Internal = crate::core::op::Internal::YES;
+    const ACROSS_DEVICES: bool = true;
     type Reads = (T,);
     type Output = DeviceBuffer<T>;
     type Raw = ();
@@ -47,14 +47,22 @@ impl<T: Element> Op for PeerCopy<T> {
         #[cfg(feature = "cuda")]
         {
             let ((source,), (target,)) = (*queue.reads(), *queue.writes());
+            let is_across = queue.devices() > 1;
+            if is_across {
+                queue.follow(0, 1)?;
+            }
             // SAFETY: two operands of the same length (checked); the source is in the memory of the GPU that `peer`
             // names, or of this one.
             unsafe {
                 match &self.from {
-                    Some(peer) => queue.copy_from_peer(target.address(), peer, source.address(), source.bytes()),
-                    None => queue.copy(target.address(), source.address(), source.bytes()),
+                    Some(peer) => queue.copy_from_peer(target.address(), peer, source.address(), source.bytes())?,
+                    None => queue.copy(target.address(), source.address(), source.bytes())?,
                 }
             }
+            if is_across {
+                queue.follow(1, 0)?;
+            }
+            Ok(())
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -107,21 +115,37 @@ impl Device {
                 return Err(Rejected::new(error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), (target,)));
             }
         };
-        #[cfg(feature = "cuda")]
-        return self.copy_on_path(source, target, from);
-        #[cfg(not(feature = "cuda"))]
-        self.dispatch(PeerCopy { len: source.len(), _type: PhantomData }, (source,), (target,))
+        let Some(from_device) = Device::of_epoch(&source.region.epoch) else {
+            let gone = || crate::core::error::Error::unsupported("the source's device was dropped");
+            let error = source.region.epoch.admit().err().unwrap_or_else(gone);
+            return Err(Rejected::new(error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), (target,)));
+        };
+        self.copy_on_path(
+            &from_device,
+            source,
+            target,
+            #[cfg(feature = "cuda")]
+            from,
+        )
     }
 
     /// As [`copy_peer`](Self::copy_peer), on a path that is open already.
-    #[cfg(feature = "cuda")]
     pub(crate) fn copy_on_path<T: Element>(
         &self,
+        from_device: &Device,
         source: In<'_, T>,
         target: DeviceBuffer<T>,
-        from: Option<crate::engines::cuda::Peer>,
+        #[cfg(feature = "cuda")] from: Option<crate::engines::cuda::Peer>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let op = PeerCopy { len: source.len(), from, _type: PhantomData };
-        self.dispatch(op, (source,), (target,))
+        let op = PeerCopy {
+            len: source.len(),
+            #[cfg(feature = "cuda")]
+            from,
+            _type: PhantomData,
+        };
+        if from_device.inner().id == self.inner().id {
+            return self.dispatch(op, (source,), (target,));
+        }
+        Device::dispatch_across(&[self, from_device], op, (source,), (target,))
     }
 }

@@ -13,9 +13,10 @@
 //! Reads are borrowed until [`Device::dispatch`] returns, and their completions are published before that. A later
 //! write needs ownership of the buffer, so it always finds these completions and follows them.
 //!
-//! `bound.rs`: how much may be in flight. `trial.rs`: checks a dispatch without submitting it. What a dispatch is made of is in
+//! `across.rs`: the same over several devices. `bound.rs`: how much may be in flight. `trial.rs`: checks a dispatch without submitting it. What a dispatch is made of is in
 //! `core/dispatch/`; what an engine receives, in `engines/dispatch/`.
 
+mod across;
 mod bound;
 mod trial;
 
@@ -118,7 +119,7 @@ impl Device {
                     view.undefined = true;
                 }
             }
-            self.check(&*call, facts, epoch, (views, read_count))
+            self.check(&*call, epoch, (views, read_count))
         })?;
         self.inner().in_flight.admit(epoch, self.options())?;
         let mut submission = Submission::new(call, facts, epoch, self.options(), (views, read_count));
@@ -132,7 +133,7 @@ impl Device {
     #[cfg(target_os = "linux")]
     pub(crate) fn submit_here(&self, submission: &mut Submission<'_, '_>) -> Result<()> {
         let (epoch, views) = (submission.epoch, (submission.views, submission.read_count));
-        guarded(&mut || self.check(&*submission.call, submission.facts, epoch, views))?;
+        guarded(&mut || self.check(&*submission.call, epoch, views))?;
         self.inner().in_flight.admit(epoch, submission.options)?;
         match Engine::of(epoch) {
             #[cfg(feature = "host")]
@@ -146,14 +147,8 @@ impl Device {
     }
 
     /// Steps 1 and 2. Calls code of the op's author; the caller must catch its panic.
-    fn check(
-        &self,
-        call: &dyn Call,
-        facts: &Facts,
-        epoch: &Arc<Epoch>,
-        (views, read_count): (&[View<'_>], usize),
-    ) -> Result<()> {
-        match self.admit(epoch, (views, read_count), facts.from_peer, &|i| call.operand_name(i, read_count)) {
+    fn check(&self, call: &dyn Call, epoch: &Arc<Epoch>, (views, read_count): (&[View<'_>], usize)) -> Result<()> {
+        match self.admit(epoch, (views, read_count), &|i| call.operand_name(i, read_count)) {
             Ok(()) => call.check(),
             Err(error) => Err(cause(error, call)),
         }
@@ -165,7 +160,6 @@ impl Device {
         &self,
         epoch: &Arc<Epoch>,
         (views, read_count): (&[View<'_>], usize),
-        from_peer: bool,
         name: &dyn Fn(usize) -> String,
     ) -> Result<()> {
         if epoch.device != self.inner().id {
@@ -176,7 +170,7 @@ impl Device {
         if views.iter().all(|view| Arc::ptr_eq(&view.region.epoch, epoch) && view.region.init.is_all_valid()) {
             return Ok(());
         }
-        self.admit_each(epoch, (views, read_count), from_peer, name)
+        self.admit_each(epoch, (views, read_count), name)
     }
 
     #[inline(never)]
@@ -184,16 +178,12 @@ impl Device {
         &self,
         epoch: &Arc<Epoch>,
         (views, read_count): (&[View<'_>], usize),
-        from_peer: bool,
         name: &dyn Fn(usize) -> String,
     ) -> Result<()> {
         for (i, view) in views.iter().enumerate() {
             let other = &view.region.epoch;
             if !Arc::ptr_eq(other, epoch) {
-                // No other device may read the memory of a worker.
-                let isolated = epoch.engine.is_isolated() || other.engine.is_isolated();
-                let peer = from_peer && i < read_count && !isolated;
-                if other.device != epoch.device && !peer {
+                if other.device != epoch.device {
                     return Err(self.foreign(other, name(i)));
                 }
                 other.admit()?; // the older of the two is stale
@@ -211,22 +201,7 @@ impl Device {
                     ));
                 }
             }
-            match view.region.init_state() {
-                InitState::Valid | InitState::Late if view.overwritten || !view.is_undefined() => {}
-                // An op may overwrite a window of a buffer without contents. The rest stays without; see
-                // `View::written`.
-                _ if view.overwritten => {}
-                InitState::Uninit | InitState::Valid | InitState::Late => {
-                    return Err(Error::invalid(
-                        name(i),
-                        "its contents are undefined: it was never written, or its last operation used it as workspace; \
-                         only an operation that overwrites all of it can take it",
-                    ));
-                }
-                InitState::Failed => {
-                    return Err(Error::upstream(name(i), view.region.failure()));
-                }
-            }
+            admit_contents(view, &|| name(i))?;
         }
         Ok(())
     }
@@ -243,6 +218,21 @@ impl Device {
             operand,
             format!("the buffer belongs to {other}{theirs}, but the operation runs on {ours}; {remedy}"),
         )
+    }
+}
+
+/// Checks the state of an operand's contents.
+fn admit_contents(view: &View<'_>, name: &dyn Fn() -> String) -> Result<()> {
+    match view.region.init_state() {
+        InitState::Valid | InitState::Late if view.overwritten || !view.is_undefined() => Ok(()),
+        // An op may overwrite a window of a buffer without contents. The rest stays without; see `View::written`.
+        _ if view.overwritten => Ok(()),
+        InitState::Uninit | InitState::Valid | InitState::Late => Err(Error::invalid(
+            name(),
+            "its contents are undefined: it was never written, its last operation used it as workspace, or an operation \
+             over several devices failed to write it; only an operation that overwrites all of it can take it",
+        )),
+        InitState::Failed => Err(Error::upstream(name(), view.region.failure())),
     }
 }
 

@@ -22,7 +22,7 @@ impl Device {
         let epoch = views.get(read_count).or(views.first()).map_or(&current, |view| &view.region.epoch);
         let spans = (reads, writes);
         let name = |index| operand_name(op, &spans, index, read_count);
-        let outcome = self.admit(epoch, (&views, read_count), O::FROM_PEER.is_yes(), &name);
+        let outcome = self.admit(epoch, (&views, read_count), &name);
         outcome.and_then(|()| op.check(&spans.0, &spans.1)).map_err(|error| error.in_op(O::NAME, O::LIBRARY))?;
         Ok(spans)
     }

@@ -115,7 +115,7 @@ pub(super) fn recordable(facts: &Facts) -> Result<()> {
         OpKind::Blocking => "its CUDA half waits for the GPU",
         OpKind::Phased => "the amount of memory that it needs is known only when it runs",
         _ if facts.pooled => "its library's handles use their own streams",
-        _ if facts.from_peer => "it reads memory of another device",
+        _ if facts.across => "it may use several devices",
         _ if facts.bulk => "it copies data to the host",
         _ => return Ok(()),
     };

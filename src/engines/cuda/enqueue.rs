@@ -1,6 +1,6 @@
 //! The leased stream that an op's CUDA half works with.
 
-use super::queue::Queue;
+use super::queue::{EnqueueOn, Queue};
 use crate::core::buffer::Span;
 use crate::core::element::Element;
 use crate::core::error::Result;
@@ -118,6 +118,33 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// [`result`](Self::result).
     pub fn stream(&mut self) -> StreamPtr {
         StreamPtr(self.queue.stream().cast())
+    }
+
+    /// The number of devices that the dispatch has: more than one for
+    /// [`Device::dispatch_across`](crate::Device::dispatch_across).
+    pub fn devices(&self) -> usize {
+        self.queue.devices()
+    }
+
+    /// The stream of one of the dispatch's devices, counted from 0 in their order. The first is the one that the methods
+    /// of this type use. Each stream waits for the work that the operands *on its device* must follow; see
+    /// [`follow`](Self::follow).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such device; an error of the driver.
+    pub fn on(&mut self, device: usize) -> Result<EnqueueOn<'_>> {
+        self.queue.on(device)
+    }
+
+    /// Makes the stream of the device `later` wait for all that is on the stream of the device `earlier` by now, and so
+    /// for the work that the operands there must follow. Work that reads or writes an operand of another device needs it
+    /// before, and that device needs it after the work. (A kernel can access the memory of another device only if there is
+    /// a path between them. The first [`copy_peer`](crate::Device::copy_peer) from that device opens it.)
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such device; an error of the driver.
+    pub fn follow(&mut self, later: usize, earlier: usize) -> Result<()> {
+        self.queue.follow_on(later, earlier)
     }
 
     /// Allocates device memory for this dispatch alone, at least 256-byte aligned. It is freed after the dispatch's

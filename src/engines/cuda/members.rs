@@ -143,10 +143,7 @@ impl Core {
         let none = || Error::library("the device has no streams for programs");
         let slots = self.members_made(self.seats().ok_or_else(none)?, epoch)?;
         let slot = slots.get(usize::from(seat) % slots.len().max(1)).ok_or_else(none)?;
-        if follows.iter().any(|follow| follow.must_be_closed(slot.shared.index)) {
-            self.close_open(epoch, follows)?;
-        }
-        Ok(Lease { slot, state: slot.lease.lock() })
+        self.hold_slot(slot, epoch, follows)
     }
 
     fn give_up_member(self: &Arc<Self>, pool: &Pool, index: usize) {

@@ -18,9 +18,9 @@
 //!       │   └─ members.rs   streams that are held while a call blocks
 //!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
-//! lease.rs: the choice of its slot    under_lease.rs: the steps while the slot is leased
-//! late.rs: the end of a dispatch that is not enqueued yet
-//! late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: a dispatch that is enqueued after its submission
+//! lease.rs: the choice of its slot    under_lease.rs, turn.rs: the steps while the slot is leased
+//! late_submit.rs: a dispatch that is enqueued after its submission; late_job.rs: its enqueue; late.rs: its end
+//! across.rs, together.rs: a dispatch over several devices
 //! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
 //! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
 //! launch.rs, limits.rs: kernel launches    task.rs, task_core.rs: a dispatch in flight    timer.rs: its time
@@ -38,6 +38,7 @@
 //! still use (staging, pinned results, the op's own data) belongs to the task, which the slot's ring holds until its
 //! ticket has completed.
 
+mod across;
 pub(crate) mod api;
 mod blocking_wait;
 mod context;
@@ -56,10 +57,8 @@ mod in_use;
 mod inside;
 mod last_event;
 mod late;
-mod late_enqueue;
-mod late_frame;
+mod late_job;
 mod late_submit;
-mod late_task;
 mod launch;
 mod lease;
 mod limits;
@@ -90,6 +89,8 @@ mod tables;
 mod task;
 mod task_core;
 mod timer;
+mod together;
+mod turn;
 mod turns;
 mod under_lease;
 
@@ -98,9 +99,7 @@ pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, report};
 pub(crate) use function::Function;
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
-pub(crate) use late::Late;
-pub(crate) use late_frame::{Frame as LateFrame, LateJob};
-pub(crate) use late_task::LateTask;
+pub(crate) use late_submit::{Frame as LateFrame, LateJob};
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
@@ -109,11 +108,12 @@ pub(crate) use peer::Peer;
 pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
+pub use queue::EnqueueOn;
 pub(crate) use queue::Queue;
 pub(crate) use slot::{Mark, State as SlotState};
 pub(crate) use staging::{Reserved, Staging};
 pub(crate) use tables::Series;
-pub(crate) use task::{CudaTask, Leg};
+pub(crate) use task::{CudaTask, LateTask, Leg};
 pub(crate) use task_core::TaskCore;
 
 use crate::core::clock::Timing;
@@ -127,6 +127,9 @@ use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
 use std::sync::Weak;
+
+/// The end of a late dispatch, in the buffers of one device. It has completed when all of its marks have.
+pub(crate) type Late = late::Binding<Mark, crate::core::error::Error, crate::core::order::Follower>;
 
 /// The engine of one epoch of a CUDA device.
 pub(crate) struct CudaEngine {

@@ -2,7 +2,7 @@
 
 use super::HostEngine;
 use crate::core::buffer::Allocation;
-use crate::core::epoch::{Cause, EngineKind, Epoch, Executor, OfKind};
+use crate::core::epoch::{AnyEngine, Cause, EngineKind, Epoch, Executor, OfKind};
 use crate::core::error::Result;
 use crate::core::order::AccessHistory;
 use crate::core::sync::Arc;
@@ -11,6 +11,14 @@ use crate::core::trace::Stats;
 // SAFETY: the only type of this kind.
 unsafe impl OfKind for Arc<HostEngine> {
     const KIND: EngineKind = EngineKind::Host;
+}
+
+impl AnyEngine {
+    /// The host engine, if it is one.
+    #[inline]
+    pub(crate) fn as_host(&self) -> Option<&Arc<HostEngine>> {
+        self.get()
+    }
 }
 
 /// Its pool survives every rebuild.

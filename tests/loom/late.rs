@@ -1,8 +1,8 @@
-//! `src/core/order/binding.rs`: who follows work that is coming follows it on the device, or becomes late itself.
+//! `src/engines/cuda/late.rs`: who follows work that is coming follows it on the device, or becomes late itself.
 //!
 //! The helper's stream is a flag, [`Stream`]: what it was given before an event that somebody waits for is done by then.
 
-use crate::subject::binding::{Added, Binding, Ends};
+use crate::subject::late::{Added, Binding, Ends};
 use crate::subject::settle::Waiter;
 use crate::sync::{Arc, AtomicUsize, Ordering};
 use loom::cell::UnsafeCell;
