@@ -38,6 +38,7 @@
         feature = "cuda",
         feature = "blas",
         feature = "blaslt",
+        feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
         feature = "rng",
@@ -75,6 +76,8 @@ pub use crate::engines::loader;
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
 #[cfg(feature = "nvrtc")]
@@ -108,6 +111,7 @@ pub use crate::core::op::{
     PlanKey, Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
 };
 pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
+pub use crate::core::truth::Bool;
 pub use crate::device::copy::{HostData, Uploadable};
 pub use crate::device::dispatch::{InFlight, Submitted};
 pub use crate::device::mirrored::Mirrored;

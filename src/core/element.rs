@@ -1,6 +1,7 @@
 //! The types that device memory holds.
 
 use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::core::truth::Bool;
 use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -42,6 +43,8 @@ pub enum DType {
     F8E4M3,
     /// 8-bit floating point, 5 bits of exponent: [`F8E5M2`].
     F8E5M2,
+    /// Truth value of one byte: [`Bool`].
+    Bool,
 }
 
 impl DType {
@@ -59,7 +62,7 @@ impl DType {
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {
-            DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => 1,
+            DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 | DType::Bool => 1,
             DType::F16 | DType::Bf16 | DType::I16 | DType::U16 => 2,
             DType::F32 | DType::I32 | DType::U32 => 4,
             DType::F64 | DType::C32 | DType::I64 | DType::U64 => 8,
@@ -68,7 +71,7 @@ impl DType {
     }
 
     /// All of them.
-    pub(crate) const ALL: [DType; 16] = [
+    pub(crate) const ALL: [DType; 17] = [
         DType::F32,
         DType::F64,
         DType::F16,
@@ -85,6 +88,7 @@ impl DType {
         DType::U64,
         DType::F8E4M3,
         DType::F8E5M2,
+        DType::Bool,
     ];
 
     /// The type that is `code` as an integer (`dtype as u32`), for data from another process.
@@ -116,6 +120,7 @@ impl DType {
             DType::U64 => "u64",
             DType::F8E4M3 => "f8e4m3",
             DType::F8E5M2 => "f8e5m2",
+            DType::Bool => "bool",
         }
     }
 }
@@ -133,7 +138,7 @@ mod sealed {
 
 /// A type that device memory can hold.
 ///
-/// Sealed: the engines, the worker and the kernels know exactly the sixteen types of [`DType`]. Every bit pattern is a
+/// Sealed: the engines, the worker and the kernels know exactly the types of [`DType`]. Every bit pattern is a
 /// valid value ([`Pod`]), so reading what a device wrote is sound.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element type of device memory",
@@ -160,7 +165,7 @@ macro_rules! elements {
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 macro_rules! each_element { ($f:ident($($arg:expr),*)) => {
     $crate::core::element::each_element!(@ $f($($arg),*) f32, f64, half::f16, half::bf16, num_complex::Complex<f32>,
-        num_complex::Complex<f64>, i8, u8, i16, u16, i32, u32, i64, u64, $crate::core::fp8::F8E4M3, $crate::core::fp8::F8E5M2)
+        num_complex::Complex<f64>, i8, u8, i16, u16, i32, u32, i64, u64, $crate::core::fp8::F8E4M3, $crate::core::fp8::F8E5M2, $crate::core::truth::Bool)
 }; (@ $f:ident($arg:expr) $($t:ty),*) => { $($f::<$t>($arg);)* } }
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use each_element;
@@ -168,7 +173,7 @@ pub(crate) use each_element;
 elements!(
     f32 => F32, f64 => F64, f16 => F16, bf16 => Bf16, Complex<f32> => C32, Complex<f64> => C64,
     i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
-    F8E4M3 => F8E4M3, F8E5M2 => F8E5M2,
+    F8E4M3 => F8E4M3, F8E5M2 => F8E5M2, Bool => Bool,
 );
 
 /// The letter that linear algebra libraries use for a type.
@@ -211,5 +216,6 @@ mod tests {
         check::<u64>();
         check::<F8E4M3>();
         check::<F8E5M2>();
+        check::<Bool>();
     }
 }

@@ -27,3 +27,4 @@ pub(crate) mod segment;
 pub(crate) mod settings;
 pub(crate) mod sync;
 pub(crate) mod trace;
+pub(crate) mod truth;

@@ -11,6 +11,8 @@
 pub mod blas;
 #[cfg(feature = "blaslt")]
 pub mod blaslt;
+#[cfg(feature = "expressions")]
+pub mod expressions;
 #[cfg(feature = "fft")]
 pub mod fft;
 pub(crate) mod flags;
@@ -36,6 +38,7 @@ use crate::engines::loader::Library;
 crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
     rng, "rng";

@@ -13,6 +13,7 @@ mod across;
 mod arrays;
 mod bad_input;
 mod conformance;
+mod expressions;
 mod fft;
 mod flight;
 mod floors;

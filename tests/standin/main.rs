@@ -22,6 +22,7 @@ mod blas_guards;
 mod blaslt;
 mod calls;
 mod devices;
+mod expressions;
 mod failures;
 mod faults;
 mod fft;

@@ -16,6 +16,8 @@
 //! `file.rs`: a program in a file, `saved.rs`: what the file holds.
 
 mod admit;
+#[cfg(feature = "cuda")]
+mod ahead;
 mod bisect;
 mod change;
 #[cfg(target_os = "linux")]
@@ -205,6 +207,8 @@ impl Program {
             graphs: Arc::default(),
         };
         program.settle()?;
+        #[cfg(feature = "cuda")]
+        ahead::make_plans(&program.device, &program.plan);
         Ok(program)
     }
 

@@ -46,6 +46,7 @@ fn of_bytes(dtype: DType, bytes: &[u8]) -> Number {
         DType::U32 => Number::Integer(read::<u32>(bytes).into()),
         DType::I64 => Number::Integer(read::<i64>(bytes).into()),
         DType::U64 => Number::Integer(read::<u64>(bytes).into()),
+        DType::Bool => Number::Integer((read::<u8>(bytes) != 0).into()),
     }
 }
 

@@ -66,6 +66,8 @@ pub use distribution::{
     Bernoulli, Binomial, Bits, Distribution, Ends, Exponential, LogNormal, Normal, Poisson, Random, Uniform,
 };
 pub use front::Rng;
+#[cfg(feature = "expressions")]
+pub(crate) use stream::Draws;
 pub use stream::{Generator, Ordering, Stream};
 
 /// Registers the operations of this folder in the registry of a worker program: one line for each distribution and its

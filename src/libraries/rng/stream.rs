@@ -97,6 +97,16 @@ pub struct Stream {
     children: u64,
 }
 
+/// How a draw uses the words of a stream: for a number one, or two of two numbers; or twice as many.
+#[cfg(feature = "expressions")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Draws {
+    Words,
+    Pairs,
+    Wide,
+    WidePairs,
+}
+
 impl Stream {
     /// The stream of a seed, from its beginning. A quasi-random sequence ignores the seed and has one dimension.
     pub const fn new(generator: Generator, seed: u64) -> Self {
@@ -184,6 +194,17 @@ impl Stream {
         let each = (layout.words() / layout.outputs()) as u64;
         let position = self.position.checked_next_multiple_of(step).ok_or_else(spent)?;
         Ok(position.div_ceil(each))
+    }
+
+    /// The number of the first number of a draw.
+    #[cfg(feature = "expressions")]
+    pub(crate) fn first(&self, draws: Draws) -> Result<u64> {
+        self.begin(match draws {
+            Draws::Words => Layout::Word,
+            Draws::Pairs => Layout::Pair,
+            Draws::Wide => Layout::Wide,
+            Draws::WidePairs => Layout::WidePair,
+        })
     }
 
     /// Moves the stream to the position after `count` outputs from `first` on.

@@ -225,10 +225,11 @@ static CUresult launch_on(struct stream *stream, struct function *function, cons
     command->function = function;
     if (kernel != NULL) {
         for (int i = 0; i < kernel->parameters; i++) {
-            size_t bytes = kernel->parameter_bytes[i];
+            bool is_said = kernel->parameter_bytes[i] == 0;
+            size_t bytes = is_said ? function->parameter_bytes[i] : kernel->parameter_bytes[i];
             memcpy(&launch.slots[i], parameters[i], bytes < 8 ? bytes : 8);
             memcpy(launch.wide[i], parameters[i], bytes < 16 ? bytes : 16);
-            if (bytes > 16) memcpy(launch.bulk, parameters[i], bytes);
+            if (bytes > 16 || is_said) memcpy(launch.bulk, parameters[i], bytes);
         }
         if (kernel->operands != NULL) kernel->operands(command, &launch);
         command->run = kernel->run;

@@ -391,7 +391,7 @@ bool host_knows_unused(const struct allocation *allocation);
 /* kernels.c */
 
 /* What a launch keeps: each parameter at the start of its slot; `wide` holds more of those that need it, `bulk` all of one
-   that is larger still. */
+   that is larger still, or whose size the text gives. */
 struct launch {
     uint64_t threads;
     unsigned grid[3], block[3];
@@ -404,7 +404,7 @@ struct launch {
 struct kernel {
     const char *name;
     int parameters;
-    size_t parameter_bytes[MAXIMUM_PARAMETERS];
+    size_t parameter_bytes[MAXIMUM_PARAMETERS]; /* 0: as the text says */
     void (*operands)(struct command *command, const struct launch *launch);
     work run;
     int outcome; /* a fault's code, -1: endless */
@@ -421,6 +421,8 @@ const struct kernel *known_sparse_kernel(const char *name);
 const struct kernel *known_solver_kernel(const char *name);
 /* kernels_tensor.c */
 const struct kernel *known_tensor_kernel(const char *name);
+/* kernels_expression.c */
+const struct kernel *known_expression_kernel(const char *name);
 /* kernels_matmul.c */
 const struct kernel *known_matmul_kernel(const char *name);
 /* Where the text goes on after `.entry NAME`, or NULL. */

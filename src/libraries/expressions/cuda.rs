@@ -1,0 +1,80 @@
+//! The CUDA half: kernels as plans, kept by the device and built by it ahead of the launch, and their launch.
+
+use super::formula::Shared;
+use super::op::Map;
+use super::ptx::{Geometry, Kernel, Launch};
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::op::{Built, PlanKey};
+use crate::core::sync::Arc;
+use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda_enqueue::Enqueue;
+use smallvec::SmallVec;
+use std::ffi::{CString, c_void};
+
+/// Threads of a block.
+const BLOCK: u32 = 256;
+/// Enough blocks to fill any GPU. A thread goes on to further elements.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// What a kernel depends on: an expression and a class of layouts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    formula: Shared,
+    geometry: Geometry,
+}
+
+/// A loaded kernel.
+pub(super) struct Loaded {
+    kernel: Kernel,
+    geometry: Geometry,
+    function: Function,
+}
+
+impl Key {
+    /// Of an operation that was checked; `None` if it has nothing to do.
+    pub(super) fn of(map: &Map) -> Option<Self> {
+        let nest = map.nest().ok()?;
+        (nest.len() > 0)
+            .then(|| Key { formula: map.formula.clone(), geometry: Geometry::new(&map.formula.0.expr, nest) })
+    }
+}
+
+impl PlanKey for Key {
+    type Plan = Loaded;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+        let kernel = Kernel::new(&self.formula.0.expr, &self.geometry)?;
+        let text =
+            CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+        let (core, epoch) = (builder.core, builder.epoch);
+        let module = Arc::new(core.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
+        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
+        // Code of a kernel, roughly: a word of 16 bytes for each line.
+        let bytes = 16 * kernel.text().lines().count() as u64;
+        Ok(Built { plan: Loaded { kernel, geometry: self.geometry.clone(), function }, bytes })
+    }
+}
+
+pub(super) fn enqueue(map: &Map, queue: &mut Enqueue<'_, Map>) -> Result<()> {
+    let nest = map.nest()?;
+    if nest.len() == 0 {
+        return Ok(());
+    }
+    let loaded = queue.plan::<Key>(0)?;
+    let written = queue.writes().iter().map(|span| span.address());
+    let updated = if map.in_place { queue.writes().len() } else { 0 };
+    let addresses: SmallVec<[u64; 12]> =
+        written.clone().chain(written.take(updated)).chain(queue.reads().iter().map(|span| span.address())).collect();
+    let geometry = &loaded.geometry;
+    let expr = &map.formula.0.expr;
+    let launch = Launch { expr, geometry, nest, addresses: &addresses, scalars: &map.scalars };
+    let mut arguments = loaded.kernel.arguments(&launch);
+    let blocks = geometry.threads(nest).div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
+    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
+    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
+    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts
+    // reach, which lies inside the operands (the check of the operation).
+    unsafe { loaded.function.launch(queue, &config, &mut parameters) }
+}

@@ -1,0 +1,211 @@
+//! Operators on tensors, which build an expression until it is asked for.
+//!
+//! `tape.rs` is what was built, `operators.rs` has the operators and `methods.rs` the functions.
+
+mod methods;
+mod operators;
+mod tape;
+
+use super::formula::{Kept, Recorded};
+use super::front::{make_one, told, write};
+use super::ir::{Id, Op};
+use super::operands::Target;
+use super::scalar::Scalar;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Tensor, TensorRef};
+use std::marker::PhantomData;
+use tape::{Tape, TapeOperand};
+
+/// An expression of tensors that is not computed yet: what operators on tensors give.
+///
+/// `&a + &b`, `a.exp()` and so on compute nothing: [`eval`](Self::eval) makes one kernel of the whole chain. Operators and
+/// methods never fail or panic. An error (of a shape, a type, a device) comes at `eval`, and names the operator and its operands:
+/// inputs count in the order in which the expression meets them.
+///
+/// The rules are those of a [`Symbol`](super::Symbol): nothing is promoted, a number takes the type of what it meets, operands
+/// are broadcast to each other. What is used twice is computed once.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// let device = windlass::Device::best()?;
+/// let x = device.tensor([2, 2], [0.0f32, 1.0, 2.0, 3.0])?;
+/// let mean = device.tensor([2], [1.0f32, 2.0])?;
+/// let centred = &x - &mean;
+/// let y = ((&centred * &centred) * -0.5).exp().eval(&device)?.into_output();
+/// assert!(device.allclose(&y, &device.full_tensor([2, 2], (-0.5f32).exp())?, 1e-6, 0.0)?);
+/// let error = (&x + &device.zeros_tensor::<f32>([3])?).eval(&device).unwrap_err();
+/// assert!(error.to_string().contains("add of input 0 and input 1: extents [[2, 2], [3]]"), "{error}");
+/// # Ok(()) }
+/// ```
+#[must_use = "nothing is computed until `eval`"]
+pub struct Deferred<'a, T> {
+    tape: Tape<'a>,
+    id: Option<Id>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Deferred<'_, T> {
+    fn clone(&self) -> Self {
+        Deferred { tape: self.tape.clone(), id: self.id, element: PhantomData }
+    }
+}
+
+impl<T: Element> std::fmt::Debug for Deferred<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Deferred<{}>({} nodes)", T::DTYPE, self.tape.recording.nodes.len())
+    }
+}
+
+impl<'a, T: Element> Deferred<'a, T> {
+    fn of(view: TensorRef<'a, T>) -> Self {
+        let (tape, id) = Tape::of(view);
+        Deferred { tape, id, element: PhantomData }
+    }
+
+    /// The expression with one more operation on this and others, which gives `R`.
+    fn then<R: Element, const N: usize>(
+        mut self,
+        name: &'static str,
+        others: impl FnOnce(TapeOperand<'a>) -> [TapeOperand<'a>; N],
+        chosen: bool,
+        op: impl FnOnce([Id; N]) -> Op,
+    ) -> Deferred<'a, R> {
+        let operands = others(TapeOperand::Here(self.id));
+        let id = self.tape.push(name, operands, chosen.then_some(R::DTYPE), op);
+        Deferred { tape: self.tape, id, element: PhantomData }
+    }
+
+    fn recorded(&self) -> Result<(Recorded, Vec<usize>)> {
+        let (expr, scalars, extents) = self.tape.finish(self.id)?;
+        Ok((Recorded { kept: Kept::of(expr), scalars }, extents))
+    }
+
+    /// Computes it, as a new row-major tensor: one kernel. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) that names the operator and its operands: extents that are not
+    /// broadcast to each other, an operation that the type does not have, more than 8 tensors or 4096 operations; a stale tensor,
+    /// or one of another device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn eval(&self, device: &Device) -> Result<PendingDispatch<Tensor<T>>> {
+        let (recorded, extents) = self.recorded().map_err(told)?;
+        let reads = self.tape.reads().map_err(told)?;
+        make_one(device, recorded, &reads, &extents)
+    }
+
+    /// Computes it into a tensor, or a [`part`](Tensor::part) of one, to whose extents it is broadcast.
+    ///
+    /// # Errors
+    /// As [`eval`](Self::eval) and [`Device::map_into`]. The target comes back.
+    pub fn eval_into<P: Target<Element = T>>(&self, device: &Device, target: P) -> Submitted<Tensor<T>> {
+        let part: crate::device::tensor::Part<T> = target.into();
+        let recorded = self.recorded().map(|(recorded, _)| recorded);
+        match self.tape.reads() {
+            Ok(reads) => write(device, recorded, Ok(&reads), part, false),
+            Err(error) => write(device, recorded, Err(error), part, false),
+        }
+    }
+}
+
+/// Where the condition is true `a`, elsewhere `b`.
+fn select<'a, T: Element>(
+    condition: Deferred<'a, crate::core::truth::Bool>,
+    a: Term<'a, T>,
+    b: Term<'a, T>,
+) -> Deferred<'a, T> {
+    let mut tape = condition.tape;
+    let [a, b] = [a, b].map(|term| match term.0 {
+        // A number has nothing but the other one to take its type from.
+        Kind::Number(scalar) => TapeOperand::Number(scalar.adopt(T::DTYPE).unwrap_or(scalar)),
+        Kind::Tape(tape, id) => TapeOperand::There(tape, id),
+    });
+    let operands = [TapeOperand::Here(condition.id), a, b];
+    let id = tape.push("select", operands, None, |[c, a, b]| Op::Select(c, a, b));
+    Deferred { tape, id, element: PhantomData }
+}
+
+/// What stands beside a tensor: another one, an expression, or a number.
+pub struct Term<'a, T>(Kind<'a>, PhantomData<fn() -> T>);
+
+enum Kind<'a> {
+    Tape(Tape<'a>, Option<Id>),
+    Number(Scalar),
+}
+
+impl<T> std::fmt::Debug for Term<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Kind::Tape(..) => f.write_str("an expression"),
+            Kind::Number(scalar) => scalar.fmt(f),
+        }
+    }
+}
+
+impl<'a, T> Term<'a, T> {
+    fn operand(self) -> TapeOperand<'a> {
+        match self.0 {
+            Kind::Tape(tape, id) => TapeOperand::There(tape, id),
+            Kind::Number(scalar) => TapeOperand::Number(scalar),
+        }
+    }
+}
+
+impl<'a, T: Element> From<Deferred<'a, T>> for Term<'a, T> {
+    fn from(expression: Deferred<'a, T>) -> Self {
+        Term(Kind::Tape(expression.tape, expression.id), PhantomData)
+    }
+}
+
+impl<'a, T: Element> From<&Deferred<'a, T>> for Term<'a, T> {
+    fn from(expression: &Deferred<'a, T>) -> Self {
+        expression.clone().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a Tensor<T>> for Term<'a, T> {
+    fn from(tensor: &'a Tensor<T>) -> Self {
+        Deferred::of(tensor.view()).into()
+    }
+}
+
+impl<'a, T: Element> From<&'a TensorRef<'_, T>> for Term<'a, T> {
+    fn from(view: &'a TensorRef<'_, T>) -> Self {
+        Deferred::of(view.view()).into()
+    }
+}
+
+impl<'a, T: Element> From<TensorRef<'a, T>> for Term<'a, T> {
+    fn from(view: TensorRef<'a, T>) -> Self {
+        Deferred::of(view).into()
+    }
+}
+
+macro_rules! numbers { ($($t:ty),*) => { $(
+    impl<T> From<$t> for Term<'_, T> {
+        fn from(value: $t) -> Self {
+            Term(Kind::Number(value.into()), PhantomData)
+        }
+    }
+)* } }
+numbers!(
+    Scalar,
+    bool,
+    crate::core::truth::Bool,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    half::f16,
+    half::bf16,
+    f32,
+    f64,
+    num_complex::Complex<f32>,
+    num_complex::Complex<f64>
+);

@@ -1,0 +1,87 @@
+//! The operators of tensors, views and expressions.
+
+use super::{Deferred, Term};
+use crate::core::element::Element;
+use crate::device::tensor::{Tensor, TensorRef};
+use crate::libraries::expressions::ir::{Binary, Op, Unary};
+use num_complex::Complex;
+use std::ops;
+
+pub(super) fn unary<'a, T: Element, R: Element>(op: Unary, x: Deferred<'a, T>) -> Deferred<'a, R> {
+    x.then(op.name(), |x| [x], false, |[x]| Op::Unary(op, x))
+}
+
+pub(super) fn binary<'a, T: Element>(op: Binary, x: Deferred<'a, T>, y: Term<'a, T>) -> Deferred<'a, T> {
+    x.then(op.name(), |x| [x, y.operand()], false, |[x, y]| Op::Binary(op, x, y))
+}
+
+macro_rules! binary_operators { ($($trait:ident $method:ident $op:ident;)*) => { $(
+    binary_operators!(@ $trait $method $op; [] &'a Tensor<T>, |x| Deferred::of(x.view()));
+    binary_operators!(@ $trait $method $op; ['b,] &'a TensorRef<'b, T>, |x| Deferred::of(x.view()));
+    binary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::of(x));
+    binary_operators!(@ $trait $method $op; [] Deferred<'a, T>, |x| x);
+    binary_operators!(@ $trait $method $op; ['b,] &'b Deferred<'a, T>, |x| x.clone());
+    from_the_left!($trait $method $op: i32, f64, Complex<f32>, Complex<f64>);
+)* };
+(@ $trait:ident $method:ident $op:ident; [$($lifetime:tt)*] $t:ty, |$x:ident| $deferred:expr) => {
+    impl<'a, $($lifetime)* T: Element, R: Into<Term<'a, T>>> ops::$trait<R> for $t {
+        type Output = Deferred<'a, T>;
+        fn $method(self, other: R) -> Deferred<'a, T> {
+            let $x = self;
+            binary(Binary::$op, $deferred, other.into())
+        }
+    }
+} }
+
+// As for symbols: one type of integers and one of floating point, so that the compiler knows the type of a literal.
+macro_rules! from_the_left { ($trait:ident $method:ident $op:ident: $($n:ty),*) => { $(
+    from_the_left!(@ $trait $method $op $n; [] &'a Tensor<T>, |x| Deferred::of(x.view()));
+    from_the_left!(@ $trait $method $op $n; ['b,] &'a TensorRef<'b, T>, |x| Deferred::of(x.view()));
+    from_the_left!(@ $trait $method $op $n; [] TensorRef<'a, T>, |x| Deferred::of(x));
+    from_the_left!(@ $trait $method $op $n; [] Deferred<'a, T>, |x| x);
+    from_the_left!(@ $trait $method $op $n; ['b,] &'b Deferred<'a, T>, |x| x.clone());
+)* };
+(@ $trait:ident $method:ident $op:ident $n:ty; [$($lifetime:tt)*] $t:ty, |$x:ident| $deferred:expr) => {
+    impl<'a, $($lifetime)* T: Element> ops::$trait<$t> for $n {
+        type Output = Deferred<'a, T>;
+        fn $method(self, other: $t) -> Deferred<'a, T> {
+            let ($x, number) = (other, Term::<T>::from(self).operand());
+            let op = Binary::$op;
+            $deferred.then(op.name(), |x| [number, x], false, |[n, x]| Op::Binary(op, n, x))
+        }
+    }
+} }
+
+binary_operators! {
+    Add add Add;
+    Sub sub Sub;
+    Mul mul Mul;
+    Div div Div;
+    Rem rem Rem;
+    BitAnd bitand And;
+    BitOr bitor Or;
+    BitXor bitxor Xor;
+    Shl shl Shl;
+    Shr shr Shr;
+}
+
+macro_rules! unary_operators { ($($trait:ident $method:ident $op:ident;)*) => { $(
+    unary_operators!(@ $trait $method $op; [] &'a Tensor<T>, |x| Deferred::of(x.view()));
+    unary_operators!(@ $trait $method $op; ['b,] &'a TensorRef<'b, T>, |x| Deferred::of(x.view()));
+    unary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::of(x));
+    unary_operators!(@ $trait $method $op; [] Deferred<'a, T>, |x| x);
+    unary_operators!(@ $trait $method $op; ['b,] &'b Deferred<'a, T>, |x| x.clone());
+)* };
+(@ $trait:ident $method:ident $op:ident; [$($lifetime:tt)*] $t:ty, |$x:ident| $deferred:expr) => {
+    impl<'a, $($lifetime)* T: Element> ops::$trait for $t {
+        type Output = Deferred<'a, T>;
+        fn $method(self) -> Deferred<'a, T> {
+            let $x = self;
+            unary(Unary::$op, $deferred)
+        }
+    }
+} }
+unary_operators! {
+    Neg neg Neg;
+    Not not Not;
+}

@@ -1,0 +1,96 @@
+//! The conversions of `f16` by the instructions that x86 has for them.
+
+use super::convert::{NarrowF16, WidenF16};
+use super::{Args, Kernel, Level, one};
+#[cfg(target_arch = "x86_64")]
+use super::{CHUNK, chunk, result};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64 as x86;
+
+pub(super) fn widen(level: Level) -> Kernel {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Vectors => widen_f16c,
+        _ => one::<WidenF16, u16>(level),
+    }
+}
+
+pub(super) fn narrow(level: Level) -> Kernel {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Vectors => narrow_f16c,
+        _ => one::<NarrowF16, f32>(level),
+    }
+}
+
+/// # Safety
+/// As [`Kernel`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn widen_f16c(args: &Args) {
+    for at in 0..args.chunks {
+        // SAFETY: the contract of `Kernel`.
+        let (dst, src): (&mut [f32; CHUNK], &[u16; CHUNK]) = unsafe { (result(args, at), chunk(args, 0, at)) };
+        for (dst, src) in dst.chunks_exact_mut(8).zip(src.chunks_exact(8)) {
+            // SAFETY: both have 8 elements; the loads and stores need no alignment.
+            unsafe {
+                x86::_mm256_storeu_ps(dst.as_mut_ptr(), x86::_mm256_cvtph_ps(x86::_mm_loadu_si128(src.as_ptr().cast())))
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`Kernel`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn narrow_f16c(args: &Args) {
+    // The instruction keeps the upper bits of a NaN's payload: those of this one are the pattern 0x7fff.
+    let nan = x86::_mm256_castsi256_ps(x86::_mm256_set1_epi32(0x7fff_ffff));
+    for at in 0..args.chunks {
+        // SAFETY: the contract of `Kernel`.
+        let (dst, src): (&mut [u16; CHUNK], &[f32; CHUNK]) = unsafe { (result(args, at), chunk(args, 0, at)) };
+        for (dst, src) in dst.chunks_exact_mut(8).zip(src.chunks_exact(8)) {
+            // SAFETY: both have 8 elements; the loads and stores need no alignment.
+            unsafe {
+                let x = x86::_mm256_loadu_ps(src.as_ptr());
+                let x = x86::_mm256_blendv_ps(x, nan, x86::_mm256_cmp_ps::<{ x86::_CMP_UNORD_Q }>(x, x));
+                let halves = x86::_mm256_cvtps_ph::<{ x86::_MM_FROUND_TO_NEAREST_INT }>(x);
+                x86::_mm_storeu_si128(dst.as_mut_ptr().cast(), halves);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CHUNK as N;
+    use super::*;
+
+    #[test]
+    fn the_instructions_equal_the_definition() {
+        let run = |kernel: Kernel, src: *const u8, dst: *mut u8| {
+            let args = Args { dst, src: [src; 3], advance: [0; 3], chunks: 1 };
+            // SAFETY: one chunk on either side; the level was detected.
+            unsafe { kernel(&args) }
+        };
+        let level = Level::detect();
+        for first in (0..=u16::MAX).step_by(N) {
+            let src: [u16; N] = std::array::from_fn(|i| first + i as u16);
+            let (mut wide, mut plain) = ([0f32; N], [0f32; N]);
+            run(widen(level), src.as_ptr().cast(), wide.as_mut_ptr().cast());
+            run(widen(Level::Scalar), src.as_ptr().cast(), plain.as_mut_ptr().cast());
+            for (a, b) in wide.iter().zip(plain) {
+                assert!(a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()));
+            }
+            // Ties, their neighbours, and NaN.
+            for low in [0u32, 0xfff, 0x1000, 0x1001, 0x1fff] {
+                let near = wide.map(|x| f32::from_bits(x.to_bits() | low));
+                let (mut a, mut b) = ([0u16; N], [0u16; N]);
+                run(narrow(level), near.as_ptr().cast(), a.as_mut_ptr().cast());
+                run(narrow(Level::Scalar), near.as_ptr().cast(), b.as_mut_ptr().cast());
+                assert_eq!(a, b);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The elementary functions against the C library's double precision.
+//!
+//! In single precision over inputs of all exponents; `WINDLASS_TEST_STRIDE=1` takes all 2^32 of them for each function of one
+//! argument (some 30 minutes of a core). In double precision the C library is no better than we are: it only finds what is wrong.
+
+use crate::common::devices;
+use windlass::expressions::{Formula, Function, Symbol};
+use windlass::{Device, Element};
+
+unsafe extern "C" {
+    safe fn erf(x: f64) -> f64;
+    safe fn erfc(x: f64) -> f64;
+}
+
+fn exact(function: Function, x: f64, y: f64) -> f64 {
+    let logistic = |x: f64| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) };
+    match function {
+        Function::Exp => x.exp(),
+        Function::Exp2 => x.exp2(),
+        Function::Expm1 => x.exp_m1(),
+        Function::Log => x.ln(),
+        Function::Log2 => x.log2(),
+        Function::Log10 => x.log10(),
+        Function::Log1p => x.ln_1p(),
+        Function::Pow => x.powf(y),
+        Function::Rsqrt => 1.0 / x.sqrt(),
+        Function::Cbrt => x.cbrt(),
+        Function::Hypot => x.hypot(y),
+        Function::Sin => x.sin(),
+        Function::Cos => x.cos(),
+        Function::Tan => x.tan(),
+        Function::Asin => x.asin(),
+        Function::Acos => x.acos(),
+        Function::Atan => x.atan(),
+        Function::Atan2 => x.atan2(y),
+        Function::Sinh => x.sinh(),
+        Function::Cosh => x.cosh(),
+        Function::Tanh => x.tanh(),
+        Function::Asinh => {
+            if x.abs() < 1e-3 {
+                x - x * x * x / 6.0
+            } else {
+                x.asinh()
+            }
+        }
+        Function::Acosh => x.acosh(),
+        Function::Atanh => {
+            if x.abs() < 1e-3 {
+                x + x * x * x / 3.0
+            } else {
+                x.atanh()
+            }
+        }
+        Function::Erf => erf(x),
+        Function::Erfc => erfc(x),
+        Function::Sigmoid => logistic(x),
+        Function::Gelu => x / 2.0 * erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
+        Function::GeluTanh => {
+            let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
+            x * logistic(2.0 * u)
+        }
+        Function::Silu => x * logistic(x),
+        Function::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn symbol<T: Element>(function: Function, x: Symbol<T>, y: Symbol<T>) -> Symbol<T> {
+    match function {
+        Function::Exp => x.exp(),
+        Function::Exp2 => x.exp2(),
+        Function::Expm1 => x.expm1(),
+        Function::Log => x.log(),
+        Function::Log2 => x.log2(),
+        Function::Log10 => x.log10(),
+        Function::Log1p => x.log1p(),
+        Function::Pow => x.pow(y),
+        Function::Rsqrt => x.rsqrt(),
+        Function::Cbrt => x.cbrt(),
+        Function::Hypot => x.hypot(y),
+        Function::Sin => x.sin(),
+        Function::Cos => x.cos(),
+        Function::Tan => x.tan(),
+        Function::Asin => x.asin(),
+        Function::Acos => x.acos(),
+        Function::Atan => x.atan(),
+        Function::Atan2 => x.atan2(y),
+        Function::Sinh => x.sinh(),
+        Function::Cosh => x.cosh(),
+        Function::Tanh => x.tanh(),
+        Function::Asinh => x.asinh(),
+        Function::Acosh => x.acosh(),
+        Function::Atanh => x.atanh(),
+        Function::Erf => x.erf(),
+        Function::Erfc => x.erfc(),
+        Function::Sigmoid => x.sigmoid(),
+        Function::Gelu => x.gelu(),
+        Function::GeluTanh => x.gelu_tanh(),
+        Function::Silu => x.silu(),
+        Function::Softplus => x.softplus(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn run<T: Element>(device: &Device, function: Function, x: &[T], y: &[T]) -> Vec<T> {
+    let formula = Formula::new(|(x, y): (Symbol<T>, Symbol<T>)| symbol(function, x, y)).unwrap();
+    let (x, y) = (device.tensor([x.len()], x).unwrap(), device.tensor([y.len()], y).unwrap());
+    let out = device.apply(&formula, (&x, &y)).unwrap().into_output();
+    device.download_tensor(&out).unwrap().await_result().unwrap()
+}
+
+/// Units in the last place of the type with so many digits, whose smallest unit is this power of two.
+fn apart(got: f64, exact: f64, digits: i32, least: i32) -> f64 {
+    if got == exact || (got.is_nan() && exact.is_nan()) {
+        return 0.0;
+    }
+    let exponent = if exact == 0.0 { least } else { (exact.abs().log2().floor() as i32 - digits + 1).max(least) };
+    // The largest number and infinity are one unit apart.
+    let bounded = |x: f64| if digits == 24 { x.clamp(-(2f64.powi(128)), 2f64.powi(128)) } else { x };
+    ((bounded(got) - bounded(exact)) / 2f64.powi(exponent)).abs()
+}
+
+#[test]
+fn single_precision_is_within_one_unit() {
+    let stride: u64 = std::env::var("WINDLASS_TEST_STRIDE").ok().and_then(|n| n.parse().ok()).unwrap_or(131_071);
+    for device in devices() {
+        for function in Function::ALL {
+            let mut from = 0u64;
+            let mut worst = (0.0, 0f32, 0f32);
+            while from < 1 << 32 {
+                let to = (from + (stride << 16)).min(1 << 32);
+                let x: Vec<f32> = (from..to).step_by(stride as usize).map(|bits| f32::from_bits(bits as u32)).collect();
+                // The second arguments in another order.
+                let y: Vec<f32> = match function {
+                    Function::Pow => x.iter().map(|x| (x.to_bits() % 4001) as f32 / 100.0 - 20.0).collect(),
+                    _ => x.iter().map(|x| f32::from_bits(x.to_bits().wrapping_mul(0x9e37_79b1))).collect(),
+                };
+                for ((x, y), got) in x.iter().zip(&y).zip(run(&device, *function, &x, &y)) {
+                    let error = apart(got.into(), exact(*function, (*x).into(), (*y).into()), 24, -149);
+                    if !(error <= worst.0) {
+                        worst = (error, *x, *y);
+                    }
+                }
+                from = to;
+            }
+            let (error, x, y) = worst;
+            assert!(error <= 1.0, "{function:?}({x:e}, {y:e}) is {error} units from the truth");
+        }
+    }
+}
+
+#[test]
+fn double_precision_is_near_the_c_library() {
+    for device in devices() {
+        for function in Function::ALL {
+            let x: Vec<f64> = (0..4000i32).map(|i| (f64::from(i) - 2000.0) * 0.0173).collect();
+            let y: Vec<f64> = (0..4000i32).map(|i| f64::from(i * 7 % 4001) * 0.011 - 22.0).collect();
+            for ((x, y), got) in x.iter().zip(&y).zip(run(&device, *function, &x, &y)) {
+                let wanted = exact(*function, *x, *y);
+                // The formulas in `exact` of these round several times.
+                let bound = match function {
+                    Function::Gelu | Function::GeluTanh | Function::Silu | Function::Sigmoid | Function::Softplus => {
+                        600.0
+                    }
+                    Function::Asinh | Function::Acosh | Function::Atanh => 40.0,
+                    _ => 3.0,
+                };
+                let error = apart(got, wanted, 53, -1074);
+                assert!(error <= bound, "{function:?}({x:e}, {y:e}): {got:e}, not {wanted:e}: {error} units");
+            }
+        }
+    }
+}

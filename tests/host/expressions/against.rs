@@ -1,0 +1,36 @@
+//! Random expressions over random views against the evaluator from the definition, bit for bit, on every device under test.
+//!
+//! `WINDLASS_TEST_EXPRESSIONS=100000` sets how many; a failure prints its seed, with which `WINDLASS_TEST_SEED` begins.
+
+use super::compare::compare;
+use super::functions::Functions;
+use super::random::Random;
+use crate::common::devices;
+
+fn count(default: u64) -> u64 {
+    std::env::var("WINDLASS_TEST_EXPRESSIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn random_expressions_equal_their_definition() {
+    let (devices, functions) = (devices(), Functions::new());
+    let first = std::env::var("WINDLASS_TEST_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for seed in first..first + count(600) {
+        let mut random = Random::new(seed);
+        let extents = random.extents();
+        let size = 2 + random.below(24);
+        let expr = random.expr(size, extents.len(), true);
+        compare(&devices, &functions, &expr, &extents, &mut random, seed);
+    }
+}
+
+#[test]
+fn long_expressions_equal_their_definition() {
+    let (devices, functions) = (devices(), Functions::new());
+    for seed in 0..1 + count(600) / 600 {
+        let mut random = Random::new(1 << 40 | seed);
+        let expr = random.expr(700, 1, false);
+        assert!(expr.nodes().len() > 500);
+        compare(&devices, &functions, &expr, &[70], &mut random, seed);
+    }
+}
