@@ -68,7 +68,7 @@ impl<T: Element> Op for DeviceCopy<T> {
 
 impl Device {
     /// Copies a buffer, or a range of one, into a buffer of the same length; both may be windows (see
-    /// [`In::slice`] and [`DeviceBuffer::narrow`]).
+    /// [`In::slice`](crate::In::slice) and [`DeviceBuffer::narrow`]).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ; a stale buffer, or one of

@@ -92,6 +92,9 @@ mod tests {
             |argument: &'static str, kernel| name_argument(Error::invalid(argument, "no"), kernel, &text).to_string();
         assert_eq!(told("argument 1", "add"), "argument 1 (`n`): no");
         assert_eq!(told("argument 2", "add"), "argument 2: no");
-        assert_eq!((told("args", "add"), told("argument 0", "sub")), ("args: no".into(), "argument 0: no".into()));
+        assert_eq!(
+            (told("args", "add"), told("argument 0", "sub")),
+            ("argument `args`: no".into(), "argument 0: no".into())
+        );
     }
 }
