@@ -151,6 +151,17 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Makes the context current, if it is not: the restoring by a guard of another context may have failed.
+    pub(super) fn make_current(&self) -> Result<(), Code> {
+        let mut now: CUcontext = std::ptr::null_mut();
+        // SAFETY: `now` is valid for the write.
+        unsafe { self.api.ctx_get_current(&mut now) }.ok()?;
+        // SAFETY: the caller has bound this context, so it is retained.
+        if now == self.raw.0 { Ok(()) } else { unsafe { self.api.ctx_set_current(self.raw.0) }.ok() }
+    }
+}
+
 /// The guard of [`Context::bind`]: the context is current while it lives.
 pub(crate) struct Bound<'c> {
     context: &'c Context,

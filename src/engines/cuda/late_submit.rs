@@ -111,10 +111,16 @@ impl Share {
 
     /// Binds its end: to `end`, or if nothing was enqueued to the ends of what it was to follow.
     pub(super) fn bind(&self, end: Option<&Mark>, edges: &Edges, outcome: Result<()>) {
-        let ends = match end {
-            Some(mark) => Ends::from_iter([mark.clone()]),
-            None => edges.iter().flat_map(|(edge, _)| edge.marks()).filter(|mark| !mark.is_past()).cloned().collect(),
-        };
+        let mut ends: Ends<Mark> = end.cloned().into_iter().collect();
+        if end.is_none() {
+            let marks = edges.iter().flat_map(|(edge, _)| edge.marks()).filter(|mark| !mark.is_past());
+            for mark in marks {
+                // One for each slot, the latest: each failed dispatch of a chain would double them otherwise.
+                if !ends.iter_mut().any(|end| end.renew(mark)) {
+                    ends.push(mark.clone());
+                }
+            }
+        }
         self.late.bind(ends, outcome);
         self.leave();
         self.core.housekeeper.nudge.nudge(); // a sweep must see its completion even if no thread waits for it

@@ -203,14 +203,17 @@ impl<'q> Queue<'q> {
             event
         };
         let Some(event) = event else { return Ok(()) };
-        let on = &mut self.on(later)?.queue;
-        let stream = on.state.stream.0; // a wait alone leaves the operands as they are
-        // SAFETY: the event lives until the end of its epoch, which takes the lease that this dispatch holds there. The
-        // context of the stream is current.
-        let code = unsafe { on.core.context.api.stream_wait_event(stream, event.0, 0) };
-        on.check("cuStreamWaitEvent", code)?;
-        on.core.counters.forced_waits.fetch_add(1, crate::core::sync::Ordering::Relaxed);
-        Ok(())
+        {
+            let on = &mut self.on(later)?.queue;
+            let stream = on.state.stream.0; // a wait alone leaves the operands as they are
+            // SAFETY: the event lives until the end of its epoch, which takes the lease that this dispatch holds there.
+            // The context of the stream is current.
+            let code = unsafe { on.core.context.api.stream_wait_event(stream, event.0, 0) };
+            on.check("cuStreamWaitEvent", code)?;
+            on.core.counters.forced_waits.fetch_add(1, crate::core::sync::Ordering::Relaxed);
+        }
+        let code = self.core.context.make_current().err().unwrap_or(Code::SUCCESS);
+        self.check(super::context::BINDING, code)
     }
 
     pub(super) fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {

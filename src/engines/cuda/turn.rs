@@ -117,6 +117,46 @@ impl<'t, 'x> Turn<'t, 'x> {
         }
     }
 
+    /// As [`record`](Self::record), if the context may not be current. Without it no event is made: it would belong to
+    /// another context. The ticket is open then.
+    pub(super) fn record_bound(&mut self, failure: &mut Option<Error>) {
+        match self.place.core.bind(self.epoch()) {
+            Ok(_bound) => self.record(failure),
+            Err(error) => {
+                self.end = Some(End { ticket: self.lease.slot.shared.sequence.issue(), event: None });
+                failure.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Records an event behind what is on the stream by now.
+    pub(super) fn step(&mut self) -> Result<Native<CUevent>> {
+        let _bound = self.place.core.bind(self.epoch())?;
+        let (ticket, event, code) = self.lease.state.record(&self.lease.slot.shared);
+        self.lease.state.ring.push(ticket, event, None);
+        event.ok_or_else(|| fault::classify(self.epoch(), code, "cuEventRecord"))
+    }
+
+    /// Makes the stream wait for all of these events.
+    pub(super) fn follow_all(&self, events: &[Native<CUevent>]) -> Result<()> {
+        let _bound = self.place.core.bind(self.epoch())?;
+        for event in events {
+            // SAFETY: the events live until the ends of their epochs, which take the leases that the dispatch holds. The
+            // context of the stream is current.
+            unsafe { self.place.core.context.api.stream_wait_event(self.lease.state.stream.0, event.0, 0) }
+                .ok()
+                .map_err(|code| fault::classify(self.epoch(), code, "cuStreamWaitEvent"))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all that is on the stream is done.
+    pub(super) fn drain(&self) {
+        let _bound = self.place.core.bind(self.epoch());
+        // SAFETY: the stream is alive under the lease. A failure is a fault of the device, which the epoch will see.
+        let _ = unsafe { self.place.core.context.api.stream_synchronize(self.lease.state.stream.0) };
+    }
+
     /// Publishes the end of the work to the buffers of this device, and updates the state of their contents. If the
     /// dispatch has several devices, nothing is known of what the other devices have left to do after a failure: its
     /// outputs have no contents then.

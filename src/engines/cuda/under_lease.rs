@@ -70,28 +70,26 @@ pub(super) struct Enqueued {
 /// It is compiled twice, once for the ordinary dispatch, which has one device: 180 instructions of 2000 are saved if
 /// neither this nor the steps of its turn are calls (`benches/count.py`).
 #[inline(always)]
-pub(super) fn enqueue(
+pub(super) fn enqueue<'t, 'x>(
     s: &mut Submission<'_, '_>,
-    (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
+    (lead, others): (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
     given: &Given<'_>,
     retired: &mut Retired,
 ) -> Result<Enqueued, Undone> {
     lead.admit(s.was_admitted)?;
     others.iter().try_for_each(|other| other.admit(s.was_admitted))?;
     let names = (s.call.subject(), s.options.label);
-    let _bound = lead.begin(names, retired)?;
     if !others.is_empty() {
         begin_elsewhere(others, names, retired)?;
     }
+    let _bound = lead.begin(names, retired)?;
     let submitted = given.traced.then(|| lead.place.core.timing.clock.start());
     let timer = if s.timed { Some(lead.start_timer(given.traced)?) } else { None };
     #[cfg(feature = "nvtx")]
     let _range = super::api::nvtx::range(s.options.label.unwrap_or(names.0));
     let mut failure = half(s, (&mut *lead, &mut *others), given);
     lead.free_scratch();
-    if !others.is_empty() {
-        on_each(others, &mut |other| other.free_scratch());
-    }
+    others.iter().for_each(Turn::free_scratch);
     let is_untouched = lead.left.untouched && others.iter().all(|other| other.left.untouched);
     if is_untouched && let Some(error) = failure {
         return Err(Undone::Untouched(error)); // it may be retried, and counts as one dispatch
@@ -100,9 +98,10 @@ pub(super) fn enqueue(
         failure = lead.record_timer(timer.end).err();
     }
     // All ends are recorded before the first is published: only then is it known whether the dispatch has failed.
-    lead.record(&mut failure);
-    if !others.is_empty() {
-        on_each(others, &mut |other| other.record(&mut failure));
+    if others.is_empty() {
+        lead.record(&mut failure);
+    } else {
+        end_each(lead, others, &mut failure);
     }
     let mark = lead.publish(failure.as_ref(), others.is_empty());
     let elsewhere = if others.is_empty() { None } else { Some(publish_elsewhere(others, failure.as_ref())) };
@@ -124,9 +123,9 @@ pub(super) fn enqueue(
 }
 
 /// As [`enqueue`], for a dispatch that is late or has several devices.
-pub(super) fn enqueue_on(
+pub(super) fn enqueue_on<'t, 'x>(
     s: &mut Submission<'_, '_>,
-    turns: (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
+    turns: (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
     given: &Given<'_>,
     retired: &mut Retired,
 ) -> Result<Enqueued, Undone> {
@@ -164,7 +163,7 @@ fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     })
 }
 
-/// Begins on the devices other than the lead. Afterwards the lead's context is current again.
+/// Begins on the devices other than the lead.
 #[cold]
 fn begin_elsewhere(
     others: &mut [Turn<'_, '_>],
@@ -172,6 +171,24 @@ fn begin_elsewhere(
     retired: &mut Retired,
 ) -> Result<()> {
     others.iter_mut().try_for_each(|other| other.begin(names, retired).map(drop))
+}
+
+/// Records the ends of a dispatch over several devices.
+///
+/// If its half has failed, it did not say to the end which device follows which, and work on one device may still use the
+/// memory of another. So each stream follows all others first. If not even that is possible, this waits for the streams:
+/// the work must not count as done on a device whose memory another one uses.
+#[cold]
+fn end_each<'t, 'x>(lead: &mut Turn<'t, 'x>, others: &mut [Turn<'t, 'x>], failure: &mut Option<Error>) {
+    let mut all: Vec<&mut Turn<'t, 'x>> = std::iter::once(lead).chain(others).collect();
+    if failure.is_some() {
+        let events = all.iter_mut().map(|turn| turn.step()).collect::<Result<Vec<_>>>();
+        let joined = events.and_then(|events| all.iter().try_for_each(|turn| turn.follow_all(&events)));
+        if joined.is_err() {
+            all.iter().for_each(|turn| turn.drain());
+        }
+    }
+    all.iter_mut().for_each(|turn| turn.record_bound(failure));
 }
 
 /// Publishes the ends on the devices other than the lead.
@@ -225,15 +242,5 @@ impl OtherQueues for Others<'_, '_, '_> {
     fn queue(&mut self, index: usize) -> Option<Queue<'_>> {
         let turn = self.turns.get_mut(index)?;
         Some(turn.queue(self.given, 0, None))
-    }
-}
-
-/// Calls `step` for each turn, with the context of its device current.
-#[cold]
-fn on_each(others: &mut [Turn<'_, '_>], step: &mut dyn FnMut(&mut Turn<'_, '_>)) {
-    for other in others {
-        // If this fails, so do the calls of the step: each of them names a stream of this context.
-        let _bound = other.place.core.context.bind();
-        step(other);
     }
 }
