@@ -75,7 +75,7 @@ impl<'a, T: Element> Deferred<'a, T> {
         op: impl FnOnce([Id; N]) -> Op,
     ) -> Deferred<'a, R> {
         let operands = others(TapeOperand::Here(self.id));
-        let id = self.tape.push(name, operands, chosen.then_some(R::DTYPE), op);
+        let id = self.tape.push(name, operands, None, chosen.then_some(R::DTYPE), op);
         Deferred { tape: self.tape, id, element: PhantomData }
     }
 
@@ -123,7 +123,7 @@ fn select<'a, T: Element>(
         Kind::Tape(tape, id) => TapeOperand::There(tape, id),
     });
     let operands = [TapeOperand::Here(condition.id), a, b];
-    let id = tape.push("select", operands, None, |[c, a, b]| Op::Select(c, a, b));
+    let id = tape.push("select", operands, Some(T::DTYPE), None, |[c, a, b]| Op::Select(c, a, b));
     Deferred { tape, id, element: PhantomData }
 }
 

@@ -37,13 +37,17 @@ impl<T: Element> View for TensorRef<'_, T> {
 #[derive(Clone)]
 pub(super) struct Tape<'a> {
     pub(super) recording: Recording,
+    /// Which number in the program's text each parameter is, so that a number of an expression that is used twice is one
+    /// parameter. (Two numbers that happen to be equal stay two: with other values it must be the same formula.)
+    origins: Vec<Arc<()>>,
     views: Vec<Arc<dyn View + 'a>>,
 }
 
 impl<'a> Tape<'a> {
     /// Of one view; its node is the first one.
     pub(super) fn of<T: Element>(view: TensorRef<'a, T>) -> (Self, Option<Id>) {
-        let mut tape = Tape { recording: Recording::new(0, &[T::DTYPE]), views: vec![Arc::new(view)] };
+        let mut tape =
+            Tape { recording: Recording::new(0, &[T::DTYPE]), origins: Vec::new(), views: vec![Arc::new(view)] };
         let id = tape.recording.note(|recording| recording.push(Op::Input(0), T::DTYPE));
         (tape, id)
     }
@@ -69,8 +73,16 @@ impl<'a> Tape<'a> {
                 let op = match node.op {
                     Op::Input(k) => Op::Input(inputs.get(usize::from(k)).map_or(u8::MAX, |k| *k as u8)),
                     Op::Parameter(k) => {
-                        let scalar = other.recording.scalars.get(usize::from(k)).copied();
-                        return recording.number(scalar.unwrap_or(Scalar::new(0u8)), node.dtype);
+                        let origin = other.origins.get(usize::from(k)).cloned().unwrap_or_default();
+                        match self.origins.iter().position(|known| Arc::ptr_eq(known, &origin)) {
+                            Some(known) => Op::Parameter(known as u16),
+                            None => {
+                                let scalar = other.recording.scalars.get(usize::from(k)).copied();
+                                let id = recording.number(scalar.unwrap_or(Scalar::new(0u8)), node.dtype)?;
+                                self.origins.push(origin);
+                                return Ok(id);
+                            }
+                        }
                     }
                     op => op.moved(|id| ids.get(usize::from(id)).copied().flatten().unwrap_or(Id::MAX)),
                 };
@@ -81,17 +93,18 @@ impl<'a> Tape<'a> {
         id.and_then(|id| ids.get(usize::from(id)).copied().flatten())
     }
 
-    /// Appends an operation; `None` if that has failed, or an operand had.
+    /// Appends an operation; `None` if that has failed, or an operand had. A number takes the type `partner`, or that of the
+    /// first operand that has one.
     pub(super) fn push<const N: usize>(
         &mut self,
         name: &'static str,
         operands: [TapeOperand<'a>; N],
+        mut partner: Option<DType>,
         dtype: Option<DType>,
         op: impl FnOnce([Id; N]) -> Op,
     ) -> Option<Id> {
         let mut ids = [0; N];
         let mut raws: Vec<RawOperand> = Vec::with_capacity(N);
-        let mut partner = None;
         for operand in operands {
             raws.push(match operand {
                 TapeOperand::Here(id) => RawOperand::node(id?),
@@ -102,7 +115,9 @@ impl<'a> Tape<'a> {
         for raw in &raws {
             partner = partner.or(self.recording.dtype_of(raw));
         }
-        self.recording.note(|recording| recording.apply(name, &raws, partner, &mut ids, dtype, op))
+        let id = self.recording.note(|recording| recording.apply(name, &raws, partner, &mut ids, dtype, op));
+        self.origins.resize_with(self.recording.scalars.len(), Arc::default);
+        id
     }
 
     /// The expression whose output is `id`, the values of its parameters, and the extents of the output.

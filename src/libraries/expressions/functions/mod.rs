@@ -27,6 +27,7 @@
 mod activation;
 mod arc;
 mod circular;
+#[cfg(test)]
 mod complex;
 mod error;
 mod exponential;
