@@ -6,10 +6,10 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use windlass::Error;
-use windlass::nvrtc::{Arch, CompileOptions, Compiler, DiskCache, Emit, Program};
+use windlass::nvrtc::{Arch, CompileOptions, Compiler, DiskCache, Emit, Source};
 
 /// A source of about 20 KB whose CUBIN is about as large.
-fn program(folder: Option<&std::path::Path>) -> Program {
+fn program(folder: Option<&std::path::Path>) -> Source {
     let mut source = String::from("#include \"part.cuh\"\n");
     for i in 0..4 {
         source.push_str(&format!(
@@ -21,7 +21,7 @@ fn program(folder: Option<&std::path::Path>) -> Program {
     }
     let part = "__device__ float part(float x) { return sinf(x) + x; }\n";
     let options = CompileOptions::new().arch(Arch::SM_90);
-    let program = Program::new(source).name("bench.cu").emit(Emit::Cubin);
+    let program = Source::new(source).name("bench.cu").emit(Emit::Cubin);
     match folder {
         Some(folder) => {
             std::fs::write(folder.join("part.cuh"), part).unwrap();
@@ -55,7 +55,7 @@ fn nvrtc(c: &mut Criterion) {
         let text = kept.source().to_owned();
         let (name, header) = kept.headers().next().map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
         b.iter(|| {
-            let again = Program::new(text.as_str()).name("bench.cu").emit(Emit::Cubin);
+            let again = Source::new(text.as_str()).name("bench.cu").emit(Emit::Cubin);
             let again = again.header(name.as_str(), header.as_str()).arch(Arch::SM_90);
             compiler.compile(&again).unwrap()
         });

@@ -23,7 +23,7 @@ mod random;
 use openblas::{OpenBlas, Squares};
 use random::Random;
 use std::time::{Duration, Instant};
-use windlass::blas::{BlasElement, GemmElement, Gemv, Lu, Triangular};
+use windlass::blas::{BlasElement, GemmElement, Gemv, LuBatch, Triangular};
 use windlass::{Device, DeviceBuffer, Gemm, HostPool, Side, Transpose, Uplo};
 
 /// Bursts of each side, how long one is at least, and the pause between two.
@@ -95,7 +95,10 @@ fn each<T: BlasElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
             &format!("lu of {count} x {n} {text}"),
             (bench.upload(&data), pivots, bench.device.zeros::<i32>(count).unwrap()),
             |(a, pivots, info)| {
-                blas.getrf_strided_batched(Lu::new(n).batch(count), a, pivots, info).unwrap().await_result().unwrap()
+                blas.getrf_strided_batched(LuBatch::new(n).batch(count), a, pivots, info)
+                    .unwrap()
+                    .await_result()
+                    .unwrap()
             },
             || theirs.chunks_mut(n * n).for_each(|a| library.getrf(n, a, &mut theirs_at)),
         );

@@ -18,7 +18,7 @@ mod random;
 
 use random::Random;
 use std::time::{Duration, Instant};
-use windlass::fft::{Convolve, Dims, Fft, FftReal, Mode, RealTransform, Trig};
+use windlass::fft::{Convolve, Dims, FftReal, FftSpec, Mode, RealTransform, Trig};
 use windlass::rng::{Distribution, Generator, Normal, Stream, Uniform};
 use windlass::{Complex, Device, DeviceBuffer};
 
@@ -94,7 +94,7 @@ impl Bench {
         for (count, shape) in SHAPES {
             let label = name(count, shape);
             let (c2c, r2c, c2r) =
-                (Fft::c2c(shape).batch(count), Fft::r2c(shape).batch(count), Fft::c2r(shape).batch(count));
+                (FftSpec::c2c(shape).batch(count), FftSpec::r2c(shape).batch(count), FftSpec::c2r(shape).batch(count));
             if self.wants(&format!("c2c {label} {text}")) {
                 let (x, y) = self.buffers::<R::Complex, R::Complex>(c2c.input_len(), c2c.output_len(), complex);
                 let mut y = Some(y);

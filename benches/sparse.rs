@@ -135,7 +135,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
         });
     }
     bench.row(&format!("add {name}"), 3 * matrix, || {
-        let sum = sparse.add((of(1.0), &csr), (of(2.0), &csr)).unwrap();
+        let sum = sparse.add(of(1.0), &csr, of(2.0), &csr).unwrap();
         device.synchronize(LONG).unwrap();
         drop(sum);
     });

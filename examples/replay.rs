@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::time::Instant;
 use windlass::blas::Gemv;
-use windlass::timeline::Recorder;
+use windlass::timeline::Timeline;
 use windlass::{Device, DeviceBuffer, Enqueue, In, Op, Rejected, Result, Slices, SlicesMut, Spans};
 
 /// Unknowns.
@@ -99,7 +99,7 @@ fn begin(device: &Device) -> Result<State> {
 
 /// One step each way on a device that is recorded.
 fn trace_both(path: &str) -> std::result::Result<(), Box<dyn Error>> {
-    let recorder = Recorder::new();
+    let recorder = Timeline::new();
     let device = Device::builder().from_env()?.timeline(&recorder).open()?;
     let a = device.buffer(vec![0.5; N * N])?;
     let (program, ()) = device.record(|r| {

@@ -5,7 +5,7 @@
 //! WINDLASS_DEVICE=host cargo run --release --example saxpy
 //! ```
 
-use windlass::nvrtc::{LaunchConfig, Len, Program, Read, Write};
+use windlass::nvrtc::{LaunchConfig, Len, Read, Source, Write};
 use windlass::{Device, Result};
 
 const SOURCE: &str = r#"extern "C" __global__ void saxpy(float a, const float* x, float* y, size_t n) {
@@ -16,7 +16,7 @@ const SOURCE: &str = r#"extern "C" __global__ void saxpy(float a, const float* x
 fn main() -> Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let (device, n) = (Device::from_env()?, 1 << 20);
-    let saxpy = device.nvrtc().module(&Program::new(SOURCE))?.kernel("saxpy")?;
+    let saxpy = device.nvrtc().module(&Source::new(SOURCE))?.kernel("saxpy")?;
     // SAFETY: these are its parameters, and it touches nothing past `n`, which is the length of both buffers.
     let saxpy = unsafe { saxpy.typed::<(f32, Read<f32>, Write<f32>, Len)>() }?.twin_fn(|at, (a, x, y, n)| {
         if at.x() < n {

@@ -4,7 +4,7 @@
 //! cargo run --release --example templated
 //! ```
 
-use windlass::nvrtc::{LaunchConfig, Len, Module, Program, Write};
+use windlass::nvrtc::{LaunchConfig, Len, Module, Source, Write};
 use windlass::{Device, Element, Result};
 
 const SOURCE: &str = r"
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     let device = Device::from_env()?;
     // Every instance that is wanted is asked for, and the program is compiled once.
     let wanted = [f32::NAME, f64::NAME, i32::NAME, u64::NAME].map(|name| [expression(name, 2), expression(name, 5)]);
-    let program = wanted.iter().flatten().fold(Program::new(SOURCE).name("raise.cu"), Program::expression);
+    let program = wanted.iter().flatten().fold(Source::new(SOURCE).name("raise.cu"), Source::expression);
     let module = device.nvrtc().module(&program)?;
     if let Some(image) = module.image() {
         for (asked, lowered) in image.names() {

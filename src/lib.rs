@@ -43,7 +43,8 @@
         feature = "nvrtc",
         feature = "rng",
         feature = "solver",
-        feature = "sparse"
+        feature = "sparse",
+        target_os = "linux"
     )),
     allow(
         dead_code,
@@ -52,7 +53,7 @@
         unused_variables,
         unreachable_pub,
         irrefutable_let_patterns,
-        reason = "a build with one engine, or without some of the libraries, leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, without some of the libraries, or for another system leaves parts of the common code unused; the default build is strict"
     )
 )]
 
@@ -61,88 +62,88 @@ compile_error!(
     "windlass needs an engine: enable the feature `host`, or `cuda` (with `cuda-13000`, unless the program chooses cudarc's bindings itself)"
 );
 
+mod core;
+mod device;
 mod engines;
 pub mod guide;
 mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
-mod runtime;
+mod system;
 
-// Short names for the modules of each layer.
-#[cfg(feature = "cuda")]
-use engines::cuda;
-pub use engines::loader;
-pub use engines::worker;
-use engines::{cuda_enqueue, host, launch, library};
+pub use crate::engines::loader;
 #[cfg(feature = "blas")]
-pub use libraries::blas;
+pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
-pub use libraries::blaslt;
+pub use crate::libraries::blaslt;
 #[cfg(feature = "expressions")]
-pub use libraries::expressions;
+pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
-pub use libraries::fft;
+pub use crate::libraries::fft;
 #[cfg(feature = "nvrtc")]
-pub use libraries::nvrtc;
+pub use crate::libraries::nvrtc;
 #[cfg(feature = "rng")]
-pub use libraries::rng;
+pub use crate::libraries::rng;
 #[cfg(feature = "solver")]
-pub use libraries::solver;
+pub use crate::libraries::solver;
 #[cfg(feature = "sparse")]
-pub use libraries::sparse;
-use runtime::{
-    buffer, cache, copy, device, dispatch, element, engine, error, fp8, intern, op, program, supervisor, sync, trace,
-};
+pub use crate::libraries::sparse;
 
-#[cfg(feature = "blas")]
-pub use blas::{Blas, Gemm, Vector, VectorMut};
-#[cfg(feature = "blaslt")]
-pub use blaslt::{BlasLt, Matmul};
-pub use buffer::{
+pub use crate::core::buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
-    Mirrored, Operand, Span, TypedOutput,
+    Operand, Readable, ReadableAny, Shareable, Span, TypedOutput,
 };
-pub use copy::HostData;
-#[cfg(feature = "cuda")]
-pub use cuda::{KernelArg, Ptx};
-pub use cuda_enqueue::{Enqueue, PlanBuilder};
-pub use device::{Device, DeviceBuilder, DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
-pub use dispatch::raw::Landed;
-pub use dispatch::{
-    Answer, InFlight, PendingDispatch, PendingHost, Submitted, Timed, Wait, await_all, await_any, await_any_timeout,
-};
-pub use element::{DType, Element};
-pub use error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
-#[cfg(feature = "fft")]
-pub use fft::Fft;
-pub use fp8::{F8E4M3, F8E5M2};
-#[cfg(feature = "host")]
-pub use host::{FaultPlan, HostPool};
-pub use launch::{LaunchConfig, LaunchDims};
-pub use libraries::flags::{Diag, Order, Side, Transpose, Uplo};
-pub use loader::Library;
-#[cfg(feature = "nvrtc")]
-pub use nvrtc::{Image, Kernel, Module, Nvrtc};
-pub use op::{
-    Bufs, Built, Cost, HostOf, Immediate, Ins, Kind, Made, Make, Next, Op, OperandNames, Output, Outs, PlanKey,
-    Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
-};
-#[cfg(target_os = "linux")]
-pub use program::{Comparison, StepDifference};
-pub use program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
-#[cfg(feature = "rng")]
-pub use rng::Rng;
 #[doc(hidden)]
-pub use runtime::clock;
-pub use runtime::pipeline::{Completed, ParPipeline, Pipeline, Progress};
-pub use runtime::truth::Bool;
-pub use runtime::{tensor, timeline};
+pub use crate::core::clock;
+pub use crate::core::device_info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
+pub use crate::core::dispatch::raw::Landed;
+pub use crate::core::dispatch::{
+    Answer, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any, await_any_timeout,
+};
+pub use crate::core::element::{DType, Element};
+pub use crate::core::error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
+pub use crate::core::fp8::{F8E4M3, F8E5M2};
+pub use crate::core::health::{Health, Phase};
+pub use crate::core::launch::{LaunchConfig, LaunchDims};
+pub use crate::core::op::Wire;
+pub use crate::core::op::{
+    Bufs, Built, Cost, Failure, HostOf, Immediate, Ins, Made, Make, Next, Op, OpKind, OperandNames, Output, Outs,
+    PlanKey, Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
+};
+pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
+pub use crate::core::truth::Bool;
+pub use crate::device::copy::{HostData, Uploadable};
+pub use crate::device::dispatch::{InFlight, Submitted};
+pub use crate::device::mirrored::Mirrored;
+pub use crate::device::pipeline::{Completed, ParPipeline, Pipeline, Progress};
+#[cfg(target_os = "linux")]
+pub use crate::device::program::{Comparison, StepDifference};
+pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
+pub use crate::device::supervisor::RestartPolicy;
+pub use crate::device::tensor::{Tensor, TensorRef};
+pub use crate::device::{Device, DeviceBuilder};
+pub use crate::device::{tensor, timeline, worker};
+#[cfg(feature = "cuda")]
+pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};
+pub use crate::engines::cuda_enqueue::{Enqueue, EnqueueOn, PlanBuilder};
+#[cfg(feature = "host")]
+pub use crate::engines::host::{FaultPlan, HostPool};
+pub use crate::engines::loader::Library;
+#[cfg(feature = "blas")]
+pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
+#[cfg(feature = "blaslt")]
+pub use crate::libraries::blaslt::{BlasLt, Matmul};
+#[cfg(feature = "fft")]
+pub use crate::libraries::fft::{Fft, FftSpec};
+pub use crate::libraries::flags::{Diag, Order, Side, Transpose, Uplo};
+#[cfg(feature = "nvrtc")]
+pub use crate::libraries::nvrtc::{Image, Kernel, Module, Nvrtc};
+#[cfg(feature = "rng")]
+pub use crate::libraries::rng::Rng;
+#[cfg(feature = "solver")]
+pub use crate::libraries::solver::Solver;
 #[cfg(feature = "sparse")]
-pub use sparse::Sparse;
-pub use supervisor::{Health, Phase, RestartPolicy};
-pub use tensor::{Tensor, TensorRef};
-pub use trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
-pub use worker::Wire;
+pub use crate::libraries::sparse::Sparse;
 
 /// Slow, independent reference results and their error bounds, for tests of this crate. Not part of the API.
 #[cfg(all(feature = "host", feature = "blas"))]

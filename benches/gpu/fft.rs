@@ -6,7 +6,7 @@ use cudarc::driver::sys::CUstream;
 use libloading::Library;
 use std::ffi::c_int;
 use std::time::Duration;
-use windlass::fft::{Fft, FftReal};
+use windlass::fft::{FftReal, FftSpec};
 use windlass::{Device, DeviceBuffer, Element, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -68,7 +68,8 @@ impl Drop for Plan<'_> {
 }
 
 pub(crate) fn run(bench: &mut Bench) {
-    let small = bench.device.fft().prepare::<f32>(&Fft::c2c([16])).and_then(|plan| Ok(plan.await_result()?));
+    let small =
+        bench.device.fft().prepare::<f32>(&FftSpec::c2c([16])).and_then(windlass::PendingDispatch::await_result);
     if let Err(error) = small {
         return bench.skip("fft", &error.to_string());
     }
@@ -102,11 +103,11 @@ fn both<R: FftReal>(
     [real, complex]: [u32; 2],
 ) {
     let sizes = (count, shape);
-    let spec = Fft::c2c(shape).batch(count);
+    let spec = FftSpec::c2c(shape).batch(count);
     row::<R::Complex, R::Complex>(bench, api, &format!("c2c {text} {dtype}"), sizes, [complex; 2], &|device, x, y| {
         device.fft().c2c(&spec, x, y).unwrap().into_output()
     });
-    let spec = Fft::r2c(shape).batch(count);
+    let spec = FftSpec::r2c(shape).batch(count);
     row::<R, R::Complex>(bench, api, &format!("r2c {text} {dtype}"), sizes, [real, complex], &|device, x, y| {
         device.fft().r2c(&spec, x, y).unwrap().into_output()
     });

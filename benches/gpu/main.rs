@@ -164,7 +164,7 @@ fn main() -> ExitCode {
 fn warm_blas(device: &Device) -> bool {
     let dot = || -> windlass::Result<f32> {
         let (x, y) = (device.upload([1f32, 2.0])?.into_output(), device.upload([3f32, 4.0])?.into_output());
-        Ok(device.blas().dot(&x, &y)?.await_result()?)
+        device.blas().dot(&x, &y)?.await_result()
     };
     match dot() {
         Ok(dot) => {

@@ -10,7 +10,7 @@ use crate::ops::{Busy, Empty};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use windlass::nvrtc::{Compiler, DiskCache, Emit, Image, Program};
+use windlass::nvrtc::{Compiler, DiskCache, Emit, Image, Source};
 use windlass::{Device, Wait};
 
 /// What the neighbour does once; told how often it did it.
@@ -30,7 +30,7 @@ pub(crate) fn run(bench: &mut Bench) {
         assert!(device.download(&x).unwrap().await_result().unwrap() == data);
     };
     let source = |number: u64| format!("extern \"C\" __global__ void k(float* x) {{ x[threadIdx.x] += {number}.0f; }}");
-    let compile = |number: u64| match compiler.compile(&Program::new(source(number)).emit(Emit::Cubin)) {
+    let compile = |number: u64| match compiler.compile(&Source::new(source(number)).emit(Emit::Cubin)) {
         Ok(_) | Err(windlass::Error::LibraryMissing { .. }) => {}
         Err(error) => panic!("{error}"),
     };

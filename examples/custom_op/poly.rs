@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use windlass::{
-    Cost, Device, DeviceBuffer, Error, In, Op, PendingDispatch, Rejected, Result, Slices, SlicesMut, Spans,
+    Cost, Device, DeviceBuffer, Error, Op, PendingDispatch, Readable, Rejected, Result, Slices, SlicesMut, Spans,
 };
 
 type Buffer = DeviceBuffer<f32>;
@@ -71,19 +71,19 @@ pub(crate) fn horner(c: &[f32], x: f32) -> f32 {
 /// A front of one's own: `device.poly(&x, &c)` beside `device.blas()`.
 pub(crate) trait PolyExt {
     /// The polynomial with the coefficients `c`, lowest power first, of every element of `x`.
-    fn poly<'a>(&self, x: impl Into<In<'a, f32>>, c: impl Into<In<'a, f32>>) -> Result<PendingDispatch<Buffer>>;
+    fn poly<'a>(&self, x: impl Readable<'a, f32>, c: impl Readable<'a, f32>) -> Result<PendingDispatch<Buffer>>;
 
     /// The same into a buffer that the caller has.
     fn poly_into<'a>(
         &self,
-        x: impl Into<In<'a, f32>>,
-        c: impl Into<In<'a, f32>>,
+        x: impl Readable<'a, f32>,
+        c: impl Readable<'a, f32>,
         y: Buffer,
     ) -> Result<PendingDispatch<Buffer>, Rejected<(Buffer,)>>;
 }
 
 impl PolyExt for Device {
-    fn poly<'a>(&self, x: impl Into<In<'a, f32>>, c: impl Into<In<'a, f32>>) -> Result<PendingDispatch<Buffer>> {
+    fn poly<'a>(&self, x: impl Readable<'a, f32>, c: impl Readable<'a, f32>) -> Result<PendingDispatch<Buffer>> {
         let x = x.into();
         let y = self.uninit(x.len())?;
         Ok(self.poly_into(x, c, y)?)
@@ -91,8 +91,8 @@ impl PolyExt for Device {
 
     fn poly_into<'a>(
         &self,
-        x: impl Into<In<'a, f32>>,
-        c: impl Into<In<'a, f32>>,
+        x: impl Readable<'a, f32>,
+        c: impl Readable<'a, f32>,
         y: Buffer,
     ) -> Result<PendingDispatch<Buffer>, Rejected<(Buffer,)>> {
         let (x, c) = (x.into(), c.into());

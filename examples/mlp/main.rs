@@ -14,7 +14,7 @@ mod network;
 use network::{Batch, Network, OUTPUTS};
 use std::error::Error;
 use windlass::Device;
-use windlass::timeline::Recorder;
+use windlass::timeline::Timeline;
 
 /// Points of the square, all seen in every step.
 const POINTS: usize = 512;
@@ -23,7 +23,7 @@ const RATE: f32 = 0.1;
 
 fn main() -> Result<(), Box<dyn Error>> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
-    let (trace, recorder) = (std::env::args().nth(1), Recorder::new());
+    let (trace, recorder) = (std::env::args().nth(1), Timeline::new());
     let builder = Device::builder().from_env()?;
     let device = if trace.is_some() { builder.timeline(&recorder) } else { builder }.open()?;
     println!("device    {} ({})", device.name(), device.info().name);

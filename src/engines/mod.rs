@@ -1,12 +1,19 @@
-//! The lowest layer: the engines, which execute the work. `host` is the CPU, `cuda` is a GPU in this process, `worker`
-//! runs either of them in a child process. Below them is the loader of CUDA's libraries. The engines know the runtime's
-//! data (operations, regions of buffers, completions), but none of the libraries.
+//! The second floor: the engines, which execute the work. `host` is the CPU, `cuda` is a GPU in this process, `worker`
+//! runs either of them in a child process, `tape` records. `dispatch` is a dispatch as they receive it; `loader` opens the
+//! files of CUDA's libraries, and `library` is the interface to these. The engines may use `core`. They know no device and
+//! none of the libraries.
 
+pub(crate) mod config;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub(crate) mod cuda_enqueue;
+pub(crate) mod dispatch;
 pub(crate) mod host;
-pub(crate) mod launch;
 pub(crate) mod library;
 pub mod loader;
-pub mod worker;
+pub(crate) mod tape;
+#[cfg(target_os = "linux")]
+pub(crate) mod worker;
+#[cfg(not(target_os = "linux"))]
+#[path = "worker/absent.rs"]
+pub(crate) mod worker;

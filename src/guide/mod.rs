@@ -99,7 +99,7 @@ pub mod kernels {}
 /// [`Device::pipeline`]: crate::Device::pipeline
 /// [`Trace`]: crate::Trace
 /// [`Wait::Adaptive`]: crate::Wait
-/// [`timeline::Recorder`]: crate::timeline
+/// [`timeline::Timeline`]: crate::timeline
 pub mod performance {}
 #[doc = include_str!("engines.md")]
 ///

@@ -75,7 +75,7 @@ impl Transpose {
     /// The code for elements of type `T`. For real types, `Conjugate` is a plain transpose, because some routines take
     /// nothing else.
     #[cfg(feature = "cuda")]
-    pub(crate) fn code<T: crate::Element>(self) -> u32 {
+    pub(crate) fn code<T: crate::core::element::Element>(self) -> u32 {
         match self {
             Transpose::No => 0,
             Transpose::Conjugate if T::DTYPE.is_complex() => 2,
@@ -84,7 +84,7 @@ impl Transpose {
     }
 
     /// The equivalent for the transpose of a matrix of `T`; `None` if that is a conjugate without a transpose.
-    pub(in crate::libraries) fn of_transpose<T: crate::Element>(self) -> Option<Self> {
+    pub(in crate::libraries) fn of_transpose<T: crate::core::element::Element>(self) -> Option<Self> {
         match self {
             Transpose::No => Some(Transpose::Yes),
             Transpose::Conjugate if T::DTYPE.is_complex() => None,

@@ -1,5 +1,5 @@
 //! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
-//! calls and its caches. This layer may use every layer below it; no lower layer may use it.
+//! calls and its caches. The highest floor: it may use every other, and none may use it.
 //!
 //! `routine` has what the routines of several libraries share, `setters` and `flags` what their specifications share.
 //!
@@ -32,10 +32,10 @@ pub mod solver;
 pub mod sparse;
 mod tensors;
 
-use crate::loader::Library;
-use crate::{Device, DeviceBuilder};
+use crate::device::{Device, DeviceBuilder};
+use crate::engines::loader::Library;
 
-crate::library::libraries! {
+crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     expressions, "expressions";

@@ -1,8 +1,12 @@
 //! Program files with operations of the libraries and any contents: what they decode, and how long their operands are, must
 //! be checked by the operations themselves.
 
-use crate::blas::{Gemm, Gemv};
-use crate::{Complex, Device, DeviceBuffer, Fft, Program};
+use crate::core::buffer::DeviceBuffer;
+use crate::device::Device;
+use crate::device::program::Program;
+use crate::libraries::blas::{Gemm, Gemv};
+use crate::libraries::fft::FftSpec;
+use num_complex::Complex;
 
 /// Answers, temporaries that share memory, lists of operands, and captured windows.
 fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
@@ -28,9 +32,9 @@ fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
 fn transforms(device: &Device, _: &DeviceBuffer<f64>) -> Program {
     let recorded = device.record(|r| {
         let (x, y) = (r.input::<f64>(8)?, r.output::<f64>(8)?);
-        let z = r.fft().r2c(&Fft::r2c([8]), &x, r.uninit::<Complex<f64>>(5)?)?.into_output();
+        let z = r.fft().r2c(&FftSpec::r2c([8]), &x, r.uninit::<Complex<f64>>(5)?)?.into_output();
         let z = r.blas().scal(Complex::new(0.0, 1.0), z)?.into_output();
-        r.fft().c2r(&Fft::c2r([8]), &z, y).map(drop)?;
+        r.fft().c2r(&FftSpec::c2r([8]), &z, y).map(drop)?;
         Ok(())
     });
     recorded.unwrap().0
@@ -38,5 +42,5 @@ fn transforms(device: &Device, _: &DeviceBuffer<f64>) -> Program {
 
 #[test]
 fn whatever_the_fields_of_a_file_say_it_is_refused_or_sound() {
-    crate::program::fuzz::fuzz(&[products, transforms]);
+    crate::device::program::fuzz::fuzz(&[products, transforms]);
 }

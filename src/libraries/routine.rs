@@ -2,9 +2,12 @@
 //! library call and one host call. (The routines of `blas` also have compute modes, and scalars by value or on the
 //! device; so they have a trait of their own.)
 
-use crate::buffer::Elems;
-use crate::op::{Cost, HostOf, Internal, Kind, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Enqueue, Error, Result, Wire};
+use crate::core::buffer::Elems;
+use crate::core::error::{Error, Result};
+use crate::core::op::{
+    Cost, HostOf, Internal, Op, OpKind, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf,
+};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -85,7 +88,7 @@ impl<R: Routine> Op for Call<R> {
     const NAME: &'static str = R::NAME;
     const OPERANDS: OperandNames = R::OPERANDS;
     const LIBRARY: &'static str = R::Front::LIBRARY;
-    const KIND: Kind = if R::BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const KIND: OpKind = if R::BLOCKING { OpKind::Blocking } else { OpKind::Enqueue };
     const POOLED: Internal = if R::CALLS && R::Front::IS_POOLED { Internal::YES } else { Internal::NO };
     const LEAVES_UNDEFINED: &'static [usize] = R::LEAVES_UNDEFINED;
     type Reads = R::Reads;
@@ -135,7 +138,7 @@ impl<R: Routine> Op for Call<R> {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-impl crate::worker::Registry {
+impl crate::engines::worker::Registry {
     /// Registers the routine.
     pub(crate) fn call<R: Routine>(&mut self) {
         self.add::<Call<R>>();

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use super::parallel::{Parts, each_part};
 use super::simd::Lanes;
 use super::spec::{GemmSpec, Trans};
-use crate::runtime::room::{OrUnwind, probe};
+use crate::core::room::{OrUnwind, probe};
 
 /// An element type for which the host engine has a matrix product.
 pub(crate) trait HostGemm: Copy + Send + Sync {

@@ -6,7 +6,7 @@
 //! The parts are distributed over a few tasks per thread of the caller's pool. The distribution does not change
 //! results: the work on a part depends only on its number.
 
-use crate::runtime::room::{OrUnwind, collected};
+use crate::core::room::{OrUnwind, collected};
 
 /// Tasks per thread: several, so that a slow task delays the loop only a little.
 const TASKS: usize = 4;

@@ -5,7 +5,8 @@
 //! a block of C stays in f32 for the whole of `k` and is rounded to its own type once, at the end. Adding slices to an
 //! f16 C would round at every slice (as `gemm`'s own f16 product does).
 
-use crate::runtime::room::{OrUnwind, zeroed};
+use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::core::room::{OrUnwind, zeroed};
 use std::cell::Cell;
 
 use half::slice::HalfFloatSliceExt;
@@ -15,7 +16,6 @@ use super::gemm::{HostGemm, each_column, multiply};
 use super::parallel::{Parts, each_pair, each_part};
 use super::simd::{Kernel, run};
 use super::spec::{GemmSpec, Trans};
-use crate::{F8E4M3, F8E5M2};
 
 /// A type whose values are all exactly representable in f32.
 pub(crate) trait Widen: Copy + Default + Send + Sync {

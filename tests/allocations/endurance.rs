@@ -51,7 +51,7 @@ fn a_thousand_faults_in_a_row_resolve_everything_and_nothing_grows() {
             assert!(eventually(5, || sum.is_ready() && read.is_ready()));
             match sum.await_result() {
                 Ok(sum) => assert_eq!(sum, 4000.0),
-                Err(rejected) => assert!(died_with_the_device(&rejected.error), "{rejected}"),
+                Err(rejected) => assert!(died_with_the_device(&rejected), "{rejected}"),
             }
             drop(read);
             assert_eq!(device.wait_healthy(LONG).unwrap().generation, fault + 1);

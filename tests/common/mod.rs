@@ -10,6 +10,7 @@ mod asleep;
 mod captures;
 pub mod child;
 pub mod degenerate;
+pub mod exchange;
 pub mod fatbin;
 mod grid;
 mod in_place;
@@ -206,7 +207,7 @@ pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<
 
 /// What a buffer holds.
 #[track_caller]
-pub fn down<'a, T: Element>(device: &Device, buffer: impl Into<windlass::In<'a, T>>) -> Vec<T> {
+pub fn down<'a, T: Element>(device: &Device, buffer: impl windlass::Readable<'a, T>) -> Vec<T> {
     device.download(buffer).expect("a download").await_result().expect("its answer")
 }
 

@@ -3,7 +3,7 @@
 use super::{LONG, down, eventually, up};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use windlass::timeline::Recorder;
+use windlass::timeline::Timeline;
 use windlass::{DeviceBuilder, Gemm};
 
 /// A timeline as it was written: its events.
@@ -14,7 +14,7 @@ pub type Place = (u64, u64);
 
 impl Read {
     /// What a recorder keeps.
-    pub fn of(recorder: &Recorder) -> Self {
+    pub fn of(recorder: &Timeline) -> Self {
         let mut json = Vec::new();
         recorder.write(&mut json).unwrap();
         let whole: Value = serde_json::from_slice(&json).unwrap();
@@ -94,7 +94,7 @@ pub fn place(event: &Value) -> Place {
 
 /// Some work of two threads on a device with a recorder. Gives the timeline of it, once all of that is over.
 pub fn work(builder: DeviceBuilder) -> Read {
-    let recorder = Recorder::new();
+    let recorder = Timeline::new();
     let device = builder.timeline(&recorder).open().unwrap();
     let one = || {
         let (a, b) = (up(&device, vec![1.0f64; 16]), up(&device, vec![2.0f64; 16]));

@@ -54,7 +54,7 @@ fn scenario(number: usize, device: &str) -> Result<()> {
     for pending in after {
         match pending.await_timeout(Duration::from_secs(1)) {
             Ok(Ok(_)) => done += 1,
-            Ok(Err(e)) if e.error.is_poisoning() => lost += 1,
+            Ok(Err(e)) if e.is_poisoning() => lost += 1,
             Ok(Err(e)) => panic!("{e}"),
             Err(_) => panic!("a pending in flight never resolved"),
         }

@@ -7,6 +7,7 @@ mod common;
 #[path = "../common/faulty.rs"]
 mod faulty;
 
+mod across;
 mod context_reset;
 mod device_fault;
 mod isolated_faults;

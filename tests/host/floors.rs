@@ -1,6 +1,28 @@
-//! The floors of the source: libraries above, the runtime in the middle, engines and numerics below; arrows only down.
+//! The floors of the source, from below: `system`, `core`, `engines`, `device`, `libraries`; beside them `numerics`. Arrows only down.
+//!
+//! Every path in the source begins with `crate::<floor>` or stays inside its floor (`super`, `self`, a module of its own), so
+//! the source says by itself what names what.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// Each floor, and the floors that it may name.
+const FLOORS: [(&str, &[&str]); 6] = [
+    ("system", &["system"]),
+    ("core", &["system", "core"]),
+    ("numerics", &["system", "core", "numerics"]),
+    ("engines", &["system", "core", "engines"]),
+    ("device", &["system", "core", "engines", "device"]),
+    ("libraries", &["system", "core", "numerics", "engines", "device", "libraries"]),
+];
+
+/// Arrows up that are still there: a file, and the floor that it names. The list only shrinks.
+const KNOWN: &[(&str, &str)] = &[
+    ("core/op.rs", "engines"),
+    ("core/op/plan.rs", "engines"),
+    ("core/order/completion.rs", "engines"),
+    ("engines/cuda/peer.rs", "device"),
+];
 
 pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
@@ -31,54 +53,139 @@ pub(super) fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }
 
-/// The front that a line names: by its path, by the name of its feature or by its method on a device.
+/// The code of a line without the contents of its strings.
+fn bare(line: &str) -> String {
+    let mut inside = false;
+    let mut before = ' ';
+    let mut kept = String::new();
+    for letter in code(line).chars() {
+        if letter == '"' && before != '\\' && before != '\'' {
+            inside = !inside;
+        } else if !inside {
+            kept.push(letter);
+        }
+        before = letter;
+    }
+    kept
+}
+
+/// What follows each `word` in the line, up to the end of the name.
+fn after<'l>(line: &'l str, word: &str) -> Vec<&'l str> {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut found = Vec::new();
+    for (at, _) in line.match_indices(word) {
+        if line[..at].ends_with(is_name) {
+            continue;
+        }
+        let rest = &line[at + word.len()..];
+        found.push(&rest[..rest.find(|letter| !is_name(letter)).unwrap_or(rest.len())]);
+    }
+    found
+}
+
+/// How many folders a path of `super` climbs, if it is on this line: the most.
+fn climbs(line: &str) -> usize {
+    let mut most = 0;
+    for (at, _) in line.match_indices("super::") {
+        let chain = line[at..].split("super::").take_while(|part| part.is_empty());
+        most = most.max(chain.count());
+    }
+    most
+}
+
+/// A file of a floor: its path from `src`, the floor, and the text.
+fn of_floors() -> Vec<(String, &'static str, String)> {
+    let mut all = Vec::new();
+    for (floor, _) in FLOORS {
+        for file in files(&source().join(floor)) {
+            let name = file.strip_prefix(source()).unwrap().to_string_lossy().replace('\\', "/");
+            all.push((name, floor, std::fs::read_to_string(&file).unwrap()));
+        }
+    }
+    all
+}
+
+/// The front that a line names: by the name of its feature or by its method on a device.
 fn named<'f>(line: &str, fronts: &'f [String]) -> Option<&'f str> {
     let line = code(line);
     let names = |front: &&String| {
-        let paths = [format!("crate::{front}::"), format!("libraries::{front}"), format!("crate::{front};")];
         let feature = format!("feature = \"{front}\"");
         let method = format!("device.{front}()");
-        paths.iter().chain([&feature, &method]).any(|word| line.contains(word.as_str()))
+        line.contains(&feature) || line.contains(&method)
     };
     fronts.iter().find(names).map(String::as_str)
 }
 
 #[test]
-fn the_search_finds_every_way_to_name_a_front() {
+fn the_search_finds_every_way_to_name_something() {
     let fronts = ["blas".to_owned(), "fft".to_owned()];
-    for line in [
-        "use crate::blas::Letter;",
-        "    #[cfg(feature = \"fft\")]",
-        "let c = device.blas().gemm(spec, &a, &b, c)?;",
-        "crate::libraries::fft::register(&mut registry);",
-    ] {
+    for line in ["    #[cfg(feature = \"fft\")]", "let c = device.blas().gemm(spec, &a, &b, c)?;"] {
         assert!(named(line, &fronts).is_some(), "{line}");
     }
-    for line in ["/// let c = device.blas().gemm();", "use crate::library::Entry;", "use super::blast::Wave;"] {
-        assert_eq!(named(line, &fronts), None, "{line}");
-    }
+    assert_eq!(named("/// let c = device.blas().gemm();", &fronts), None);
+    assert_eq!(after(&bare("use crate::core::{op, sync}; // crate::a"), "crate::"), ["core"]);
+    assert_eq!(after(&bare("f(\"crate::x\", crate::device::y, $crate::engines::z)"), "crate::"), ["device", "engines"]);
+    assert_eq!(after("use crate::{core::op, device};", "crate::"), [""]);
+    assert_eq!(after("use my_crate::core;", "crate::"), [""; 0]);
+    assert_eq!((climbs("super::super::device::Device"), climbs("use super::x;"), climbs("x::y")), (2, 1, 0));
 }
 
 #[test]
-fn no_room_of_the_core_names_a_library() {
+fn every_arrow_runs_down() {
+    let mut found = Vec::new();
+    let mut known = BTreeSet::new();
+    for (file, floor, text) in of_floors() {
+        let (_, may) = FLOORS.iter().find(|(name, _)| *name == floor).unwrap();
+        let depth = file.split('/').count() - usize::from(file.ends_with("/mod.rs"));
+        for (number, line) in text.lines().enumerate() {
+            let line = bare(line);
+            for named in after(&line, "crate::") {
+                let arrow = (file.as_str(), named);
+                if may.contains(&named) {
+                    continue;
+                }
+                match KNOWN.iter().find(|other| **other == arrow) {
+                    Some(arrow) => {
+                        known.insert(*arrow);
+                    }
+                    None => found.push(format!("{file}:{}: `crate::{named}`", number + 1)),
+                }
+            }
+            // Code that is indented may be in a module inside the file.
+            if climbs(&line) >= depth + usize::from(line.starts_with(' ')) {
+                found.push(format!("{file}:{}: climbs out of its floor: {line}", number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "paths that name a higher floor, or none:\n{}", found.join("\n"));
+    let gone: Vec<_> = KNOWN.iter().filter(|arrow| !known.contains(*arrow)).collect();
+    assert!(gone.is_empty(), "arrows of the list that are gone: take them out\n{gone:?}");
+}
+
+#[test]
+fn the_root_has_no_short_names() {
+    let root = std::fs::read_to_string(source().join("lib.rs")).unwrap();
+    let short: Vec<_> = root.lines().filter(|line| line.starts_with("use ")).collect();
+    assert!(short.is_empty(), "{short:?}");
+}
+
+#[test]
+fn no_floor_below_the_libraries_names_one() {
     let fronts = fronts();
     assert!(fronts.iter().any(|front| front == "blas") && fronts.len() >= 3, "{fronts:?}");
     let mut found = Vec::new();
-    for floor in ["runtime", "engines", "numerics"] {
-        for file in files(&source().join(floor)) {
-            // What the loader knows is how files of NVIDIA are called.
-            if file.starts_with(source().join("engines/loader")) {
+    for (file, floor, text) in of_floors() {
+        // What the loader knows is how files of NVIDIA are called.
+        if floor == "libraries" || file.starts_with("engines/loader") {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            // These two are compiled for the features of the libraries that use them.
+            if ["numerics", "system"].contains(&floor) && line.trim_start().starts_with("#[cfg") {
                 continue;
             }
-            let text = std::fs::read_to_string(&file).unwrap();
-            for (number, line) in text.lines().enumerate() {
-                // Host arithmetic is compiled for the features of the libraries that use it.
-                if floor == "numerics" && line.trim_start().starts_with("#[cfg(") {
-                    continue;
-                }
-                if let Some(front) = named(line, &fronts) {
-                    found.push(format!("{}:{}: `{front}`: {}", file.display(), number + 1, line.trim()));
-                }
+            if let Some(front) = named(line, &fronts) {
+                found.push(format!("{file}:{}: `{front}`: {}", number + 1, line.trim()));
             }
         }
     }

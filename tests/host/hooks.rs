@@ -129,9 +129,9 @@ fn a_wait_for_what_follows_the_operation_of_the_hook_ends_at_once() {
             for answer in [answer, any] {
                 match answer {
                     Err(refused) => {
-                        assert!(begins_later, "on {device:?}: {}", refused.error);
-                        let text = refused.error.to_string();
-                        assert!(matches!(refused.error, Error::Unsupported { .. }), "{text}");
+                        assert!(begins_later, "on {device:?}: {}", refused);
+                        let text = refused.to_string();
+                        assert!(matches!(refused, Error::Unsupported { .. }), "{text}");
                     }
                     Ok(data) => assert!(!begins_later && data == [2.0; 2], "on {device:?}: {data:?}"),
                 }

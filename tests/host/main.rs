@@ -9,6 +9,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod across;
 mod arrays;
 mod bad_input;
 mod conformance;

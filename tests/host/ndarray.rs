@@ -73,20 +73,20 @@ fn a_tensor_of_an_array_has_its_elements_and_comes_back_from_any_view() {
             let (array, what) = odd(rng);
             let x = device.tensor_of_array(&array).unwrap();
             assert_eq!(x.extents(), array.shape(), "{what}");
-            let read = device.read_tensor(&x).unwrap().await_result().unwrap();
+            let read = device.download_tensor(&x).unwrap().await_result().unwrap();
             assert_eq!(read, listed(&array, Order::Row), "{what}");
-            let back: ArrayD<i32> = device.read_tensor_array(&x).unwrap().await_result().unwrap();
+            let back: ArrayD<i32> = device.download_tensor_array(&x).unwrap().await_result().unwrap();
             assert_eq!(back, array, "{what}");
-            let turned: ArrayD<i32> = device.read_tensor_array(x.transpose()).unwrap().await_result().unwrap();
+            let turned: ArrayD<i32> = device.download_tensor_array(x.transpose()).unwrap().await_result().unwrap();
             assert_eq!(turned, array.t(), "{what}");
             if x.rank() > 0 {
                 let flipped: ArrayD<i32> =
-                    device.read_tensor_array(x.flip(0).unwrap()).unwrap().await_result().unwrap();
+                    device.download_tensor_array(x.flip(0).unwrap()).unwrap().await_result().unwrap();
                 assert_eq!(flipped, array.slice_axis(Axis(0), Slice::new(0, None, -1)), "{what}");
             }
         });
         let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
-        assert_eq!(refused(&device.read_tensor_array::<_, windlass::ndarray::Ix1>(&x).unwrap_err()).0, "x");
+        assert_eq!(refused(&device.download_tensor_array::<_, windlass::ndarray::Ix1>(&x).unwrap_err()).0, "x");
     }
 }
 
@@ -308,7 +308,7 @@ fn arrays_are_transformed_whatever_their_dimension_and_however_they_lie() {
 fn arrays_of_random_numbers_are_those_of_the_stream() {
     use windlass::rng::Normal;
     for device in devices() {
-        let array = device.rng(7).draw_array::<f32, _, _>(Normal::standard(), (3, 4)).unwrap().await_result().unwrap();
+        let array: Array2<f32> = device.rng(7).draw_array(Normal::standard(), (3, 4)).unwrap().await_result().unwrap();
         let list = down(&device, &device.rng(7).normal::<f32>(12).unwrap().await_result().unwrap());
         assert_eq!((array.dim(), array.iter().copied().collect::<Vec<_>>()), ((3, 4), list));
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use windlass::timeline::Recorder;
+use windlass::timeline::Timeline;
 use windlass::{Device, FaultPlan, OpInfo, RestartPolicy, Trace};
 
 /// A file for this test, and what its neighbours would be called.
@@ -49,7 +49,7 @@ fn copies(device: &Device, count: usize) {
 
 #[test]
 fn the_last_events_are_kept_and_the_others_counted() {
-    let recorder = Recorder::keeping(50);
+    let recorder = Timeline::keeping(50);
     let device = host(1).timeline(&recorder).open().unwrap();
     copies(&device, 100);
     let read = Read::of(&recorder);
@@ -61,7 +61,7 @@ fn the_last_events_are_kept_and_the_others_counted() {
 #[test]
 fn a_stream_goes_from_file_to_file_and_each_can_be_read() {
     let path = file("rotated");
-    let recorder = Recorder::to_files(&path, 8 << 10, 3).unwrap();
+    let recorder = Timeline::to_files(&path, 8 << 10, 3).unwrap();
     let device = host(1).timeline(&recorder).open().unwrap();
     copies(&device, 200);
     let read = |text: &str| match serde_json::from_str::<Value>(text) {
@@ -93,7 +93,7 @@ fn a_stream_goes_from_file_to_file_and_each_can_be_read() {
 
 #[test]
 fn a_loss_and_the_rebuild_after_it_are_in_the_timeline_of_the_device() {
-    let recorder = Recorder::new();
+    let recorder = Timeline::new();
     let plan = FaultPlan::new().poison(1);
     let builder = host(1).fault_plan(plan).restart_policy(RestartPolicy::unlimited());
     let device = builder.timeline(&recorder).open().unwrap();
@@ -118,7 +118,7 @@ fn devices_have_processes_and_a_trace_beside_the_recorder_is_told_as_well() {
             self.1.fetch_add(u64::from(op.ran.is_some() && op.number > 0), SeqCst);
         }
     }
-    let (recorder, ended) = (Recorder::new(), Arc::new(Ended::default()));
+    let (recorder, ended) = (Timeline::new(), Arc::new(Ended::default()));
     let devices = [1, 2].map(|threads| host(threads).trace(ended.clone()).timeline(&recorder).open().unwrap());
     devices.iter().for_each(|device| copies(device, 1));
     assert!(eventually(LONG.as_secs(), || ended.0.load(SeqCst) == 4));

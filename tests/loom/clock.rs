@@ -1,4 +1,4 @@
-//! The names of `src/runtime/clock` that the modules under test use. Models have no time: what would wait for some goes on
+//! The names of `src/core/clock` that the modules under test use. Models have no time: what would wait for some goes on
 //! at once.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `src/runtime/engine/flow.rs`: race "gone in before".
+//! `src/core/order/flow.rs`: race "gone in before".
 
 use crate::subject::flow::{Flow, Mark};
 use crate::sync::Arc;

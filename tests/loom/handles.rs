@@ -1,4 +1,4 @@
-//! `src/runtime/buffer/handles.rs`: who finds itself the last handle sees what the others published.
+//! `src/core/buffer/handles.rs`: who finds itself the last handle sees what the others published.
 
 use crate::subject::handles::Handles;
 use crate::sync::Arc;

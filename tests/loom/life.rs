@@ -1,4 +1,4 @@
-//! `src/runtime/engine/life.rs`: the flag and the leases keep the supervisor and the users of an epoch apart.
+//! `src/core/epoch/life.rs`: the flag and the leases keep the supervisor and the users of an epoch apart.
 
 use crate::subject::life::{Life, Stand};
 use crate::subject::parker::Parker;
@@ -18,7 +18,7 @@ impl Epoch {
         Arc::new(Epoch { life: Life::new(), slot: Mutex::new(()), native: UnsafeCell::new(true) })
     }
 
-    /// Lease, then look: the rule of `src/runtime/engine/mod.rs`.
+    /// Lease, then look: the rule of `src/core/epoch/mod.rs`.
     fn enqueue(&self) -> bool {
         let lease = self.slot.lock();
         if !self.life.alive() {
@@ -54,7 +54,7 @@ fn a_lease_that_saw_the_epoch_alive_is_over_before_it_is_torn_down() {
     });
 }
 
-/// `Epoch::end` of `src/runtime/engine/epoch.rs` writes the cause before the flag. Breaks: a `Relaxed` load in `dead`; a
+/// `Epoch::end` of `src/core/epoch/epoch.rs` writes the cause before the flag. Breaks: a `Relaxed` load in `dead`; a
 /// `Relaxed` `end`.
 #[test]
 fn who_sees_it_dead_sees_why() {

@@ -4,18 +4,19 @@
 //! cargo test --release --manifest-path tests/loom/Cargo.toml
 //! ```
 //!
-//! The modules of the core are included by path, not copied: they name `crate::sync` only, which is loom's here (and those
+//! The modules of the core are included by path, not copied: they name `crate::core::sync` only, which is loom's here (and those
 //! of a worker a segment of shared memory, which is a model's). A model says what it would find when the code were wrong
 //! (`Breaks:`); each of those was tried. A package of its own, so that only these modules are compiled; its build script
 //! sets `cfg(loom)`.
 #![cfg(test)]
 
-mod binding;
+mod across;
 mod clock;
 mod flow;
 mod graph;
 mod handles;
 mod lanes;
+mod late;
 mod life;
 mod parker;
 mod quiet;
@@ -28,9 +29,21 @@ mod turns;
 #[cfg(target_os = "linux")]
 mod worker;
 
-/// What the modules under test name of a folder, and of which only a part is here.
-mod dispatch {
-    pub(crate) use crate::subject::settle::{Settle, Waiter};
+/// What the modules under test name of the lowest floor.
+mod core {
+    pub(crate) use crate::{clock, sync};
+    pub(crate) mod error {
+        pub(crate) use crate::{Error, Result};
+    }
+    pub(crate) mod order {
+        pub(crate) use crate::subject::keep_alive::KeepAlive;
+        pub(crate) use crate::subject::sequence;
+        pub(crate) use crate::subject::settle::{Settle, Waiter};
+    }
+    #[cfg(target_os = "linux")]
+    pub(crate) mod segment {
+        pub(crate) use crate::worker::segment::Segment;
+    }
 }
 
 /// The library's error, as far as the modules under test make one.

@@ -1,4 +1,4 @@
-//! `src/runtime/dispatch/parker.rs`: no wake-up is lost. A lost one shows as a deadlock, which loom reports.
+//! `src/core/order/parker.rs`: no wake-up is lost. A lost one shows as a deadlock, which loom reports.
 
 use crate::bounded;
 use crate::subject::parker::Parker;

@@ -1,4 +1,4 @@
-//! `src/runtime/dispatch/settle.rs` by itself: one settles, everybody is told once, and what was written before is seen.
+//! `src/core/order/settle.rs` by itself: one settles, everybody is told once, and what was written before is seen.
 
 use crate::subject::settle::{Settle, Waiter};
 use crate::sync::{Arc, AtomicUsize, Ordering};

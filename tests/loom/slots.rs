@@ -5,7 +5,8 @@
 
 use crate::bounded;
 use crate::subject::last_event::LastEvent;
-use crate::subject::ring::{KeepAlive, Retired, Ring};
+use crate::subject::keep_alive::KeepAlive;
+use crate::subject::ring::{Retired, Ring};
 use crate::subject::sequence::Sequence;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use loom::cell::UnsafeCell;

@@ -1,19 +1,21 @@
 //! The modules under test: the very files of the library.
 #![allow(dead_code, reason = "models use parts of them")]
 
-#[path = "../../src/engines/cuda/binding.rs"]
-pub(crate) mod binding;
-#[path = "../../src/runtime/engine/flow.rs"]
+#[path = "../../src/core/order/flow.rs"]
 pub(crate) mod flow;
-#[path = "../../src/runtime/buffer/handles.rs"]
+#[path = "../../src/core/buffer/handles.rs"]
 pub(crate) mod handles;
+#[path = "../../src/core/order/keep_alive.rs"]
+pub(crate) mod keep_alive;
 #[path = "../../src/engines/cuda/last_event.rs"]
 pub(crate) mod last_event;
-#[path = "../../src/runtime/engine/life.rs"]
+#[path = "../../src/engines/cuda/late.rs"]
+pub(crate) mod late;
+#[path = "../../src/core/epoch/life.rs"]
 pub(crate) mod life;
-#[path = "../../src/runtime/dispatch/parker.rs"]
+#[path = "../../src/core/order/parker.rs"]
 pub(crate) mod parker;
-#[path = "../../src/engines/worker/post.rs"]
+#[path = "../../src/device/worker/post.rs"]
 pub(crate) mod post;
 #[path = "../../src/engines/cuda/quiet.rs"]
 pub(crate) mod quiet;
@@ -21,9 +23,11 @@ pub(crate) mod quiet;
 pub(crate) mod ring;
 #[path = "../../src/engines/host/runners.rs"]
 pub(crate) mod runners;
-#[path = "../../src/engines/cuda/sequence.rs"]
+#[path = "../../src/core/order/sequence.rs"]
 pub(crate) mod sequence;
-#[path = "../../src/runtime/dispatch/settle.rs"]
+#[path = "../../src/core/order/settle.rs"]
 pub(crate) mod settle;
+#[path = "../../src/engines/cuda/together.rs"]
+pub(crate) mod together;
 #[path = "../../src/engines/cuda/turns.rs"]
 pub(crate) mod turns;

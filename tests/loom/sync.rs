@@ -1,4 +1,4 @@
-//! The names of `src/runtime/sync.rs` over loom's types.
+//! The names of `src/core/sync.rs` over loom's types.
 
 pub(crate) use loom::sync::Arc;
 pub(crate) use loom::sync::atomic::{

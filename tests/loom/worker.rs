@@ -9,7 +9,7 @@ mod frees;
 #[path = "../../src/engines/worker/ring.rs"]
 mod ring;
 #[path = "worker/segment.rs"]
-mod segment;
+pub(crate) mod segment;
 
 #[path = "worker/drops.rs"]
 mod drops;

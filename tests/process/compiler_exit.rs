@@ -4,7 +4,7 @@ use crate::common::child::{alone, this_test};
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use windlass::nvrtc::{Arch, Compiler, Program};
+use windlass::nvrtc::{Arch, Compiler, Source};
 
 /// A compiler that makes a static object after each time it asked whether to continue, and needs all of them.
 const COMPILER: &str = r#"
@@ -57,7 +57,7 @@ fn exits_in_the_middle(test: &str, linker: &str) {
         let done = Command::new("cc").args(["-shared", "-fPIC", linker, "-o"]).arg(&file).arg(&code).status().unwrap();
         assert!(done.success());
         assert_eq!(windlass::loader::set_cuda_path(&root), [], "something was loaded before");
-        let program = Program::new("a program").arch(Arch::SM_80);
+        let program = Source::new("a program").arch(Arch::SM_80);
         drop(Compiler::shared().compile_pending(&program).unwrap());
         let name = std::ffi::CString::new(file.to_str().unwrap()).unwrap();
         // SAFETY: the library is loaded already; `began` is an int that only the compiler writes.

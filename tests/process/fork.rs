@@ -42,7 +42,7 @@ fn lost(error: &Error) -> bool {
 /// Where the compiler is. Not a test of its own, for nothing may run beside a fork.
 #[cfg(feature = "cuda")]
 fn a_compilation_under_way_is_lost_to_a_child() {
-    use windlass::nvrtc::{Compiler, DiskCache, Emit, Program};
+    use windlass::nvrtc::{Compiler, DiskCache, Emit, Source};
     let compiler = Compiler::builder().disk(DiskCache::Off).build();
     match compiler.version() {
         Ok(_) => {}
@@ -57,13 +57,13 @@ fn a_compilation_under_way_is_lost_to_a_child() {
                 "extern \"C\" __global__ void k{i}(double* x) {{ *x = pow(sin(*x), cos(*x + {i})); }}\n"
             ));
         });
-        let mut pending = Some(compiler.compile_pending(&Program::new(source).emit(Emit::Cubin)).unwrap());
+        let mut pending = Some(compiler.compile_pending(&Source::new(source).emit(Emit::Cubin)).unwrap());
         let result = forked(|| {
             let pending = pending.take().unwrap();
             pending.is_ready() && lost(&pending.await_result().unwrap_err())
         });
         let own = forked(|| {
-            let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+            let own = Source::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
             lost(&compiler.compile(&own).unwrap_err())
         });
         let pending = pending.take().expect("the parent's own");
@@ -74,7 +74,7 @@ fn a_compilation_under_way_is_lost_to_a_child() {
         under_way
     });
     assert!(under_way, "each was over before the forks");
-    let own = Program::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
+    let own = Source::new("extern \"C\" __global__ void own(int* x) { *x = 815; }").emit(Emit::Cubin);
     let status = forked(|| compiler.compile(&own).is_ok());
     assert_eq!(status, 0, "forked while nothing compiles");
 }
@@ -142,8 +142,8 @@ fn a_forked_child_gets_no_data_of_its_parents_worker() {
             let small = small.await_result_into(&mut target).unwrap_err();
             lost(&small)
                 && target == [0.0; 100]
-                && lost(&large.await_result().unwrap_err().error)
-                && lost(&norm.await_result().unwrap_err().error)
+                && lost(&large.await_result().unwrap_err())
+                && lost(&norm.await_result().unwrap_err())
         });
         assert_eq!(status, 0, "what had settled before the fork");
         let (small, large, norm) = all.take().expect("the parent's own");
@@ -158,7 +158,7 @@ fn a_forked_child_gets_no_data_of_its_parents_worker() {
             let status = forked(|| {
                 common::let_others_run();
                 let (norm, read) = all.take().unwrap();
-                lost(&norm.await_result().unwrap_err().error) && lost(&read.await_result().unwrap_err().error)
+                lost(&norm.await_result().unwrap_err()) && lost(&read.await_result().unwrap_err())
             });
             assert_eq!(status, 0, "what was in flight at the fork");
             let (norm, read) = all.take().expect("the parent's own");

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod compile_errors;
 #[cfg(all(feature = "nvrtc", target_env = "gnu"))]
 mod compiler_exit;
 mod device_variable;

@@ -5,7 +5,7 @@ use crate::standin;
 
 use common::{down, seeds, up};
 use standin::session;
-use windlass::blas::{BlasElement, Lu, Math};
+use windlass::blas::{BlasElement, LuBatch, Math};
 use windlass::{Complex, DType, Device, Gemm, Transpose};
 
 fn device() -> Device {
@@ -69,7 +69,7 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
             // One for all; each a column further than the one before; with the columns of the others between its own.
             for (ld, stride) in [(n + 2, 0), (n, n), (3 * n, n)] {
                 let a: Vec<f64> = (0..2 * stride + ld * (n - 1) + n).map(|_| rng.real()).collect();
-                let (on_device, spec) = (up(&device, &a[..]), Lu::new(n).batch(3).lda(ld).stride_a(stride));
+                let (on_device, spec) = (up(&device, &a[..]), LuBatch::new(n).batch(3).lda(ld).stride_a(stride));
                 let (c, info) = (device.uninit(n * n * 3).unwrap(), device.uninit(3).unwrap());
                 let (c, info) =
                     device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
@@ -83,7 +83,7 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
                     .map(|i| on_device.as_in().slice(i * stride..i * stride + ld * (n - 1) + n).unwrap())
                     .collect();
                 let (c, info) = ((0..3).map(|_| device.uninit(n * n).unwrap()).collect(), device.uninit(3).unwrap());
-                let pending = device.blas().matinv_batched(Lu::new(n).batch(3).lda(ld), &list, c, info).unwrap();
+                let pending = device.blas().matinv_batched(LuBatch::new(n).batch(3).lda(ld), &list, c, info).unwrap();
                 let (c, info) = pending.await_result().unwrap();
                 assert_eq!(down(&device, &info), [0; 3]);
                 for (i, c) in c.iter().enumerate() {
@@ -110,7 +110,7 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     let meant: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { (at % n) as i32 + 1 }).collect();
     let solve = |pivots: &[i32], trans| {
         let b = up(device, &b[..]);
-        let x = blas.getrs_strided_batched(Lu::new(n).batch(2), trans, 1, &a, &up(device, pivots), b).unwrap();
+        let x = blas.getrs_strided_batched(LuBatch::new(n).batch(2), trans, 1, &a, &up(device, pivots), b).unwrap();
         down(device, &x.await_result().unwrap())
     };
     for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
@@ -118,7 +118,7 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     }
     let invert = |pivots: &[i32]| {
         let (c, info) = (device.uninit(n * n * 2).unwrap(), device.uninit(2).unwrap());
-        let pending = blas.getri_strided_batched(Lu::new(n).batch(2), &a, &up(device, pivots), c, info).unwrap();
+        let pending = blas.getri_strided_batched(LuBatch::new(n).batch(2), &a, &up(device, pivots), c, info).unwrap();
         down(device, &pending.await_result().unwrap().0)
     };
     assert_eq!(invert(&given), invert(&meant));

@@ -5,7 +5,7 @@ use crate::common::child::this_test;
 use crate::common::{down, up};
 use crate::standin::{Session, device, in_child, session};
 use windlass::fft::{Convolve, Edges, Mode, RealTransform, Stft, Trig};
-use windlass::{Complex, Device, Error, Fft};
+use windlass::{Complex, Device, Error, FftSpec};
 
 type C = Complex<f32>;
 
@@ -18,9 +18,9 @@ fn bench(slots: usize) -> (Session, Device) {
 
 fn transformed(device: &Device, n: usize) -> Result<Vec<C>, Error> {
     let x = device.upload(vec![C::new(1.0, 0.0); n])?.into_output();
-    let pending = device.fft().c2c(&Fft::c2c([n]), &x, device.uninit(n)?)?;
+    let pending = device.fft().c2c(&FftSpec::c2c([n]), &x, device.uninit(n)?)?;
     let y = pending.await_result()?;
-    Ok(device.download(&y)?.await_result()?)
+    device.download(&y)?.await_result()
 }
 
 /// What a constant is transformed to.
@@ -142,7 +142,7 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
     let numbers = |n: usize| -> Vec<f64> { (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect() };
     let kinds = [Trig::Dct1, Trig::Dct2, Trig::Dct3, Trig::Dct4, Trig::Dst1, Trig::Dst2, Trig::Dst3, Trig::Dst4];
     for trig in kinds {
-        let spec = RealTransform::new(trig, [4, 5]).batch(2).norm(windlass::fft::Norm::Ortho);
+        let spec = RealTransform::new(trig, [4, 5]).batch(2).norm(windlass::fft::Normalization::Ortho);
         let on = |device: &Device| {
             let x = up(device, numbers(40));
             down(

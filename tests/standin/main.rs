@@ -16,6 +16,7 @@ mod standin;
 #[path = "../worker/system.rs"]
 mod system;
 
+mod across;
 mod blas;
 mod blas_guards;
 mod blaslt;

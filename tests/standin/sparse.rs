@@ -12,7 +12,7 @@ mod model;
 use crate::common::{Rng, assert_back_at, down, host, refused, up};
 use crate::standin::{self, session};
 use std::fmt::Debug;
-use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, Spmm, Spsm, Triangular};
+use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, SparseTriangular, Spmm, Spsm};
 use windlass::{Device, Diag, Error, Order, Transpose, Uplo};
 
 type Answers = Vec<(&'static str, Vec<f64>)>;
@@ -67,7 +67,7 @@ fn program<I: Index>(device: &Device) -> Answers {
     tell("products by columns", all_of(device, &columns));
     let masked = sparse.spgemm_masked(1.5, &a, &b, &a, device.uninit(a.nnz()).unwrap()).unwrap();
     tell("masked products", down(device, &masked.await_result().unwrap()));
-    tell("a sum", all_of(device, &sparse.add((2.0, &a), (-1.0, &b)).unwrap()));
+    tell("a sum", all_of(device, &sparse.add(2.0, &a, -1.0, &b).unwrap()));
     tell("below", all_of(device, &sparse.vstack(&[&a, &b, &a]).unwrap()));
     tell("beside", all_of(device, &sparse.hstack(&[&a, &wide, &b]).unwrap()));
     tell("lower", all_of(device, &sparse.lower(&a, -1).unwrap()));
@@ -83,7 +83,7 @@ fn program<I: Index>(device: &Device) -> Answers {
         let blocks = sparse.to_bsr(&a, 5, order).unwrap();
         tell(name, all_of(device, &sparse.bsr_to_csr(&blocks).unwrap()));
         let dense = sparse.to_dense(&blocks, Dense::new(order), room(n * n)).unwrap().into_output();
-        let back: Csr<f64, I> = sparse.from_dense((n, n), Dense::new(order), 0.0, &dense).unwrap();
+        let back: Csr<f64, I> = sparse.from_dense(n, n, Dense::new(order), 0.0, &dense).unwrap();
         tell("and dense", all_of(device, &back));
     }
     let (mut rows, mut cols, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -93,15 +93,15 @@ fn program<I: Index>(device: &Device) -> Answers {
         values.push(rng.below(9) as f64);
     }
     let (rows, cols, values) = (up(device, rows), up(device, cols), up(device, values));
-    let summed = sparse.sum_duplicates((300, 70), &rows, &cols, &values).unwrap();
+    let summed = sparse.sum_duplicates(300, 70, &rows, &cols, &values).unwrap();
     let dense = sparse.to_dense(&summed, Dense::default(), room(300 * 70)).unwrap().into_output();
     tell("duplicates", down(device, &dense));
-    let error = sparse.sum_duplicates((300, 60), &rows, &cols, &values).unwrap_err();
+    let error = sparse.sum_duplicates(300, 60, &rows, &cols, &values).unwrap_err();
     assert!(refused(&error).1.contains("does not lie inside"), "{error}");
 
-    let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
+    let triangle: SparseTriangular<f64, I> = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
     tell("a triangle", down(device, &sparse.spsv(&triangle, 2.0, &scales, room(n)).unwrap().into_output()));
-    let triangle: Triangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
+    let triangle: SparseTriangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
     let sides = up(device, (0..3 * n).map(|i| (i % 5) as f64).collect::<Vec<_>>());
     let spec = Spsm::new(3).order_b(Order::Row).order_x(Order::Column);
     tell("three sides", down(device, &sparse.spsm(spec, &triangle, &sides, room(3 * n)).unwrap().into_output()));
@@ -110,7 +110,7 @@ fn program<I: Index>(device: &Device) -> Answers {
     tell("many columns", down(device, &sparse.spmm(spec, &a, &columns, room(70 * n)).unwrap().into_output()));
     // So many rows that their offsets are summed in parts.
     let tall = up_csr(random(&mut rng, 20_000, 3, 40), 3);
-    tell("many rows", all_of(device, &sparse.add((2.0, &tall), (1.0, &tall)).unwrap()));
+    tell("many rows", all_of(device, &sparse.add(2.0, &tall, 1.0, &tall).unwrap()));
     tell("ILU(0)", all_of(device, &sparse.ilu0(&a).unwrap()));
     // Iterations; without GMRES, whose kernels follow tables of addresses. The scales of A and b leave no square in range.
     let (mut offsets, mut columns, mut values) = (vec![index(0)], Vec::new(), Vec::new());
@@ -125,7 +125,8 @@ fn program<I: Index>(device: &Device) -> Answers {
     let (right, how) = (up(device, vec![1e-170; n]).share(), windlass::sparse::Iteration::new().tolerance(1e-14));
     let jacobi = sparse.jacobi(&small).unwrap();
     let zeros = || device.zeros(n).unwrap();
-    let solved = |x: &windlass::sparse::Solution<f64>| down(device, &x.x).iter().map(|x| x / 1e10).collect::<Vec<_>>();
+    let solved =
+        |x: &windlass::sparse::IterativeSolution<f64>| down(device, &x.x).iter().map(|x| x / 1e10).collect::<Vec<_>>();
     tell("CG", solved(&sparse.cg(&small, &jacobi, &right, zeros(), &how).unwrap()));
     tell("BiCGSTAB", solved(&sparse.bicgstab(&small, &jacobi, &right, zeros(), &how).unwrap()));
     tell("MINRES", solved(&sparse.minres(&small, &jacobi, &right, zeros(), &how).unwrap()));

@@ -7,7 +7,7 @@ use crate::standin;
 use common::{down, up};
 use standin::{Current, Driver, Mode, session};
 use std::sync::atomic::{AtomicBool, Ordering};
-use windlass::blas::{Lu, Triangular};
+use windlass::blas::{LuBatch, Triangular};
 use windlass::{Device, DeviceBuffer, Error, Gemm, Side, Uplo};
 
 const MATINV: &str = "cublasDmatinvBatched";
@@ -40,7 +40,7 @@ impl Numbers {
     /// Enqueues their inversion.
     fn invert(self, device: &Device) -> Self {
         let Numbers { a, c, info } = self;
-        let (lu, of_a) = (Lu::new(1).batch(a.len()), a.iter().map(|a| a.as_in()).collect::<Vec<_>>());
+        let (lu, of_a) = (LuBatch::new(1).batch(a.len()), a.iter().map(|a| a.as_in()).collect::<Vec<_>>());
         let (c, info) = device.blas().matinv_batched(lu, &of_a, c, info).unwrap().into_output();
         Numbers { a, c, info }
     }
@@ -163,7 +163,7 @@ fn a_kept_table_wants_no_room() {
     assert_eq!(calls, [MATINV]);
     let Numbers { a, c, info } = others;
     let of_a: Vec<_> = a.iter().map(|a| a.as_in()).collect();
-    let Err(rejected) = device.blas().matinv_batched(Lu::new(1).batch(700), &of_a, c, info) else {
+    let Err(rejected) = device.blas().matinv_batched(LuBatch::new(1).batch(700), &of_a, c, info) else {
         panic!("it had room")
     };
     let Error::OutOfMemory { free, limit: told_limit, requested, .. } = rejected.error else { panic!("{rejected}") };
@@ -208,13 +208,16 @@ fn matrices_at_even_distances_are_told_by_a_launch_and_remembered() {
     let count = 1000;
     let values: Vec<f64> = (0..3 * count).map(|i| f64::from(i + 1)).collect();
     let (a, mut c, mut info) = (up(&device, values.clone()), up(&device, vec![0.0; 2000]), up(&device, vec![7; 1000]));
-    let lu = Lu::new(1).batch(1000).stride_a(3).stride_b(2);
+    let lu = LuBatch::new(1).batch(1000).stride_a(3).stride_b(2);
     driver.mode(Mode::Eager);
     let mut wanted = vec![vec![ALLOCATE, LAUNCH, MATINV], vec![MATINV], vec![MATINV]].into_iter();
     drop(Numbers::new(&device, 1..=1).invert(&device));
     let blas = device.blas();
     // Loads the kernel.
-    blas.matinv_strided_batched(Lu::new(1), &a, up(&device, [0.0]), up(&device, [1])).unwrap().await_result().unwrap();
+    blas.matinv_strided_batched(LuBatch::new(1), &a, up(&device, [0.0]), up(&device, [1]))
+        .unwrap()
+        .await_result()
+        .unwrap();
     for calls in wanted.by_ref() {
         let ((new_c, new_info), log) =
             told(&driver, || blas.matinv_strided_batched(lu, &a, c, info).unwrap().into_output());
@@ -225,7 +228,7 @@ fn matrices_at_even_distances_are_told_by_a_launch_and_remembered() {
         assert_eq!(pair, [1.0 / values[3 * i], 0.0]);
     }
     // The same begin with another distance or number is another table.
-    for other in [lu.stride_b(1), Lu::new(1).batch(999).stride_a(3).stride_b(2)] {
+    for other in [lu.stride_b(1), LuBatch::new(1).batch(999).stride_a(3).stride_b(2)] {
         let ((new_c, new_info), log) =
             told(&driver, || blas.matinv_strided_batched(other, &a, c, info).unwrap().into_output());
         assert_eq!(log, [ALLOCATE, LAUNCH, MATINV]);
@@ -261,7 +264,7 @@ fn what_is_too_large_to_be_kept_serves_its_call_alone() {
     let (current, device) = (Current::of(0), device());
     let count = 20_000; // 320 000 bytes of addresses
     let (a, c, info) = (up(&device, vec![2.0; count]), up(&device, vec![0.0; count]), up(&device, vec![7; count]));
-    let lu = Lu::new(1).batch(count);
+    let lu = LuBatch::new(1).batch(count);
     let (c, info) = device.blas().matinv_strided_batched(lu, &a, c, info).unwrap().await_result().unwrap();
     assert_eq!(device.stats().table_bytes, 0);
     driver.mode(Mode::Eager);
@@ -325,7 +328,9 @@ fn a_table_that_could_not_be_written_is_not_kept() {
         let Numbers { a, c, info } = Numbers::new(&device, 2..=4);
         let of_a: Vec<_> = a.iter().map(|a| a.as_in()).collect();
         driver.fail(call, 0, if call == MATINV { 14 } else { 1 });
-        let Err(rejected) = device.blas().matinv_batched(Lu::new(1).batch(3), &of_a, c, info) else { panic!("{call}") };
+        let Err(rejected) = device.blas().matinv_batched(LuBatch::new(1).batch(3), &of_a, c, info) else {
+            panic!("{call}")
+        };
         driver.clear();
         assert!(matches!(rejected.error, Error::LibraryError { .. }), "{call}: {rejected}");
         let held = device.stats().table_bytes;

@@ -7,7 +7,7 @@ use common::timeline::{Read, check_work, place, work};
 use common::{LONG, eventually, up};
 use standin::{Mode, session};
 use windlass::Device;
-use windlass::timeline::Recorder;
+use windlass::timeline::Timeline;
 
 #[test]
 fn slots_are_threads_and_nothing_on_one_overlaps() {
@@ -27,7 +27,7 @@ fn slots_are_threads_and_nothing_on_one_overlaps() {
 #[test]
 fn two_events_a_dispatch_and_an_anchor_are_all_that_a_recorder_asks_of_the_device() {
     let driver = session();
-    let recorder = Recorder::new();
+    let recorder = Timeline::new();
     let mut kept = Vec::new();
     let mut calls = |timed: bool| {
         let builder = Device::builder().cuda(0).slots(1);

@@ -127,7 +127,7 @@ fn a_piece_that_fails_is_a_failure_of_the_transfer_and_of_what_reads_the_buffer(
     let x = device.upload_into(vec![1.0f64; LARGE], device.uninit(LARGE).unwrap()).unwrap();
     let (buffers, verdict) = x.split();
     assert!(verdict.await_result().is_err());
-    let error = device.download(&buffers.0).unwrap().await_result().unwrap_err().error;
+    let error = device.download(&buffers.0).unwrap().await_result().unwrap_err();
     assert!(matches!(error, Error::Upstream { .. }), "{error}");
     let x = device.upload_into(vec![2.0; LARGE], buffers.0).unwrap().await_result().unwrap();
     assert!(down(&device, &x) == [2.0; LARGE]);

@@ -141,7 +141,7 @@ fn a_hundred_thousand_dispatches_in_flight_all_end_when_the_worker_does() {
         kill(&device);
         assert!(slow.await_result().unwrap_err().is_poisoning());
         for pending in pendings {
-            assert!(pending.await_result().unwrap_err().error.is_poisoning());
+            assert!(pending.await_result().unwrap_err().is_poisoning());
         }
         device.wait_healthy(LONG).unwrap();
     });

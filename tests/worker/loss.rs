@@ -71,7 +71,7 @@ fn a_kill_settles_what_is_in_flight_and_makes_old_buffers_stale() {
         for pending in behind {
             match pending.await_result() {
                 Ok(norm) => assert_eq!(norm, 1.0),
-                Err(rejected) => assert!(rejected.error.is_poisoning(), "{rejected}"),
+                Err(rejected) => assert!(rejected.is_poisoning(), "{rejected}"),
             }
         }
         device.wait_healthy(LONG).unwrap();

@@ -267,7 +267,7 @@ fn errors_and_panics_of_an_operation_come_back_typed_and_cost_nothing_else() {
     let site = rejected.error.site().unwrap();
     assert_eq!((site.op(), site.library(), site.device()), (Some("do"), Some("test"), Some(&*device.name())));
     let (x,) = rejected.back.expect("the buffer");
-    let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err().error;
+    let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err();
     assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");
     let first = upstream.first_failure().expect("the first failure");
     assert!(matches!(first, Error::LibraryError { message, .. } if message == "no luck"), "{first}");
@@ -282,7 +282,7 @@ fn what_was_not_carried_out_is_nothing_to_go_on_with() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let upstream = |pending: PendingDispatch<f64>| {
-        let error = pending.await_result().unwrap_err().error;
+        let error = pending.await_result().unwrap_err();
         assert!(matches!(error, Error::Upstream { .. }), "{error}");
     };
     let ((x,), verdict) = submit(&device, Deed::Lost(Unreadable)).unwrap().split();
@@ -300,7 +300,7 @@ fn a_panic_where_an_operation_is_read_is_its_answer_and_costs_nothing_else() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let ((x,), verdict) = submit(&device, Deed::Startled(Startled)).unwrap().split();
-    let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err().error;
+    let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err();
     assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");
     assert!(upstream.first_failure().is_some_and(|first| first.to_string().contains("what is this")), "{upstream}");
     let panicked = verdict.await_result().unwrap_err();

@@ -3,7 +3,7 @@
 use crate::common::timeline::{Read, check_work, work};
 use crate::common::{LONG, down, eventually, up};
 use crate::{alone, isolated, kill};
-use windlass::timeline::Recorder;
+use windlass::timeline::Timeline;
 
 #[test]
 fn what_a_worker_does_lies_between_the_call_and_its_answer() {
@@ -18,7 +18,7 @@ fn what_a_worker_does_lies_between_the_call_and_its_answer() {
 #[test]
 fn a_worker_that_is_killed_is_a_loss_and_a_rebuild() {
     let _alone = alone();
-    let recorder = Recorder::new();
+    let recorder = Timeline::new();
     let device = isolated().timeline(&recorder).open().unwrap();
     drop(up(&device, vec![1.0f32; 8]));
     kill(&device);

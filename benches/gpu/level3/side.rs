@@ -8,7 +8,7 @@ use crate::raw::{Blas, Memory, NO_TIMING};
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::CUstream;
 use std::ffi::{c_int, c_void};
-use windlass::{DeviceBuffer, Error, Immediate, Submitted, Wait};
+use windlass::{DeviceBuffer, Immediate, Submitted, Wait};
 
 /// Dispatches of a batch, whose enqueueing is measured.
 const ENQUEUED: usize = 64;
@@ -163,7 +163,7 @@ impl<T: Kind> Sides<T> {
         let mut ours = || {
             let mut last = None;
             let sample = timed(calls, || {
-                let next = |state| ours(state).unwrap_or_else(|rejected| panic!("{}", Error::from(rejected)));
+                let next = |state| ours(state).unwrap_or_else(|failure| panic!("{failure}"));
                 let before = (1..calls).fold(state.take().unwrap(), |state, _| next(state).into_output());
                 let pending = next(before).waiting(Wait::Spin);
                 if small { last = Some(pending) } else { state = Some(done(Ok(pending))) }
@@ -204,5 +204,5 @@ impl<T: Kind> Sides<T> {
 #[track_caller]
 pub(super) fn done<O: Immediate>(submitted: Submitted<O>) -> O {
     let answer = submitted.and_then(|pending| pending.waiting(Wait::Spin).await_result());
-    answer.unwrap_or_else(|rejected| panic!("{}", Error::from(rejected)))
+    answer.unwrap_or_else(|failure| panic!("{failure}"))
 }

@@ -6,7 +6,7 @@ use super::letters::{DirectInverses, Factors, Inverses, Systems, function};
 use super::side::Sides;
 use crate::harness::Bench;
 use std::ffi::{c_int, c_void};
-use windlass::blas::{BlasElement, Lu};
+use windlass::blas::{BlasElement, LuBatch};
 use windlass::{DeviceBuffer, Transpose};
 
 /// The most rows that the library inverts without factors.
@@ -15,7 +15,7 @@ const MATINV_MOST: usize = 32;
 /// What every type of BLAS has.
 pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: usize) {
     let sides = Sides::<T>::new(bench, n, count);
-    let (blas, lu, lists) = (bench.device.blas(), Lu::new(n).batch(count), sides.lists(bench));
+    let (blas, lu, lists) = (bench.device.blas(), LuBatch::new(n).batch(count), sides.lists(bench));
     let [a, b, c] = lists.each_ref().map(|list| list.address as *const c_void);
     let (rows, all, handle) = (n as c_int, count as c_int, sides.raw().handle);
     // Each row is its own pivot, so that any of the matrices will do for factors.

@@ -1,6 +1,6 @@
 //! One step in time, on a GPU and on the CPU.
 
-use windlass::nvrtc::{LaunchConfig, Out, Program, Read, TypedKernel};
+use windlass::nvrtc::{LaunchConfig, Out, Read, Source, TypedKernel};
 use windlass::{Device, DeviceBuffer, Error, Result, Submitted};
 
 /// The same as the twin below.
@@ -29,7 +29,7 @@ pub(crate) struct Step {
 
 impl Step {
     pub(crate) fn new(device: &Device, width: u32, height: u32) -> Result<Self> {
-        let kernel = device.nvrtc().module(&Program::new(SOURCE).name("heat2d.cu"))?.kernel("heat_step")?;
+        let kernel = device.nvrtc().module(&Source::new(SOURCE).name("heat2d.cu"))?.kernel("heat_step")?;
         // SAFETY: these are its parameters; it stays inside `width * height` elements, which the check says both buffers
         // have; and it writes each of them, because the check says that the grid covers the plate.
         let kernel = unsafe {

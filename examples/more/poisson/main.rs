@@ -19,7 +19,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use windlass::sparse::{CooBuilder, Csr, Iteration, Preconditioner, Progress, Spmv, read_market};
+use windlass::sparse::{CooBuilder, Csr, Iteration, IterationProgress, Preconditioner, Spmv, read_market};
 use windlass::{Device, DeviceKind, GpuRef};
 
 const TOLERANCE: f64 = 1e-8;
@@ -94,7 +94,11 @@ fn right_side(device: &Device, a: &Csr<f64>) -> windlass::Result<GpuRef<f64>> {
 }
 
 /// Solves on one engine with each preconditioner, and keeps what became of the residual.
-fn solve(device: &Device, matrix: &CooBuilder<f64>, curves: &mut Vec<Vec<Progress>>) -> Result<(), Box<dyn Error>> {
+fn solve(
+    device: &Device,
+    matrix: &CooBuilder<f64>,
+    curves: &mut Vec<Vec<IterationProgress>>,
+) -> Result<(), Box<dyn Error>> {
     let sparse = device.sparse();
     let a = matrix.build_csr(&sparse)?;
     let b = right_side(device, &a)?;

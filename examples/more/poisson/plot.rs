@@ -4,14 +4,14 @@ use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use windlass::sparse::Progress;
+use windlass::sparse::IterationProgress;
 
 const WIDTH: usize = 800;
 const HEIGHT: usize = 500;
 const COLOURS: [[u8; 3]; 4] = [[90, 90, 90], [31, 119, 180], [44, 160, 44], [214, 39, 40]];
 
 /// Writes a curve for each history; a second engine's curves are drawn over the first's in the same colours.
-pub(crate) fn write(file: &Path, curves: &[Vec<Progress>], least: f64) -> Result<(), Box<dyn Error>> {
+pub(crate) fn write(file: &Path, curves: &[Vec<IterationProgress>], least: f64) -> Result<(), Box<dyn Error>> {
     let mut pixels = vec![255u8; WIDTH * HEIGHT * 3];
     let mut dot = |x: usize, y: usize, colour: [u8; 3]| {
         let at = (y.min(HEIGHT - 1) * WIDTH + x.min(WIDTH - 1)) * 3;
@@ -28,7 +28,7 @@ pub(crate) fn write(file: &Path, curves: &[Vec<Progress>], least: f64) -> Result
     }
     for (curve, colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
         for (from, to) in curve.iter().zip(curve.iter().skip(1)) {
-            let place = |at: &Progress| (at.iteration * (WIDTH - 1) / last, height(at.residual));
+            let place = |at: &IterationProgress| (at.iteration * (WIDTH - 1) / last, height(at.residual));
             let ((x0, y0), (x1, y1)) = (place(from), place(to));
             let steps = x0.abs_diff(x1).max(y0.abs_diff(y1)).max(1);
             let between = |a: usize, b: usize, step: usize| (a * (steps - step) + b * step) / steps;

@@ -6,7 +6,7 @@
 //! WINDLASS_DEVICE=host cargo run --release --example spectrum
 //! ```
 //!
-//! The sound goes to the device once. Short-time Fourier transforms of parts of it (`Fft::stft`) are in flight while their
+//! The sound goes to the device once. Short-time Fourier transforms of parts of it (`FftSpec::stft`) are in flight while their
 //! predecessors are drawn. `sound.rs` reads WAV files and makes the sound of the first form, whose rising tone the program
 //! then looks for in the spectra.
 

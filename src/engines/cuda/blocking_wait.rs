@@ -9,7 +9,7 @@ use super::Native;
 use super::api::Code;
 use super::context::Context;
 use super::slot::Shared;
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::sync::{AtomicU64, Ordering};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
 

@@ -4,7 +4,7 @@ use super::Native;
 use super::api::{Code, Driver};
 use super::fault::CONTEXT_IS_DESTROYED;
 use super::inside::Inside;
-use crate::sync::Mutex;
+use crate::core::sync::Mutex;
 use cudarc::driver::sys::CUcontext;
 
 /// The name of the failed step in errors of [`Context::bind`].
@@ -148,6 +148,17 @@ impl Context {
         // SAFETY: the context is retained as long as this object's epoch is open, which the caller checked.
         unsafe { self.api.ctx_set_current(self.raw.0) }.ok()?;
         Ok(Bound { context: self, before: Some(before), inside })
+    }
+}
+
+impl Context {
+    /// Makes the context current, if it is not: the restoring by a guard of another context may have failed.
+    pub(super) fn make_current(&self) -> Result<(), Code> {
+        let mut now: CUcontext = std::ptr::null_mut();
+        // SAFETY: `now` is valid for the write.
+        unsafe { self.api.ctx_get_current(&mut now) }.ok()?;
+        // SAFETY: the caller has bound this context, so it is retained.
+        if now == self.raw.0 { Ok(()) } else { unsafe { self.api.ctx_set_current(self.raw.0) }.ok() }
     }
 }
 

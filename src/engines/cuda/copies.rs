@@ -3,8 +3,8 @@
 use super::queue::Queue;
 use super::staging::{Arriving, Piece, Reserved, Staged, Staging};
 use super::task_core::Landed;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
 use cudarc::driver::sys::CUDA_MEMCPY2D;
 
 impl Queue<'_> {

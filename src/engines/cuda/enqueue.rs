@@ -1,11 +1,36 @@
 //! The leased stream that an op's CUDA half works with.
 
-use super::queue::Queue;
-use crate::dispatch::SpansOf;
-use crate::op::{Op, PlanKey, Spans, WritesOf};
-use crate::{Element, Result, Span};
-use cudarc::driver::sys::CUstream;
+use super::queue::{EnqueueOn, Queue};
+use crate::core::buffer::Span;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::SpansOf;
+use crate::core::op::{Op, PlanKey, Spans, WritesOf};
+use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
+
+/// A CUDA stream as C knows it (`CUstream`, `cudaStream_t`): what [`Enqueue::stream`] lends for calls of your own.
+///
+/// ```
+/// # use std::ffi::c_void;
+/// use windlass::StreamPtr;
+/// # #[allow(non_camel_case_types)] struct CUstream_st;
+/// fn launch(stream: StreamPtr) {
+///     let raw: *mut c_void = stream.as_ptr();
+///     let typed: *mut CUstream_st = stream.as_ptr().cast(); // as cudarc and other bindings have it
+/// #   let _ = (raw, typed);
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct StreamPtr(*mut c_void);
+
+impl StreamPtr {
+    /// The pointer. It is a stream of the device until the call that it was lent to returns.
+    pub fn as_ptr(self) -> *mut c_void {
+        self.0
+    }
+}
 
 /// A leased stream with this dispatch's operands. [`Op::cuda`](crate::Op::cuda) enqueues its work on it.
 ///
@@ -55,7 +80,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         &self.spans.1
     }
 
-    /// The number of the current phase of an op that is [`Kind::Phased`](crate::Kind::Phased), counted from 0.
+    /// The number of the current phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased), counted from 0.
     pub fn phase(&self) -> usize {
         self.queue.phase
     }
@@ -91,8 +116,35 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// The stream, for your own calls. The device's context is current. All work that these calls start must have
     /// completed when the stream's work has. It may access only the operands, [`scratch`](Self::scratch) and
     /// [`result`](Self::result).
-    pub fn stream(&mut self) -> CUstream {
-        self.queue.stream()
+    pub fn stream(&mut self) -> StreamPtr {
+        StreamPtr(self.queue.stream().cast())
+    }
+
+    /// The number of devices that the dispatch has: more than one for
+    /// [`Device::dispatch_across`](crate::Device::dispatch_across).
+    pub fn devices(&self) -> usize {
+        self.queue.devices()
+    }
+
+    /// The stream of one of the dispatch's devices, counted from 0 in their order. The first is the one that the methods
+    /// of this type use. Each stream waits for the work that the operands *on its device* must follow; see
+    /// [`follow`](Self::follow).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such device; an error of the driver.
+    pub fn on(&mut self, device: usize) -> Result<EnqueueOn<'_>> {
+        self.queue.on(device)
+    }
+
+    /// Makes the stream of the device `later` wait for all that is on the stream of the device `earlier` by now, and so
+    /// for the work that the operands there must follow. Work that reads or writes an operand of another device needs it
+    /// before, and that device needs it after the work. (A kernel can access the memory of another device only if there is
+    /// a path between them. The first [`copy_peer`](crate::Device::copy_peer) from that device opens it.)
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such device; an error of the driver.
+    pub fn follow(&mut self, later: usize, earlier: usize) -> Result<()> {
+        self.queue.follow_on(later, earlier)
     }
 
     /// Allocates device memory for this dispatch alone, at least 256-byte aligned. It is freed after the dispatch's
@@ -136,7 +188,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         &mut self,
         ptx: &'static super::Ptx,
         name: &'static std::ffi::CStr,
-        dims: crate::launch::LaunchDims,
+        dims: crate::core::launch::LaunchDims,
         args: &[super::KernelArg],
     ) -> Result<()> {
         // SAFETY: the caller's promise.

@@ -1,12 +1,10 @@
 //! What a failed driver call means.
 
 use super::api::{Code, LoadError, codes};
-use crate::Error;
-use crate::device::Inner;
-use crate::engine::life::Stand;
-use crate::engine::{Cause, Epoch};
-use crate::error::{Site, Stale, Text};
-use crate::sync::{Arc, Mutex};
+use crate::core::epoch::life::Stand;
+use crate::core::epoch::{Cause, Epoch, Owner};
+use crate::core::error::{Error, Site, Stale, Text};
+use crate::core::sync::{Arc, Mutex};
 use std::sync::Weak;
 
 /// Out of memory.
@@ -60,14 +58,14 @@ fn lose(epoch: &Arc<Epoch>, cause: &Cause) {
     static ONE: Mutex<()> = Mutex::new(());
     let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
     let one = ONE.lock();
-    for other in devices.iter().map(|device| device.epoch()).filter(|other| !Arc::ptr_eq(other, epoch)) {
+    for other in devices.iter().map(|device| device.current()).filter(|other| !Arc::ptr_eq(other, epoch)) {
         end(&other, cause);
     }
     let first = epoch.end(Stand::Lost, || cause.clone());
     drop(one);
     if first {
         epoch.counters.faulted(cause.message.clone());
-        devices.iter().for_each(|device| device.supervisor.lost(cause.message.clone()));
+        devices.iter().for_each(|device| device.lost(cause.message.clone()));
     }
 }
 
@@ -112,13 +110,13 @@ impl From<LoadError> for Error {
 }
 
 /// Every CUDA device of the process: a device fault ends CUDA for all of them.
-static DEVICES: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+static DEVICES: Mutex<Vec<Weak<dyn Owner>>> = Mutex::new(Vec::new());
 
 /// Adds a device that was opened.
-pub(crate) fn enlist(inner: &Arc<Inner>) {
+pub(crate) fn enlist(owner: &Weak<dyn Owner>) {
     let mut devices = DEVICES.lock();
     devices.retain(|d| d.strong_count() > 0);
-    devices.push(Arc::downgrade(inner));
+    devices.push(owner.clone());
 }
 
 /// Latches every CUDA device of the process as lost.
@@ -126,7 +124,7 @@ pub(crate) fn latch_all(cause: Option<Cause>) {
     let devices: Vec<_> = DEVICES.lock().iter().filter_map(Weak::upgrade).collect();
     let cause = cause.unwrap_or_default();
     for device in devices {
-        end(&device.epoch(), &cause);
-        device.supervisor.lost(cause.message.clone());
+        end(&device.current(), &cause);
+        device.lost(cause.message.clone());
     }
 }

@@ -1,22 +1,26 @@
-//! What a dispatch must follow: used in steps 3 and 4 of `dispatch/mod.rs`.
+//! What a dispatch must follow: used in steps 3 and 4 of `device/dispatch/mod.rs`.
 //!
-//! For marks of this engine's own slots, only the slot's number is kept. To clone and drop the mark's `Arc` of its slot
-//! would cost two locked instructions, on every operand of every dispatch.
+//! All marks in the history of a region are of slots of the region's own device: a dispatch over several devices has an
+//! end on each. So only the number of the slot is kept. To clone and drop the mark's `Arc` of its slot would cost two
+//! locked instructions, on every operand of every dispatch.
 
 use super::api::Code;
-use super::binding::Added;
-use super::slot::{Mark, Shared, Slot, State};
+use super::late::Added;
+use super::slot::{Mark, Slot, State};
 use super::submit::Around;
 use super::{Core, Late, Native, fault};
-use crate::engine::{Completion, Epoch};
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::order::Completion;
+use crate::core::sync::{Arc, Ordering};
 use cudarc::driver::sys::CUevent;
 use smallvec::SmallVec;
 
 /// The end of an earlier dispatch that was not known to have completed when it was checked.
+#[derive(Clone, Copy)]
 pub(super) struct Follow {
-    slot: Whose,
+    /// The number of its slot.
+    slot: usize,
     ticket: u64,
     /// `None`: the ticket is open, see `ring.rs`.
     event: Option<Native<CUevent>>,
@@ -25,53 +29,29 @@ pub(super) struct Follow {
 /// All that one dispatch must follow, writers first.
 pub(super) type Follows = SmallVec<[Follow; 6]>;
 
-/// A slot of this core, or of another device's core (for a peer copy).
-enum Whose {
-    Ours(usize),
-    Peer(Arc<Shared>),
-}
-
 impl Follow {
-    fn same_slot(&self, other: &Follow) -> bool {
-        match (&self.slot, &other.slot) {
-            (Whose::Ours(a), Whose::Ours(b)) => a == b,
-            (Whose::Peer(a), Whose::Peer(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        }
-    }
-
-    /// Its slot, if it is one of `core`'s.
+    /// Its slot.
     pub(super) fn slot<'c>(&self, core: &'c Core) -> Option<&'c Slot> {
-        match &self.slot {
-            Whose::Ours(index) => core.slot(*index),
-            Whose::Peer(_) => None,
-        }
+        core.slot(self.slot)
     }
 
     fn is_past(&self, core: &Core) -> bool {
-        match &self.slot {
-            Whose::Ours(_) => self.slot(core).is_none_or(|slot| slot.shared.sequence.reached(self.ticket)),
-            Whose::Peer(shared) => shared.sequence.reached(self.ticket),
-        }
+        self.slot(core).is_none_or(|slot| slot.shared.sequence.reached(self.ticket))
     }
 
-    /// Its slot is one of `core`'s, and nothing was enqueued after it there.
+    /// Nothing was enqueued after it on its slot.
     pub(super) fn is_last(&self, core: &Core) -> bool {
         self.slot(core).is_some_and(|slot| self.ticket >= slot.shared.sequence.issued())
     }
 
     /// Work that follows this end also follows `mark`.
-    fn covers(&self, core: &Core, mark: &Mark) -> bool {
-        let of_slot = match &self.slot {
-            Whose::Ours(index) => core.slot(*index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot)),
-            Whose::Peer(shared) => Arc::ptr_eq(shared, &mark.slot),
-        };
-        of_slot && self.ticket >= mark.ticket
+    fn covers(&self, mark: &Mark) -> bool {
+        self.slot == mark.slot.index && self.ticket >= mark.ticket
     }
 
     /// Its ticket has no event yet, and its slot is not the one numbered `leased`.
     pub(super) fn must_be_closed(&self, leased: usize) -> bool {
-        self.event.is_none() && !matches!(self.slot, Whose::Ours(index) if index == leased)
+        self.event.is_none() && self.slot != leased
     }
 }
 
@@ -79,6 +59,7 @@ impl Core {
     /// Collects what this work must follow and is not known to have completed. False: this work cannot be enqueued here
     /// and now, because some of that is not enqueued yet, or failed to write data that this work needs
     /// (`late_submit.rs`).
+    #[inline(always)]
     pub(super) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) -> bool {
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         let mut known = true;
@@ -135,11 +116,7 @@ impl Core {
 
     #[inline]
     pub(super) fn following(&self, mark: &Mark) -> Follow {
-        let index = mark.slot.index;
-        // Slots of another device have their own numbers.
-        let ours = self.slot(index).is_some_and(|slot| Arc::ptr_eq(&slot.shared, &mark.slot));
-        let slot = if ours { Whose::Ours(index) } else { Whose::Peer(mark.slot.clone()) };
-        Follow { slot, ticket: mark.ticket, event: mark.event }
+        Follow { slot: mark.slot.index, ticket: mark.ticket, event: mark.event }
     }
 
     /// Whether the work that ends with `end` is ordered after `earlier`: both are on one stream, or the work was made
@@ -158,18 +135,14 @@ impl Core {
 
     #[inline]
     fn is_mark_followed(&self, mark: &Mark, follows: &Follows, end: &Mark) -> bool {
-        mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(self, mark))
+        mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(mark))
     }
 
     /// The marks in `follows` that are on other slots than the one numbered `own` and are not known to have completed.
     #[cfg(target_os = "linux")]
     pub(super) fn ahead(&self, follows: &Follows, own: usize) -> Vec<Mark> {
         let mark = |follow: &Follow| {
-            let slot = match &follow.slot {
-                Whose::Ours(index) if *index == own => return None,
-                Whose::Ours(index) => self.slot(*index)?.shared.clone(),
-                Whose::Peer(shared) => shared.clone(),
-            };
+            let slot = follow.slot(self).filter(|_| follow.slot != own)?.shared.clone();
             Some(Mark { slot, ticket: follow.ticket, event: follow.event })
         };
         follows.iter().filter(|follow| !follow.is_past(self)).filter_map(mark).collect()
@@ -180,7 +153,7 @@ impl Core {
     #[cold]
     pub(super) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
         for follow in follows.iter_mut().filter(|f| f.event.is_none()) {
-            let Some(slot) = follow.slot(self) else { continue }; // another device's: cannot be recorded here
+            let Some(slot) = follow.slot(self) else { continue };
             let mut state = slot.lease.lock();
             epoch.go_on()?;
             if follow.is_past(self) {
@@ -206,35 +179,29 @@ impl Core {
 
     /// Makes the stream wait for what is on other streams and not known to have completed. Waits once for each other
     /// stream, for its latest ticket.
+    #[inline(always)]
     pub(super) fn follow(&self, epoch: &Arc<Epoch>, follows: &Follows, own: usize, state: &mut State) -> Result<()> {
         for (i, follow) in follows.iter().enumerate() {
-            let later = |other: &Follow| other.same_slot(follow) && other.ticket > follow.ticket;
-            let ours = match follow.slot {
-                Whose::Ours(index) if index == own => continue,
-                Whose::Ours(index) => Some(index),
-                Whose::Peer(_) => None,
-            };
-            if follow.is_past(self) || follows.iter().any(later) {
+            let later = |other: &Follow| other.slot == follow.slot && other.ticket > follow.ticket;
+            if follow.slot == own || follow.is_past(self) || follows.iter().any(later) {
                 continue;
             }
-            if follows.iter().take(i).any(|f| f.same_slot(follow) && f.ticket == follow.ticket) {
+            if follows.iter().take(i).any(|f| f.slot == follow.slot && f.ticket == follow.ticket) {
                 continue;
             }
-            if ours.is_some_and(|index| state.follows(index, follow.ticket)) {
+            if state.follows(follow.slot, follow.ticket) {
                 continue;
             }
             let Some(event) = follow.event else {
                 return Err(Error::library("an earlier operation's completion could not be recorded"));
             };
-            // SAFETY: the event lives until the end of its epoch. That end takes the lease that we hold (for an event
-            // of another device: it waits for the caller, which is inside that epoch). The context is current.
+            // SAFETY: the event lives until the end of its epoch. That end takes the lease that we hold. The context is
+            // current.
             unsafe { self.context.api.stream_wait_event(state.stream.0, event.0, 0) }
                 .ok()
                 .map_err(|code: Code| fault::classify(epoch, code, "cuStreamWaitEvent"))?;
             self.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
-            if let Some(index) = ours {
-                state.now_follows(index, follow.ticket);
-            }
+            state.now_follows(follow.slot, follow.ticket);
         }
         Ok(())
     }

@@ -4,8 +4,8 @@
 //! follows them: a free, or the first use by a new allocation of the same size. The driver's pool would reuse the
 //! memory in the same way on that stream, but that takes two driver calls.
 
-use crate::buffer::Allocation;
-use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
+use crate::core::buffer::Allocation;
+use crate::core::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use std::collections::VecDeque;
 
 /// The allocations that wait, oldest first.
@@ -74,7 +74,7 @@ impl Frees {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::{Home, Meter};
+    use crate::core::buffer::{Home, Meter};
 
     #[test]
     fn what_is_had_again_is_the_newest_of_that_size_and_the_oldest_is_freed_first() {

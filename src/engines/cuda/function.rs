@@ -1,12 +1,12 @@
 //! A kernel in a loaded module. A launch in flight holds it.
 
 use super::module::LoadedModule;
-use super::ring::KeepAlive;
 use super::{Core, Native, Queue, fault};
-use crate::Result;
-use crate::engine::Epoch;
-use crate::launch::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::core::epoch::Epoch;
+use crate::core::error::Result;
+use crate::core::launch::{DeviceLimits, KernelAttributes, LaunchConfig, Parameter};
+use crate::core::order::KeepAlive;
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, c_void};
 
@@ -32,7 +32,7 @@ impl Function {
         module: &Arc<LoadedModule>,
         name: &CStr,
     ) -> Result<Option<Self>> {
-        crate::worker::first_use(); // the driver may load the kernel's code in this call
+        crate::engines::worker::first_use(); // the driver may load the kernel's code in this call
         core.inside(epoch, || {
             let Some(raw) = module.function(core, epoch, name)? else { return Ok(None) };
             let attribute = |which: u32| -> Result<u32> {

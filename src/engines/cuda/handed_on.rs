@@ -12,7 +12,7 @@
 use super::api::Code;
 use super::context::Context;
 use super::{Core, Native};
-use crate::sync::{Arc, Mutex, Ordering};
+use crate::core::sync::{Arc, Mutex, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Weak;
 

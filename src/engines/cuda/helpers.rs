@@ -8,10 +8,10 @@
 //!
 //! Threads start when there is something to do and end when there has been nothing for a while.
 
-use crate::clock::{self, Timing};
-use crate::engine::process;
-use crate::host::Runnable;
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::core::clock::{self, Timing};
+use crate::core::epoch::process;
+use crate::core::order::Runnable;
+use crate::core::sync::{Arc, Condvar, Mutex};
 use parking_lot::MutexGuard;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,7 +2,7 @@
 //! slot's ring. So a thread that finds no free block, and nothing in flight, need not give up while there are such
 //! threads.
 
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 
 /// The count for one pool.
 #[derive(Default)]

@@ -10,8 +10,8 @@
 //! thread as long as there are at most [`DOORS`] of them.
 
 use super::quiet::{DOORS, Quiet, Silence};
-use crate::clock::Clock;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::core::clock::Clock;
+use crate::core::sync::{AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! as much as to query one in flight. If the last event has completed, so have all tickets before it. So many waits for
 //! tickets of one slot need only one such query together.
 
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::core::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Written by the holder of the lease, event first. A reader loads the ticket first. The event that it loads then was
 /// recorded for that ticket or for a later one, even if the event was reused. So if the event has completed, the ticket

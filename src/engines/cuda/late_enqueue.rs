@@ -1,4 +1,4 @@
-//! The enqueue of late work: steps 3 to 6 of `dispatch/mod.rs`. All that the work follows is bound by now.
+//! The enqueue of late work: steps 3 to 6 of `device/dispatch/mod.rs`. All that the work follows is bound by now.
 
 use super::Core;
 use super::follow::Follows;
@@ -10,9 +10,9 @@ use super::slot::Mark;
 use super::staging::Patience;
 use super::table_staging;
 use super::under_lease::{Given, Phase, Undone};
-use crate::dispatch::Submission;
-use crate::op::plan::AnyPlan;
-use crate::sync::Arc;
+use crate::core::op::plan::AnyPlan;
+use crate::core::sync::Arc;
+use crate::engines::dispatch::Submission;
 
 /// What the enqueue needs besides the submission itself.
 pub(super) struct Behind<'a> {

@@ -9,18 +9,19 @@ use super::slot::Mark;
 use super::staging::Patience;
 use super::task::Leg;
 use super::under_lease::{Phase, Undone};
-use crate::buffer::Views;
-use crate::clock::{self, Deadline};
-use crate::device::Options;
-use crate::dispatch::{Backoff, Call, Facts, Ongoing, Submission, Wait, is_stealing, steal_one};
-use crate::engine::{Completion, Epoch};
-use crate::host::{Core as Settled, Runnable};
-use crate::op::plan::AnyPlan;
-use crate::op::{Kind, Made, Make, Next, guarded};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
-use crate::trace::Event;
-use crate::worker::Relay;
-use crate::{Error, Result};
+use crate::core::buffer::Views;
+use crate::core::clock::{self, Deadline};
+use crate::core::dispatch::Options;
+use crate::core::dispatch::{Backoff, Facts, Ongoing, Wait, is_stealing, steal_one};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::plan::AnyPlan;
+use crate::core::op::{Made, Make, Next, OpKind, guarded};
+use crate::core::order::{Completion, Core as Settled, Runnable};
+use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::core::trace::Event;
+use crate::engines::dispatch::{Call, Submission};
+use crate::engines::worker::Relay;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
@@ -204,7 +205,7 @@ impl Frame {
         let unbuilt = || Err(Error::library("internal error: a plan was used before it was built"));
         let plan = |cell: &Cell| cell.get().cloned().unwrap_or_else(unbuilt);
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
-        let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != Kind::Phased);
+        let (mut made, mut index, mut is_last) = (Made::default(), 0, self.facts.kind != OpKind::Phased);
         self.begun.store(true, Ordering::Release);
         loop {
             let mut leg = None;
@@ -326,7 +327,7 @@ impl dyn LateJob + '_ {
         match self.enqueued() {
             Some(task) => task.may_run(),
             // The work of a call that blocks begins before its enqueue is complete.
-            None => self.frame().facts.kind != Kind::Enqueue && self.frame().begun.load(Ordering::Acquire),
+            None => self.frame().facts.kind != OpKind::Enqueue && self.frame().begun.load(Ordering::Acquire),
         }
     }
 }

@@ -10,69 +10,215 @@
 //! 2. After the publication nothing is rejected: every failure is reported by the completion and the pending.
 //! 3. The count of dependencies begins at 1, the guard. Each completion that is still coming and each plan that is
 //!    being built adds 1. The thread that removes the last one queues the work on a helper. If that is the submitting
-//!    thread, and the op only enqueues (`Kind::Enqueue`), the thread enqueues it itself.
+//!    thread, and the op only enqueues (`OpKind::Enqueue`), the thread enqueues it itself.
 //! 4. Whether something upstream failed is checked when the work runs, along data edges only. Whether the device is
 //!    dead is checked after the lease was taken.
 //! 5. The dispatch is bound once, outside any lease and lock, when its event is recorded. If nothing was enqueued, it
 //!    is bound to the ends of all that it was to follow.
 //! 6. What its phases use (op, addresses, plans, memory) is held by the task until it is enqueued, and then by the
 //!    ring.
+//! 7. A dispatch over several devices is late as a whole: it is one job, with an end and a share on each device, and all
+//!    of its ends are bound with one outcome.
+//!
+//! `late.rs` is its end, `late_job.rs` its enqueue; its type is in `task.rs`.
 
-use super::Core;
-use super::late::Late;
-use super::late_frame::{Edges, Frame, Work};
+use super::late::Ends;
+use super::lease::{Choice, Place};
 use super::plans::{Cell, Need};
+use super::slot::Mark;
 use super::submit::Around;
-use crate::buffer::{InitState, View};
-use crate::dispatch::{Gate, Submission};
-use crate::engine::Completion;
-use crate::host::{Follower, Runnable};
-use crate::op::Kind;
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use super::{Core, Late};
+use crate::core::buffer::{InitState, View};
+use crate::core::dispatch::Options;
+use crate::core::dispatch::{Facts, Gate, Ongoing};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Made, OpKind};
+use crate::core::order::{Completion, Core as Settled, Follower, Runnable};
+use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::engines::dispatch::{Call, Submission};
+use crate::engines::worker::Relay;
 use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// What a late dispatch follows on one device. The flag of an edge is true if the dispatch needs the data that the
+/// earlier work writes.
+pub(super) type Edges = SmallVec<[(Completion, bool); 6]>;
+
+/// A late dispatch without its types, before and after it is enqueued.
+pub(crate) trait LateJob: Runnable {
+    fn frame(&self) -> &Frame;
+    /// Its task, once it is enqueued. Set before the dispatch is bound.
+    fn enqueued(&self) -> Option<&dyn Ongoing>;
+    /// Enqueues it: passes its op and operands to `how`, once, and on success keeps the task that they became. A panic
+    /// becomes an error.
+    fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()>;
+}
+
+/// The part of a late dispatch that does not depend on the type of its op.
+pub(crate) struct Frame {
+    pub(super) lead: Share,
+    /// The shares of the other devices, for a dispatch over several.
+    pub(super) others: Vec<Share>,
+    pub(super) facts: &'static Facts,
+    /// Its number in traces.
+    pub(super) traced: u64,
+    pub(super) options: Options,
+    /// The CUDA half runs, or has run.
+    pub(super) begun: AtomicBool,
+    /// Why it failed. Set before the dispatch is bound.
+    pub(super) error: OnceLock<Error>,
+    /// If it failed after something was enqueued: where that ends.
+    pub(super) touched: OnceLock<Ends<Mark>>,
+    /// What the enqueue needs. Taken by the thread that enqueues it.
+    pub(super) work: Mutex<Option<Work>>,
+    /// The buffers that its phases made. (They are not kept in the ring, which must hold no `Epoch`.)
+    pub(super) made: Mutex<Made>,
+}
+
+/// The part of a late dispatch that belongs to one of its devices.
+pub(super) struct Share {
+    pub(super) core: Arc<Core>,
+    pub(super) epoch: Arc<Epoch>,
+    /// Its end in the buffers of this device.
+    late: Arc<Late>,
+    /// Its number in `Core::late`, which counts the late dispatches.
+    number: u64,
+    /// Which stream of its own it uses, if it has one: see [`Options::seat`].
+    pub(super) seat: Option<u8>,
+}
+
+/// What the enqueue needs, and consumes.
+pub(super) struct Work {
+    pub(super) relay: Option<Relay>,
+    /// For each device, the lead first.
+    pub(super) edges: SmallVec<[Edges; 1]>,
+    pub(super) plans: SmallVec<[Cell; 1]>,
+    /// The number of operands.
+    pub(super) operands: usize,
+}
+
+impl Share {
+    fn new(place: &Place<'_, '_>) -> Self {
+        let (core, epoch) = (place.core.clone(), place.around.epoch.clone());
+        let seat = if let Choice::Seat(seat) = place.slot { Some(seat) } else { None };
+        Share { late: Arc::new(Late::new()), number: core.late.enter(), core, epoch, seat }
+    }
+
+    pub(super) fn late(&self) -> &Arc<Late> {
+        &self.late
+    }
+
+    /// Binds its end: to `end`, or if nothing was enqueued to the ends of what it was to follow.
+    pub(super) fn bind(&self, end: Option<&Mark>, edges: &Edges, outcome: Result<()>) {
+        let mut ends: Ends<Mark> = end.cloned().into_iter().collect();
+        if end.is_none() {
+            let marks = edges.iter().flat_map(|(edge, _)| edge.marks()).filter(|mark| !mark.is_past());
+            for mark in marks {
+                // One for each slot, the latest: each failed dispatch of a chain would double them otherwise.
+                if !ends.iter_mut().any(|end| end.renew(mark)) {
+                    ends.push(mark.clone());
+                }
+            }
+        }
+        self.late.bind(ends, outcome);
+        self.leave();
+        self.core.housekeeper.nudge.nudge(); // a sweep must see its completion even if no thread waits for it
+    }
+
+    fn leave(&self) {
+        self.core.late.leave(self.number);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if !self.late.is_bound() {
+            self.leave(); // it was never submitted
+        }
+    }
+}
+
+impl Frame {
+    pub(super) fn new(s: &Submission<'_, '_>, lead: Share, others: Vec<Share>) -> Self {
+        Frame {
+            lead,
+            others,
+            facts: s.facts,
+            traced: s.number,
+            options: *s.options,
+            begun: AtomicBool::new(false),
+            error: OnceLock::new(),
+            touched: OnceLock::new(),
+            work: Mutex::new(None),
+            made: Mutex::default(),
+        }
+    }
+
+    /// Its place in the order of late dispatches.
+    pub(super) fn number(&self) -> u64 {
+        self.lead.number
+    }
+
+    pub(super) fn epoch(&self) -> &Arc<Epoch> {
+        &self.lead.epoch
+    }
+
+    /// The shares of its devices, the lead first.
+    pub(super) fn shares(&self) -> impl Iterator<Item = &Share> {
+        std::iter::once(&self.lead).chain(&self.others)
+    }
+
+    /// Sets what the enqueue needs. Call before the guard (the first dependency) is dropped.
+    pub(super) fn give(&self, work: Work) {
+        *self.work.lock() = Some(work);
+    }
+
+    pub(super) fn take_made(&self, made: &mut Made) {
+        *made = std::mem::take(&mut *self.made.lock());
+    }
+
+    pub(super) fn settled(&self) -> &Settled {
+        self.lead.late.core()
+    }
+}
 
 impl Core {
     /// Publishes a dispatch that is enqueued later, by a helper.
     pub(super) fn submit_late(self: &Arc<Self>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
-        let around = Around::of(s);
-        let late = Late::new();
-        // Make the task first: after the publication nothing may fail.
-        let frame = Frame::new(self, s, late.clone());
-        let number = frame.number;
-        let task = s.call.become_late(frame).inspect_err(|_| self.late.leave(number))?;
-        let edges = {
-            let _gate = Gate::enter(around.views, around.read_count, s.is_gated());
-            let edges = look(around);
-            publish(around, &edges, &late);
-            edges
-        };
-        let job: Arc<dyn Runnable> = task.clone();
-        follow(&job, &edges);
-        let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
-        self.find_plans(s.epoch, needs, &job, &plans);
-        task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.operand_count });
-        // Drop the guard.
-        if job.core().dep_done() {
-            if s.facts.kind == Kind::Enqueue { job.run() } else { self.helpers.push(job) }
-        }
-        Ok(())
+        let place = Place::new(self, Around::of(s), Choice::Any);
+        submit_late_on(s, (&place, &[]), needs)
     }
 }
 
-impl Around<'_, '_> {
-    /// Whether all that it must follow is enqueued.
-    ///
-    /// # Errors
-    /// Earlier work that writes data it needs has failed, or one of the devices is gone.
-    pub(super) fn is_bound(self) -> Result<bool> {
-        self.views.iter().try_for_each(|view| view.region.epoch.go_on())?;
-        let edges = look(self);
-        if let Some((failed, _)) = edges.iter().find(|(edge, data)| *data && edge.has_failed_late()) {
-            return Err(Error::upstream("", failed.late_error()));
+/// Publishes a dispatch on all of its devices, and has it enqueued later. The plans are those of the first.
+pub(super) fn submit_late_on(
+    s: &mut Submission<'_, '_>,
+    (lead, others): (&Place<'_, '_>, &[Place<'_, '_>]),
+    needs: SmallVec<[Need; 1]>,
+) -> Result<()> {
+    // Make the task first: after the publication nothing may fail.
+    let frame = Frame::new(s, Share::new(lead), others.iter().map(Share::new).collect());
+    let task = s.call.become_late(frame)?;
+    let edges = {
+        let _gate = Gate::enter(s.views, s.read_count, s.is_gated());
+        let places = || std::iter::once(lead).chain(others);
+        let edges: SmallVec<[Edges; 1]> = places().map(|place| look(place.around)).collect();
+        for ((place, edges), share) in places().zip(&edges).zip(task.frame().shares()) {
+            publish(place.around, edges, share.late());
         }
-        Ok(!edges.iter().any(|(edge, _)| edge.is_coming()))
+        edges
+    };
+    let job: Arc<dyn Runnable> = task.clone();
+    edges.iter().for_each(|edges| follow(&job, edges));
+    let plans: SmallVec<[Cell; 1]> = needs.iter().map(|_| Cell::default()).collect();
+    lead.core.find_plans(s.epoch, needs, &job, &plans);
+    task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.operand_count });
+    // Drop the guard.
+    if job.core().dep_done() {
+        if s.facts.kind == OpKind::Enqueue { job.run() } else { lead.core.helpers.push(job) }
     }
+    Ok(())
 }
 
 /// Collects all that this work must follow.

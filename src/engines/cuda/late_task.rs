@@ -1,14 +1,17 @@
 //! A late dispatch with its types, and what its pending sees of it: see `late_submit.rs`.
 
 use super::late_frame::{Frame, LateJob, carried, dep_done, run};
-use crate::Result;
-use crate::clock::{Deadline, Timing};
+use crate::core::clock::{Deadline, Timing};
+use crate::core::dispatch::TaskOf;
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{RemoteResult, RemoteTarget};
-use crate::dispatch::{Call, Ongoing, Parker, SpansOf, Subscribed, Task, TaskOf, Typed, Wait};
-use crate::host::{Core as Settled, Runnable};
-use crate::op::{Contained, HostOf, Made, Op};
-use crate::sync::{Arc, Mutex};
+use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
+use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
+use crate::core::error::Result;
+use crate::core::op::SpansOf;
+use crate::core::op::{Contained, HostOf, Made, Op};
+use crate::core::order::{Core as Settled, Parker, Runnable};
+use crate::core::sync::{Arc, Mutex};
+use crate::engines::dispatch::{Call, Typed};
 use std::sync::OnceLock;
 use std::time::Duration;
 

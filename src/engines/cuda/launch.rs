@@ -1,8 +1,8 @@
 //! The driver call that launches a kernel. Every launch uses it.
 
 use super::queue::Queue;
-use crate::Result;
-use crate::launch::LaunchConfig;
+use crate::core::error::Result;
+use crate::core::launch::LaunchConfig;
 use cudarc::driver::sys::{CUfunction, CUstream};
 use smallvec::SmallVec;
 use std::ffi::c_void;
@@ -87,7 +87,7 @@ impl Queue<'_> {
         let code = unsafe {
             self.core.context.api.launch_kernel_ex(&raw, function, parameters.as_mut_ptr(), std::ptr::null_mut())
         };
-        let code = code.ok_or_else(|| crate::Error::unsupported("this driver has no cuLaunchKernelEx"))?;
+        let code = code.ok_or_else(|| crate::core::error::Error::unsupported("this driver has no cuLaunchKernelEx"))?;
         self.check("cuLaunchKernelEx", code)?;
         self.left.untouched = false;
         Ok(())

@@ -10,9 +10,12 @@
 //! search for one (unless there are more threads than slots).
 
 use super::Core;
-use super::follow::Follow;
+use super::follow::{Follow, Follows};
 use super::slot::{Slot, State};
-use crate::sync::{AtomicUsize, Ordering};
+use super::submit::Around;
+use crate::core::epoch::Epoch;
+use crate::core::error::Result;
+use crate::core::sync::{Arc, AtomicUsize, Ordering};
 use parking_lot::MutexGuard;
 
 thread_local! {
@@ -28,7 +31,65 @@ pub(crate) struct Lease<'c> {
     pub(crate) state: MutexGuard<'c, State>,
 }
 
+/// A device of a dispatch, before its slot is leased.
+pub(super) struct Place<'p, 'x> {
+    pub(super) core: &'p Arc<Core>,
+    /// With the operands that are on this device alone.
+    pub(super) around: Around<'p, 'x>,
+    pub(super) slot: Choice<'p>,
+    /// All that the dispatch must follow on this device.
+    pub(super) follows: Follows,
+}
+
+/// Which slot a dispatch uses.
+#[derive(Clone, Copy)]
+pub(super) enum Choice<'p> {
+    Any,
+    /// Its own: see [`Options::seat`](crate::core::dispatch::Options).
+    Seat(u8),
+    /// One that is held for it (`members.rs`).
+    Held(&'p Slot),
+}
+
+impl<'p, 'x> Place<'p, 'x> {
+    #[inline(always)]
+    pub(super) fn new(core: &'p Arc<Core>, around: Around<'p, 'x>, slot: Choice<'p>) -> Self {
+        Place { core, around, slot, follows: Follows::new() }
+    }
+
+    /// Leases the slot. On return, each predecessor on another slot has an event.
+    #[inline(always)]
+    pub(super) fn lease(&mut self) -> Result<Lease<'p>> {
+        match self.slot {
+            Choice::Any => self.core.hold(self.around.epoch, &mut self.follows),
+            Choice::Seat(seat) => self.core.hold_seat(seat, self.around.epoch, &mut self.follows),
+            Choice::Held(slot) => self.core.hold_slot(slot, self.around.epoch, &mut self.follows),
+        }
+    }
+}
+
 impl Core {
+    /// Leases a slot for work that follows `follows`. On return, each predecessor on another slot has an event.
+    #[inline(always)]
+    fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
+        let lease = self.lease(follows);
+        if !follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
+            return Ok(lease);
+        }
+        // A thread waits for one lease of a device at a time, so that two threads cannot wait for each other's.
+        drop(lease);
+        self.close_open(epoch, follows)?;
+        Ok(self.lease(follows))
+    }
+
+    /// Leases this very slot. On return, each predecessor on another slot has an event.
+    pub(super) fn hold_slot<'p>(&self, slot: &'p Slot, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'p>> {
+        if follows.iter().any(|follow| follow.must_be_closed(slot.shared.index)) {
+            self.close_open(epoch, follows)?;
+        }
+        Ok(Lease { slot, state: slot.lease.lock() })
+    }
+
     /// Leases a slot for work that follows `follows`.
     pub(super) fn lease(&self, follows: &[Follow]) -> Lease<'_> {
         // Not the members of pools (`members.rs`), which are held across calls that block.

@@ -1,10 +1,10 @@
 //! The limits that a device sets for launches.
 
 use super::{Core, fault};
-use crate::Result;
-use crate::engine::Epoch;
-use crate::launch::DeviceLimits;
-use crate::sync::Arc;
+use crate::core::epoch::Epoch;
+use crate::core::error::Result;
+use crate::core::launch::DeviceLimits;
+use crate::core::sync::Arc;
 
 /// The limits, and the number of multiprocessors.
 pub(crate) type Limits = DeviceLimits;

@@ -1,6 +1,6 @@
 //! The device addresses that a slot has allocated and not freed, so that the end of an epoch can free them.
 
-use crate::sync::Mutex;
+use crate::core::sync::Mutex;
 
 /// A list with holes: to add or remove an address takes a few nanoseconds and no search.
 #[derive(Debug, Default)]

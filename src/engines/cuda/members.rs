@@ -14,13 +14,13 @@ use super::lease::Lease;
 use super::slot::Slot;
 use super::turns::Turns;
 use super::{Core, fault};
-use crate::dispatch::Facts;
-use crate::engine::Epoch;
-use crate::host::Runnable;
-use crate::library::{Entry, Placement};
-use crate::op::Kind;
-use crate::sync::{Arc, Mutex};
-use crate::{Error, Result};
+use crate::core::dispatch::Facts;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::OpKind;
+use crate::core::order::Runnable;
+use crate::core::sync::{Arc, Mutex};
+use crate::engines::library::{Entry, Placement};
 use cudarc::driver::sys::CUstream;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -99,7 +99,7 @@ impl Core {
     pub(super) fn pool_of(&self, op: &Facts) -> Option<&Pool> {
         let name = op.pooled.then_some(op.library);
         let own = self.pools.iter().find(|pool| name.is_some() && pool.library == name);
-        own.or_else(|| self.pools.first().filter(|_| op.kind != Kind::Enqueue))
+        own.or_else(|| self.pools.first().filter(|_| op.kind != OpKind::Enqueue))
     }
 
     /// Returns a member for `job`. `None`: all are held and the job was parked; it runs again when a member is free.
@@ -143,10 +143,7 @@ impl Core {
         let none = || Error::library("the device has no streams for programs");
         let slots = self.members_made(self.seats().ok_or_else(none)?, epoch)?;
         let slot = slots.get(usize::from(seat) % slots.len().max(1)).ok_or_else(none)?;
-        if follows.iter().any(|follow| follow.must_be_closed(slot.shared.index)) {
-            self.close_open(epoch, follows)?;
-        }
-        Ok(Lease { slot, state: slot.lease.lock() })
+        self.hold_slot(slot, epoch, follows)
     }
 
     fn give_up_member(self: &Arc<Self>, pool: &Pool, index: usize) {

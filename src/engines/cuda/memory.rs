@@ -6,15 +6,17 @@
 
 use super::api::{Code, Driver};
 use super::context::{BINDING, Context};
-use super::reclaim::{PoolBytes, free_some};
+use super::reclaim::free_some;
 use super::slot::{Mark, Shared, State};
 use super::{Core, CudaEngine, Native, fault};
-use crate::buffer::{AccessHistory, Allocation, Home};
-use crate::clock;
-use crate::device::{Config, MOST_ASKED, PoolInfo, is_patient};
-use crate::engine::{Completion, Epoch};
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::buffer::{Allocation, Home};
+use crate::core::clock;
+use crate::core::device_info::PoolInfo;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::order::{AccessHistory, Completion};
+use crate::core::sync::Arc;
+use crate::engines::config::{EngineConfig, MOST_ASKED, is_patient};
 use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
 
 /// How many waiting frees are enqueued under one lease: a small number, so that no dispatch pays for many.
@@ -117,7 +119,7 @@ impl CudaEngine {
         &self,
         epoch: &Arc<Epoch>,
         bytes: usize,
-        config: &Config,
+        config: &EngineConfig,
     ) -> Result<(Arc<Allocation>, AccessHistory)> {
         if bytes == 0 {
             return Self::nothing(epoch);
@@ -199,7 +201,7 @@ impl CudaEngine {
         let address = core
             .raw_alloc(state, bytes)
             .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
-        let home = Home::Cuda(PoolBytes { slot: slot.clone(), place: slot.live.enter(address) });
+        let home = Home::Pool { pool: slot.clone(), place: slot.live.enter(address) };
         Ok(Allocation::new(address, bytes as u64, home, epoch.meter.clone()))
     }
 

@@ -3,7 +3,6 @@
 //! ```text
 //! Core ─┬─ context.rs       the primary context; every entry makes it current, and restores the previous one
 //!       ├─ slot.rs          stream slots, each leased while work is enqueued; what the marks of a slot share
-//!       │   ├─ sequence.rs  which tickets are known to have completed; one atomic
 //!       │   ├─ ring.rs      what is kept alive until its ticket has completed
 //!       │   ├─ tables.rs    tables of addresses for the batches of libraries
 //!       │   │   └─ table_staging.rs  pinned memory to copy long tables through
@@ -19,16 +18,16 @@
 //!       │   └─ members.rs   streams that are held while a call blocks
 //!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
-//! lease.rs: the choice of its slot    under_lease.rs: the steps while the slot is leased
-//! late.rs, binding.rs: the end of a dispatch that is not enqueued yet
-//! late_submit.rs, late_frame.rs, late_task.rs, late_enqueue.rs: a dispatch that is enqueued after its submission
+//! lease.rs: the choice of its slot    under_lease.rs, turn.rs: the steps while the slot is leased
+//! late_submit.rs: a dispatch that is enqueued after its submission; late_job.rs: its enqueue; late.rs: its end
+//! across.rs, together.rs: a dispatch over several devices
 //! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
 //! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
 //! launch.rs, limits.rs: kernel launches    task.rs, task_core.rs: a dispatch in flight    timer.rs: its time
 //! staging.rs: host data on its way    registered.rs: host data in memory shared with a parent process
 //! peer.rs: copies to another GPU
 //! memory.rs: the pool    live.rs: which addresses are allocated    last_event.rs: the newest mark
-//! open.rs: opening a GPU    fault.rs: what a status code means
+//! executor.rs: what any engine can be asked    open.rs: opening a GPU    fault.rs: what a status code means
 //! ```
 //!
 //! The raw handles are our own, over functions that return integers (`api/`): nothing panics or blocks in a `Drop`, and
@@ -39,12 +38,13 @@
 //! still use (staging, pinned results, the op's own data) belongs to the task, which the slot's ring holds until its
 //! ticket has completed.
 
+mod across;
 pub(crate) mod api;
-mod binding;
 mod blocking_wait;
 mod context;
 mod copies;
 mod enqueue;
+mod executor;
 mod fault;
 mod follow;
 mod frees;
@@ -57,10 +57,8 @@ mod in_use;
 mod inside;
 mod last_event;
 mod late;
-mod late_enqueue;
-mod late_frame;
+mod late_job;
 mod late_submit;
-mod late_task;
 mod launch;
 mod lease;
 mod limits;
@@ -68,7 +66,7 @@ mod live;
 mod members;
 mod memory;
 mod module;
-mod open;
+pub(crate) mod open;
 mod peer;
 mod pinned;
 mod plans;
@@ -82,7 +80,6 @@ mod reclaim;
 #[cfg(target_os = "linux")]
 mod registered;
 mod ring;
-mod sequence;
 mod slot;
 mod staging;
 mod submit;
@@ -92,17 +89,17 @@ mod tables;
 mod task;
 mod task_core;
 mod timer;
+mod together;
+mod turn;
 mod turns;
 mod under_lease;
 
-pub use enqueue::Enqueue;
-pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, latch_all, report};
+pub use enqueue::{Enqueue, StreamPtr};
+pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, report};
 pub(crate) use function::Function;
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
-pub(crate) use late::Late;
-pub(crate) use late_frame::{Frame as LateFrame, LateJob};
-pub(crate) use late_task::LateTask;
+pub(crate) use late_submit::{Frame as LateFrame, LateJob};
 pub(crate) use module::LoadedModule;
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
@@ -111,26 +108,28 @@ pub(crate) use peer::Peer;
 pub(crate) use pinned::SLOT;
 pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
+pub use queue::EnqueueOn;
 pub(crate) use queue::Queue;
-pub(crate) use reclaim::PoolBytes;
-pub(crate) use ring::KeepAlive;
 pub(crate) use slot::{Mark, State as SlotState};
-pub(crate) use staging::{Reserved, Staged, Staging};
+pub(crate) use staging::{Reserved, Staging};
 pub(crate) use tables::Series;
-pub(crate) use task::{CudaTask, Leg};
+pub(crate) use task::{CudaTask, LateTask, Leg};
 pub(crate) use task_core::TaskCore;
 
-use crate::clock::Timing;
-use crate::engine::Epoch;
-use crate::engine::flow::{Flow, Mark as LateMark};
-use crate::error::Text;
-use crate::library::Entry;
-use crate::sync::{Arc, Mutex, Ordering};
-use crate::trace::{Counters, Stats};
+use crate::core::clock::Timing;
+use crate::core::epoch::Epoch;
+use crate::core::error::Text;
+use crate::core::order::flow::{Flow, Mark as LateMark};
+use crate::core::sync::{Arc, Mutex, Ordering};
+use crate::core::trace::{Counters, Stats};
+use crate::engines::library::Entry;
 use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
 use std::sync::Weak;
+
+/// The end of a late dispatch, in the buffers of one device. It has completed when all of its marks have.
+pub(crate) type Late = late::Binding<Mark, crate::core::error::Error, crate::core::order::Follower>;
 
 /// The engine of one epoch of a CUDA device.
 pub(crate) struct CudaEngine {
@@ -152,10 +151,10 @@ pub(crate) struct Core {
     pub(crate) modules: Arc<module::Modules>,
     /// The libraries that can be used, and (`shared`) what the slots share of each.
     pub(crate) libraries: &'static [Entry],
-    pub(crate) shared: crate::library::Shared,
-    pub(crate) objects: Arc<crate::library::Objects>,
+    pub(crate) shared: crate::engines::library::Shared,
+    pub(crate) objects: Arc<crate::engines::library::Objects>,
     /// Whether the native objects were torn down.
-    pub(crate) torn: crate::sync::AtomicBool,
+    pub(crate) torn: crate::core::sync::AtomicBool,
     /// GPUs that have access to our pool.
     pub(crate) peers: Mutex<Vec<i32>>,
     pub(crate) housekeeper: housekeeping::Housekeeper,
@@ -165,7 +164,7 @@ pub(crate) struct Core {
     pub(crate) pools: Box<[members::Pool]>,
     pub(crate) plans: plans::Plans,
     /// Whether nothing of this epoch is left on the context, or it was given up.
-    pub(crate) left: crate::sync::AtomicBool,
+    pub(crate) left: crate::core::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
     pub(crate) timing: &'static Timing,
     pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,

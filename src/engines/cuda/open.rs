@@ -14,13 +14,15 @@ use super::reclaim::Reclaim;
 use super::slot::Slot;
 use super::timer::Timers;
 use super::{Core, CudaEngine, fault};
-use crate::device::{Config, DeviceInfo, DeviceKind, Inner, Opened};
-use crate::engine::flow::Flow;
-use crate::engine::life::Life;
-use crate::engine::{Engine, process};
-use crate::sync::{Arc, AtomicBool};
-use crate::trace::Counters;
-use crate::{Error, Result};
+use crate::core::device_info::{DeviceInfo, DeviceKind};
+use crate::core::epoch::Epoch;
+use crate::core::epoch::life::Life;
+use crate::core::epoch::process;
+use crate::core::error::{Error, Result};
+use crate::core::order::flow::Flow;
+use crate::core::sync::{Arc, AtomicBool};
+use crate::core::trace::Counters;
+use crate::engines::config::{EngineConfig, Opened};
 use cudarc::driver::sys::{CUstream, CUuuid};
 use std::sync::OnceLock;
 
@@ -80,7 +82,12 @@ fn uuid(api: &Driver, device: i32) -> Option<[u8; 16]> {
 }
 
 /// Opens GPU `ordinal` for the first time.
-pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Opened> {
+pub(crate) fn open(
+    ordinal: usize,
+    config: &EngineConfig,
+    life: Arc<Life>,
+    counters: Arc<Counters>,
+) -> Result<Opened<CudaEngine>> {
     let api = driver()?;
     let count = count(api)?;
     if ordinal >= count {
@@ -101,15 +108,14 @@ pub(crate) fn open(ordinal: usize, config: &Config, life: Arc<Life>, counters: A
     // Libraries allocate memory outside our pool: leave some for them.
     const HEADROOM: u64 = 1 << 30;
     let limit = info.total_memory.saturating_sub(HEADROOM).max(info.total_memory / 2);
-    Ok(Opened { engine: Engine::Cuda(engine), info, label: format!("cuda:{ordinal}"), limit })
+    Ok(Opened { engine, info, label: format!("cuda:{ordinal}"), limit })
 }
 
 /// Call after a device was made around the engine.
-pub(crate) fn installed(inner: &Arc<Inner>) {
-    let epoch = inner.epoch();
+pub(crate) fn installed(epoch: &Arc<Epoch>) {
     if epoch.engine.as_cuda().is_some() {
-        epoch.engine.installed(&epoch);
-        fault::enlist(inner);
+        epoch.engine.installed(epoch);
+        fault::enlist(&epoch.owner);
     }
 }
 
@@ -119,7 +125,7 @@ fn check(code: Code, call: &str) -> Result<()> {
 
 impl CudaEngine {
     /// Makes the engine of the next epoch: on the same context, or on a new one if other code destroyed it.
-    pub(crate) fn again(&self, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
+    pub(crate) fn again(&self, config: &EngineConfig, life: Arc<Life>, counters: Arc<Counters>) -> Result<Self> {
         let old = &self.core.context;
         let active = old.active().map_err(|code| fault::error(code, "cuDevicePrimaryCtxGetState"))?;
         // A destroyed context may be made anew at the same address. So its state decides, not the pointer.
@@ -146,7 +152,7 @@ fn retain(api: &'static Driver, device: i32) -> Result<Arc<Context>> {
 }
 
 /// Makes the pool, the slots and the rest on a retained context.
-fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<Counters>) -> Result<CudaEngine> {
+fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters: Arc<Counters>) -> Result<CudaEngine> {
     const NON_BLOCKING: u32 = 1;
     let _bound = context.bind().map_err(|code| fault::error(code, BINDING))?;
     let api = context.api;
@@ -189,11 +195,11 @@ fn make(context: Arc<Context>, config: &Config, life: Arc<Life>, counters: Arc<C
         blocking_waits: BlockingWaits::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(housekeeper.nudge.clone())),
-        objects: Arc::new(crate::library::Objects::new(housekeeper.nudge.clone())),
+        objects: Arc::new(crate::engines::library::Objects::new(housekeeper.nudge.clone())),
         libraries: config.libraries,
-        shared: crate::library::Shared::new(config.libraries),
+        shared: crate::engines::library::Shared::new(config.libraries),
         torn: AtomicBool::new(false),
-        peers: crate::sync::Mutex::default(),
+        peers: crate::core::sync::Mutex::default(),
         context: context.clone(),
         pool,
         late: Arc::new(Flow::new()),

@@ -1,23 +1,20 @@
 //! Copies between GPUs.
 //!
-//! A peer copy runs on a stream of the **target** device, which waits across devices for the source's writers. After it
-//! is enqueued, a stream of the **source** device is made to wait for it. The mark on that stream is recorded in the
-//! source buffer as a reader. So all code that uses the source's memory needs to look only at the source's own streams;
-//! this includes the drain before a rebuild of that device.
+//! A peer copy is a dispatch over two devices (`across.rs`). It runs on a stream of the **target**, which first waits for
+//! the stream of the source, and so for the source's writers. Then the stream of the **source** waits for the copy. So all
+//! code that uses the source's memory needs to look only at the source's own streams; this includes the drain before a
+//! rebuild of that device.
 //!
-//! From before the copy is enqueued until the source's stream follows it, the thread counts as inside the epochs of
-//! both devices (`blocking_wait.rs`). So neither the events that it waits for nor the memory that it reads can be freed
-//! meanwhile. Another GPU can access a pool's memory only after `cuMemPoolSetAccess`. Each path is checked once with
-//! known data, because some drivers were seen to copy nothing.
+//! Another GPU can access a pool's memory only after `cuMemPoolSetAccess`. Each path is checked once with known data,
+//! because some drivers were seen to copy nothing.
 
 use super::context::Context;
 use super::queue::Queue;
-use super::slot::Mark;
-use super::submit::Around;
 use super::{Core, CudaEngine, fault};
-use crate::engine::{Completion, Epoch};
-use crate::sync::Arc;
-use crate::{Device, Error, Result};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
+use crate::device::Device;
 use cudarc::driver::sys::CUmemAccessDesc;
 
 /// The device that a peer copy reads from, by its context.
@@ -48,42 +45,7 @@ impl Peer {
     }
 }
 
-/// Call after a copy was enqueued that ends with `end`: makes the sources' own streams follow it. The caller must have
-/// counted as inside the epochs of both devices since before the copy, so that neither the events nor the memory go
-/// before this is done. It must hold no lease.
-pub(super) fn follow_back(s: Around<'_, '_>, end: &Mark) {
-    let sources = s.views.iter().take(s.read_count).map(|view| view.region);
-    for source in sources.filter(|source| !Arc::ptr_eq(&source.epoch, s.epoch)) {
-        let Some(from) = engine(&source.epoch) else { continue };
-        let Some(reader) = from.core.mirror(&source.epoch, end) else {
-            // The source is being closed, and its end looks only at its own streams; or the event was not recorded. So
-            // wait here until the copy is complete, or the target's epoch is over. After that there is nothing to
-            // follow.
-            end.slot.reclaim.nudge.nudge();
-            end.outlast();
-            continue;
-        };
-        source.history.lock().publish_read(&Completion::Cuda(reader));
-    }
-}
-
 impl Core {
-    /// Makes one of our streams wait for another device's mark. Returns the mark that follows it on our stream.
-    fn mirror(&self, epoch: &Arc<Epoch>, mark: &Mark) -> Option<Mark> {
-        let mut lease = self.lease(&[]);
-        if !epoch.alive() {
-            return None;
-        }
-        let _bound = self.context.bind().ok()?;
-        let (shared, state) = (&lease.slot.shared, &mut *lease.state);
-        // SAFETY: the event is of the target's epoch, and the caller is inside that epoch. The stream is leased.
-        let code = unsafe { self.context.api.stream_wait_event(state.stream.0, mark.event?.0, 0) };
-        code.ok().ok()?;
-        let (ticket, event, _) = state.record(shared);
-        state.ring.push(ticket, event, None);
-        Some(Mark { slot: shared.clone(), ticket, event })
-    }
-
     /// Gives `to` access to our pool, once, and checks the path.
     fn open_path(&self, epoch: &Arc<Epoch>, to: &Arc<Core>, target: &Device) -> Result<()> {
         let other = to.context.device;
@@ -129,14 +91,13 @@ impl Core {
 
     /// Copies known data over the path, and compares what arrives.
     fn check_path(&self, epoch: &Arc<Epoch>, target: &Device) -> Result<()> {
-        let Some(owner) = epoch.owner.upgrade() else {
+        let Some(source) = Device::of_epoch(epoch) else {
             return Err(epoch.admit().err().unwrap_or_else(|| Error::unsupported("the source device was dropped")));
         };
-        let source = Device::bound_to(owner, epoch.clone());
         let answer: Vec<u32> = (0..64).map(|i| 0x5A5A_0000 ^ (i * 0x0101)).collect();
         let from = source.upload(&answer)?.into_output();
         let to = target.fill(target.uninit(64)?, 0u32)?.into_output();
-        let to = target.copy_on_path(from.as_in(), to, Some(Peer(self.context.clone())))?;
+        let to = target.copy_on_path(&source, from.as_in(), to, Some(Peer(self.context.clone())))?;
         let arrived = target.download(&to.await_result()?)?.await_result()?;
         if arrived == answer {
             Ok(())

@@ -15,8 +15,8 @@ use super::context::Context;
 use super::handed_on::{self, Piece};
 use super::in_use::{InUse, Used};
 use super::staging::Patience;
-use crate::clock::Timing;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::core::clock::Timing;
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crossbeam_queue::SegQueue;
 
 /// The smallest block.

@@ -7,13 +7,12 @@
 //!   does not matter which thread drops a plan last, or when.
 
 use super::Core;
-use crate::cache::Words;
-use crate::engine::Epoch;
-use crate::error::Site;
-use crate::host::Runnable;
-use crate::op::plan::{AnyPlan, Ask, Key};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
-use crate::{Error, Result};
+use crate::core::cache::Words;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::plan::{AnyPlan, Ask, Key};
+use crate::core::order::Runnable;
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use lru::LruCache;
 use smallvec::SmallVec;
 use std::hash::BuildHasherDefault;

@@ -7,10 +7,12 @@
 use super::queue::Queue;
 use super::tables::KERNELS;
 use super::{Core, Native};
-use crate::engine::Epoch;
-use crate::launch::LaunchDims;
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::{Element, Error, Result, Span};
+use crate::core::buffer::Span;
+use crate::core::element::Element;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
@@ -118,7 +120,7 @@ impl Core {
         const MAX_THREADS: u32 = 0;
         for ptx in [&KERNELS].into_iter().chain(all.iter().copied()) {
             let Ok(text) = CString::new(ptx.text) else { continue };
-            crate::worker::first_use();
+            crate::engines::worker::first_use();
             let _ = self.inside(epoch, || {
                 let module = self.lasting_module(epoch, ptx.id(), &text)?;
                 for name in ptx.entries() {

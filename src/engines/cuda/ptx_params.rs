@@ -2,7 +2,7 @@
 //! assertions: a launch copies as many bytes as the kernel declares, whatever the caller gave.
 
 use super::ptx::{KernelArg, Ptx};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::io::Write;

@@ -1,15 +1,18 @@
 //! A leased stream, and everything of a dispatch that does not depend on its op.
 
 use super::api::Code;
+use super::context::Bound;
 use super::pinned::Block;
 use super::slot::{Shared, State};
 use super::task_core::{Kept, Landed};
 use super::{Core, fault};
-use crate::engine::Epoch;
-use crate::op::plan::{AnyPlan, unprepared};
-use crate::op::{Contained, Made, PlanKey, guarded};
-use crate::sync::Arc;
-use crate::{Element, Error, Result, Span};
+use crate::core::buffer::Span;
+use crate::core::element::Element;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::plan::{AnyPlan, unprepared};
+use crate::core::op::{Contained, Made, PlanKey, guarded};
+use crate::core::sync::Arc;
 use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
 use std::any::Any;
@@ -28,6 +31,16 @@ pub struct Queue<'q> {
     /// The size in bytes of the result that the op leaves for the host.
     pub(super) raw_bytes: usize,
     pub(crate) left: &'q mut Leavings,
+    /// The other devices, for a dispatch over several.
+    pub(super) elsewhere: Option<&'q mut (dyn OtherQueues + 'q)>,
+}
+
+/// The leased streams of a dispatch on its devices other than the first.
+pub(super) trait OtherQueues {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// The stream of the device with this index.
+    fn queue(&mut self, index: usize) -> Option<Queue<'_>>;
 }
 
 /// What a CUDA half leaves behind, whether it succeeds or fails.
@@ -101,11 +114,106 @@ fn no_room(bytes: usize) -> Error {
 /// The size in bytes of a slot's device memory for results.
 const RESULT: usize = 256;
 
+/// The leased stream of one device of a dispatch over several; see [`Enqueue::on`](super::Enqueue::on). While it lives,
+/// that device's context is current.
+pub struct EnqueueOn<'q> {
+    queue: Queue<'q>,
+    #[expect(dead_code, reason = "a guard")]
+    bound: Bound<'q>,
+}
+
+impl std::fmt::Debug for EnqueueOn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EnqueueOn(stream {} of {})", self.queue.shared.index, self.queue.epoch.label)
+    }
+}
+
+impl EnqueueOn<'_> {
+    /// The stream, for your own calls: as [`Enqueue::stream`](super::Enqueue::stream).
+    pub fn stream(&mut self) -> CUstream {
+        self.queue.stream()
+    }
+
+    /// Allocates memory of this device for this dispatch alone: as [`Enqueue::scratch`](super::Enqueue::scratch).
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn scratch(&mut self, bytes: usize) -> Result<u64> {
+        self.queue.scratch(bytes)
+    }
+
+    /// Launches the kernel `name` of `ptx` on this device: as [`Enqueue::launch`](super::Enqueue::launch).
+    ///
+    /// # Errors
+    /// As [`Enqueue::launch`](super::Enqueue::launch).
+    ///
+    /// # Safety
+    /// As for [`Enqueue::launch`](super::Enqueue::launch).
+    pub unsafe fn launch(
+        &mut self,
+        ptx: &'static super::Ptx,
+        name: &'static std::ffi::CStr,
+        dims: crate::core::launch::LaunchDims,
+        args: &[super::KernelArg],
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.queue.launch(ptx, name, dims, args) }
+    }
+}
+
 impl<'q> Queue<'q> {
     /// Reborrows the queue.
     pub(crate) fn lend(&mut self) -> Queue<'_> {
         let Queue { core, epoch, shared, plans, phase, made, raw_bytes, .. } = *self;
-        Queue { core, epoch, shared, state: self.state, plans, phase, made, raw_bytes, left: self.left }
+        let elsewhere: Option<&mut dyn OtherQueues> = match &mut self.elsewhere {
+            Some(elsewhere) => Some(&mut **elsewhere),
+            None => None,
+        };
+        Queue { core, epoch, shared, state: self.state, plans, phase, made, raw_bytes, left: self.left, elsewhere }
+    }
+
+    /// The number of devices of the dispatch.
+    pub(super) fn devices(&self) -> usize {
+        1 + self.elsewhere.as_ref().map_or(0, |elsewhere| elsewhere.count())
+    }
+
+    /// The stream of one of the devices, with that device's context current.
+    pub(crate) fn on(&mut self, device: usize) -> Result<EnqueueOn<'_>> {
+        let count = self.devices();
+        let queue = match device.checked_sub(1) {
+            None => Some(self.lend()),
+            Some(index) => match &mut self.elsewhere {
+                Some(elsewhere) => elsewhere.queue(index),
+                None => None,
+            },
+        };
+        match queue {
+            Some(queue) => Ok(EnqueueOn { bound: queue.core.bind(queue.epoch)?, queue }),
+            None => Err(Error::invalid("device", format!("{device}, but the operation has {count} devices"))),
+        }
+    }
+
+    /// Makes the stream of the device `later` wait for all that is on the stream of the device `earlier` by now.
+    pub(super) fn follow_on(&mut self, later: usize, earlier: usize) -> Result<()> {
+        let event = {
+            let on = &mut self.on(earlier)?.queue;
+            let (ticket, event, code) = on.state.record(on.shared);
+            on.state.ring.push(ticket, event, None);
+            on.check("cuEventRecord", code)?;
+            event
+        };
+        let Some(event) = event else { return Ok(()) };
+        {
+            let on = &mut self.on(later)?.queue;
+            let stream = on.state.stream.0; // a wait alone leaves the operands as they are
+            // SAFETY: the event lives until the end of its epoch, which takes the lease that this dispatch holds there.
+            // The context of the stream is current.
+            let code = unsafe { on.core.context.api.stream_wait_event(stream, event.0, 0) };
+            on.check("cuStreamWaitEvent", code)?;
+            on.core.counters.forced_waits.fetch_add(1, crate::core::sync::Ordering::Relaxed);
+        }
+        let code = self.core.context.make_current().err().unwrap_or(Code::SUCCESS);
+        self.check(super::context::BINDING, code)
     }
 
     pub(super) fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {

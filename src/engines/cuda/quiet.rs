@@ -16,7 +16,7 @@
 //! does not count its own thread. **No capture waits for ever**: `patient` ends the wait, and the caller goes on
 //! without a capture.
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::core::sync::{AtomicUsize, Mutex, Ordering};
 
 /// The number of threads that entered by this door and are inside, and the [`CLOSED`] flag.
 #[repr(align(128))]
@@ -42,7 +42,7 @@ pub(crate) struct Silence<'q> {
 #[cfg(not(loom))]
 type Closed<'q> = parking_lot::MutexGuard<'q, ()>;
 #[cfg(loom)]
-type Closed<'q> = crate::sync::Guard<'q, ()>;
+type Closed<'q> = crate::core::sync::Guard<'q, ()>;
 
 impl Quiet {
     #[cfg(not(loom))]
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn who_comes_during_a_capture_waits_for_its_end() {
         let quiet = Quiet::new();
-        let over = crate::sync::AtomicBool::new(false);
+        let over = crate::core::sync::AtomicBool::new(false);
         std::thread::scope(|scope| {
             let silence = quiet.silence(None, || true);
             let coming: Vec<_> = (0..4)

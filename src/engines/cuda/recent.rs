@@ -1,7 +1,7 @@
 //! The last operations on a slot, for the report of a fault.
 
-use crate::error::Text;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::core::error::Text;
+use crate::core::sync::{AtomicUsize, Ordering};
 use std::sync::atomic::AtomicPtr;
 
 /// Their names and labels. Written by the holder of the lease, read by a thread that reports a fault. Plain loads and
@@ -42,7 +42,7 @@ impl Recalled {
         let (name, label) = (self.name.load(Ordering::Relaxed), self.label.load(Ordering::Relaxed));
         // SAFETY: a pointer that is not null was stored by `push`, from a reference to a static.
         let (name, label) = unsafe { (name.as_ref(), label.as_ref()) };
-        Some(crate::engine::op_text(name?, label.copied()))
+        Some(crate::core::epoch::op_text(name?, label.copied()))
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     fn the_newest_eight_are_told_with_their_labels_oldest_first() {
         let recent = Recent::default();
         assert!(recent.names().is_empty());
-        let label = crate::intern::name("layer 3");
+        let label = crate::core::intern::name("layer 3");
         recent.push(&"gemm", Some(label));
         recent.push(&"fill", None);
         assert_eq!(recent.names(), ["gemm [layer 3]", "fill"]);

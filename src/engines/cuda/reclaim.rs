@@ -15,19 +15,20 @@
 use super::fault;
 use super::housekeeping::Nudge;
 use super::slot::{Shared, State};
-use crate::buffer::{AccessHistory, Allocation, Home};
-use crate::engine::Completion;
-use crate::engine::life::Stand;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
-use crate::trace::Counters;
+use crate::core::buffer::{Allocation, Home, Pool};
+use crate::core::epoch::life::Stand;
+use crate::core::order::{AccessHistory, Completion};
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::core::trace::Counters;
 use crossbeam_queue::SegQueue;
+use std::any::Any;
 
-/// Where an allocation came from.
-#[derive(Debug)]
-pub(crate) struct PoolBytes {
-    pub(crate) slot: Arc<Shared>,
-    /// Its index in the slot's list of live addresses.
-    pub(crate) place: u32,
+/// The slot whose pool an allocation came from, and its index in the slot's list of live addresses.
+fn origin(home: &Home) -> Option<(&Shared, u32)> {
+    match home {
+        Home::Pool { pool, place } => Some(((&**pool as &dyn Any).downcast_ref()?, *place)),
+        _ => None,
+    }
 }
 
 /// The parked allocations.
@@ -50,13 +51,12 @@ impl std::fmt::Debug for Reclaim {
     }
 }
 
-impl PoolBytes {
-    /// Call when the last region is dropped. `uses` may still be in flight.
-    pub(crate) fn release(&self, allocation: &Arc<Allocation>, uses: AccessHistory) {
-        let life = &self.slot.life;
+impl Pool for Shared {
+    fn release(&self, allocation: &Arc<Allocation>, uses: AccessHistory) {
+        let life = &self.life;
         // The epoch is over, or this is a forked child, where the lists below may be locked for ever.
-        if self.slot.over() {
-            return self.slot.reclaim.give_up(life.stand());
+        if self.over() {
+            return self.reclaim.give_up(life.stand());
         }
         // Check this before the marks. In the other order, work that is bound between the two checks would be missed by
         // both.
@@ -64,12 +64,12 @@ impl PoolBytes {
         let mut marks = uses.all().flat_map(Completion::marks).filter(|mark| !mark.is_past());
         let target = match marks.next() {
             _ if coming => None,
-            None => Some(&self.slot),
-            Some(first) => marks.all(|m| m.same_slot(first)).then_some(&first.slot),
+            None => Some(self),
+            Some(first) => marks.all(|m| m.same_slot(first)).then_some(&*first.slot),
         };
         // A stream of another device (a peer copy) cannot free for this pool.
-        let reclaim = &self.slot.reclaim;
-        match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.slot.context)) {
+        let reclaim = &self.reclaim;
+        match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.context)) {
             Some(slot) => {
                 slot.frees.push(allocation.clone());
                 // The end of the epoch may have cleared the list just before this push.
@@ -130,8 +130,8 @@ impl Reclaim {
         let before = parked.len();
         parked.retain(|(allocation, uses)| {
             let done = uses.all().all(Completion::poll);
-            if let (true, Home::Cuda(home)) = (done, &allocation.home) {
-                home.slot.frees.push(allocation.clone());
+            if let (true, Some((slot, _))) = (done, origin(&allocation.home)) {
+                slot.frees.push(allocation.clone());
             }
             !done
         });
@@ -156,14 +156,14 @@ pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool
             return false;
         }
         let Some(allocation) = shared.frees.pop() else { return false };
-        let Home::Cuda(home) = &allocation.home else { continue };
+        let Some((slot, place)) = origin(&allocation.home) else { continue };
         // SAFETY: the address is from this context's pool. It is freed once: an allocation is released once, and its
         // entry in the list of live addresses is removed here. All its uses are complete or come earlier on this
         // stream.
         let code = unsafe { shared.context.api.mem_free_async(allocation.address, state.stream.0) };
-        home.slot.live.leave(home.place);
+        slot.live.leave(place);
         if let Err(code) = code.ok() {
-            home.slot.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);
+            slot.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);
             if let Some(epoch) = shared.epoch.get().and_then(std::sync::Weak::upgrade) {
                 fault::report(&epoch, code, "cuMemFreeAsync");
             }

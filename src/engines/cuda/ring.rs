@@ -3,15 +3,11 @@
 //! Entries are in the order of the stream. An entry's keep-alive (`cargo`) is dropped, and its event reused, only when
 //! its ticket is known to be complete. It makes no difference whether the pending was dropped or forgotten.
 
-use super::sequence::Sequence;
-use crate::sync::Arc;
+use crate::core::order::KeepAlive;
+use crate::core::order::sequence::Sequence;
+use crate::core::sync::Arc;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-
-/// What is kept alive. `retire` is called after its ticket has completed, with no lock held.
-pub(crate) trait KeepAlive: Send + Sync {
-    fn retire(&self);
-}
 
 /// One entry. `event` is `None` while the ticket is *open*: recording its event failed (or was put off), and the next
 /// event recorded on the stream answers for it.
@@ -149,7 +145,7 @@ const LOOK: usize = 64;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::sync::{AtomicUsize, Ordering};
+    use crate::core::sync::{AtomicUsize, Ordering};
 
     struct Counted(Arc<AtomicUsize>);
     impl KeepAlive for Counted {

@@ -5,13 +5,13 @@ use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
 use super::slot::Shared;
 use super::sweep;
 use super::{Core, CudaEngine, Native, fault};
-use crate::clock::{self, Clock};
-use crate::copy::parallel;
-use crate::dispatch::Backoff;
-use crate::engine::Epoch;
-use crate::error::Site;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::clock::{self, Clock};
+use crate::core::dispatch::Backoff;
+use crate::core::dispatch::Bulk;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Site};
+use crate::core::parallel;
+use crate::core::sync::Arc;
 use cudarc::driver::sys::CUevent;
 use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
@@ -47,7 +47,7 @@ pub(crate) struct Reserved {
 
 /// Device data in pinned memory, which arrives piece by piece. The slot's ring holds it too, until all has arrived.
 #[derive(Clone)]
-pub struct Staged(pub(super) Arc<Arriving>);
+pub(crate) struct Staged(pub(super) Arc<Arriving>);
 
 pub(super) struct Arriving {
     pub(super) pieces: Vec<Piece>,
@@ -67,20 +67,16 @@ pub(super) struct Piece {
     pub(super) mark: Option<Ticket>,
 }
 
-impl Staged {
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.bytes
+impl Bulk for Arriving {
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// Copies all of it to `target` with several threads, each piece as soon as it has arrived.
-    ///
-    /// # Safety
-    /// `target` is valid for writes of [`bytes`](Self::bytes) bytes, and no other thread touches it meanwhile.
-    pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
-        let _used = self.0.pieces.first().map(|piece| piece.block.used());
+    unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
+        let _used = self.pieces.first().map(|piece| piece.block.used());
         let mut done = 0;
-        for piece in &self.0.pieces {
-            self.0.arrive(piece)?;
+        for piece in &self.pieces {
+            self.arrive(piece)?;
             // SAFETY: the pieces' lengths add up to `bytes`, which the caller vouches for. The piece has arrived, so
             // the device does not write the block any more.
             unsafe { parallel::copy(target.add(done), piece.block.at.0, piece.len) };
@@ -111,7 +107,7 @@ impl Arriving {
 pub(super) fn ended(slot: &Shared) -> Error {
     match slot.epoch.get().and_then(Weak::upgrade) {
         Some(epoch) => epoch.verdict(),
-        None => Error::GpuRefStale { reason: crate::Stale::DeviceGone, site: Site::none() },
+        None => Error::GpuRefStale { reason: crate::core::error::Stale::DeviceGone, site: Site::none() },
     }
 }
 

@@ -1,28 +1,29 @@
-//! A dispatch on a GPU: steps 3 to 6 of `dispatch/mod.rs`.
+//! A dispatch on a GPU: steps 3 to 6 of `device/dispatch/mod.rs`.
 
-use super::follow::Follows;
-use super::lease::Lease;
+use super::lease::{Choice, Place};
 use super::plans::Need;
 use super::ring::Retired;
 use super::staging::Patience;
 use super::table_staging;
 use super::task_core::Landed;
-use super::under_lease::{Given, Phase, Undone};
+use super::turn::Turn;
+use super::under_lease::{Given, Undone, enqueue, enqueue_on};
 use super::{Core, CudaEngine, fault};
-use crate::buffer::View;
-use crate::dispatch::{Backoff, Call, Facts, Gate, Submission};
-use crate::engine::Epoch;
-use crate::op::plan::AnyPlan;
-use crate::op::{Kind, Prepare, guarded};
-use crate::sync::Arc;
-use crate::trace::Event;
-use crate::{Error, Result};
+use crate::core::buffer::View;
+use crate::core::dispatch::{Facts, Gate};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::plan::AnyPlan;
+use crate::core::op::{OpKind, Prepare, guarded};
+use crate::core::sync::Arc;
+use crate::core::trace::Event;
+use crate::engines::dispatch::{Call, Submission};
 use smallvec::SmallVec;
 
 impl CudaEngine {
     pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let facts = s.facts;
-        if facts.kind == Kind::Enqueue && !facts.pooled && !facts.prepared {
+        if facts.kind == OpKind::Enqueue && !facts.pooled && !facts.prepared {
             announce(s)?;
             return self.submit_now(s, &[], SmallVec::new);
         }
@@ -40,7 +41,7 @@ impl CudaEngine {
         let plans = needs.ready();
         announce(s)?;
         match plans {
-            Some(plans) if facts.kind == Kind::Enqueue && !facts.pooled => {
+            Some(plans) if facts.kind == OpKind::Enqueue && !facts.pooled => {
                 let all = needs.all;
                 self.submit_now(s, &plans, || all)
             }
@@ -49,7 +50,7 @@ impl CudaEngine {
     }
 
     /// Enqueues a dispatch whose plans are all there, on this thread. If it follows work that is not enqueued yet, it
-    /// becomes a late dispatch, which finds its plans by `needs`; a peer copy waits instead.
+    /// becomes a late dispatch, which finds its plans by `needs`.
     #[inline]
     fn submit_now(
         &self,
@@ -87,26 +88,8 @@ impl CudaEngine {
         };
         match outcome {
             Ok(()) => Ok(()),
-            Err(Undone::Late) if s.facts.from_peer => self.submit_when_bound(s),
             Err(Undone::Late) => core.submit_late(s, needs),
             Err(undone) => Err(self.with_numbers(s.epoch, undone.error())),
-        }
-    }
-
-    /// A copy between devices that follows work which is not enqueued yet: waits here until that work is enqueued. (A
-    /// late dispatch would need an end on each of the two devices.)
-    #[cold]
-    fn submit_when_bound(&self, s: &mut Submission<'_, '_>) -> Result<()> {
-        let mut backoff = Backoff::new(&self.core.timing.waits);
-        loop {
-            if Around::of(s).is_bound()? {
-                match self.core.submit(s, Patience::Some, &[]) {
-                    Ok(()) => return Ok(()),
-                    Err(Undone::Late) => {}
-                    Err(undone) => return Err(self.with_numbers(s.epoch, undone.error())),
-                }
-            }
-            backoff.pause(None);
         }
     }
 
@@ -122,7 +105,7 @@ impl CudaEngine {
 
 /// Tells the trace that the dispatch is about to be enqueued.
 #[inline]
-fn announce(s: &Submission<'_, '_>) -> Result<()> {
+pub(super) fn announce(s: &Submission<'_, '_>) -> Result<()> {
     if let Some(trace) = s.trace {
         trace.begin(&s.info(None)?, (s.operands(), s.read_count));
     }
@@ -150,21 +133,6 @@ impl<'a, 'x> Around<'a, 'x> {
     }
 }
 
-/// Another device's epoch, and the guard that keeps it from ending.
-type Entered<'x> = (&'x Arc<Epoch>, super::blocking_wait::Inside<'x>);
-
-/// Enters the other devices' epochs. A peer copy waits for their events, so they must not end meanwhile.
-fn foreign<'x>(s: Around<'_, 'x>) -> Result<SmallVec<[Entered<'x>; 1]>> {
-    let foreign = s.views.iter().filter(|v| !Arc::ptr_eq(&v.region.epoch, s.epoch));
-    let inside: SmallVec<[_; 1]> = foreign
-        .filter_map(|view| Some((&view.region.epoch, view.region.epoch.engine.as_cuda()?.core.blocking_waits.enter())))
-        .collect();
-    for (epoch, _) in &inside {
-        epoch.admit()?;
-    }
-    Ok(inside)
-}
-
 impl Core {
     fn submit(
         self: &Arc<Self>,
@@ -174,36 +142,31 @@ impl Core {
     ) -> Result<(), Undone> {
         let (around, facts) = (Around::of(s), s.facts);
         let trace = s.trace;
-        // The target's epoch too: the sources' streams will wait for its events.
-        let inside = if facts.from_peer { Some((self.blocking_waits.enter(), foreign(around)?)) } else { None };
-        let mut end = None;
-        let (mut follows, mut retired) = (Follows::new(), Retired::new());
+        let mut place = Place::new(self, around, s.options.seat.map_or(Choice::Any, Choice::Seat));
+        let mut retired = Retired::new();
         let landed = if facts.raw_bytes == 0 { Landed::Nothing } else { self.landing(facts, s.epoch)? };
-        let given = Given { landed, traced: trace.is_some(), plans, phase: Phase::default() };
+        let given = Given { traced: trace.is_some(), plans, ..Given::default() };
         let staging = match facts.listed && s.operand_count > table_staging::MOST_WITHOUT {
             true => Some(self.table_staging(s.epoch, s.operand_count, patience)?),
             false => None,
         };
         let gate = Gate::enter(around.views, around.read_count, s.is_gated());
-        if !self.gather(around, &mut follows) {
+        if !self.gather(around, &mut place.follows) {
             return Err(Undone::Late);
         }
-        let mut lease = match s.options.seat {
-            None => self.hold(s.epoch, &mut follows)?,
-            Some(seat) => self.hold_seat(seat, s.epoch, &mut follows)?,
-        };
+        let mut lease = place.lease()?;
         let index = lease.slot.shared.index;
         let has_staging = staging.map(|staging| *lease.state.tables.staging() = staging).is_some();
-        let result = self.enqueue(s, &follows, &mut lease, (&mut retired, facts.from_peer.then_some(&mut end)), given);
+        let mut turn = Turn::new(&place, lease, landed);
+        let result = match enqueue(s, (&mut turn, &mut []), &given, &mut retired) {
+            Ok(enqueued) => enqueued.finish(&mut *s.call, (&mut turn, &mut [])),
+            Err(undone) => Err(undone),
+        };
         if has_staging {
-            *lease.state.tables.staging() = table_staging::TableStaging::default();
+            *turn.lease.state.tables.staging() = table_staging::TableStaging::default();
         }
-        drop(lease);
+        drop(turn);
         drop(gate);
-        if let Some(end) = end {
-            super::peer::follow_back(around, &end);
-        }
-        drop(inside); // before user code runs, which may wait for those devices
         retired.iter().for_each(|cargo| cargo.retire());
         result?;
         if let Some(trace) = trace {
@@ -217,18 +180,19 @@ impl Core {
     pub(crate) fn submit_on(
         self: &Arc<Self>,
         index: usize,
-        device: &crate::Device,
+        options: &crate::core::dispatch::Options,
         epoch: &Arc<Epoch>,
         call: &mut dyn Call,
     ) -> Result<()> {
         let facts = call.facts();
         let Some(slot) = self.slot(index) else { return Ok(()) };
-        let mut s = Submission::new(call, facts, epoch, device.options(), (&[], 0));
-        let mut retired = Retired::new();
-        let mut lease = Lease { slot, state: slot.lease.lock() };
-        let given = Given { landed: Landed::Nothing, traced: false, plans: &[], phase: Phase::default() };
-        let result = self.enqueue(&mut s, &Follows::new(), &mut lease, (&mut retired, None), given);
-        drop(lease);
+        let mut s = Submission::new(call, facts, epoch, options, (&[], 0));
+        let (mut place, mut retired) = (Place::new(self, Around::of(&s), Choice::Held(slot)), Retired::new());
+        let lease = place.lease()?;
+        let mut turn = Turn::new(&place, lease, Landed::Nothing);
+        let enqueued = enqueue_on(&mut s, (&mut turn, &mut []), &Given::default(), &mut retired);
+        let result = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (&mut turn, &mut [])));
+        drop(turn);
         retired.iter().for_each(|cargo| cargo.retire());
         result.map_err(Undone::error)
     }
@@ -239,19 +203,6 @@ impl Core {
             0 => Ok(Landed::Nothing),
             _ => self.small_slot(epoch).map(Landed::Slot),
         }
-    }
-
-    /// Leases a slot for work that follows `follows`. On return, each predecessor on another slot has an event.
-    #[inline]
-    pub(super) fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
-        let lease = self.lease(follows);
-        if !follows.iter().any(|f| f.must_be_closed(lease.slot.shared.index)) {
-            return Ok(lease);
-        }
-        // A thread takes one lease at a time, so that two threads cannot wait for each other's.
-        drop(lease);
-        self.close_open(epoch, follows)?;
-        Ok(self.lease(follows))
     }
 
     #[inline]

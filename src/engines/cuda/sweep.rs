@@ -4,7 +4,7 @@ use super::Core;
 use super::housekeeping::Housekeeper;
 use super::reclaim::free_some;
 use super::ring::Retired;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::core::sync::{AtomicUsize, Ordering};
 use std::cell::Cell;
 
 thread_local! {

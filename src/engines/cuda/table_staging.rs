@@ -8,9 +8,9 @@ use super::pinned::{Block, LARGEST};
 use super::queue::Queue;
 use super::staging::Patience;
 use super::{Core, Native};
-use crate::engine::Epoch;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
 
 /// The largest number of operands whose addresses need no staging: they are parameters of a kernel.
 pub(super) const MOST_WITHOUT: usize = super::tables::MORE;

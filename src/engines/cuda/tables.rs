@@ -23,11 +23,11 @@ use super::queue::Queue;
 use super::slot::State;
 use super::table_staging::TableStaging;
 use super::{Core, Ptx, fault};
-use crate::buffer::Meter;
-use crate::engine::Epoch;
-use crate::launch::{LaunchConfig, LaunchDims};
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::buffer::Meter;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::sync::Arc;
 use std::ffi::{CStr, c_void};
 
 /// How many tables a slot keeps.

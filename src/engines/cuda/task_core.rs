@@ -6,16 +6,17 @@ use super::queue::Keeps;
 use super::slot::Mark;
 use super::staging::{Staged, ended};
 use super::timer::Timer;
-use crate::clock::{self, Clock, Deadline, Stopwatch, Waits};
-use crate::dispatch::raw::Landing;
+use super::together::Rings;
+use crate::core::clock::{self, Clock, Deadline, Stopwatch, Waits};
+use crate::core::dispatch::raw::Landing;
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{RemoteResult, RemoteTarget};
-use crate::dispatch::{Backoff, Spinner, Wait, is_stealing, steal_one};
-use crate::engine::Epoch;
-use crate::op::Contained;
-use crate::sync::{Arc, AtomicU8, Mutex, Ordering};
-use crate::trace::{DeviceTime, Event, OpMetadata};
-use crate::{Error, Result};
+use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
+use crate::core::dispatch::{Backoff, Spinner, Wait, is_stealing, steal_one};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::Contained;
+use crate::core::sync::{Arc, AtomicU8, Mutex, Ordering};
+use crate::core::trace::{DeviceTime, Event, OpMetadata};
 use smallvec::SmallVec;
 use std::sync::Weak;
 use std::time::Duration;
@@ -50,12 +51,21 @@ pub(super) struct Extra {
     pub(super) ahead: Vec<Mark>,
     /// What must outlive the work. Dropped when the ring drops the task.
     pub(super) _keeps: Contained<Keeps>,
+    /// For a dispatch over several devices.
+    pub(super) elsewhere: Option<Elsewhere>,
     pub(super) timer: Option<Timer>,
     /// When it was submitted; set if a trace is notified of its end.
     pub(super) submitted: Option<Stopwatch>,
     pub(super) label: Option<&'static str>,
     /// The dispatch's number in traces.
     pub(super) number: u64,
+}
+
+/// What a dispatch over several devices leaves on the others.
+pub(super) struct Elsewhere {
+    /// Where its work ends, and what must outlive it there.
+    pub(super) ends: Vec<(Mark, Contained<Keeps>)>,
+    pub(super) rings: Rings,
 }
 
 /// Values of any type that the work needs until it is complete.
@@ -79,6 +89,17 @@ impl TaskCore {
     pub(super) fn submitted(&self) -> Option<Stopwatch> {
         self.extra.as_ref()?.submitted
     }
+
+    /// The marks on other devices, for a dispatch over several.
+    fn elsewhere(&self) -> impl Iterator<Item = &Mark> {
+        let elsewhere = self.extra.as_ref().and_then(|extra| extra.elsewhere.as_ref());
+        elsewhere.into_iter().flat_map(|elsewhere| &elsewhere.ends).map(|(mark, _)| mark)
+    }
+
+    /// The mark of a device that is over and has not done its part, or else the lead's.
+    fn culprit(&self) -> &Mark {
+        self.elsewhere().find(|mark| mark.slot.over() && !mark.is_past()).unwrap_or(&self.mark)
+    }
 }
 
 impl TaskCore {
@@ -88,19 +109,27 @@ impl TaskCore {
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
-        if self.mark.poll() {
+        if self.mark.poll() && self.elsewhere().all(Mark::poll) {
             return self.conclude(op, true);
         }
-        if self.mark.slot.over() {
+        if self.mark.slot.over() || self.elsewhere().any(|mark| mark.slot.over()) {
             // The flag is set after the last poll that could have helped. A task that is not known to be complete now
             // never will be.
-            return self.conclude(op, self.mark.is_past());
+            return self.conclude(op, self.mark.is_past() && self.elsewhere().all(Mark::is_past));
         }
         false
     }
 
+    /// A ring lets it go, because it is done on that device.
+    pub(super) fn retire(&self, op: &dyn OpMetadata) {
+        let elsewhere = self.extra.as_ref().and_then(|extra| extra.elsewhere.as_ref());
+        if elsewhere.is_none_or(|elsewhere| elsewhere.rings.let_go()) {
+            self.conclude(op, true);
+        }
+    }
+
     /// The first thread to claim it settles it. False while another thread is doing so.
-    pub(super) fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
+    fn conclude(&self, op: &dyn OpMetadata, done: bool) -> bool {
         if self.state.compare_exchange(PENDING, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_err() {
             if self.mark.slot.is_forked() {
                 // The thread that claimed it does not exist in this forked process, and will not settle it here.
@@ -202,10 +231,12 @@ impl TaskCore {
         if self.look(op) {
             return true;
         }
-        if let (Some(core), Some(event)) = (self.mark.slot.core.get().and_then(Weak::upgrade), self.mark.event) {
-            match core.blocking_waits.wait(&self.mark.slot, self.mark.ticket, event.0) {
-                Ok(_) => {}
-                Err(code) => self.mark.slot.report(code, "cuEventSynchronize"),
+        for mark in std::iter::once(&self.mark).chain(self.elsewhere()) {
+            if let (Some(core), Some(event)) = (mark.slot.core.get().and_then(Weak::upgrade), mark.event) {
+                match core.blocking_waits.wait(&mark.slot, mark.ticket, event.0) {
+                    Ok(_) => {}
+                    Err(code) => mark.slot.report(code, "cuEventSynchronize"),
+                }
             }
         }
         // The event may belong to later work by now, or blocking was not possible: polling settles the task in both
@@ -241,7 +272,7 @@ impl TaskCore {
             self.wait(op, Wait::Adaptive, None);
         }
         if self.state.load(Ordering::Acquire) == FAILED {
-            return Err(ended(&self.mark.slot));
+            return Err(ended(&self.culprit().slot));
         }
         Ok(match &*self.landed.lock() {
             Landed::Nothing => Landing::Slot([0; 64]),
@@ -251,7 +282,7 @@ impl TaskCore {
             // that, and eager outputs land in staging.)
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
             // The ring holds the other share until all pieces have arrived.
-            Landed::Staged(staged) => Landing::Staged(staged.clone()),
+            Landed::Staged(staged) => Landing::Arriving(staged.0.clone()),
         })
     }
 

@@ -3,8 +3,8 @@
 use super::Native;
 use super::api::{Code, Driver};
 use super::context::Context;
-use crate::clock::{Clock, Stopwatch};
-use crate::sync::{Arc, Mutex, RwLock};
+use crate::core::clock::{Clock, Stopwatch};
+use crate::core::sync::{Arc, Mutex, RwLock};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUevent, CUstream};
 use std::sync::Weak;

@@ -5,7 +5,7 @@
 //! taking out a parked job is another. So no job is parked while a turn is free. A job that is taken out runs again,
 //! and competes for a turn like any other.
 
-use crate::sync::Mutex;
+use crate::core::sync::Mutex;
 use std::collections::VecDeque;
 
 /// The free turns, and the jobs that wait for one.

@@ -1,29 +1,27 @@
-//! The steps under the lease of a slot: 4 to 6 of `dispatch/mod.rs`.
+//! The steps under the lease of a slot: 4 to 6 of `device/dispatch/mod.rs`.
+//!
+//! ```text
+//!   admit on each device ─> begin on each ─> the op's CUDA half ─> end on each ─> one task, kept by the ring of each slot
+//! ```
+//!
+//! Most dispatches have one device. Of several, the first is the *lead*: it has the op's result, the timer, and the
+//! device's name in errors. All leases are held until everything is enqueued, so a failure on one device is known before
+//! any of them publishes its end.
 
-use super::api::Code;
-use super::follow::Follows;
-use super::lease::Lease;
-use super::memory::FREES_PER_LEASE;
-use super::queue::{Leavings, Queue};
-use super::reclaim::free_some;
+use super::queue::{OtherQueues, Queue};
 use super::ring::Retired;
-use super::slot::{Mark, Shared, State};
-use super::submit::Around;
 use super::task::Leg;
-use super::task_core::{Extra, Landed, TaskCore};
-use super::timer::Timer;
-use super::{Core, fault};
-use crate::buffer::InitState;
-use crate::dispatch::Submission;
-use crate::engine::{Completion, Epoch};
-use crate::error::Site;
-use crate::op::plan::AnyPlan;
-use crate::op::{Contained, Made};
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use super::task_core::{Elsewhere, Extra, Landed, TaskCore};
+use super::together::Rings;
+use super::turn::Turn;
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::Made;
+use crate::core::op::plan::AnyPlan;
+use crate::core::sync::Arc;
+use crate::engines::dispatch::{Call, Submission};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An enqueue that did not finish its dispatch.
+/// Why a dispatch was not enqueued.
 pub(super) enum Undone {
     /// Nothing was enqueued: it may be retried.
     Untouched(Error),
@@ -31,8 +29,6 @@ pub(super) enum Undone {
     Touched(Error),
     /// It follows work that is not enqueued yet.
     Late,
-    /// One phase of several was enqueued, and it was not the last: the op stays with its submitter.
-    Between,
 }
 
 impl From<Error> for Undone {
@@ -45,236 +41,206 @@ impl Undone {
     pub(super) fn error(self) -> Error {
         match self {
             Undone::Untouched(error) | Undone::Touched(error) => error,
-            Undone::Late | Undone::Between => {
-                Error::library("internal error: an operation without predecessors, with one phase, was not enqueued")
-            }
+            Undone::Late => Error::library("internal error: an operation without predecessors was not enqueued"),
         }
     }
 }
 
-/// What an enqueue needs besides the op and its operands.
+/// What an enqueue needs besides the op and the devices.
+#[derive(Default)]
 pub(super) struct Given<'a> {
-    pub(super) landed: Landed,
     pub(super) traced: bool,
     pub(super) plans: &'a [AnyPlan],
-    pub(super) phase: Phase<'a>,
-}
-
-/// The phase of an op; most ops have only one.
-#[derive(Default)]
-pub(super) struct Phase<'a> {
-    pub(super) index: usize,
+    /// The phase of the op; most ops have only one.
+    pub(super) phase: usize,
+    /// What the earlier phases have made.
     pub(super) made: Option<&'a Made>,
-    /// Where the enqueued phase is stored; `None` for the last one.
-    pub(super) leg: Option<&'a mut Option<Arc<Leg>>>,
 }
 
-/// Runs an op's CUDA half.
+/// A dispatch whose ends are recorded and published.
+pub(super) struct Enqueued {
+    task: TaskCore,
+    /// Why not all of it was enqueued.
+    failure: Option<Error>,
+}
+
+/// Enqueues a dispatch on all of its devices. Keep-alives to retire are added to `retired`. A failure before the first
+/// call that touches a stream leaves everything as it was.
+///
+/// It is compiled twice, once for the ordinary dispatch, which has one device: 180 instructions of 2000 are saved if
+/// neither this nor the steps of its turn are calls (`benches/count.py`).
+#[inline(always)]
+pub(super) fn enqueue<'t, 'x>(
+    s: &mut Submission<'_, '_>,
+    (lead, others): (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
+    given: &Given<'_>,
+    retired: &mut Retired,
+) -> Result<Enqueued, Undone> {
+    lead.admit(s.was_admitted)?;
+    others.iter().try_for_each(|other| other.admit(s.was_admitted))?;
+    let names = (s.call.subject(), s.options.label);
+    if !others.is_empty() {
+        begin_elsewhere(others, names, retired)?;
+    }
+    let _bound = lead.begin(names, retired)?;
+    let submitted = given.traced.then(|| lead.place.core.timing.clock.start());
+    let timer = if s.timed { Some(lead.start_timer(given.traced)?) } else { None };
+    #[cfg(feature = "nvtx")]
+    let _range = super::api::nvtx::range(s.options.label.unwrap_or(names.0));
+    let mut failure = half(s, (&mut *lead, &mut *others), given);
+    lead.free_scratch();
+    others.iter().for_each(Turn::free_scratch);
+    let is_untouched = lead.left.untouched && others.iter().all(|other| other.left.untouched);
+    if is_untouched && let Some(error) = failure {
+        return Err(Undone::Untouched(error)); // it may be retried, and counts as one dispatch
+    }
+    if let (Some(timer), None) = (&timer, &failure) {
+        failure = lead.record_timer(timer.end).err();
+    }
+    // All ends are recorded before the first is published: only then is it known whether the dispatch has failed.
+    if others.is_empty() {
+        lead.record(&mut failure);
+    } else {
+        end_each(lead, others, &mut failure);
+    }
+    let mark = lead.publish(failure.as_ref(), others.is_empty());
+    let elsewhere = if others.is_empty() { None } else { Some(publish_elsewhere(others, failure.as_ref())) };
+    given.plans.iter().for_each(|plan| lead.left.keep_value(plan.clone()));
+    let landed = std::mem::replace(&mut lead.left.landed, Landed::Nothing);
+    if let Landed::Staged(staged) = &landed {
+        let _ = staged.0.end.set((mark.ticket, mark.event));
+    }
+    let is_plain = lead.left.keeps.is_none() && elsewhere.is_none() && timer.is_none() && submitted.is_none();
+    let extra = match is_plain && s.relay.is_none() {
+        true => None,
+        false => {
+            let (submitted, ahead) = (submitted.filter(|_| failure.is_none()), lead.ahead(s, &mark));
+            let (label, number, _keeps) = (s.options.label.copied(), s.number, lead.take_keeps());
+            Some(Box::new(Extra { ahead, _keeps, elsewhere, timer, submitted, label, number }))
+        }
+    };
+    Ok(Enqueued { task: TaskCore::new(mark, landed, extra), failure })
+}
+
+/// As [`enqueue`], for a dispatch that is late or has several devices.
+pub(super) fn enqueue_on<'t, 'x>(
+    s: &mut Submission<'_, '_>,
+    turns: (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
+    given: &Given<'_>,
+    retired: &mut Retired,
+) -> Result<Enqueued, Undone> {
+    enqueue(s, turns, given, retired)
+}
+
+/// Runs the op's CUDA half, and enqueues the copy of its result. Returns its error. (A `Result` that is passed on would be
+/// as large as an `Error`, and copied at every step.)
+#[inline(always)]
+fn half(
+    s: &mut Submission<'_, '_>,
+    (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
+    given: &Given<'_>,
+) -> Option<Error> {
+    let raw_bytes = s.facts.raw_bytes;
+    let mut half = || {
+        if let Some(relay) = s.relay.as_ref().filter(|_| given.phase == 0) {
+            relay.inject_fault()?;
+        }
+        let is_alone = others.is_empty();
+        let mut others = Others { turns: &mut *others, given };
+        let elsewhere: Option<&mut dyn OtherQueues> = if is_alone { None } else { Some(&mut others) };
+        s.call.half(&mut lead.queue(given, raw_bytes, elsewhere))
+    };
+    if let Err(error) = caught(&mut half) {
+        return Some(error);
+    }
+    if raw_bytes > 0 { lead.queue(given, raw_bytes, None).bring_result().err() } else { None }
+}
+
+/// Runs the code of the op's author.
 fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|_| {
         Err(Error::Panicked { message: "while it enqueued its CUDA work".into(), site: Site::none() })
     })
 }
 
-impl Core {
-    /// Everything that is done under the lease. Keep-alives to retire are added to `retired`. The mark of the end is
-    /// stored in `end`, if the caller asks for it.
-    pub(super) fn enqueue(
-        self: &Arc<Self>,
-        s: &mut Submission<'_, '_>,
-        follows: &Follows,
-        lease: &mut Lease<'_>,
-        (retired, end): (&mut Retired, Option<&mut Option<Mark>>),
-        given: Given<'_>,
+/// Begins on the devices other than the lead.
+#[cold]
+fn begin_elsewhere(
+    others: &mut [Turn<'_, '_>],
+    names: (&'static &'static str, Option<&'static &'static str>),
+    retired: &mut Retired,
+) -> Result<()> {
+    others.iter_mut().try_for_each(|other| other.begin(names, retired).map(drop))
+}
+
+/// Records the ends of a dispatch over several devices.
+///
+/// If its half has failed, it did not say to the end which device follows which, and work on one device may still use the
+/// memory of another. So each stream follows all others first. If not even that is possible, this waits for the streams:
+/// the work must not count as done on a device whose memory another one uses.
+#[cold]
+fn end_each<'t, 'x>(lead: &mut Turn<'t, 'x>, others: &mut [Turn<'t, 'x>], failure: &mut Option<Error>) {
+    let mut all: Vec<&mut Turn<'t, 'x>> = std::iter::once(lead).chain(others).collect();
+    if failure.is_some() {
+        let events = all.iter_mut().map(|turn| turn.step()).collect::<Result<Vec<_>>>();
+        let joined = events.and_then(|events| all.iter().try_for_each(|turn| turn.follow_all(&events)));
+        if joined.is_err() {
+            all.iter().for_each(|turn| turn.drain());
+        }
+    }
+    all.iter_mut().for_each(|turn| turn.record_bound(failure));
+}
+
+/// Publishes the ends on the devices other than the lead.
+#[cold]
+fn publish_elsewhere(others: &mut [Turn<'_, '_>], failure: Option<&Error>) -> Elsewhere {
+    let ends: Vec<_> = others.iter_mut().map(|other| (other.publish(failure, false), other.take_keeps())).collect();
+    Elsewhere { rings: Rings::new(1 + ends.len()), ends }
+}
+
+impl Enqueued {
+    /// The op becomes the task of the dispatch.
+    #[inline(always)]
+    pub(super) fn finish(
+        self,
+        call: &mut dyn Call,
+        (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
     ) -> Result<(), Undone> {
-        let (epoch, around, raw_bytes) = (s.epoch, Around::of(s), s.facts.raw_bytes);
-        let (shared, state) = (&lease.slot.shared, &mut *lease.state);
-        let name = s.call.subject();
-        // Checked after the lease was taken: the end of the epoch sets the flag first, and takes the lease after that.
-        if s.was_admitted {
-            epoch.go_on()?
-        } else {
-            epoch.admit()?
+        let cargo = call.become_task(self.task)?;
+        for other in others {
+            other.keep(cargo.clone());
         }
-        let _bound = self.bind(epoch)?;
-        self.begin(around, follows, (shared, state), retired, (name, s.options.label))?;
-        let submitted = given.traced.then(|| self.timing.clock.start());
-        let timer = if s.timed { Some(self.start_timer(epoch, (shared, state), given.traced)?) } else { None };
-        #[cfg(feature = "nvtx")]
-        let _range = super::api::nvtx::range(s.options.label.unwrap_or(name));
-        let (plans, Phase { index: phase, made, leg }) = (given.plans, given.phase);
-        let mut left = Leavings::new(given.landed);
-        // Not a `Result` that is passed on: it would be as large as an `Error`, and copied at every step.
-        let mut failure = None;
-        let mut half = || {
-            if let Some(relay) = s.relay.as_ref().filter(|_| phase == 0) {
-                relay.inject_fault()?;
-            }
-            let (state, left) = (&mut *state, &mut left);
-            s.call.half(&mut Queue { core: self, epoch, shared, state, plans, phase, made, raw_bytes, left })
-        };
-        if let Err(error) = caught(&mut half) {
-            failure = Some(error);
-        } else if raw_bytes > 0 {
-            let (state, left) = (&mut *state, &mut left);
-            let queue = Queue { core: self, epoch, shared, state, plans, phase, made, raw_bytes, left };
-            failure = queue.bring_result().err();
-        }
-        if !left.scratch.is_empty() {
-            self.free_scratch(&left.scratch, state);
-        }
-        if left.untouched
-            && let Some(error) = failure
-        {
-            return Err(Undone::Untouched(error)); // it may be retried, and counts as one dispatch
-        }
-        // Only the holder of the lease counts, so no locked instruction is needed.
-        shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if let (Some(timer), None) = (&timer, &failure)
-            && let Err(error) = self.record_timer(epoch, timer.end, state)
-        {
-            failure = Some(error);
-        }
-        let (mark, code) = self.end(around, follows, (shared, state), failure.as_ref());
-        if let Some(end) = end {
-            *end = Some(mark.clone());
-        }
-        if !code.is_success() && failure.is_none() {
-            failure = Some(fault::classify(epoch, code, "cuEventRecord"));
-        }
-        let (ticket, event) = (mark.ticket, mark.event);
-        if let Landed::Staged(staged) = &left.landed {
-            let _ = staged.0.end.set((ticket, event));
-        }
-        for plan in plans {
-            left.keep_value(plan.clone());
-        }
-        let extra = if left.keeps.is_none() && timer.is_none() && submitted.is_none() && s.relay.is_none() {
-            None
-        } else {
-            #[cfg(target_os = "linux")]
-            let ahead = if s.relay.is_some() { self.ahead(follows, mark.slot.index) } else { Vec::new() };
-            #[cfg(not(target_os = "linux"))]
-            let ahead = Vec::new();
-            let (submitted, label) = (submitted.filter(|_| failure.is_none()), s.options.label.copied());
-            let (number, keeps) = (s.number, Contained::new(left.keeps.take().unwrap_or_default()));
-            Some(Box::new(Extra { ahead, _keeps: keeps, timer, submitted, label, number }))
-        };
-        let task = TaskCore::new(mark, left.landed, extra);
-        if let Some(place) = leg {
-            let leg = Arc::new(Leg { core: task });
-            *place = Some(leg.clone());
-            state.ring.push(ticket, event, Some(leg));
-            return Err(failure.map_or(Undone::Between, Undone::Touched));
-        }
-        let cargo = s.call.become_task(task)?;
-        state.ring.push(ticket, event, cargo);
-        match failure {
+        lead.keep(cargo);
+        match self.failure {
             None => Ok(()),
             Some(error) => Err(Undone::Touched(error)),
         }
     }
 
-    /// The steps before the op's CUDA half. The context must be current.
-    fn begin(
-        &self,
-        s: Around<'_, '_>,
-        follows: &Follows,
-        (shared, state): (&Arc<Shared>, &mut State),
-        retired: &mut Retired,
-        (name, label): (&'static &'static str, Option<&'static &'static str>),
-    ) -> Result<()> {
-        state.reap(shared, 4, retired);
-        // Usually empty, so the call is not worth it.
-        if !shared.frees.is_empty() {
-            free_some(shared, state, FREES_PER_LEASE);
-        }
-        if !follows.is_empty() {
-            self.follow(s.epoch, follows, shared.index, state)?;
-        }
-        shared.recent.push(name, label);
-        Ok(())
-    }
-
-    /// The steps after the op's CUDA half, also after a failure: whatever was enqueued ends with a completion, so the
-    /// buffers can go back to the caller.
-    fn end(
-        &self,
-        s: Around<'_, '_>,
-        follows: &Follows,
-        (shared, state): (&Arc<Shared>, &mut State),
-        failure: Option<&Error>,
-    ) -> (Mark, Code) {
-        let (ticket, event, code) = state.record(shared);
-        let completion = Completion::Cuda(Mark { slot: shared.clone(), ticket, event });
-        self.publish(s, follows, &completion, (failure.is_none() && code.is_success(), failure));
-        match completion {
-            Completion::Cuda(mark) => (mark, code),
-            // Not reached: `completion` was made above.
-            _ => (Mark { slot: shared.clone(), ticket, event }, code),
+    /// The op stays with its submitter, which enqueues another phase.
+    pub(super) fn go_on(self, turn: &mut Turn<'_, '_>) -> Result<Arc<Leg>, Undone> {
+        let leg = Arc::new(Leg { core: self.task });
+        turn.keep(Some(leg.clone()));
+        match self.failure {
+            None => Ok(leg),
+            Some(error) => Err(Undone::Touched(error)),
         }
     }
+}
 
-    /// Publishes the end of this work to its buffers, and updates the state of their contents.
-    ///
-    /// Completions that this work does not follow stay in the history. Through an alias, another thread may have
-    /// submitted work on another part of a buffer after this work looked at it.
-    fn publish(&self, s: Around<'_, '_>, follows: &Follows, end: &Completion, (ok, failure): (bool, Option<&Error>)) {
-        for (i, view) in s.views.iter().enumerate() {
-            if i < s.read_count {
-                // A peer's buffer gets a mark of its own device: see `peer.rs`.
-                if Arc::ptr_eq(&view.region.epoch, s.epoch) {
-                    view.region.history.lock().publish_read(end);
-                }
-            } else {
-                // SAFETY: dropped before the next one is made; that of `gather` is gone.
-                let mut track = unsafe { view.history() };
-                view.region.writers_done.store(false, Ordering::Release);
-                if view.is_part() {
-                    track.publish_part(end);
-                } else {
-                    track.publish_write_beside(end, |earlier| self.is_followed(earlier, follows, end));
-                }
-                drop(track);
-                if ok {
-                    view.written();
-                } else if !s.preserves_on_failure {
-                    match failure {
-                        Some(error) => view.region.init.fail(error),
-                        None => view.region.init.set(InitState::Failed),
-                    }
-                }
-            }
-        }
+/// The turns on the devices other than the lead, as the op's CUDA half sees them.
+struct Others<'o, 't, 'x> {
+    turns: &'o mut [Turn<'t, 'x>],
+    given: &'o Given<'o>,
+}
+
+impl OtherQueues for Others<'_, '_, '_> {
+    fn count(&self) -> usize {
+        self.turns.len()
     }
 
-    fn free_scratch(&self, scratch: &[u64], state: &State) {
-        for address in scratch {
-            // SAFETY: allocated on this stream by this dispatch, and freed behind its work.
-            let _ = unsafe { self.context.api.mem_free_async(*address, state.stream.0) };
-        }
-    }
-
-    #[cold]
-    fn start_timer(&self, epoch: &Arc<Epoch>, (shared, state): (&Shared, &State), traced: bool) -> Result<Timer> {
-        let timer = self.timers.timer(self.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
-        // Nothing is in flight on this stream, so an event recorded now completes at once.
-        if traced && shared.sequence.in_flight() == 0 {
-            self.timers.anchor(self.context.api, state.stream, self.timing.clock);
-        }
-        self.record_timer(epoch, timer.start, state)?;
-        Ok(timer)
-    }
-
-    fn record_timer(
-        &self,
-        epoch: &Arc<Epoch>,
-        event: super::Native<cudarc::driver::sys::CUevent>,
-        state: &State,
-    ) -> Result<()> {
-        // SAFETY: event and stream are alive under the lease; the context is current.
-        unsafe { self.context.api.event_record(event.0, state.stream.0) }
-            .ok()
-            .map_err(|code| fault::classify(epoch, code, "cuEventRecord"))
+    fn queue(&mut self, index: usize) -> Option<Queue<'_>> {
+        let turn = self.turns.get_mut(index)?;
+        Some(turn.queue(self.given, 0, None))
     }
 }

@@ -1,6 +1,6 @@
 //! Fault injection, so that recovery can be tested without a GPU.
 
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The faults to inject into a host device, and when. Operations and allocations are counted from 0 over the whole life

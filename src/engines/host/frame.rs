@@ -2,18 +2,18 @@
 
 use super::HostEngine;
 use super::fault_plan::Fault;
-use super::follower::{Core, Follower};
 use super::hooked::waits_for_hook;
-use super::inside::Inside;
-use crate::clock::{self, Clock, Deadline, Stopwatch};
-use crate::device::Options;
-use crate::dispatch::{Backoff, Parker, Subscribed, Then, Wait, is_stealing, steal_one};
-use crate::engine::Epoch;
-use crate::op::{Made, Make};
-use crate::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
-use crate::trace::{DeviceTime, Event, OpInfo, OpMetadata};
-use crate::worker::Relay;
-use crate::{Error, Result};
+use crate::core::clock::{self, Clock, Deadline, Stopwatch};
+use crate::core::dispatch::Options;
+use crate::core::dispatch::{Backoff, Subscribed, Then, Wait, is_stealing, steal_one};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::inside::Inside;
+use crate::core::op::{Made, Make};
+use crate::core::order::{Core, Follower, Parker};
+use crate::core::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
+use crate::core::trace::{DeviceTime, Event, OpInfo, OpMetadata};
+use crate::engines::worker::Relay;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub(crate) struct Frame {
     pub(super) epoch: Arc<Epoch>,
     /// The number of this operation in the epoch's flow.
     pub(super) number: u64,
+    /// The other devices, for a dispatch over several.
+    pub(super) elsewhere: Box<[Share]>,
     pub(super) engine: Arc<HostEngine>,
     /// The progress of settling: one of [`OPEN`], [`CLAIMED`], [`COUNTED`].
     pub(super) end: AtomicU8,
@@ -40,6 +42,23 @@ pub(crate) struct Frame {
     pub(super) timed: bool,
     pub(super) label: Option<&'static str>,
     pub(super) relay: Option<Relay>,
+}
+
+/// What belongs to one of the other devices of a dispatch over several.
+pub(super) struct Share {
+    pub(super) epoch: Arc<Epoch>,
+    /// The number of this operation in the epoch's flow.
+    pub(super) number: u64,
+    pub(super) fault: Option<Fault>,
+}
+
+impl Share {
+    /// Counts the operation as one of the epoch's.
+    pub(super) fn new(epoch: &Arc<Epoch>) -> Self {
+        let plan = epoch.engine.as_host().and_then(|engine| engine.plan());
+        let fault = plan.and_then(|plan| plan.next_op());
+        Share { number: epoch.flow.enter(), epoch: epoch.clone(), fault }
+    }
 }
 
 /// For trace hooks.
@@ -62,6 +81,7 @@ impl HostEngine {
     pub(super) fn frame(
         self: &Arc<Self>,
         (epoch, number): (&Arc<Epoch>, u64),
+        elsewhere: Box<[Share]>,
         (options, timed): (&Options, bool),
         traced: Option<u64>,
         relay: Option<Relay>,
@@ -73,6 +93,7 @@ impl HostEngine {
             place: PLACES.fetch_add(1, Ordering::Relaxed),
             epoch: epoch.clone(),
             number,
+            elsewhere,
             engine: self.clone(),
             end: AtomicU8::new(OPEN),
             traced: traced
@@ -125,8 +146,8 @@ impl Frame {
     pub(super) fn begin(&self) -> Result<()> {
         // The fault is checked first: after a fault everything upstream has failed too, and only this error tells the
         // cause.
-        if self.epoch.dead() {
-            return Err(self.epoch.verdict());
+        if let Some(epoch) = self.dead() {
+            return Err(epoch.verdict());
         }
         if self.core.is_tainted() {
             return Err(Error::upstream("", self.core.cause()));
@@ -134,16 +155,24 @@ impl Frame {
         if let Some(relay) = &self.relay {
             relay.begin()?;
         }
-        match &self.fault {
-            None => {}
-            Some(Fault::Fail) => return Err(Error::library("the fault plan injected this failure")),
-            Some(Fault::Delay(time)) => self.epoch.timing.clock.sleep(*time),
-            Some(Fault::Poison) => {
-                self.epoch.fault("poisoned by the fault plan", None);
-                return Err(self.epoch.verdict());
-            }
-        }
-        Ok(())
+        inject(self.fault.as_ref(), &self.epoch)?;
+        self.elsewhere.iter().try_for_each(|share| inject(share.fault.as_ref(), &share.epoch))
+    }
+
+    /// The epochs of its devices.
+    fn epochs(&self) -> impl Iterator<Item = &Arc<Epoch>> {
+        std::iter::once(&self.epoch).chain(self.elsewhere.iter().map(|share| &share.epoch))
+    }
+
+    /// The epoch of one of its devices that is gone.
+    fn dead(&self) -> Option<&Arc<Epoch>> {
+        self.epochs().find(|epoch| epoch.dead())
+    }
+
+    /// No longer counts as an operation of its devices.
+    fn leave(&self) {
+        self.epoch.flow.leave(self.number);
+        self.elsewhere.iter().for_each(|share| share.epoch.flow.leave(share.number));
     }
 
     /// Settles once: the thread that claims the node counts it, calls the trace hooks and settles it. (A waiter that
@@ -171,7 +200,7 @@ impl Frame {
         // Counted before it is settled, so that a thread that sees it settled also sees it counted. `COUNTED` is stored
         // before the count, so that a thread that sees the count knows that the node is about to settle.
         self.end.store(COUNTED, Ordering::Relaxed);
-        self.epoch.flow.leave(self.number);
+        self.leave();
         if let Some(error) = failed {
             self.epoch.counters.count_error(&error);
         }
@@ -183,8 +212,10 @@ impl Frame {
     }
 
     pub(super) fn is_settled(&self, op: &dyn OpMetadata) -> bool {
-        if !self.core.is_settled() && self.epoch.dead() {
-            self.conclude(op, Err(self.epoch.verdict()));
+        if !self.core.is_settled()
+            && let Some(epoch) = self.dead()
+        {
+            self.conclude(op, Err(epoch.verdict()));
         }
         // A thread that saw the queue empty (`synchronize`) expects this node to be settled. It is about to be; no user
         // code runs in between.
@@ -253,7 +284,7 @@ impl Frame {
     }
 
     pub(super) fn subscribe(&self, op: &dyn OpMetadata, parker: &Arc<Parker>) -> Subscribed {
-        self.epoch.sleep_on(parker);
+        self.epochs().for_each(|epoch| epoch.sleep_on(parker));
         // Only after registering with the epoch: so the end of the epoch is either seen here or wakes the parker.
         if self.is_settled(op) || !self.core.subscribe(Follower::Thread(parker.clone())) {
             Subscribed::Settled
@@ -263,7 +294,7 @@ impl Frame {
     }
 
     pub(super) fn unsubscribe(&self, parker: &Arc<Parker>) {
-        self.epoch.forget(parker);
+        self.epochs().for_each(|epoch| epoch.forget(parker));
         self.core.unsubscribe(&Follower::Thread(parker.clone()));
     }
 
@@ -298,7 +329,7 @@ impl Frame {
             if clock::is_over(until) {
                 break false;
             }
-            if self.epoch.dead() {
+            if self.dead().is_some() {
                 std::thread::yield_now();
             } else {
                 parker.sleep(until);
@@ -308,4 +339,18 @@ impl Frame {
         self.epoch.counters.forced_waits.fetch_add(1, Ordering::Relaxed);
         done
     }
+}
+
+/// What the fault plan of a device does to an operation that begins.
+fn inject(fault: Option<&Fault>, epoch: &Arc<Epoch>) -> Result<()> {
+    match fault {
+        None => {}
+        Some(Fault::Fail) => return Err(Error::library("the fault plan injected this failure")),
+        Some(Fault::Delay(time)) => epoch.timing.clock.sleep(*time),
+        Some(Fault::Poison) => {
+            epoch.fault("poisoned by the fault plan", None);
+            return Err(epoch.verdict());
+        }
+    }
+    Ok(())
 }

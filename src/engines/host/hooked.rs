@@ -2,8 +2,8 @@
 //!
 //! Such an operation begins when the hook has returned. A wait for it, or for work that follows it, cannot end in the hook.
 
-use super::follower::{Follower, Runnable};
-use crate::sync::Arc;
+use crate::core::order::{Follower, Runnable};
+use crate::core::sync::Arc;
 use std::cell::RefCell;
 use std::collections::HashSet;
 

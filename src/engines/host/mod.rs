@@ -3,23 +3,21 @@
 //! It has **its own rayon pool, which runs nothing but device ops**. On the caller's pool it would deadlock: a worker
 //! thread inside an op's `join` may steal a job of the caller that waits for that very op (measured: 8 of 40 runs hung,
 //! 0 of 40 with a pool of its own). A host half may use rayon (it then runs in this pool), but must not dispatch or
-//! wait; that is checked, see [`inside_op`].
+//! wait; that is checked, see [`inside_op`](crate::core::inside::inside_op).
 //!
-//! No thread of the pool ever blocks. An op starts when its last dependency is done, which `dispatch/settle.rs` counts.
-//! `node.rs` is an op in flight, `frame.rs` the part of it that does not depend on the type of the op, `follower.rs`
-//! what is notified when it settles; `queue.rs` runs ready ops, `runners.rs` limits how many run at a time, `inside.rs`
-//! knows which threads are inside an op, `hooked.rs` which are inside a trace's hook. `machine.rs`: the CPU's name and the machine's memory; `fault_plan.rs`: fault
-//! injection.
+//! No thread of the pool ever blocks. An op starts when its last dependency is done, which `core/order/settle.rs` counts.
+//! `node.rs` is an op in flight, `frame.rs` the part of it that does not depend on the type of the op; `queue.rs` runs ready
+//! ops, `runners.rs` limits how many run at a time, `core/inside.rs` knows which threads are inside an op, `hooked.rs` which are
+//! inside a trace's hook. `fault_plan.rs`: fault injection; `executor.rs`: what any engine can be asked.
 
 #[cfg(feature = "host")]
+mod executor;
+#[cfg(feature = "host")]
 mod fault_plan;
-mod follower;
 #[cfg(feature = "host")]
 mod frame;
 #[cfg(feature = "host")]
 mod hooked;
-mod inside;
-mod machine;
 #[cfg(feature = "host")]
 mod node;
 #[cfg(feature = "host")]
@@ -31,17 +29,8 @@ mod runners;
 pub(crate) use fault_plan::Fault;
 #[cfg(feature = "host")]
 pub use fault_plan::FaultPlan;
-#[cfg(any(feature = "cuda", test))]
-pub(crate) use follower::Core;
-#[cfg(feature = "cuda")]
-pub(crate) use follower::Follower;
-pub(crate) use follower::Runnable;
 #[cfg(feature = "host")]
 pub(crate) use frame::Frame;
-pub(crate) use inside::{inside_op, refuse_inside};
-#[cfg(feature = "host")]
-pub(crate) use machine::processor_name;
-pub(crate) use machine::total_memory;
 #[cfg(feature = "host")]
 pub(crate) use node::{Keep, Node, host_half};
 #[cfg(feature = "host")]

@@ -13,20 +13,22 @@
 //! After it ran, its operands' keep-alives are dropped **before** it settles. Buffers refer to nodes, so a settled node
 //! must not hold buffers (a reference cycle), and a waiter must find the memory freed.
 
-use super::follower::{Core, Follower, Runnable};
-use super::frame::Frame;
+use super::frame::{Frame, Share};
 use super::hooked::{Hooked, waits_for_hook};
-use crate::buffer::{Allocation, Elems, View};
-use crate::clock::{Deadline, Timing};
+use crate::core::buffer::{Allocation, Elems, View};
+use crate::core::clock::{Deadline, Timing};
 #[cfg(target_os = "linux")]
-use crate::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::dispatch::{Gate, Ongoing, Parker, SpansOf, Submission, Subscribed, Task, Then, Wait};
-use crate::engine::Completion;
-use crate::host::HostEngine;
-use crate::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
-use crate::sync::{Arc, Mutex};
-use crate::trace::{Event, OpInfo, OpMetadata};
-use crate::{Error, Result};
+use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
+use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Then, Wait};
+use crate::core::error::{Error, Result};
+use crate::core::op::SpansOf;
+use crate::core::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
+use crate::core::order::{Completion, Core, Follower, Parker, Runnable};
+use crate::core::sync::{Arc, Mutex};
+use crate::core::trace::{Event, OpInfo, OpMetadata};
+use crate::engines::dispatch::Part;
+use crate::engines::dispatch::Submission;
+use crate::engines::host::HostEngine;
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::time::Duration;
@@ -70,10 +72,21 @@ struct Outcome<O: Op> {
 }
 
 impl HostEngine {
-    /// Steps 3 to 6 of `dispatch/mod.rs`.
+    /// Steps 3 to 6 of `device/dispatch/mod.rs`.
     pub(crate) fn submit(self: &Arc<Self>, s: &mut Submission<'_, '_>) -> Result<()> {
+        self.submit_with(s, &[])
+    }
+
+    /// The same over several devices, of which this is the first. It is one node, in the histories of buffers of all of
+    /// them, and counts as an operation of each.
+    pub(crate) fn submit_across(self: &Arc<Self>, s: &mut Submission<'_, '_>, parts: &[Part<'_, '_>]) -> Result<()> {
+        self.submit_with(s, parts.get(1..).unwrap_or_default())
+    }
+
+    fn submit_with(self: &Arc<Self>, s: &mut Submission<'_, '_>, others: &[Part<'_, '_>]) -> Result<()> {
         let epoch = s.epoch;
         epoch.remember(s.call.subject(), s.options.label);
+        others.iter().for_each(|other| other.epoch.remember(s.call.subject(), s.options.label));
         let trace = epoch.counters.trace();
         // This calls the user's own code, which may panic: nothing is counted yet, and no later op follows this one
         // yet.
@@ -87,7 +100,7 @@ impl HostEngine {
         #[cfg(not(target_os = "linux"))]
         let here = false;
         // Trace hooks and the delays of a fault plan must not run on the submitting thread.
-        let prompt = trace.is_none() && self.plan().is_none() && s.call.is_prompt();
+        let prompt = trace.is_none() && self.plan().is_none() && others.is_empty() && s.call.is_prompt();
         let here = !self.is_inline() && (here || prompt);
         if let Some((trace, info)) = &after {
             trace.begin(info, (s.operands(), s.read_count));
@@ -96,7 +109,8 @@ impl HostEngine {
         // After the hook, because the hook may wait for everything in flight.
         let number = epoch.flow.enter();
         let traced = trace.map(|_| s.number);
-        let frame = self.frame((epoch, number), (s.options, s.timed), traced, s.relay.take());
+        let elsewhere = others.iter().map(|other| Share::new(other.epoch)).collect();
+        let frame = self.frame((epoch, number), elsewhere, (s.options, s.timed), traced, s.relay.take());
         let call = &mut *s.call;
         let me = match call.become_node(frame, kept(s.views)) {
             Ok(node) => node,
@@ -117,7 +131,8 @@ impl HostEngine {
         } else if me.core().dep_done() {
             self.run_here(me);
         }
-        if self.is_inline()
+        let inline = |part: &Part<'_, '_>| part.epoch.engine.as_host().is_some_and(|engine| engine.is_inline());
+        if (self.is_inline() || others.iter().any(inline))
             && let Some(node) = call.ongoing()
         {
             node.wait(Wait::Adaptive, None);

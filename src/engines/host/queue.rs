@@ -4,11 +4,11 @@
 //! decides when a runner is hired, and explains why no op is forgotten.
 
 use super::fault_plan::FaultPlan;
-use super::follower::Runnable;
-use super::inside::mark_thread;
 use super::runners::{Ready, Runners};
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::inside::mark_thread;
+use crate::core::order::Runnable;
+use crate::core::sync::Arc;
 use crossbeam_queue::SegQueue;
 
 /// Where a host device runs its ops.

@@ -14,7 +14,7 @@
 //! pusher's write comes first, the resignation acquires it, and the push with it. So the queue need only be a correct
 //! queue: no memory ordering of its own is relied on. The model checker runs this very file (`tests/loom/`).
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::core::sync::{AtomicUsize, Ordering};
 
 /// The queue of ready items, as the runners see it.
 pub(crate) trait Ready {

@@ -3,8 +3,8 @@
 use super::contract::{CudaLibrary, Listed};
 use super::objects::Object;
 use super::{Code, status};
-use crate::cuda::PlanBuilder;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::PlanBuilder;
 
 impl PlanBuilder<'_> {
     /// The functions of a library.
@@ -23,7 +23,7 @@ impl PlanBuilder<'_> {
         // SAFETY: the pointers are valid; the context is current, and its end waits for the build.
         let driver = unsafe { self.core.context.api.mem_get_info(&mut free, &mut total) };
         if !driver.is_success() {
-            crate::cuda::report(self.epoch, driver, call);
+            crate::engines::cuda::report(self.epoch, driver, call);
             if self.epoch.dead() {
                 return self.epoch.verdict();
             }

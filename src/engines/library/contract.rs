@@ -2,9 +2,9 @@
 
 use super::status::Status;
 use super::{Code, LoadError, Site};
-use crate::cuda::Core;
-use crate::trace::Stats;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::trace::Stats;
+use crate::engines::cuda::Core;
 use cudarc::driver::sys::CUstream;
 
 /// Bytes of the workspace that the libraries of a slot share: the size that cuBLAS recommends for Hopper.
@@ -40,7 +40,7 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
     /// What its handles belong to.
     const HANDLES: Placement = Placement::PerSlot;
     /// Our own kernels that its operations launch; they are loaded when the library is warmed.
-    fn kernels() -> &'static [&'static crate::Ptx] {
+    fn kernels() -> &'static [&'static crate::engines::cuda::Ptx] {
         &[]
     }
     /// Its functions and data symbols, looked up once for the process.
@@ -87,7 +87,7 @@ pub(crate) trait Listed: CudaLibrary {
 /// Where a handle is created: the slot's stream, and its workspace.
 pub(crate) struct Seat<'s> {
     pub(super) core: &'s Core,
-    pub(super) state: &'s mut crate::cuda::SlotState,
+    pub(super) state: &'s mut crate::engines::cuda::SlotState,
 }
 
 impl Seat<'_> {

@@ -3,10 +3,10 @@
 use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
 use super::handles::ApiHandle;
 use super::{Code, status};
-use crate::cuda::{Core, Queue, SlotState};
-use crate::engine::{Epoch, process};
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::epoch::{Epoch, process};
+use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
+use crate::engines::cuda::{Core, Queue, SlotState};
 use cudarc::driver::sys::CUstream;
 use std::any::Any;
 
@@ -47,7 +47,7 @@ impl<'q> Queue<'q> {
     /// # Errors
     /// The library is missing.
     pub(crate) fn api<L: Listed>(&self) -> Result<&'static L::Api> {
-        crate::worker::first_use();
+        crate::engines::worker::first_use();
         Ok(L::load()?)
     }
 
@@ -129,17 +129,17 @@ impl<'q> Queue<'q> {
     }
 
     /// The contents of `N` bytes of device memory after everything enqueued so far is complete. Waits for that, so use
-    /// it only in halves whose calls wait anyway: [`Kind::Blocking`](crate::Kind::Blocking).
+    /// it only in halves whose calls wait anyway: [`OpKind::Blocking`](crate::OpKind::Blocking).
     ///
     /// # Safety
     /// As for [`copy`](Self::copy), for the memory that is read.
     pub(crate) unsafe fn look<const N: usize>(&mut self, from: u64) -> Result<[u8; N]> {
-        const { assert!(N <= crate::cuda::SLOT, "`look` reads a few bytes only") };
+        const { assert!(N <= crate::engines::cuda::SLOT, "`look` reads a few bytes only") };
         self.not_in_a_graph("a read of device memory")?;
         // Pinned memory, as for every copy. Allocating it may wait for the GPU, as this method does.
         let slot = match self.core.pinned.slot() {
             Ok(slot) => slot,
-            Err(code) => return Err(crate::cuda::classify(self.epoch, code, "cuMemHostAlloc")),
+            Err(code) => return Err(crate::engines::cuda::classify(self.epoch, code, "cuMemHostAlloc")),
         };
         let to = slot.at.0;
         // Kept in any case: the copy may have been enqueued even if this method returns early.
@@ -155,7 +155,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Waits for everything enqueued so far: for halves whose calls wait anyway
-    /// ([`Kind::Blocking`](crate::Kind::Blocking)), before a call that reads device memory from the host and does not
+    /// ([`OpKind::Blocking`](crate::OpKind::Blocking)), before a call that reads device memory from the host and does not
     /// wait itself.
     pub(crate) fn wait(&mut self) -> Result<()> {
         self.not_in_a_graph("a wait for the device")?;
@@ -187,7 +187,7 @@ impl Core {
         if matches!(L::HANDLES, Placement::None) {
             return Err(Error::library("internal error: the library has no handles"));
         }
-        crate::worker::first_use();
+        crate::engines::worker::first_use();
         let api = L::load()?;
         let native = self.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
         let made = L::create(api, &mut Seat { core: self, state });
@@ -218,7 +218,7 @@ impl Core {
         // SAFETY: the stream is this slot's, which is leased.
         let stream = unsafe { self.context.api.stream_query(state.stream.0) };
         if !stream.is_success() && stream != Code::NOT_READY {
-            crate::cuda::report(epoch, stream, call);
+            crate::engines::cuda::report(epoch, stream, call);
             if epoch.dead() {
                 return epoch.verdict();
             }

@@ -7,15 +7,17 @@ use super::handles::ApiHandle;
 #[cfg(feature = "cuda")]
 use super::{Code, question, warm};
 #[cfg(feature = "cuda")]
-use crate::cuda::Core;
-use crate::device::Settings;
+use crate::core::dispatch::Options;
 #[cfg(feature = "cuda")]
-use crate::engine::Epoch;
+use crate::core::epoch::Epoch;
 #[cfg(feature = "cuda")]
-use crate::sync::Arc;
-use crate::trace::Stats;
+use crate::core::error::Result;
+use crate::core::settings::Settings;
 #[cfg(feature = "cuda")]
-use crate::{Device, Result};
+use crate::core::sync::Arc;
+use crate::core::trace::Stats;
+#[cfg(feature = "cuda")]
+use crate::engines::cuda::Core;
 #[cfg(feature = "cuda")]
 use std::any::Any;
 #[cfg(feature = "cuda")]
@@ -27,7 +29,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     /// Registers its operations in a worker that is another executable.
     #[cfg(all(feature = "every-operation", target_os = "linux"))]
-    pub(crate) register: fn(&mut crate::worker::Registry),
+    pub(crate) register: fn(&mut crate::engines::worker::Registry),
     /// Adds the counters of its front, for a device that was opened with these settings.
     pub(crate) fill: fn(&Settings, &mut Stats),
     /// Its native side, if there is a library of CUDA behind it.
@@ -47,7 +49,7 @@ pub(crate) struct Native {
     pub(super) destroy: fn(Box<dyn Any + Send>) -> Code,
     pub(crate) fill: fn(&(dyn Any + Send + Sync), &mut Stats),
     pub(crate) placement: super::Placement,
-    pub(super) warm: fn(&Device, &Arc<Epoch>) -> Result<()>,
+    pub(crate) warm: fn(&Options, &Arc<Epoch>) -> Result<()>,
     pub(super) ask: Ask,
     /// Used when the first handle of the library is created in this process.
     pub(super) first: Once,
@@ -107,7 +109,7 @@ macro_rules! libraries {
     (@fill $front:ident) => { |_, _| {} };
     (@fill $front:ident $fill:ident) => { $front::$fill };
     (@native) => { None };
-    (@native $library:path) => { Some($crate::library::Native::of::<$library>()) };
+    (@native $library:path) => { Some($crate::engines::library::Native::of::<$library>()) };
     ($($front:ident $(+ $fill:ident)?, $feature:tt $(=> $library:path)?;)*) => {
         /// The numbers of the libraries: their places in the table.
         #[cfg(feature = "cuda")]
@@ -117,7 +119,7 @@ macro_rules! libraries {
 
         $($(
             #[cfg(all(feature = "cuda", feature = $feature))]
-            impl $crate::library::Listed for $library {
+            impl $crate::engines::library::Listed for $library {
                 const ID: usize = Number::$front as usize;
             }
         )?)*
@@ -125,15 +127,15 @@ macro_rules! libraries {
         const NAMES: &[&str] = &[$(#[cfg(feature = $feature)] $feature),*];
 
         /// Every library that this build includes.
-        pub(crate) static TABLE: [$crate::library::Entry; NAMES.len()] = [$(
+        pub(crate) static TABLE: [$crate::engines::library::Entry; NAMES.len()] = [$(
             #[cfg(feature = $feature)]
-            $crate::library::Entry {
+            $crate::engines::library::Entry {
                 name: $feature,
                 #[cfg(all(feature = "every-operation", target_os = "linux"))]
                 register: $front::register,
-                fill: $crate::library::libraries!(@fill $front $($fill)?),
+                fill: $crate::engines::library::libraries!(@fill $front $($fill)?),
                 #[cfg(feature = "cuda")]
-                native: $crate::library::libraries!(@native $($library)?),
+                native: $crate::engines::library::libraries!(@native $($library)?),
             }
         ),*];
     };

@@ -30,6 +30,7 @@ mod handles;
 mod names;
 #[cfg(feature = "cuda")]
 mod objects;
+#[cfg(feature = "cuda")]
 mod question;
 #[cfg(feature = "cuda")]
 mod status;
@@ -37,10 +38,11 @@ mod status;
 mod table;
 #[cfg(feature = "cuda")]
 mod typed;
-mod warm;
+#[cfg(feature = "cuda")]
+pub(crate) mod warm;
 
 #[cfg(feature = "cuda")]
-pub(crate) use crate::cuda::api::Code;
+pub(crate) use crate::engines::cuda::api::Code;
 #[cfg(feature = "cuda")]
 pub(crate) use contract::{CudaLibrary, Listed, Placement, Refusal, Seat, WORKSPACE};
 pub(crate) use entry::{Entry, libraries};
@@ -53,7 +55,6 @@ pub(crate) use handles::Handles;
 pub(crate) use names::assert_names;
 #[cfg(feature = "cuda")]
 pub(crate) use objects::{Object, Objects};
-pub(crate) use question::ask;
 #[cfg(feature = "cuda")]
 pub(crate) use question::{Site, answer_here, decode, encode};
 #[cfg(feature = "cuda")]
@@ -62,4 +63,3 @@ pub(crate) use status::{Class, Status, name};
 pub(crate) use table::{LoadError, function_table, optional, required};
 #[cfg(feature = "cuda")]
 pub(crate) use typed::{Called, Variants, letters, typed_table};
-pub(crate) use warm::warm;

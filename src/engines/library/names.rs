@@ -1,7 +1,7 @@
 //! Checks that the names in a library's tables exist in the library, for the tests of each library.
 
 use super::LoadError;
-use crate::loader::Loaded;
+use crate::engines::loader::Loaded;
 use std::ffi::CString;
 use std::io::Write as _;
 

@@ -11,8 +11,8 @@
 //! makes another one destroys them first.
 
 use super::Code;
-use crate::cuda::{Core, Nudge};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::core::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::engines::cuda::{Core, Nudge};
 use crossbeam_queue::SegQueue;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn objects() -> (Arc<Objects>, Arc<Mutex<Vec<u32>>>) {
-        (Arc::new(Objects::new(crate::cuda::Nudge::idle())), Arc::default())
+        (Arc::new(Objects::new(crate::engines::cuda::Nudge::idle())), Arc::default())
     }
 
     fn add(objects: &Arc<Objects>, log: &Arc<Mutex<Vec<u32>>>, raw: u32) -> Object<u32> {

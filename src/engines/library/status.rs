@@ -4,8 +4,7 @@
 //! is queried first, because a sticky code of the driver takes precedence over the library's own code.
 
 use super::Code;
-use crate::Error;
-use crate::error::{Site, Text};
+use crate::core::error::{Error, Site, Text};
 
 /// One status code: its number, its name in the header, and what it means for the caller.
 pub(crate) type Status = (i32, &'static str, Class);

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::path::PathBuf;
 
-use crate::loader::{Library, Loaded, Missing};
+use crate::engines::loader::{Library, Loaded, Missing};
 
 /// A library that cannot be used: it is not there, or it lacks a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,43 +62,43 @@ macro_rules! function_table {
         $(#[$meta])*
         pub(crate) struct $Table {
             #[allow(dead_code, reason = "not every library is asked where it lies")]
-            loaded: &'static $crate::loader::Loaded,
+            loaded: &'static $crate::engines::loader::Loaded,
             $($name: unsafe extern "C" fn($($ty),*) -> i32,)*
             $($oname: Option<unsafe extern "C" fn($($oty),*) -> i32>,)*
         }
 
         impl $Table {
             /// The process's table: the first call loads the library permanently. A failure is not remembered here.
-            pub(crate) fn load() -> Result<&'static Self, $crate::library::LoadError> {
+            pub(crate) fn load() -> Result<&'static Self, $crate::engines::library::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
                 if let Some(table) = TABLE.get() {
                     return Ok(table);
                 }
-                let table = Self::of($crate::loader::open($crate::loader::Library::$library)?)?;
+                let table = Self::of($crate::engines::loader::open($crate::engines::loader::Library::$library)?)?;
                 Ok(TABLE.get_or_init(|| table))
             }
 
             /// Fills a table from `loaded`.
             pub(crate) fn of(
-                loaded: &'static $crate::loader::Loaded,
-            ) -> Result<Self, $crate::library::LoadError> {
+                loaded: &'static $crate::engines::loader::Loaded,
+            ) -> Result<Self, $crate::engines::library::LoadError> {
                 Ok($Table {
                     loaded,
                     $(
                         // SAFETY: the declared parameters are those of the library's header, where the status is a
                         // 32-bit integer; all names of a line share one signature.
-                        $name: unsafe { $crate::library::required(loaded, &[$($symbol),+]) }?,
+                        $name: unsafe { $crate::engines::library::required(loaded, &[$($symbol),+]) }?,
                     )*
                     $(
                         // SAFETY: as above.
-                        $oname: unsafe { $crate::library::optional(loaded, &[$($osymbol),+]) },
+                        $oname: unsafe { $crate::engines::library::optional(loaded, &[$($osymbol),+]) },
                     )*
                 })
             }
 
             /// The library behind the table.
             #[allow(dead_code, reason = "not every library is asked where it lies")]
-            pub(crate) fn library(&self) -> &'static $crate::loader::Loaded {
+            pub(crate) fn library(&self) -> &'static $crate::engines::loader::Loaded {
                 self.loaded
             }
 
@@ -108,9 +108,9 @@ macro_rules! function_table {
                 #[doc = "handles of the current context that no other thread destroys meanwhile."]
                 #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
-                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::library::Code {
+                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::engines::library::Code {
                     // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
-                    $crate::library::Code(unsafe { (self.$name)($($arg),*) })
+                    $crate::engines::library::Code(unsafe { (self.$name)($($arg),*) })
                 }
             )*
             $(
@@ -119,10 +119,10 @@ macro_rules! function_table {
                 #[doc = concat!("\n\n# Safety\nThe rules of `", stringify!($($osymbol),+), "`.")]
                 #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
-                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::library::Code> {
+                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::engines::library::Code> {
                     let function = self.$oname?;
                     // SAFETY: as for the required functions.
-                    Some($crate::library::Code(unsafe { function($($oarg),*) }))
+                    Some($crate::engines::library::Code(unsafe { function($($oarg),*) }))
                 }
             )*
 

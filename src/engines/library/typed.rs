@@ -7,8 +7,8 @@
 use std::ffi::CStr;
 
 use super::Code;
-use crate::element::Letter;
-use crate::loader::Loaded;
+use crate::core::element::Letter;
+use crate::engines::loader::Loaded;
 
 /// The four functions of one routine in the order of the letters, each with its name. A name is empty if the library
 /// has no such routine for that letter.
@@ -56,7 +56,7 @@ pub(crate) struct Called {
 
 /// The four names of a routine: from the text after the letter, or given one by one, with `_` for none.
 macro_rules! letters {
-    ($prefix:literal, [$($name:tt),+]) => { [$($crate::library::letters!(@one $name)),+] };
+    ($prefix:literal, [$($name:tt),+]) => { [$($crate::engines::library::letters!(@one $name)),+] };
     (@one _) => { "\0" };
     (@one $name:literal) => { concat!($name, "\0") };
     ($prefix:literal, $suffix:literal) => {
@@ -82,28 +82,28 @@ macro_rules! typed_table {
     ) => {
         $(#[$meta])*
         pub(crate) struct $Table {
-            $($name: $crate::library::Variants<unsafe extern "C" fn($Handle, $($ty),*) -> i32>,)*
+            $($name: $crate::engines::library::Variants<unsafe extern "C" fn($Handle, $($ty),*) -> i32>,)*
         }
 
         impl $Table {
             /// The table of this process.
-            pub(crate) fn load() -> Result<&'static Self, $crate::library::LoadError> {
+            pub(crate) fn load() -> Result<&'static Self, $crate::engines::library::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
                 if let Some(table) = TABLE.get() {
                     return Ok(table);
                 }
-                let loaded = $crate::loader::open($crate::loader::Library::$library)?;
+                let loaded = $crate::engines::loader::open($crate::engines::loader::Library::$library)?;
                 Ok(TABLE.get_or_init(|| Self::of(loaded)))
             }
 
             /// Fills a table from `loaded`.
-            pub(crate) fn of(loaded: &$crate::loader::Loaded) -> Self {
+            pub(crate) fn of(loaded: &$crate::engines::loader::Loaded) -> Self {
                 $Table {
                     $(
                         // SAFETY: the declared parameters are those of the library's header, where the four letters
                         // have one signature except for the types behind pointers.
                         $name: unsafe {
-                            $crate::library::Variants::of(loaded, $crate::library::letters!($prefix, $names))
+                            $crate::engines::library::Variants::of(loaded, $crate::engines::library::letters!($prefix, $names))
                         },
                     )*
                 }
@@ -117,21 +117,21 @@ macro_rules! typed_table {
                 #[inline]
                 pub(crate) unsafe fn $name(
                     &self,
-                    letter: $crate::element::Letter,
+                    letter: $crate::core::element::Letter,
                     handle: $Handle,
                     $($arg: $ty),*
-                ) -> $crate::library::Called {
+                ) -> $crate::engines::library::Called {
                     let (name, function) = self.$name.get(letter);
                     // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
-                    let code = function.map(|f| $crate::library::Code(unsafe { f(handle, $($arg),*) }));
-                    $crate::library::Called { name, code }
+                    let code = function.map(|f| $crate::engines::library::Code(unsafe { f(handle, $($arg),*) }));
+                    $crate::engines::library::Called { name, code }
                 }
             )*
 
             /// The name of each routine with the library's four names for it.
             #[cfg(test)]
             pub(crate) const NAMES: &'static [(&'static str, [&'static str; 4])] =
-                &[$((stringify!($name), $crate::library::letters!($prefix, $names))),*];
+                &[$((stringify!($name), $crate::engines::library::letters!($prefix, $names))),*];
         }
     };
 }

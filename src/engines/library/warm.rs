@@ -1,48 +1,20 @@
 //! What libraries need, made ahead of time: handles for each slot, and our own kernels, loaded.
 
-#[cfg(feature = "cuda")]
 use super::contract::{Listed, Placement};
-#[cfg(feature = "cuda")]
-use crate::dispatch::Typed;
-#[cfg(feature = "cuda")]
-use crate::engine::Epoch;
-#[cfg(feature = "cuda")]
-use crate::op::Op;
-#[cfg(feature = "cuda")]
-use crate::sync::Arc;
-use crate::{Device, Result};
-#[cfg(feature = "cuda")]
-use crate::{Enqueue, Error};
-#[cfg(feature = "cuda")]
+use crate::core::dispatch::Options;
+use crate::core::epoch::Epoch;
+use crate::core::error::Result;
+use crate::core::op::Op;
+use crate::core::sync::Arc;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::dispatch::Typed;
 use std::marker::PhantomData;
 
-/// Creates the handles of the library `name` for every slot of `device`; if the library has no handles, only loads it.
-/// A worker creates its own handles; a host device has none.
-pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
-    let _ = (device, name);
-    #[cfg(feature = "cuda")]
-    {
-        let epoch = device.asked();
-        #[cfg(target_os = "linux")]
-        if let Some(worker) = epoch.engine.as_worker().filter(|worker| worker.is_gpu()) {
-            return worker.ask(&epoch, crate::worker::Question::Warm { library: name.into() });
-        }
-        if let Some(engine) = epoch.engine.as_cuda() {
-            let entry = engine.core.libraries.iter().find(|entry| entry.name == name);
-            let native = entry.and_then(|entry| entry.native.as_ref());
-            let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
-            return (native.warm)(device, &epoch);
-        }
-    }
-    Ok(())
-}
-
-#[cfg(feature = "cuda")]
-pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Result<()> {
+pub(crate) fn on_each_slot<L: Listed>(options: &Options, epoch: &Arc<Epoch>) -> Result<()> {
     let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
     engine.core.preload(epoch, L::kernels());
     if L::HANDLES == Placement::None {
-        crate::worker::first_use();
+        crate::engines::worker::first_use();
         L::load()?;
         return Ok(());
     }
@@ -52,16 +24,14 @@ pub(super) fn on_each_slot<L: Listed>(device: &Device, epoch: &Arc<Epoch>) -> Re
     };
     for index in all {
         let (mut op, mut spans) = (Some(Warm::<L>(PhantomData)), Some(((), ())));
-        engine.core.submit_on(index, device, epoch, &mut Typed::new(&mut op, &mut spans))?;
+        engine.core.submit_on(index, options, epoch, &mut Typed::new(&mut op, &mut spans))?;
     }
     Ok(())
 }
 
 /// An operation that only makes the slot create its handle.
-#[cfg(feature = "cuda")]
 struct Warm<L>(PhantomData<L>);
 
-#[cfg(feature = "cuda")]
 impl<L: Listed> Op for Warm<L> {
     const NAME: &'static str = "warm";
     const LIBRARY: &'static str = L::NAME;

@@ -92,7 +92,7 @@ fn version(folder: &Path) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::testing::Tree;
+    use crate::engines::loader::testing::Tree;
 
     fn found(tree: &Tree, library: &str, env: &SearchEnv) -> Vec<String> {
         let folders = search(&tree.path().join(library).join("libnvrtc.so.13"), 13, env);

@@ -35,7 +35,7 @@ fn cached<'a>(cache: &'a [u8], file: &'a str) -> impl Iterator<Item = &'a Path> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::testing::Tree;
+    use crate::engines::loader::testing::Tree;
 
     #[test]
     fn the_cache_tells_of_folders_that_only_it_names() {

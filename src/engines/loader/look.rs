@@ -1,14 +1,13 @@
 //! Looks for the file of a library, in the places that the search would try, and loads nothing.
 
-use std::path::{Path, PathBuf};
-
-use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
+use std::path::Path;
 
 use super::library::{Library, Soname};
 use super::loaded::Missing;
 use super::open::{Loader, missing};
 use super::search::{SearchStep, places};
 use super::{linker, major};
+use crate::system::shared_library::SharedLibrary;
 
 impl Loader {
     /// Whether [`open`](Loader::open) would find a file for the library. It may still fail to load.
@@ -57,15 +56,13 @@ impl Loader {
 
 /// Whether a library of that name is in the process.
 fn is_resident(file: &str) -> bool {
-    // SAFETY: with this flag nothing is loaded, so no constructor runs; a handle is closed again, which leaves the library
-    // to those who loaded it.
-    unsafe { Handle::open(Some(PathBuf::from(file)), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NOLOAD) }.is_ok()
+    SharedLibrary::resident(Path::new(file)).is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::testing::Tree;
+    use crate::engines::loader::testing::Tree;
 
     #[test]
     fn a_file_is_seen_where_the_search_would_find_it_and_is_not_loaded() {

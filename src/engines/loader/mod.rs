@@ -49,11 +49,11 @@ mod linker;
 #[cfg(feature = "cuda")]
 mod loaded;
 #[cfg(feature = "cuda")]
-mod look;
+pub(crate) mod look;
 #[cfg(feature = "cuda")]
 mod major;
 #[cfg(feature = "cuda")]
-mod open;
+pub(crate) mod open;
 #[cfg(feature = "cuda")]
 mod report;
 #[cfg(feature = "cuda")]

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
-
 use super::library::{Library, Soname, Spec};
 use super::loaded::{Loaded, Missing, real_path};
 use super::search::{CUDA_PATH_VARIABLE, SearchEnv, SearchStep, places};
 use super::{major, stub};
+use crate::system::shared_library::SharedLibrary;
 
 /// The libraries of the process that were requested so far.
 ///
@@ -48,11 +47,11 @@ impl Loader {
     }
 
     /// The answer for a library that was requested.
-    pub(super) fn known(&self, library: Library) -> Option<Result<&'static Loaded, Missing>> {
+    pub(crate) fn known(&self, library: Library) -> Option<Result<&'static Loaded, Missing>> {
         self.known.get(&library).cloned()
     }
 
-    pub(super) fn env(&self) -> &SearchEnv {
+    pub(crate) fn env(&self) -> &SearchEnv {
         &self.env
     }
 
@@ -84,7 +83,7 @@ impl Loader {
         for soname in spec.sonames {
             let name = Path::new(soname.file);
             // A failure only means that the library is not loaded yet.
-            if let Ok(handle) = dlopen(name, libc::RTLD_NOLOAD)
+            if let Some(handle) = SharedLibrary::resident(name)
                 && let Some(loaded) = self.accept(library, soname, handle, name, tried)
             {
                 return Some(loaded);
@@ -102,7 +101,7 @@ impl Loader {
                 tried.push(format!("{}: skipped, {why}", soname.file));
                 continue;
             }
-            let mut opened = dlopen(name, 0);
+            let mut opened = dlopen(name);
             // The linker found the file but not a library that it needs; that one may be in a folder that only this
             // loader knows.
             if let Err(why) = &opened
@@ -111,7 +110,7 @@ impl Loader {
             {
                 tried.push(format!("{}: {why}", soname.file));
                 self.preload(library, major, tried);
-                opened = dlopen(name, 0);
+                opened = dlopen(name);
             }
             match opened {
                 Ok(handle) => {
@@ -141,7 +140,7 @@ impl Loader {
             }
             self.preload(library, major, tried);
             load_companions(spec, soname, folder, tried);
-            match dlopen(&file, 0) {
+            match dlopen(&file) {
                 Ok(handle) => {
                     if let Some(loaded) = self.accept(library, soname, handle, &file, tried) {
                         return Some(loaded);
@@ -183,7 +182,7 @@ impl Loader {
         &mut self,
         library: Library,
         soname: &Soname,
-        handle: Handle,
+        handle: SharedLibrary,
         asked: &Path,
         tried: &mut Vec<String>,
     ) -> Option<&'static Loaded> {
@@ -207,7 +206,7 @@ impl Loader {
         Some(Box::leak(Box::new(Loaded { library, path, cuda_major, lib })))
     }
 
-    pub(super) fn check_major(&self, major: Option<u32>) -> Result<(), String> {
+    pub(crate) fn check_major(&self, major: Option<u32>) -> Result<(), String> {
         let Some(major) = major else { return Ok(()) };
         if !major::SUPPORTED.contains(&major) {
             return Err(format!("it belongs to CUDA {major}, which is not supported"));
@@ -242,7 +241,7 @@ fn load_companions(spec: &Spec, soname: &Soname, folder: &Path, tried: &mut Vec<
     found.sort();
     found.dedup();
     for file in found {
-        match dlopen(&file, 0) {
+        match dlopen(&file) {
             Ok(handle) => {
                 Box::leak(Box::new(handle));
             }
@@ -257,13 +256,10 @@ fn reason(name: &Path, why: &str) -> String {
     if why.starts_with(&name) { why.to_owned() } else { format!("{name}: {why}") }
 }
 
-fn dlopen(name: &Path, flags: i32) -> Result<Handle, String> {
+fn dlopen(name: &Path) -> Result<SharedLibrary, String> {
     // SAFETY: loading runs the library's constructors. They are NVIDIA's, or those of the files that the user's
     // settings select; by asking for CUDA the user vouches for them.
-    unsafe { Handle::open(Some(name), RTLD_NOW | RTLD_LOCAL | flags) }.map_err(|error| {
-        let inner = std::error::Error::source(&error);
-        inner.map_or_else(|| error.to_string(), ToString::to_string)
-    })
+    unsafe { SharedLibrary::open(name) }
 }
 
 fn files(spec: &Spec) -> String {
@@ -271,7 +267,7 @@ fn files(spec: &Spec) -> String {
     names.join(" or ")
 }
 
-pub(super) fn missing(library: Library, tried: Vec<String>) -> Missing {
+pub(crate) fn missing(library: Library, tried: Vec<String>) -> Missing {
     let help = format!("{}, or set {CUDA_PATH_VARIABLE} to where it is", library.spec().hint);
     Missing { library, tried, help }
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::loader::Version;
-use crate::loader::testing::Tree;
+use crate::engines::loader::Version;
+use crate::engines::loader::testing::Tree;
 
 const EMPTY: &str = "int nothing;";
 
@@ -142,7 +142,7 @@ fn the_builtins_of_the_compiler_are_loaded_from_its_folder() {
     env.explicit.push(tree.path().join("venv"));
     let loaded = Loader::new(env).open(Library::Nvrtc).unwrap();
     assert_eq!(Version::of(loaded).map(|version| version.to_string()).as_deref(), Some("13.9"));
-    assert!(dlopen(&tree.path().join(builtins), libc::RTLD_NOLOAD).is_ok());
+    assert!(SharedLibrary::resident(&tree.path().join(builtins)).is_some());
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_stub_of_the_driver_is_passed_over_and_closed() {
     env.explicit.push(tree.path().join("stubs"));
     let missing = Loader::new(env.clone()).open(Library::Driver).unwrap_err();
     assert!(tried(&missing, "stubs/libcuda.so: skipped, it is a toolkit's stub"), "{missing:#}");
-    assert!(dlopen(&tree.path().join("stubs/libcuda.so"), libc::RTLD_NOLOAD).is_err(), "the stub is still loaded");
+    assert!(SharedLibrary::resident(&tree.path().join("stubs/libcuda.so")).is_none(), "the stub is still loaded");
 
     let real = "int cuInit(unsigned f) { return 100; } int cuDriverGetVersion(int *v) { *v = 13010; return 0; }";
     tree.library("usr/lib/wsl/lib/libcuda.so.1", real, &[]);
@@ -179,7 +179,7 @@ fn a_library_that_the_process_has_loaded_is_found_without_any_folder() {
     let tree = Tree::new();
     // The old name of NVTX, which no other test needs: this fake library stays loaded under that name from now on.
     tree.library_named("elsewhere/nvtx.so", "libnvToolsExt.so.1", EMPTY, &[]);
-    let resident = dlopen(&tree.path().join("elsewhere/nvtx.so"), 0).unwrap();
+    let resident = dlopen(&tree.path().join("elsewhere/nvtx.so")).unwrap();
     let mut env = tree.env();
     env.ask_linker = true;
     let loaded = Loader::new(env).open(Library::Nvtx).unwrap();

@@ -44,7 +44,7 @@ impl SearchEnv {
     /// The environment of this process. A set-user-id program uses no variables and no program path, as with the
     /// dynamic linker.
     pub(crate) fn of_process() -> Self {
-        let (vars, program) = if is_privileged() {
+        let (vars, program) = if crate::system::process::is_secure() {
             (BTreeMap::new(), None)
         } else {
             let vars = VARIABLES.iter().filter_map(|&name| Some((name, std::env::var_os(name)?))).collect();
@@ -61,17 +61,6 @@ impl SearchEnv {
     pub(super) fn system(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
-}
-
-#[cfg(target_os = "linux")]
-fn is_privileged() -> bool {
-    // SAFETY: getauxval reads the process's auxiliary vector and takes no pointer.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_privileged() -> bool {
-    false
 }
 
 /// One step of the search.

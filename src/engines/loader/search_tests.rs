@@ -1,5 +1,5 @@
 use super::*;
-use crate::loader::testing::Tree;
+use crate::engines::loader::testing::Tree;
 
 fn env(tree: &Tree, vars: &[(&'static str, &str)]) -> SearchEnv {
     SearchEnv {

@@ -5,25 +5,23 @@
 
 use std::ffi::{c_int, c_uint};
 
-use libloading::os::unix::Library as Handle;
-
-use super::loaded::symbol;
+use crate::system::shared_library::SharedLibrary;
 
 /// `CUDA_ERROR_STUB_LIBRARY`.
 const STUB_LIBRARY: i32 = 34;
 
 /// Returns an error with the reason if `handle` is not a driver. Other results of `cuInit` are left to its caller.
-pub(crate) fn refuse(handle: &Handle) -> Result<(), String> {
+pub(crate) fn refuse(handle: &SharedLibrary) -> Result<(), String> {
     type Version = unsafe extern "C" fn(*mut c_int) -> i32;
     type Init = unsafe extern "C" fn(c_uint) -> i32;
     // SAFETY: the signature is cuda.h's, with the status code as an integer; the handle is open during the call.
-    let init = unsafe { symbol::<Init>(handle, c"cuInit") };
+    let init = unsafe { handle.symbol::<Init>(c"cuInit") };
     let Some(init) = init else {
         return Err("it has no cuInit".to_owned());
     };
     let mut version = 0;
     // SAFETY: as above.
-    let code = match unsafe { symbol::<Version>(handle, c"cuDriverGetVersion") } {
+    let code = match unsafe { handle.symbol::<Version>(c"cuDriverGetVersion") } {
         // SAFETY: writes one int through a valid pointer; may be called before cuInit.
         Some(ask) => unsafe { ask(&raw mut version) },
         None => 0,

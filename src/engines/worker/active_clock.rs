@@ -69,7 +69,7 @@ impl ActiveClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ManualClock;
+    use crate::core::clock::ManualClock;
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)

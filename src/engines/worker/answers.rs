@@ -11,19 +11,19 @@
 //! when, is explained in `flying.rs`. The worker also enters each finished place in a list, from which the client
 //! reaps.
 
-use super::segment::Segment;
-use crate::clock::Clock;
-use crate::sync::{Arc, AtomicU32, Ordering};
+use crate::core::clock::Clock;
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, AtomicU32, Ordering};
 use std::time::Duration;
 
-pub(super) const PENDING: u32 = 0;
-pub(super) const WAITED: u32 = 1;
-pub(super) const DONE: u32 = 2;
-pub(super) const SPILLED: u32 = 3;
-pub(super) const LOST: u32 = 4;
+pub(crate) const PENDING: u32 = 0;
+pub(crate) const WAITED: u32 = 1;
+pub(crate) const DONE: u32 = 2;
+pub(crate) const SPILLED: u32 = 3;
+pub(crate) const LOST: u32 = 4;
 
 /// Dispatches that can be in flight at a time.
-pub(super) const PLACES: usize = 1 << 18;
+pub(crate) const PLACES: usize = 1 << 18;
 
 /// Bytes of a place: two cache lines, so that neighbours share none.
 const PLACE: usize = 128;
@@ -42,17 +42,17 @@ const LIST: usize = 64;
 const TABLE: usize = LIST + PLACES * 4;
 
 /// Bytes that the answers take in their segment.
-pub(super) const FOOTPRINT: usize = TABLE + PLACES * PLACE;
+pub(crate) const FOOTPRINT: usize = TABLE + PLACES * PLACE;
 
 /// The answers, as either side sees them.
 #[derive(Clone)]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     segment: Arc<Segment>,
     base: usize,
 }
 
 impl Answers {
-    pub(super) fn new(segment: Arc<Segment>, base: usize) -> Self {
+    pub(crate) fn new(segment: Arc<Segment>, base: usize) -> Self {
         debug_assert!(base.is_multiple_of(PLACE) && base + FOOTPRINT <= segment.len());
         Answers { segment, base }
     }
@@ -62,12 +62,12 @@ impl Answers {
     }
 
     /// The state of a place: `PENDING` to `LOST`.
-    pub(super) fn state(&self, place: u32) -> &AtomicU32 {
+    pub(crate) fn state(&self, place: u32) -> &AtomicU32 {
         self.segment.half(self.at(place) + STATE)
     }
 
     /// The client takes a place for a dispatch.
-    pub(super) fn reset(&self, place: u32) {
+    pub(crate) fn reset(&self, place: u32) {
         self.segment.word(self.at(place) + STARTED).store(0, Ordering::Relaxed);
         self.segment.word(self.at(place) + NANOS).store(0, Ordering::Relaxed);
         self.segment.word(self.at(place) + ARRIVED).store(0, Ordering::Relaxed);
@@ -75,48 +75,48 @@ impl Answers {
     }
 
     /// The worker begins the work.
-    pub(super) fn start(&self, place: u32) {
+    pub(crate) fn start(&self, place: u32) {
         self.start_at(place, Clock::SYSTEM.nanos());
     }
 
-    pub(super) fn start_at(&self, place: u32, nanos: u64) {
+    pub(crate) fn start_at(&self, place: u32, nanos: u64) {
         self.segment.word(self.at(place) + STARTED).store(nanos, Ordering::Relaxed);
     }
 
     /// How long the worker has been at it, by `clock`; `None` if it has not begun.
-    pub(super) fn running(&self, place: u32, clock: Clock) -> Option<Duration> {
+    pub(crate) fn running(&self, place: u32, clock: Clock) -> Option<Duration> {
         let started = self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed);
         (started != 0).then(|| Duration::from_nanos(clock.nanos().saturating_sub(started)))
     }
 
     /// When the worker began the work, in nanoseconds of the system's clock; 0 if it has not begun.
-    pub(super) fn began(&self, place: u32) -> u64 {
+    pub(crate) fn began(&self, place: u32) -> u64 {
         self.segment.word(self.at(place) + STARTED).load(Ordering::Relaxed)
     }
 
     /// The worker's poller asks its driver what is done, from `nanos` on; 0: it has the answer.
-    pub(super) fn ask_at(&self, nanos: u64) {
+    pub(crate) fn ask_at(&self, nanos: u64) {
         self.segment.word(self.base + ASKING).store(nanos, Ordering::Relaxed);
     }
 
     /// For how long the worker's poller has been waiting for its driver's answer; `None` if it is not.
-    pub(super) fn asking(&self, clock: Clock) -> Option<Duration> {
+    pub(crate) fn asking(&self, clock: Clock) -> Option<Duration> {
         let since = self.segment.word(self.base + ASKING).load(Ordering::Relaxed);
         (since != 0).then(|| Duration::from_nanos(clock.nanos().saturating_sub(since)))
     }
 
     /// The first `bytes` bytes of a download are in its block.
-    pub(super) fn arrive(&self, place: u32, bytes: u64) {
+    pub(crate) fn arrive(&self, place: u32, bytes: u64) {
         self.segment.word(self.at(place) + ARRIVED).store(bytes, Ordering::Release);
     }
 
     /// How many leading bytes of a download have arrived, for the client.
-    pub(super) fn arrived(&self, place: u32) -> u64 {
+    pub(crate) fn arrived(&self, place: u32) -> u64 {
         self.segment.word(self.at(place) + ARRIVED).load(Ordering::Acquire)
     }
 
     /// The worker answers. It must not touch the place afterwards.
-    pub(super) fn answer(&self, place: u32, state: u32, bytes: &[u8; 64], time: Option<Duration>) {
+    pub(crate) fn answer(&self, place: u32, state: u32, bytes: &[u8; 64], time: Option<Duration>) {
         let at = self.at(place);
         for (i, chunk) in bytes.chunks_exact(8).enumerate() {
             let word = chunk.try_into().map_or(0, u64::from_ne_bytes);
@@ -134,7 +134,7 @@ impl Answers {
     }
 
     /// Takes the `index`-th place that finished, if it is entered. One client thread at a time.
-    pub(super) fn finished(&self, index: u64) -> Option<u32> {
+    pub(crate) fn finished(&self, index: u64) -> Option<u32> {
         let entry = self.listed(index);
         let place = entry.load(Ordering::Acquire).checked_sub(1)?;
         entry.store(0, Ordering::Relaxed);
@@ -142,12 +142,12 @@ impl Answers {
     }
 
     /// The `index`-th place that finished is entered.
-    pub(super) fn is_finished(&self, index: u64) -> bool {
+    pub(crate) fn is_finished(&self, index: u64) -> bool {
         self.listed(index).load(Ordering::Acquire) != 0
     }
 
     /// How many dispatches have finished, ever.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.segment.word(self.base + FINISHED).load(Ordering::Relaxed)
     }
 
@@ -156,7 +156,7 @@ impl Answers {
     }
 
     /// The bytes of an answered place.
-    pub(super) fn bytes(&self, place: u32) -> [u8; 64] {
+    pub(crate) fn bytes(&self, place: u32) -> [u8; 64] {
         let mut bytes = [0; 64];
         for (i, chunk) in bytes.chunks_exact_mut(8).enumerate() {
             let word = self.segment.word(self.at(place) + BYTES + i * 8).load(Ordering::Relaxed);
@@ -166,14 +166,14 @@ impl Answers {
     }
 
     /// The time on the device, if it was measured.
-    pub(super) fn time(&self, place: u32) -> Option<Duration> {
+    pub(crate) fn time(&self, place: u32) -> Option<Duration> {
         let nanos = self.segment.word(self.at(place) + NANOS).load(Ordering::Relaxed);
         nanos.checked_sub(1).map(Duration::from_nanos)
     }
 
     /// The worker is gone and will answer nothing more: marks what is unanswered as `LOST`, and wakes threads that
     /// sleep on it.
-    pub(super) fn lose(&self, places: u32) {
+    pub(crate) fn lose(&self, places: u32) {
         for place in 0..places {
             let flag = self.state(place);
             let unanswered = |s: u32| (s == PENDING || s == WAITED).then_some(LOST);
@@ -185,7 +185,7 @@ impl Answers {
 
     /// Marks the place as waited for. If it is then still `ours`, sleeps until it is answered or `limit` is over; may
     /// wake early. False if it is already answered.
-    pub(super) fn sleep(&self, place: u32, limit: Duration, ours: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn sleep(&self, place: u32, limit: Duration, ours: impl FnOnce() -> bool) -> bool {
         let marked = self.state(place).compare_exchange(PENDING, WAITED, Ordering::AcqRel, Ordering::Acquire);
         let unanswered = matches!(marked, Ok(_) | Err(WAITED));
         if unanswered && ours() {

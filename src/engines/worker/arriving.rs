@@ -4,19 +4,16 @@
 //! time that word is read, the place may belong to another dispatch. A place is reused only after the end was noted
 //! here. So a word that was read is valid if no end is noted afterwards; if one is, the end counts instead.
 
-use super::Block;
 use super::link::Link;
-use crate::clock::Clock;
-use crate::dispatch::Backoff;
-use crate::sync::{Arc, AtomicU32, Ordering};
-use crate::{Error, Result};
+use crate::core::arena::{Block, PIECE};
+use crate::core::clock::Clock;
+use crate::core::dispatch::{Backoff, Bulk};
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU32, Ordering};
 use std::sync::OnceLock;
 
-/// Bytes to copy out at a time. Shorter downloads are copied out when they are done.
-pub(super) const PIECE: usize = 8 << 20;
-
 /// The block that a download arrives in. The dispatch holds it until it is settled, the result until it is copied out.
-pub struct Arriving {
+pub(crate) struct Arriving {
     block: Block,
     link: Arc<Link>,
     place: AtomicU32,
@@ -44,11 +41,6 @@ impl Arriving {
         let _ = self.end.set(end);
     }
 
-    /// Bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.block.len()
-    }
-
     /// Waits until the first `bytes` bytes have arrived. All of them count as arrived only when the dispatch is
     /// settled, so that a caller with the result finds what the dispatch held released.
     fn arrive(&self, bytes: usize) -> Result<()> {
@@ -61,7 +53,7 @@ impl Arriving {
             let arrived = self.link.answers.arrived(self.place.load(Ordering::Relaxed));
             match self.end.get() {
                 Some(end) => return end.clone(),
-                None if arrived >= bytes as u64 && bytes < self.len() => return Ok(()),
+                None if arrived >= bytes as u64 && bytes < self.bytes() => return Ok(()),
                 // The answer is there, or about to be: any thread may settle it.
                 None if arrived == u64::MAX => self.link.reap(),
                 None if start.elapsed() < timing.watch.piece_spin => std::hint::spin_loop(),
@@ -72,15 +64,17 @@ impl Arriving {
             }
         }
     }
+}
 
-    /// Copies all of it to `target`, each piece as soon as it has arrived, with several threads.
-    ///
-    /// # Safety
-    /// `target` is valid for writes of [`len`](Self::len) bytes, and no other thread touches it meanwhile.
-    pub(crate) unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
+impl Bulk for Arriving {
+    fn bytes(&self) -> usize {
+        self.block.len()
+    }
+
+    unsafe fn copy_to(&self, target: *mut u8) -> Result<()> {
         let mut done = 0;
-        while done < self.len() {
-            let len = PIECE.min(self.len() - done);
+        while done < self.bytes() {
+            let len = PIECE.min(self.bytes() - done);
             self.arrive(done + len)?;
             // SAFETY: inside the target, which the caller vouches for; the worker writes only behind what has arrived.
             let whole = unsafe { self.block.copy_part(done, target.add(done), len) };

@@ -8,19 +8,19 @@
 //! reads it, and an access to one of the module's variables writes it, so they are ordered as on any buffer. When the
 //! client's last handle of it is dropped, the order that frees it unloads the module.
 
-use super::Block;
 use super::answers::{DONE, SPILLED};
-use super::engine::{WorkerBytes, WorkerEngine, next_address};
+use super::engine::{WorkerEngine, home_of, next_address};
 use super::flights::Flight;
 use super::link::Link;
 use super::order;
 use super::turn::{Follows, Turn};
-use crate::buffer::{Allocation, Home};
-use crate::clock::Clock;
-use crate::dispatch::Backoff;
-use crate::engine::Epoch;
-use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
-use crate::{Error, Result};
+use crate::core::arena::Block;
+use crate::core::buffer::Allocation;
+use crate::core::clock::Clock;
+use crate::core::dispatch::Backoff;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub(crate) enum Question {
     Limits,
     /// The version of a library in the worker. Answer: [`Version`](crate::loader::Version), if the library tells one.
     #[cfg(feature = "cuda")]
-    Version(crate::loader::Library),
+    Version(crate::engines::loader::Library),
     /// A question that only the named library understands. Answer: bytes in its own format.
     Library { name: String, question: Vec<u8> },
     /// Creates what a library needs for each stream slot. Answer: `()`.
@@ -52,10 +52,10 @@ pub(crate) enum Question {
 
 /// A question as it is sent.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Ask {
-    pub(super) what: Question,
+pub(crate) struct Ask {
+    pub(crate) what: Question,
     /// The shared memory that belongs to it: offset and length.
-    pub(super) block: Option<(u64, u64)>,
+    pub(crate) block: Option<(u64, u64)>,
 }
 
 const PENDING: u8 = 0;
@@ -134,7 +134,7 @@ impl WorkerEngine {
         let id = next_address(0);
         let (turn, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
         // Made before the answer is checked: dropping it unloads what was loaded.
-        let module = Arc::new(Allocation::uncounted(id, Home::Worker(WorkerBytes::of(&self.link, &turn))));
+        let module = Arc::new(Allocation::uncounted(id, home_of(&self.link, &turn)));
         answer.map(|()| module)
     }
 
@@ -148,7 +148,7 @@ impl WorkerEngine {
     ) -> Result<(Turn, Result<A>)> {
         epoch.admit()?;
         let place = block.as_ref().map(Block::place);
-        let body = postcard::to_stdvec(&Ask { what, block: place }).map_err(super::wire::garbled)?;
+        let body = postcard::to_stdvec(&Ask { what, block: place }).map_err(crate::core::op::garbled)?;
         let asked = Arc::new(Asked {
             link: self.link.clone(),
             epoch: epoch.clone(),
@@ -171,6 +171,6 @@ impl WorkerEngine {
                 site.move_to(epoch.label.to_string(), epoch.generation);
             })
         });
-        Ok((turn, answer.and_then(|bytes| postcard::from_bytes(&bytes).map_err(super::wire::garbled))))
+        Ok((turn, answer.and_then(|bytes| postcard::from_bytes(&bytes).map_err(crate::core::op::garbled))))
     }
 }

@@ -1,14 +1,13 @@
 //! Back-pressure: bounded waits for space in a full ring, and for shared memory that others use.
 
 use super::answers::PLACES;
-use super::arena::Block;
 use super::link::Link;
-use crate::clock::Stopwatch;
-use crate::dispatch::Backoff;
-use crate::engine::Epoch;
-use crate::error::Site;
-use crate::sync::Ordering;
-use crate::{Error, Result};
+use crate::core::arena::Block;
+use crate::core::clock::Stopwatch;
+use crate::core::dispatch::Backoff;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Site};
+use crate::core::sync::Ordering;
 
 /// When the wait for space began, and how many operations had finished by then. The limit starts again whenever one
 /// finishes. While none finishes, the wait can be short, because the worker reads orders even while its device is busy

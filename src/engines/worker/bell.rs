@@ -3,7 +3,7 @@
 //! **Race "falling asleep"**: the monitor sets its idle flag and then checks once more whether there is work. A thread
 //! that leaves work checks the idle flag afterwards. Both have a full fence in between, so one of them sees the other.
 
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, fence};
+use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering, fence};
 use std::os::fd::OwnedFd;
 
 /// The sending end, for every thread but the monitor.

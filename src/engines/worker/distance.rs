@@ -4,7 +4,7 @@
 //! Addresses differ from process to process; distances within one loaded file do not. What lies in another file (a
 //! shared library beside the program) has no distance that is valid in the other process.
 
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::ffi::{CStr, OsStr};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -39,7 +39,7 @@ fn loaded() -> Option<&'static Loaded> {
 }
 
 /// Its path.
-pub(super) fn file() -> Option<PathBuf> {
+pub(crate) fn file() -> Option<PathBuf> {
     Some(loaded()?.path.clone())
 }
 

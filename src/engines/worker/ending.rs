@@ -8,9 +8,9 @@
 //! [`tell`](Ending::tell) take the same lock, so the second of them sees what the first one has left.
 
 use super::standby::Standby;
-use crate::engine::Epoch;
-use crate::error::Text;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::core::epoch::Epoch;
+use crate::core::error::Text;
+use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::sync::{OnceLock, Weak};
 
 /// Why a worker ended.

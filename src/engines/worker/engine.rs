@@ -1,6 +1,5 @@
 //! The engine of one epoch of an isolated device.
 
-use super::Block;
 use super::answers::{DONE, LOST, SPILLED};
 use super::flights::Flight;
 use super::flying::Flying;
@@ -10,15 +9,17 @@ use super::order::{self, Alloc, InjectedFault, Place, Run};
 use super::reply;
 use super::standby::Standby;
 use super::turn::{Follows, Turn};
-use super::wire::Outgoing;
-use crate::buffer::{AccessHistory, Allocation, Home, Shape, View};
-use crate::device::{DeviceInfo, PoolInfo};
-use crate::dispatch::{Backoff, Gate, Submission, Wait};
-use crate::engine::{Completion, Epoch};
-use crate::op::{Kind, guarded};
-use crate::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::trace::{Event, OpInfo, Stats};
-use crate::{Error, Result};
+use crate::core::arena::Block;
+use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View};
+use crate::core::device_info::{DeviceInfo, PoolInfo};
+use crate::core::dispatch::{Backoff, Gate, Wait};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::{OpKind, Outgoing, guarded};
+use crate::core::order::{AccessHistory, Completion};
+use crate::core::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::core::trace::{Event, OpInfo, Stats};
+use crate::engines::dispatch::Submission;
 use smallvec::SmallVec;
 use std::sync::{OnceLock, Weak};
 
@@ -33,29 +34,18 @@ pub(crate) struct WorkerEngine {
     #[cfg(feature = "cuda")]
     pub(super) nvml_keep_alive: Option<Arc<super::nvml_keep_alive::NvmlKeepAlive>>,
     #[cfg(feature = "host")]
-    pub(crate) plan: Option<crate::host::FaultPlan>,
+    pub(crate) plan: Option<crate::engines::host::FaultPlan>,
 }
 
-/// What frees memory of a worker.
-#[derive(Debug)]
-pub(crate) struct WorkerBytes {
-    link: Weak<Link>,
-    /// The lane of the order that made the memory.
-    lane: usize,
+/// Where what the order `turn` made is freed.
+pub(super) fn home_of(link: &Arc<Link>, turn: &Turn) -> Home {
+    let owner: Weak<Link> = Arc::downgrade(link);
+    Home::Remote { owner, lane: turn.progress.lane }
 }
 
-impl WorkerBytes {
-    /// For what the order `turn` made.
-    pub(super) fn of(link: &Arc<Link>, turn: &Turn) -> Self {
-        WorkerBytes { link: Arc::downgrade(link), lane: turn.progress.lane }
-    }
-
-    /// Called when nothing uses the memory any more. Does not wait: the order that frees it is sent on the lane of the
-    /// order that made it, after that. All orders that used it are answered, so they were carried out before.
-    pub(crate) fn release(&self, id: u64) {
-        if let Some(link) = self.link.upgrade() {
-            link.free(self.lane, id);
-        }
+impl RemoteMemory for Link {
+    fn free(&self, lane: usize, id: u64) {
+        Link::free(self, lane, id);
     }
 }
 
@@ -82,7 +72,7 @@ impl WorkerEngine {
     }
 
     pub(crate) fn is_gpu(&self) -> bool {
-        self.info.kind == crate::DeviceKind::Cuda
+        self.info.kind == crate::core::device_info::DeviceKind::Cuda
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -131,7 +121,7 @@ impl WorkerEngine {
 
     /// The device is no longer used: closes the standby, and ends the worker once nothing is in flight.
     pub(crate) fn close(&self) {
-        if crate::engine::process::fork_generation() == self.link.fork_generation
+        if crate::core::epoch::process::fork_generation() == self.link.fork_generation
             && let Some(standby) = &self.standby
         {
             standby.close();
@@ -148,7 +138,7 @@ impl WorkerEngine {
     /// Ends the worker once nothing is in flight.
     fn leave(&self) {
         // A forked child inherits the descriptors, but the worker is its parent's.
-        if crate::engine::process::fork_generation() == self.link.fork_generation {
+        if crate::core::epoch::process::fork_generation() == self.link.fork_generation {
             self.link.closing.store(true, Ordering::Release);
             self.link.bell.ring();
         }
@@ -161,7 +151,7 @@ impl WorkerEngine {
         let size = bytes.checked_div(len).unwrap_or(1);
         let order = Alloc { id, len: len as u64, size: size as u32, freeing: self.link.freeing() };
         let sent = postcard::to_stdvec(&order)
-            .map_err(super::wire::garbled)
+            .map_err(crate::core::op::garbled)
             .and_then(|body| self.link.tell(epoch, order::ALLOC, &body));
         let turn = match sent {
             Ok(turn) => turn,
@@ -170,7 +160,7 @@ impl WorkerEngine {
                 return Err(error);
             }
         };
-        let home = Home::Worker(WorkerBytes::of(&self.link, &turn));
+        let home = home_of(&self.link, &turn);
         let mut track = AccessHistory::default();
         track.publish_write(&Completion::Order(turn));
         Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
@@ -194,7 +184,7 @@ impl WorkerEngine {
         Ok(block)
     }
 
-    /// Steps 3 to 6 of `dispatch/mod.rs`. The order on the device is left to the worker.
+    /// Steps 3 to 6 of `device/dispatch/mod.rs`. The order on the device is left to the worker.
     pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let (epoch, facts) = (s.epoch, s.facts);
         if !s.call.crosses() {
@@ -203,7 +193,7 @@ impl WorkerEngine {
                 facts.name, epoch.label
             )));
         }
-        if facts.kind == Kind::Phased {
+        if facts.kind == OpKind::Phased {
             return Err(Error::unsupported(format!(
                 "`{}` cannot run on the isolated device {}: it makes buffers between its phases",
                 facts.name, epoch.label
@@ -292,9 +282,9 @@ impl WorkerEngine {
     fn inject_fault(&self) -> Option<InjectedFault> {
         #[cfg(feature = "host")]
         return self.plan.as_ref()?.next_op().map(|fault| match fault {
-            crate::host::Fault::Fail => InjectedFault::Fail,
-            crate::host::Fault::Poison => InjectedFault::Poison,
-            crate::host::Fault::Delay(time) => InjectedFault::Delay(time.as_nanos() as u64),
+            crate::engines::host::Fault::Fail => InjectedFault::Fail,
+            crate::engines::host::Fault::Poison => InjectedFault::Poison,
+            crate::engines::host::Fault::Delay(time) => InjectedFault::Delay(time.as_nanos() as u64),
         });
         #[cfg(not(feature = "host"))]
         None
@@ -302,7 +292,7 @@ impl WorkerEngine {
 
     /// Free and total bytes, and the pool's. `None` on a host device; for a GPU the worker is asked.
     pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<Option<(u64, u64, PoolInfo)>> {
-        if self.info.kind == crate::DeviceKind::Host {
+        if self.info.kind == crate::core::device_info::DeviceKind::Host {
             return Ok(None);
         }
         let (place, answer, looking) = (AtomicU32::new(0), OnceLock::new(), Mutex::default());
@@ -316,7 +306,7 @@ impl WorkerEngine {
                 return Err(epoch.verdict());
             }
             if start.elapsed() > timing.watch.question {
-                return Err(Error::Timeout { waited: start.elapsed(), site: crate::error::Site::none() });
+                return Err(Error::Timeout { waited: start.elapsed(), site: crate::core::error::Site::none() });
             }
             backoff.pause(None);
         }

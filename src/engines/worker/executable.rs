@@ -1,7 +1,7 @@
 //! Identifies this executable, for distances that are stored and used later.
 
 use super::distance;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::sync::OnceLock;
 
 /// The hash of the file that this code was loaded from. Reads the whole file, once.

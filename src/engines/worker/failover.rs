@@ -5,16 +5,15 @@ use super::link::Link;
 use super::message::DeviceOrder;
 use super::standby::Standby;
 use super::{launch, monitor};
-use crate::clock;
-use crate::device::{Config, Kind, Opened};
-use crate::engine::Engine;
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::trace::Counters;
-use crate::{Error, Result};
+use crate::core::clock;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU64, Ordering};
+use crate::core::trace::Counters;
+use crate::engines::config::{EngineConfig, Kind, Opened};
 use std::time::Duration;
 
 /// Starts the first worker of a device.
-pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
+pub(crate) fn open(config: &EngineConfig, counters: Arc<Counters>) -> Result<Opened<WorkerEngine>> {
     let order = device_order(config, None)?;
     let (mut engine, limit, label) = start(config, order, counters.clone())?;
     let (info, label) = (engine.info.clone(), name_of(&label));
@@ -24,7 +23,7 @@ pub(crate) fn open(config: &Config, counters: Arc<Counters>) -> Result<Opened> {
         engine.nvml_keep_alive = info.pci.as_deref().and_then(super::nvml_keep_alive::NvmlKeepAlive::new).map(Arc::new);
     }
     engine.prepare(config, &label, &counters);
-    Ok(Opened { engine: Engine::Worker(engine), info, label, limit })
+    Ok(Opened { engine, info, label, limit })
 }
 
 /// Every worker gives its device the same label. A number tells the devices of this process apart.
@@ -36,13 +35,13 @@ fn name_of(label: &str) -> String {
     }
 }
 
-fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {
+fn device_order(config: &EngineConfig, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> {
     #[cfg(feature = "host")]
     let threads = match config.pool {
-        crate::HostPool::Cores => Some(0),
-        crate::HostPool::Threads(n) => Some(n),
-        crate::HostPool::Inline => None,
-        crate::HostPool::Shared(_) => {
+        crate::engines::host::HostPool::Cores => Some(0),
+        crate::engines::host::HostPool::Threads(n) => Some(n),
+        crate::engines::host::HostPool::Inline => None,
+        crate::engines::host::HostPool::Shared(_) => {
             return Err(Error::invalid("host_pool", "a pool of this process cannot be shared with a worker process"));
         }
     };
@@ -65,15 +64,15 @@ fn device_order(config: &Config, uuid: Option<[u8; 16]>) -> Result<DeviceOrder> 
     })
 }
 
-fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
+fn start(config: &EngineConfig, order: DeviceOrder, counters: Arc<Counters>) -> Result<(WorkerEngine, u64, String)> {
     let inline = order.threads.is_none() && order.ordinal.is_none();
     let mut started = launch::start(&config.worker, order, config.timing)?;
-    if started.info.kind == crate::DeviceKind::Cuda {
+    if started.info.kind == crate::core::device_info::DeviceKind::Cuda {
         started.bulk.pin(); // the worker registers it with the driver
     }
     let (process, bell) = (started.process, started.bell);
     let link = Link::new(process.id(), started.control, started.bulk, bell.clone(), counters);
-    link.on_gpu.store(started.info.kind == crate::DeviceKind::Cuda, Ordering::Relaxed);
+    link.on_gpu.store(started.info.kind == crate::core::device_info::DeviceKind::Cuda, Ordering::Relaxed);
     monitor::start(&link, process, started.socket, bell, &config.worker)?;
     let engine = WorkerEngine {
         link,
@@ -91,7 +90,7 @@ fn start(config: &Config, order: DeviceOrder, counters: Arc<Counters>) -> Result
 
 impl WorkerEngine {
     /// A fresh worker for the next generation: the standby, if there is one.
-    pub(crate) fn again(&self, config: &Config, label: &str, counters: Arc<Counters>) -> Result<Self> {
+    pub(crate) fn again(&self, config: &EngineConfig, label: &str, counters: Arc<Counters>) -> Result<Self> {
         let mut engine = match self.standby.as_ref().and_then(|standby| standby.take()) {
             Some(engine) => engine,
             None => self.start_cold(config, label, &counters)?,
@@ -107,7 +106,7 @@ impl WorkerEngine {
 
     /// Starts a worker while the old one may still be ending, to save time. If that fails, tries once more when the old
     /// one is gone, for it may hold what the new one needs: a GPU in exclusive mode, or most of its memory.
-    fn start_cold(&self, config: &Config, label: &str, counters: &Arc<Counters>) -> Result<Self> {
+    fn start_cold(&self, config: &EngineConfig, label: &str, counters: &Arc<Counters>) -> Result<Self> {
         let order = self.next_order(config, label)?;
         let start = |order| start(config, order, counters.clone()).map(|(engine, ..)| engine);
         let alone = self.link.ending.is_gone();
@@ -134,12 +133,12 @@ impl WorkerEngine {
         self.link.ending.wait_at(standby);
     }
 
-    fn next_order(&self, config: &Config, label: &str) -> Result<DeviceOrder> {
+    fn next_order(&self, config: &EngineConfig, label: &str) -> Result<DeviceOrder> {
         Ok(DeviceOrder { label: Some(label.to_string()), ..device_order(config, self.info.uuid)? })
     }
 
     /// Starts a standby in the background, if the device has one.
-    fn prepare(&self, config: &Config, label: &str, counters: &Arc<Counters>) {
+    fn prepare(&self, config: &EngineConfig, label: &str, counters: &Arc<Counters>) {
         let (Some(standby), Ok(order)) = (&self.standby, self.next_order(config, label)) else { return };
         let (config, counters) = (config.clone(), counters.clone());
         let order = DeviceOrder { test: true, ..order };

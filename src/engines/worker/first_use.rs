@@ -5,11 +5,11 @@
 //! handle was made may load its kernels.
 
 use super::layout;
-use super::segment::Segment;
 #[cfg(feature = "cuda")]
-use crate::clock::Clock;
-use crate::clock::Timing;
-use crate::sync::{Arc, Ordering};
+use crate::core::clock::Clock;
+use crate::core::clock::Timing;
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, Ordering};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ thread_local! {
 }
 
 /// This thread carries out the orders of `lane` from now on.
-pub(super) fn belongs_to(lane: usize, control: &Arc<Segment>) {
+pub(crate) fn belongs_to(lane: usize, control: &Arc<Segment>) {
     LANE.with_borrow_mut(|mine| *mine = Some((control.clone(), lane)));
 }
 
 /// A first use begins. Does nothing if this thread carries out no orders.
 #[cfg(feature = "cuda")]
-pub(super) fn begin() {
+pub(crate) fn begin() {
     LANE.with_borrow(|mine| {
         if let Some((control, lane)) = mine {
             // If an order makes several first uses, the time starts with the first.
@@ -36,7 +36,7 @@ pub(super) fn begin() {
 }
 
 /// The order was carried out.
-pub(super) fn end(control: &Segment, lane: usize) {
+pub(crate) fn end(control: &Segment, lane: usize) {
     let since = control.word(layout::first_use(lane));
     if since.load(Ordering::Relaxed) != 0 {
         since.store(0, Ordering::Relaxed);
@@ -44,7 +44,7 @@ pub(super) fn end(control: &Segment, lane: usize) {
 }
 
 /// For the client: the worker is in a first use in this lane, and has not been for too long.
-pub(super) fn is_under_way(control: &Segment, lane: usize, timing: &Timing) -> bool {
+pub(crate) fn is_under_way(control: &Segment, lane: usize, timing: &Timing) -> bool {
     let since = control.word(layout::first_use(lane)).load(Ordering::Relaxed);
     since != 0 && Duration::from_nanos(timing.clock.nanos().saturating_sub(since)) < timing.watch.first_use
 }

@@ -2,8 +2,8 @@
 
 use super::answers::{Answers, PLACES};
 use super::flying::Flying;
-use crate::clock::{self, Clock, Deadline, Timing};
-use crate::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
+use crate::core::clock::{self, Clock, Deadline, Timing};
+use crate::core::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 use std::cell::Cell;

@@ -9,19 +9,20 @@
 //! after a thread has seen this dispatch settled, and then no claim succeeds any more. A sleeper that marked another
 //! dispatch's flag looks once more before it sleeps, and never sleeps for long.
 
-use super::Block;
 use super::answers::{self, DONE as ANSWERED, PENDING as UNANSWERED, SPILLED, WAITED};
-use super::arriving::{Arriving, PIECE};
+use super::arriving::Arriving;
 use super::flights::calling;
 use super::link::Link;
-use crate::buffer::Allocation;
-use crate::clock::{self, Clock, Deadline, Stopwatch};
-use crate::dispatch::raw::Landing;
-use crate::dispatch::{Backoff, Facts, Wait, is_stealing, steal_one};
-use crate::engine::Epoch;
-use crate::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
-use crate::trace::{DeviceTime, Event, OpInfo};
-use crate::{Error, Result};
+use crate::core::arena::Block;
+use crate::core::arena::PIECE;
+use crate::core::buffer::Allocation;
+use crate::core::clock::{self, Clock, Deadline, Stopwatch};
+use crate::core::dispatch::raw::Landing;
+use crate::core::dispatch::{Backoff, Facts, Wait, is_stealing, steal_one};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
+use crate::core::trace::{DeviceTime, Event, OpInfo};
 use smallvec::SmallVec;
 use std::time::Duration;
 

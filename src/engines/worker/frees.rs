@@ -8,7 +8,7 @@
 //! number an order is in neither. So a thread that flushes sets a flag before it takes the first one out, and a thread
 //! that sees the flag waits for the flusher's lock.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering, SegQueue};
+use crate::core::sync::{AtomicBool, AtomicU64, Ordering, SegQueue};
 
 /// The memory that one lane has to free.
 #[derive(Default)]

@@ -8,19 +8,11 @@
 //! operations.
 
 use super::distance;
-use super::relay::Relay;
-use super::server::{Server, Task};
-use super::wire::Incoming;
-use crate::buffer::{Receive, Views};
-use crate::device::Options;
-use crate::dispatch::raw::RemoteTarget;
-use crate::dispatch::{Call, Submission, Typed, mark_overwritten};
-use crate::op::Op;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::op::Op;
+use crate::engines::dispatch::{Call, Typed};
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 
 /// How operations are named in orders to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +23,9 @@ pub(crate) enum OpCode {
 
 /// The code that carries out one kind of operation.
 #[repr(C)]
-pub(super) struct Handler {
+pub(crate) struct Handler {
     mark: [u64; 2],
-    pub(super) run: fn(With<'_>) -> Result<()>,
+    pub(crate) run: fn(With<'_>) -> Result<()>,
 }
 
 /// Marks a handler, so that a distance that leads to something else is detected.
@@ -49,7 +41,7 @@ impl<O: Op> Of<O> {
 }
 
 /// The handler of an operation.
-pub(super) fn handler<O: Op>() -> &'static Handler {
+pub(crate) fn handler<O: Op>() -> &'static Handler {
     &Of::<O>::HANDLER
 }
 
@@ -77,7 +69,7 @@ fn hash(name: &str) -> u64 {
 }
 
 /// The operations that a worker can carry out.
-pub(super) enum Handlers {
+pub(crate) enum Handlers {
     /// All operations in this executable: the parent runs the same file.
     Same,
     /// The library's own operations.
@@ -85,7 +77,7 @@ pub(super) enum Handlers {
 }
 
 impl Handlers {
-    pub(super) fn find(&self, code: u64) -> Result<&'static Handler> {
+    pub(crate) fn find(&self, code: u64) -> Result<&'static Handler> {
         let unknown = || {
             Error::unsupported(
                 "the worker program does not know this operation: for your own operations, call \
@@ -129,26 +121,10 @@ impl Registry {
         // To name the host half is enough to have it compiled here. Up to opt-level 1, as in builds with debug assertions,
         // other crates use what was compiled here; beyond that they compile their own.
         #[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
-        std::hint::black_box(crate::host::host_half::<O> as *const ());
+        std::hint::black_box(crate::engines::host::host_half::<O> as *const ());
     }
 
-    /// All operations of the runtime and of these libraries.
-    pub(super) fn of(libraries: &[crate::library::Entry]) -> Self {
-        #[cfg_attr(not(feature = "every-operation"), expect(unused_mut, reason = "knows nothing"))]
-        let mut registry = Registry::default();
-        #[cfg(feature = "every-operation")]
-        {
-            crate::copy::register(&mut registry);
-            crate::tensor::register(&mut registry);
-            crate::program::register(&mut registry);
-            registry.add::<crate::supervisor::SelfTest>();
-            libraries.iter().for_each(|entry| (entry.register)(&mut registry));
-        }
-        let _ = libraries;
-        registry
-    }
-
-    pub(super) fn handlers(self) -> Handlers {
+    pub(crate) fn handlers(self) -> Handlers {
         Handlers::Registered(self.0)
     }
 }
@@ -158,51 +134,8 @@ pub(crate) fn with_handler(code: u64, with: With<'_>) -> Result<()> {
     (Handlers::Same.find(code)?.run)(with)
 }
 
-/// The same for a `code` that another executable has written, if this one was built with all operations.
-pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
-    static HANDLERS: OnceLock<Handlers> = OnceLock::new();
-    if !cfg!(feature = "worker-program") {
-        return Err(Error::unsupported(
-            "another executable wrote it, and this one cannot find operations by their names: build both with the \
-             cargo feature `worker-program`, or record the program here",
-        ));
-    }
-    let handlers = HANDLERS.get_or_init(|| Registry::of(crate::Device::builder().libraries()).handlers());
-    (handlers.find(code)?.run)(with)
-}
-
 /// The handler of one type of operation, which it keeps on its stack.
 fn run<O: Op>(with: With<'_>) -> Result<()> {
     let (mut op, mut spans) = (None, None);
     with(&mut Typed::<O>::new(&mut op, &mut spans))
-}
-
-/// Carries out an operation: submits it to the worker's own device.
-pub(super) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
-    let epoch = server.device.epoch();
-    let lent = task.lent.clone();
-    let modules = &server.modules;
-    call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
-    let regions = task.operands;
-    let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
-    let mut receive =
-        Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false, sizes: smallvec::SmallVec::new() };
-    let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
-    let incomplete = || Error::library("an order's operands differ from those of its operation");
-    let read_count = read_count.ok_or_else(incomplete)?;
-    mark_overwritten(call, &mut views, read_count);
-    let reply = task.reply;
-    let options = Options { timed: task.timed, seat: task.seat, ..Options::default() };
-    let facts = call.facts();
-    let mut submission = Submission::new(&mut *call, facts, &epoch, &options, (&views, read_count));
-    submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
-    server.device.submit_here(&mut submission)?;
-    let work = call.take_ongoing().ok_or_else(|| Error::library("internal error: the operation was not submitted"))?;
-    let answered = Arc::clone(&work);
-    server.when_settled(
-        (call.facts().name, work),
-        reply.clone(),
-        Box::new(move || reply.left(answered.to_remote(RemoteTarget { lent }), answered.device_time())),
-    );
-    Ok(())
 }

@@ -12,21 +12,21 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 /// A descriptor and the file that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Inherited {
+pub(crate) struct Inherited {
     number: RawFd,
     device: u64,
     inode: u64,
 }
 
 /// What a child of this process would inherit now, besides standard input, output and error.
-pub(super) fn list() -> Vec<Inherited> {
+pub(crate) fn list() -> Vec<Inherited> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(look).collect()
 }
 
 /// Closes those that are still the same files.
-pub(super) fn close(inherited: &[Inherited]) {
+pub(crate) fn close(inherited: &[Inherited]) {
     for known in inherited {
         if look(known.number).as_ref() == Some(known) {
             // SAFETY: it was inherited at the start, and no code of this program uses it.

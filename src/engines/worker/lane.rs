@@ -5,11 +5,11 @@ use super::frees::Frees;
 use super::link::Link;
 use super::order::{self, Free, head};
 use super::ring::{Pushed, Ring};
-use super::segment::Segment;
 use super::turn::{After, Progress, Turn};
 use super::{layout, turn};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 
 /// Submissions between two reaps.
 const REAP_EVERY: u32 = 32;

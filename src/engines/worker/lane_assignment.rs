@@ -4,7 +4,7 @@
 //! come and go. Threads beyond the last lane share lanes.
 
 use super::turn::LANES;
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::sync::{AtomicU64, Ordering};
 
 /// One bit for each number. No lock: if the process were forked while another thread holds it, a thread that ends in
 /// the child would wait for ever.

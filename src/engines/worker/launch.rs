@@ -3,12 +3,13 @@
 use super::handler::OpCode;
 use super::message::{self, DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
 use super::process::Process;
-use super::segment::Segment;
 use super::{inherited, layout, program};
-use crate::clock::{Clock, Timing};
-use crate::device::{DeviceInfo, WorkerSettings};
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::clock::{Clock, Timing};
+use crate::core::device_info::DeviceInfo;
+use crate::core::error::{Error, Result};
+use crate::core::segment::Segment;
+use crate::core::sync::Arc;
+use crate::engines::config::WorkerSettings;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -18,16 +19,16 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A worker with its device open.
-pub(super) struct Started {
-    pub(super) process: Process,
-    pub(super) socket: UnixStream,
-    pub(super) control: Segment,
-    pub(super) bulk: Segment,
-    pub(super) bell: Arc<OwnedFd>,
-    pub(super) code: OpCode,
-    pub(super) info: DeviceInfo,
-    pub(super) limit: u64,
-    pub(super) label: String,
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) socket: UnixStream,
+    pub(crate) control: Segment,
+    pub(crate) bulk: Segment,
+    pub(crate) bell: Arc<OwnedFd>,
+    pub(crate) code: OpCode,
+    pub(crate) info: DeviceInfo,
+    pub(crate) limit: u64,
+    pub(crate) label: String,
 }
 
 /// The program to start as the worker.
@@ -69,7 +70,7 @@ fn choose(set: Option<&Path>, named: Option<OsString>, privileged: bool) -> Resu
 }
 
 /// Starts a worker and waits until its device is open.
-pub(super) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Timing) -> Result<Started> {
+pub(crate) fn start(settings: &WorkerSettings, device: DeviceOrder, timing: &Timing) -> Result<Started> {
     let program = choose(settings.program.as_deref(), std::env::var_os("WINDLASS_WORKER"), program::is_privileged())?;
     let failed =
         |what: &str, e: std::io::Error| Error::library(format!("the worker could not be started: {what}: {e}"));
@@ -182,7 +183,7 @@ fn greet(
     let _ = socket.set_read_timeout(Some(patience));
     let _ = socket.set_write_timeout(Some(patience));
     let late = || {
-        let error = Error::Timeout { waited: patience, site: crate::error::Site::none() };
+        let error = Error::Timeout { waited: patience, site: crate::core::error::Site::none() };
         error.in_op("the start of a worker that opens its device (`worker_patience`)", "worker")
     };
     let answer = message::send(socket, hello)
@@ -212,7 +213,7 @@ fn other_gpu(uuid: Option<[u8; 16]>, info: &DeviceInfo) -> Error {
 }
 
 /// The worker program is of another version.
-pub(super) fn other_version(version: &str, protocol: u32) -> Error {
+pub(crate) fn other_version(version: &str, protocol: u32) -> Error {
     Error::unsupported(format!(
         "the worker program was built from windlass {version} (protocol {protocol}), but this program from {} \
          (protocol {PROTOCOL}): build both from the same version",
@@ -223,7 +224,6 @@ pub(super) fn other_version(version: &str, protocol: u32) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Device;
 
     fn hello(version: &str) -> Hello {
         let device = DeviceOrder {
@@ -270,14 +270,29 @@ mod tests {
         greeted
     }
 
+    fn info() -> DeviceInfo {
+        DeviceInfo {
+            kind: crate::core::device_info::DeviceKind::Host,
+            name: "a processor".into(),
+            compute_capability: None,
+            total_memory: 1 << 30,
+            uuid: None,
+            pci: None,
+            processors: 1,
+            driver_version: None,
+            passed_over: Vec::new(),
+            shared_by_mps: false,
+        }
+    }
+
     fn ready(version: &str, protocol: u32) -> Message {
-        let info = (*Device::host().unwrap().info()).clone();
+        let info = info();
         let (version, label) = (version.into(), "host:0".into());
         Message::Ready { magic: MAGIC, protocol, version, info, limit: 7, label }
     }
 
     #[test]
-    fn a_worker_of_another_version_is_refused_by_both_sides() {
+    fn a_worker_of_another_version_is_refused() {
         let ours = env!("CARGO_PKG_VERSION");
         assert_eq!(greeted(vec![ready(ours, PROTOCOL)]).unwrap().1, 7);
         for (version, protocol) in [("99.0.0", PROTOCOL), (ours, PROTOCOL + 1)] {
@@ -287,10 +302,6 @@ mod tests {
         let refusal = Error::invalid("slots", "0");
         assert_eq!(greeted(vec![Message::Refused(refusal.clone())]).unwrap_err(), Some(refusal));
         assert!(greeted(vec![]).unwrap_err().is_none(), "it ended");
-        let (one, two) = UnixStream::pair().unwrap();
-        message::send_files(&one, &files()).unwrap();
-        let error = super::super::server::accept(&hello("99.0.0"), &two).map(drop).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     }
 
     #[test]
@@ -321,32 +332,11 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_runs_another_file_is_refused() {
-        let (one, two) = UnixStream::pair().unwrap();
-        message::send_files(&one, &files()).unwrap();
-        let hello = Hello { same: Some((1, 2)), ..hello(env!("CARGO_PKG_VERSION")) };
-        let error = super::super::server::accept(&hello, &two).map(drop).unwrap_err();
-        assert!(error.to_string().contains("another executable file"), "{error}");
-    }
-
-    #[test]
     fn a_worker_that_does_not_answer_is_told_by_what_it_was_to_do() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let error = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_millis(50)).map(drop);
         let error = error.unwrap_err().unwrap();
         assert!(matches!(error, Error::Timeout { .. }) && error.to_string().contains("worker_patience"), "{error}");
         drop(theirs);
-    }
-
-    /// This test program did not call `init`.
-    #[test]
-    fn without_a_worker_program_the_error_names_both_ways_to_have_one() {
-        if std::env::var_os("WINDLASS_WORKER").is_some() {
-            return;
-        }
-        let error = Device::builder().host().isolated().open().unwrap_err();
-        let Error::LibraryMissing { tried, help, .. } = &error else { panic!("{error}") };
-        assert_eq!(tried.len(), 2);
-        assert!(["worker::init", "worker_program", "WINDLASS_WORKER"].iter().all(|way| help.contains(way)), "{error}");
     }
 }

@@ -1,23 +1,22 @@
 //! The client's end of the connection: sends orders, receives answers.
 
 use super::answers::Answers;
-use super::arena::Arena;
 use super::back_pressure::Patience;
 use super::bell::Bell;
 use super::ending::Ending;
 use super::flights::{Flight, Flights, Reaper, Swept};
 use super::lane::{Lane, Sent};
-use super::segment::Segment;
 use super::spin_limit::SpinLimit;
 use super::turn::{Follows, LANES, Turn};
 use super::watchdog::Watchdog;
 use super::{lane_assignment, layout, ring, stats_mirror};
-use crate::clock::Timing;
-use crate::engine::{Epoch, process};
-use crate::error::Site;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
-use crate::trace::{Counters, Stats};
-use crate::{Error, Result};
+use crate::core::arena::Arena;
+use crate::core::clock::Timing;
+use crate::core::epoch::{Epoch, process};
+use crate::core::error::{Error, Result, Site};
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
+use crate::core::trace::{Counters, Stats};
 use rustix::thread::futex;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -27,7 +26,7 @@ use std::time::Duration;
 /// What an epoch's engine, its work in flight and its monitor share.
 pub(crate) struct Link {
     pub(super) pid: u32,
-    /// The fork generation in which it was made: see `engine/process.rs`.
+    /// The fork generation in which it was made: see `core/epoch/process.rs`.
     pub(super) fork_generation: u32,
     pub(super) answers: Answers,
     /// How long a waiter spins.
@@ -188,7 +187,7 @@ impl Link {
     /// Frees memory that an order of this lane made. Does not wait: may be called from any drop.
     pub(super) fn free(&self, lane: usize, id: u64) {
         if !self.ending.is_over()
-            && self.fork_generation == crate::engine::process::fork_generation()
+            && self.fork_generation == crate::core::epoch::process::fork_generation()
             && let Some(lane) = self.lanes.get(lane)
         {
             lane.free(id);

@@ -5,8 +5,8 @@ use super::super::answers::DONE;
 use super::super::order;
 use super::super::stall::{Faults, Stalls};
 use super::*;
-use crate::clock::ManualClock;
-use crate::sync::AtomicU32;
+use crate::core::clock::ManualClock;
+use crate::core::sync::AtomicU32;
 
 /// A dispatch that a thread has claimed and never settles.
 #[derive(Default)]

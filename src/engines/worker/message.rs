@@ -4,8 +4,8 @@
 //! its standard input. Each side learns of the other's end when the socket closes.
 
 use super::inherited::Inherited;
-use crate::device::DeviceInfo;
-use crate::{Error, Result};
+use crate::core::device_info::DeviceInfo;
+use crate::core::error::{Error, Result};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
 use rustix::net::{SendFlags, recvmsg, sendmsg};
 use serde::de::DeserializeOwned;
@@ -16,57 +16,57 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// Incremented whenever the format of anything that crosses changes.
-pub(super) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 4;
 /// Identifies the messages of this crate.
-pub(super) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
+pub(crate) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
 
 /// Identifies an executable: a handler that is named by its offset is valid in the same file only.
-pub(super) type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
 
 /// The parent's first message.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Hello {
-    pub(super) magic: u64,
-    pub(super) protocol: u32,
-    pub(super) version: String,
+pub(crate) struct Hello {
+    pub(crate) magic: u64,
+    pub(crate) protocol: u32,
+    pub(crate) version: String,
     /// The parent's executable, if ops are named by their offset in it.
-    pub(super) same: Option<Identity>,
+    pub(crate) same: Option<Identity>,
     /// The parent's process id, and the pid namespace in which it is valid.
-    pub(super) parent: u32,
-    pub(super) namespace: Option<u64>,
+    pub(crate) parent: u32,
+    pub(crate) namespace: Option<u64>,
     /// Descriptors of the parent that the worker may have inherited and must close.
-    pub(super) inherited: Vec<Inherited>,
+    pub(crate) inherited: Vec<Inherited>,
     /// Sizes of the two segments, in bytes.
-    pub(super) control: u64,
-    pub(super) bulk: u64,
+    pub(crate) control: u64,
+    pub(crate) bulk: u64,
     /// What the worker adds to its `oom_score_adj`.
-    pub(super) oom_score: u16,
-    pub(super) device: DeviceOrder,
+    pub(crate) oom_score: u16,
+    pub(crate) device: DeviceOrder,
 }
 
 /// The device that the worker opens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct DeviceOrder {
+pub(crate) struct DeviceOrder {
     /// `None` for the host.
-    pub(super) ordinal: Option<usize>,
+    pub(crate) ordinal: Option<usize>,
     /// The UUID that the GPU must have.
-    pub(super) uuid: Option<[u8; 16]>,
+    pub(crate) uuid: Option<[u8; 16]>,
     /// The parent's name of the device, for errors.
-    pub(super) label: Option<String>,
+    pub(crate) label: Option<String>,
     /// Threads of a host device's pool; 0 for one per core, `None` for inline.
-    pub(super) threads: Option<usize>,
-    pub(super) slots: usize,
-    pub(super) memory_limit: Option<u64>,
-    pub(super) staging_limit: u64,
+    pub(crate) threads: Option<usize>,
+    pub(crate) slots: usize,
+    pub(crate) memory_limit: Option<u64>,
+    pub(crate) staging_limit: u64,
     /// Test the device before the worker says `Ready`; this also loads the libraries.
-    pub(super) test: bool,
+    pub(crate) test: bool,
     /// Milliseconds between two beats of the heart.
-    pub(super) beat: u64,
+    pub(crate) beat: u64,
 }
 
 /// What the worker sends.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Message {
+pub(crate) enum Message {
     /// The device is open.
     Ready { magic: u64, protocol: u32, version: String, info: DeviceInfo, limit: u64, label: String },
     /// The device was not opened, or the hello was refused.
@@ -78,14 +78,14 @@ pub(super) enum Message {
 }
 
 /// The longest message: a spilled answer may be a large vector.
-pub(super) const LONGEST: u32 = 1 << 30;
+pub(crate) const LONGEST: u32 = 1 << 30;
 
 fn failed(what: &str, e: impl std::fmt::Display) -> Error {
     Error::library(format!("the worker's socket: {what}: {e}"))
 }
 
 /// A message as it is sent through the socket. Fails if it is longer than `longest` bytes.
-pub(super) fn frame(message: &impl Serialize, longest: u32) -> Result<Vec<u8>> {
+pub(crate) fn frame(message: &impl Serialize, longest: u32) -> Result<Vec<u8>> {
     let mut bytes = postcard::to_extend(message, vec![0u8; 4]).map_err(|e| failed("encode", e))?;
     let len = u32::try_from(bytes.len() - 4).unwrap_or(u32::MAX);
     if len > longest {
@@ -100,12 +100,12 @@ pub(super) fn frame(message: &impl Serialize, longest: u32) -> Result<Vec<u8>> {
 }
 
 /// Sends a message.
-pub(super) fn send(socket: &mut impl Write, message: &impl Serialize) -> Result<()> {
+pub(crate) fn send(socket: &mut impl Write, message: &impl Serialize) -> Result<()> {
     socket.write_all(&frame(message, LONGEST)?).map_err(|e| failed("write", e))
 }
 
 /// Receives a message; `None` if the other side has ended.
-pub(super) fn receive<M: DeserializeOwned>(socket: &mut impl Read) -> Result<Option<M>> {
+pub(crate) fn receive<M: DeserializeOwned>(socket: &mut impl Read) -> Result<Option<M>> {
     let mut len = [0u8; 4];
     match socket.read_exact(&mut len) {
         Ok(()) => {}
@@ -129,7 +129,7 @@ pub(super) fn receive<M: DeserializeOwned>(socket: &mut impl Read) -> Result<Opt
 }
 
 /// Sends one byte with descriptors.
-pub(super) fn send_files(socket: &UnixStream, files: &[OwnedFd; 2]) -> Result<()> {
+pub(crate) fn send_files(socket: &UnixStream, files: &[OwnedFd; 2]) -> Result<()> {
     let [one, two] = files;
     let files = [one.as_fd(), two.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -140,7 +140,7 @@ pub(super) fn send_files(socket: &UnixStream, files: &[OwnedFd; 2]) -> Result<()
 }
 
 /// Receives them. They are closed on exec.
-pub(super) fn receive_files(socket: &UnixStream) -> Result<[OwnedFd; 2]> {
+pub(crate) fn receive_files(socket: &UnixStream) -> Result<[OwnedFd; 2]> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0u8];
@@ -158,7 +158,7 @@ pub(super) fn receive_files(socket: &UnixStream) -> Result<[OwnedFd; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Site;
+    use crate::core::error::Site;
 
     #[test]
     fn typed_errors_cross_whole() {
@@ -194,11 +194,11 @@ mod tests {
     #[test]
     fn descriptors_cross() {
         let (one, two) = UnixStream::pair().unwrap();
-        let (segment, file) = super::super::segment::Segment::create("windlass-test", 4096).unwrap();
-        let (_other, second) = super::super::segment::Segment::create("windlass-test", 4096).unwrap();
+        let (segment, file) = crate::core::segment::Segment::create("windlass-test", 4096).unwrap();
+        let (_other, second) = crate::core::segment::Segment::create("windlass-test", 4096).unwrap();
         send_files(&one, &[file, second]).unwrap();
         let [file, _] = receive_files(&two).unwrap();
-        let mapped = super::super::segment::Segment::map(&file, 4096).unwrap();
+        let mapped = crate::core::segment::Segment::map(&file, 4096).unwrap();
         segment.word(8).store(5, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(mapped.word(8).load(std::sync::atomic::Ordering::Relaxed), 5);
     }

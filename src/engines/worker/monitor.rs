@@ -21,10 +21,10 @@ use super::message::{self, Message};
 use super::process::Process;
 use super::settle_thread::SettleThread;
 use super::stall::{FAULTS, Stalls};
-use crate::clock::Clock;
-use crate::device::WorkerSettings;
-use crate::sync::{Arc, Ordering};
-use crate::{Error, Result};
+use crate::core::clock::Clock;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, Ordering};
+use crate::engines::config::WorkerSettings;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smallvec::SmallVec;
 use std::os::fd::{AsFd, OwnedFd};
@@ -96,7 +96,7 @@ pub(super) fn start(
     let (heartbeat, watchdog) = (settings.heartbeat, settings.watchdog);
     let monitor = Monitor { link: link.clone(), process, socket, bell, heartbeat, watchdog };
     // If a thread cannot be started, the monitor is taken back here, and the worker is killed and reaped.
-    let monitor = Arc::new(crate::sync::Mutex::new(Some(monitor)));
+    let monitor = Arc::new(crate::core::sync::Mutex::new(Some(monitor)));
     let theirs = monitor.clone();
     let spawned = SettleThread::new(link).and_then(|settle_thread| {
         std::thread::Builder::new().name(format!("windlass worker {}", link.pid)).spawn(move || {

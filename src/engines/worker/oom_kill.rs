@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 /// How many such kills there were so far; `None` if the system does not count them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kills {
+pub(crate) struct Kills {
     all: Option<u64>,
     group: Option<u64>,
 }
 
 /// What the counts say about a process that ended by SIGKILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OomKill {
+pub(crate) enum OomKill {
     /// A process of its control group was killed for lack of memory.
     Likely,
     /// Some process was; it may be this one.
@@ -30,14 +30,14 @@ pub(super) enum OomKill {
 
 impl Kills {
     /// The counts now: of the system, and of the control group that this process and its children are in.
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let count = |path: PathBuf| count(&std::fs::read_to_string(path).ok()?);
         let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Kills { all: count("/proc/vmstat".into()), group: counter(&groups).and_then(count) }
     }
 
     /// What the change since `before` says.
-    pub(super) fn since(self, before: Kills) -> OomKill {
+    pub(crate) fn since(self, before: Kills) -> OomKill {
         let more = |now: Option<u64>, before: Option<u64>| Some(now? > before?);
         match (more(self.all, before.all), more(self.group, before.group)) {
             (_, Some(true)) => OomKill::Likely,

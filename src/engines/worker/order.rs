@@ -13,38 +13,38 @@ use super::turn;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of orders: the first byte of a frame.
-pub(super) const ALLOC: u8 = 1;
-pub(super) const FREE: u8 = 2;
-pub(super) const RUN: u8 = 3;
-pub(super) const MEMORY: u8 = 4;
-pub(super) const ASK: u8 = 5;
+pub(crate) const ALLOC: u8 = 1;
+pub(crate) const FREE: u8 = 2;
+pub(crate) const RUN: u8 = 3;
+pub(crate) const MEMORY: u8 = 4;
+pub(crate) const ASK: u8 = 5;
 
 /// The head of every frame: kind, number of orders that it follows, padding, place of the answer. The orders that it
 /// follows come next (`turn.rs`), then the body.
-pub(super) fn head(kind: u8, after: usize, place: u32) -> [u8; 8] {
+pub(crate) fn head(kind: u8, after: usize, place: u32) -> [u8; 8] {
     let [a, b, c, d] = place.to_le_bytes();
     [kind, after as u8, 0, 0, a, b, c, d]
 }
 
 /// A parsed frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Opened<'a> {
-    pub(super) kind: u8,
+pub(crate) struct Opened<'a> {
+    pub(crate) kind: u8,
     /// The place of its answer.
-    pub(super) place: u32,
+    pub(crate) place: u32,
     after: &'a [[u8; 8]],
-    pub(super) body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 impl Opened<'_> {
     /// The orders that must be carried out before this one: lanes and numbers.
-    pub(super) fn after(&self) -> impl Iterator<Item = (usize, u64)> {
+    pub(crate) fn after(&self) -> impl Iterator<Item = (usize, u64)> {
         self.after.iter().map(|word| turn::unpack(u64::from_ne_bytes(*word)))
     }
 }
 
 /// Parses a frame; `None` if it is too short.
-pub(super) fn open(frame: &[u8]) -> Option<Opened<'_>> {
+pub(crate) fn open(frame: &[u8]) -> Option<Opened<'_>> {
     let (head, rest) = frame.split_first_chunk::<8>()?;
     let [kind, after, _, _, a, b, c, d] = *head;
     let (after, body) = rest.split_at_checked(usize::from(after) * 8)?;
@@ -54,36 +54,36 @@ pub(super) fn open(frame: &[u8]) -> Option<Opened<'_>> {
 
 /// New memory.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Alloc {
-    pub(super) id: u64,
+pub(crate) struct Alloc {
+    pub(crate) id: u64,
     /// Elements.
-    pub(super) len: u64,
+    pub(crate) len: u64,
     /// Bytes of an element.
-    pub(super) size: u32,
+    pub(crate) size: u32,
     /// Orders of other lanes that free memory. The worker waits for them only if there is no memory.
-    pub(super) freeing: Vec<u64>,
+    pub(crate) freeing: Vec<u64>,
 }
 
 /// Memory to free.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Free {
-    pub(super) id: u64,
+pub(crate) struct Free {
+    pub(crate) id: u64,
 }
 
 /// Where an operand lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The allocation.
-    pub(super) id: u64,
+    pub(crate) id: u64,
     /// Its handle's region, in elements from the allocation's beginning.
-    pub(super) region: (u64, u64),
+    pub(crate) region: (u64, u64),
     /// The operand's own window: offset from the allocation's beginning, and length. `None` for all of the region.
-    pub(super) window: Option<(u64, u64)>,
+    pub(crate) window: Option<(u64, u64)>,
 }
 
 /// A fault that a fault plan injects into an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum InjectedFault {
+pub(crate) enum InjectedFault {
     Fail,
     Poison,
     /// Nanoseconds.
@@ -92,21 +92,21 @@ pub(super) enum InjectedFault {
 
 /// An operation; the op's own bytes follow. Written from borrowed lists and read into owned ones.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Run<P, S> {
+pub(crate) struct Run<P, S> {
     /// The number that names the operation: see `handler.rs`.
-    pub(super) code: u64,
+    pub(crate) code: u64,
     /// Measure the time on the device.
-    pub(super) timed: bool,
+    pub(crate) timed: bool,
     /// The stream slot that it must use; `None` for any.
-    pub(super) seat: Option<u8>,
-    pub(super) fault: Option<InjectedFault>,
+    pub(crate) seat: Option<u8>,
+    pub(crate) fault: Option<InjectedFault>,
     /// Reads, then writes.
-    pub(super) places: P,
+    pub(crate) places: P,
     /// How many leading places stay valid if the order is not carried out: the reads, or all if the op preserves its
     /// outputs on failure.
-    pub(super) read_count: u32,
+    pub(crate) read_count: u32,
     /// What the operands' own types leave open: `Elems::shape` of the reads, then of the writes.
-    pub(super) shape: S,
+    pub(crate) shape: S,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! or no process. Where there is no such descriptor, the id is used as long as the child is known not to be reaped.
 
 use super::oom_kill::{Kills, OomKill};
-use crate::clock::{self, Deadline, Timing};
+use crate::core::clock::{self, Deadline, Timing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -17,7 +17,7 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 /// A child of this process.
-pub(super) struct Process {
+pub(crate) struct Process {
     pid: Pid,
     handle: Option<OwnedFd>,
     ended: Option<Ended>,
@@ -27,7 +27,7 @@ pub(super) struct Process {
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     With(ExitStatus, OomKill),
     /// Another wait has taken the status.
     Unknown,
@@ -35,27 +35,27 @@ pub(super) enum Ended {
 
 impl Process {
     /// Call right after the start.
-    pub(super) fn new(child: &Child) -> Self {
+    pub(crate) fn new(child: &Child) -> Self {
         let pid = Pid::from_child(child);
         Process { pid, handle: pidfd_open(pid, PidfdFlags::empty()).ok(), ended: None, kills: Kills::now() }
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
     /// Becomes readable when the process has ended.
-    pub(super) fn handle(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn handle(&self) -> Option<BorrowedFd<'_>> {
         self.handle.as_ref().map(AsFd::as_fd)
     }
 
     /// Reaps it if it has ended.
-    pub(super) fn look(&mut self) -> Option<Ended> {
+    pub(crate) fn look(&mut self) -> Option<Ended> {
         self.wait_with(WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
     }
 
     /// Waits for its end, at most `limit`.
-    pub(super) fn wait(&mut self, limit: Duration, timing: &Timing) -> Option<Ended> {
+    pub(crate) fn wait(&mut self, limit: Duration, timing: &Timing) -> Option<Ended> {
         let until = timing.clock.after(limit);
         loop {
             let ended = self.look();
@@ -75,7 +75,7 @@ impl Process {
     }
 
     /// Waits for its end, for as long as it takes. (A kill can hang in the kernel.)
-    pub(super) fn wait_long(&mut self) -> Ended {
+    pub(crate) fn wait_long(&mut self) -> Ended {
         loop {
             if let Some(ended) = self.wait_with(WaitIdOptions::EXITED) {
                 return ended;
@@ -84,7 +84,7 @@ impl Process {
     }
 
     /// Kills it, unless it has ended. Returns at once; the process may run on for a moment.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if self.look().is_some() {
             return;
         }

@@ -6,11 +6,11 @@
 //! in the client.
 
 use super::order::InjectedFault;
-use super::server::Reply;
-use crate::clock;
+use super::reply::Reply;
+use crate::core::clock;
+use crate::core::error::{Error, Result};
 #[cfg(feature = "host")]
-use crate::op::Cost;
-use crate::{Error, Result};
+use crate::core::op::Cost;
 use std::time::Duration;
 
 /// Operations plus bytes up to which work is small: it takes some microseconds, and would not use several threads.
@@ -19,8 +19,8 @@ const SMALL: u64 = 16 << 10;
 
 /// The place of an order's answer, and the fault to inject before the work.
 pub(crate) struct Relay {
-    pub(super) reply: Reply,
-    pub(super) fault: Option<InjectedFault>,
+    pub(crate) reply: Reply,
+    pub(crate) fault: Option<InjectedFault>,
 }
 
 impl Relay {

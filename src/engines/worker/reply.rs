@@ -3,32 +3,33 @@
 use super::answers::{Answers, DONE, SPILLED};
 use super::message::{self, Message};
 use super::program;
-use crate::dispatch::raw::RemoteResult;
-use crate::sync::{Arc, Mutex};
-use crate::{Error, Result};
+use crate::core::arena::Arrivals;
+use crate::core::dispatch::raw::RemoteResult;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, Mutex};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Exit statuses of a worker, for diagnosis.
-pub(super) const DONE_WELL: i32 = 0;
-pub(super) const REFUSED: i32 = 3;
-pub(super) const FAULT: i32 = 4;
-pub(super) const GARBLED: i32 = 5;
+pub(crate) const DONE_WELL: i32 = 0;
+pub(crate) const REFUSED: i32 = 3;
+pub(crate) const FAULT: i32 = 4;
+pub(crate) const GARBLED: i32 = 5;
 
 /// What answers are sent through: shared memory and the socket.
-pub(super) struct Outlet {
-    pub(super) answers: Answers,
-    pub(super) socket: Mutex<UnixStream>,
+pub(crate) struct Outlet {
+    pub(crate) answers: Answers,
+    pub(crate) socket: Mutex<UnixStream>,
     /// The longest message that the parent accepts, in bytes.
-    pub(super) longest: u32,
+    pub(crate) longest: u32,
 }
 
 /// The place of one order's answer.
 #[derive(Clone)]
-pub(super) struct Reply {
-    pub(super) outlet: Arc<Outlet>,
-    pub(super) place: u32,
+pub(crate) struct Reply {
+    pub(crate) outlet: Arc<Outlet>,
+    pub(crate) place: u32,
 }
 
 impl std::fmt::Debug for Reply {
@@ -37,24 +38,25 @@ impl std::fmt::Debug for Reply {
     }
 }
 
+impl Arrivals for Reply {
+    fn arrive(&self, bytes: u64) {
+        self.outlet.answers.arrive(self.place, bytes);
+    }
+}
+
 impl Reply {
     /// The work begins.
-    pub(super) fn start(&self) {
+    pub(crate) fn start(&self) {
         self.outlet.answers.start(self.place);
     }
 
-    /// The first `bytes` bytes of a download are in its block.
-    pub(super) fn arrive(&self, bytes: u64) {
-        self.outlet.answers.arrive(self.place, bytes);
-    }
-
     /// The device's context failed: tells the parent and ends the process.
-    pub(super) fn poison(&self, message: &str) -> ! {
+    pub(crate) fn poison(&self, message: &str) -> ! {
         self.outlet.fault(message.to_string(), None)
     }
 
     /// The work is done: sends its result or its error.
-    pub(super) fn left(&self, left: Result<RemoteResult>, time: Option<Duration>) {
+    pub(crate) fn left(&self, left: Result<RemoteResult>, time: Option<Duration>) {
         match left {
             Ok(RemoteResult::Slot(bytes)) => {
                 self.arrive(u64::MAX);
@@ -66,7 +68,7 @@ impl Reply {
     }
 
     /// Answers with a few numbers.
-    pub(super) fn words(&self, words: [u64; 8]) {
+    pub(crate) fn words(&self, words: [u64; 8]) {
         let mut bytes = [0; 64];
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_ne_bytes());
@@ -75,7 +77,7 @@ impl Reply {
     }
 
     /// Answers with an error. If the error has poisoned the context, this ends the process.
-    pub(super) fn fail(&self, error: Error) {
+    pub(crate) fn fail(&self, error: Error) {
         if error.is_poisoning() {
             let code = error.site().and_then(|s| Some((s.code()?, s.code_name().unwrap_or_default().to_string())));
             let message = match error {
@@ -98,7 +100,7 @@ impl Reply {
 }
 
 /// The numbers of an answer, on the client's side.
-pub(super) fn words_of(bytes: &[u8; 64]) -> [u64; 8] {
+pub(crate) fn words_of(bytes: &[u8; 64]) -> [u64; 8] {
     let mut words = [0; 8];
     for (to, word) in words.iter_mut().zip(bytes.as_chunks().0) {
         *to = u64::from_ne_bytes(*word);
@@ -108,7 +110,7 @@ pub(super) fn words_of(bytes: &[u8; 64]) -> [u64; 8] {
 
 impl Outlet {
     /// Sends a message. Ends the process if the parent is gone.
-    pub(super) fn say(&self, message: &Message) -> Result<()> {
+    pub(crate) fn say(&self, message: &Message) -> Result<()> {
         let bytes = message::frame(message, self.longest)?;
         if self.socket.lock().write_all(&bytes).is_err() {
             program::exit(DONE_WELL);
@@ -117,23 +119,23 @@ impl Outlet {
     }
 
     /// Tells the parent why, and ends the process.
-    pub(super) fn end(&self, message: String, code: Option<(i32, String)>, status: i32) -> ! {
+    pub(crate) fn end(&self, message: String, code: Option<(i32, String)>, status: i32) -> ! {
         let _ = self.say(&Message::Fault { message, code });
         program::exit(status)
     }
 
-    pub(super) fn fault(&self, message: String, code: Option<(i32, String)>) -> ! {
+    pub(crate) fn fault(&self, message: String, code: Option<(i32, String)>) -> ! {
         self.end(message, code, FAULT)
     }
 
     /// Held by a thread that the worker cannot do without: if that thread panics, the process ends.
-    pub(super) fn whole(self: &Arc<Self>) -> Whole {
+    pub(crate) fn whole(self: &Arc<Self>) -> Whole {
         Whole(self.clone())
     }
 }
 
 /// See [`Outlet::whole`].
-pub(super) struct Whole(Arc<Outlet>);
+pub(crate) struct Whole(Arc<Outlet>);
 
 impl Drop for Whole {
     fn drop(&mut self) {
@@ -146,8 +148,8 @@ impl Drop for Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::answers::FOOTPRINT;
-    use crate::worker::segment::Segment;
+    use crate::core::segment::Segment;
+    use crate::engines::worker::answers::FOOTPRINT;
     use std::sync::atomic::Ordering;
 
     #[test]

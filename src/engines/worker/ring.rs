@@ -11,10 +11,10 @@
 //!
 //! The reader trusts no length: a frame that does not fit what is there is an error, not a read past the end.
 
-use super::segment::Segment;
-use crate::clock::Clock;
-use crate::sync::{Arc, Ordering, fence};
-use crate::{Error, Result};
+use crate::core::clock::Clock;
+use crate::core::error::{Error, Result};
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, Ordering, fence};
 use std::time::Duration;
 
 /// The ring's own words come first.
@@ -27,17 +27,17 @@ const DATA: usize = 256;
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Bytes that a ring of this capacity takes in its segment.
-pub(super) const fn footprint(capacity: usize) -> usize {
+pub(crate) const fn footprint(capacity: usize) -> usize {
     DATA + capacity
 }
 
 /// Bytes that the reader of the ring at `base` has read, ever.
-pub(super) fn read_so_far(segment: &Segment, base: usize) -> u64 {
+pub(crate) fn read_so_far(segment: &Segment, base: usize) -> u64 {
     segment.word(base + HEAD).load(Ordering::Relaxed)
 }
 
 /// One end of the ring.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     segment: Arc<Segment>,
     base: usize,
     capacity: usize,
@@ -45,7 +45,7 @@ pub(super) struct Ring {
 
 /// What pushing did.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Pushed {
+pub(crate) enum Pushed {
     Done,
     /// Not enough space now.
     Full,
@@ -55,18 +55,18 @@ pub(super) enum Pushed {
 
 impl Ring {
     /// A ring at `base` of the segment; `capacity` is a power of two.
-    pub(super) fn new(segment: Arc<Segment>, base: usize, capacity: usize) -> Self {
+    pub(crate) fn new(segment: Arc<Segment>, base: usize, capacity: usize) -> Self {
         debug_assert!(capacity.is_power_of_two() && base + footprint(capacity) <= segment.len());
         Ring { segment, base, capacity }
     }
 
     /// The longest frame.
-    pub(super) fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.capacity / 2
     }
 
     /// Writes one frame made of `parts`. One writer at a time: the caller holds a lock.
-    pub(super) fn push(&self, parts: &[&[u8]]) -> Pushed {
+    pub(crate) fn push(&self, parts: &[&[u8]]) -> Pushed {
         let len: usize = parts.iter().map(|p| p.len()).sum();
         if len > self.longest() {
             return Pushed::TooLong;
@@ -93,7 +93,7 @@ impl Ring {
     }
 
     /// Reads the next frame into `frame`. False when there is none.
-    pub(super) fn pop(&self, frame: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn pop(&self, frame: &mut Vec<u8>) -> Result<bool> {
         let (head, tail) = (self.segment.word(self.base + HEAD), self.segment.word(self.base + TAIL));
         let begin = head.load(Ordering::Relaxed);
         let there = tail.load(Ordering::Acquire).wrapping_sub(begin);
@@ -118,7 +118,7 @@ impl Ring {
 
     /// Waits for a frame: polls for `spin`, then sleeps for at most `limit`. True if there is a frame; may return
     /// early.
-    pub(super) fn wait(&self, spin: Duration, limit: Duration) -> bool {
+    pub(crate) fn wait(&self, spin: Duration, limit: Duration) -> bool {
         let start = Clock::SYSTEM.start();
         loop {
             for _ in 0..LOOKS {

@@ -6,7 +6,7 @@
 //! finished, it calls this thread, which ends after the monitor, once its current work is done.
 
 use super::link::Link;
-use crate::sync::Arc;
+use crate::core::sync::Arc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 

@@ -7,8 +7,8 @@
 //! Measured: with this, and with answers seen at once, the round trip of an isolated H200 from idle is 66 us longer
 //! than in process; before it was 390 us longer (`benches/results/2026-11-22-h200-windlass-bench-night.md`).
 
-use crate::clock::Watch;
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::clock::Watch;
+use crate::core::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The spin limit of one worker.
@@ -46,7 +46,7 @@ impl SpinLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timing;
+    use crate::core::clock::Timing;
 
     #[test]
     fn one_looks_as_long_as_waits_take_and_not_where_they_take_long() {

@@ -12,8 +12,8 @@
 
 use super::active_clock::ActiveClock;
 use super::link::Link;
-use crate::clock::Timing;
-use crate::sync::Ordering;
+use crate::core::clock::Timing;
+use crate::core::sync::Ordering;
 use parking_lot::Mutex;
 use std::time::Instant;
 

@@ -6,9 +6,9 @@
 //! doubles each time, and at once after a loss, because what was missing may be available by then.
 
 use super::engine::WorkerEngine;
-use crate::Result;
-use crate::clock::{self, Timing};
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::core::clock::{self, Timing};
+use crate::core::error::Result;
+use crate::core::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Starts a worker.

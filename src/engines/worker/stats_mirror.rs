@@ -5,10 +5,10 @@
 //! To publish another count, add a line to [`COUNTS`].
 
 use super::layout;
-use super::segment::Segment;
-use crate::engine::Epoch;
-use crate::sync::Ordering;
-use crate::trace::Stats;
+use crate::core::epoch::Epoch;
+use crate::core::segment::Segment;
+use crate::core::sync::Ordering;
+use crate::core::trace::Stats;
 
 /// Selects one count of a device.
 type Count = fn(&mut Stats) -> &mut u64;
@@ -36,7 +36,7 @@ const COUNTS: [Count; 16] = [
 const _: () = assert!(layout::TOLD + 8 * (COUNTS.len() + 1) <= layout::carried(0));
 
 /// The worker's side. Waits for nothing, so that the heart keeps beating.
-pub(super) fn write(control: &Segment, epoch: &Epoch) {
+pub(crate) fn write(control: &Segment, epoch: &Epoch) {
     let mut stats = Stats {
         table_bytes: epoch.meter.held(),
         forced_waits: epoch.counters.forced_waits.load(Ordering::Relaxed),
@@ -50,7 +50,7 @@ pub(super) fn write(control: &Segment, epoch: &Epoch) {
 }
 
 /// The client's side.
-pub(super) fn read(control: &Segment, stats: &mut Stats) {
+pub(crate) fn read(control: &Segment, stats: &mut Stats) {
     if let Ok(slots @ 1..) = usize::try_from(control.word(layout::TOLD).load(Ordering::Relaxed)) {
         stats.slots = slots;
     }

@@ -2,12 +2,13 @@
 
 use super::flights::Flight;
 use super::flying::Flying;
-use crate::clock::{Deadline, Timing};
-use crate::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::dispatch::{Ongoing, Parker, Subscribed, Task, Wait};
-use crate::op::{Contained, HostOf, Made, Op};
-use crate::sync::{Arc, AtomicU32};
-use crate::{Error, Result};
+use crate::core::clock::{Deadline, Timing};
+use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
+use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Contained, HostOf, Made, Op};
+use crate::core::order::Parker;
+use crate::core::sync::{Arc, AtomicU32};
 use std::time::Duration;
 
 /// One allocation for each dispatch: the part that is the same for every operation, and the op.

@@ -5,33 +5,33 @@
 //! engine), and an order names those that must be carried out before it. **Carried out** means submitted to the
 //! worker's device, which orders the work itself from there on. It does not mean that the work is done.
 
-use super::segment::Segment;
 use super::{first_use, layout};
-use crate::buffer::View;
-use crate::clock::Timing;
-use crate::engine::Completion;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::core::buffer::View;
+use crate::core::clock::Timing;
+use crate::core::order::Completion;
+use crate::core::segment::Segment;
+use crate::core::sync::{Arc, AtomicBool, Ordering};
 use smallvec::SmallVec;
 
 /// Lanes of a worker.
-pub(super) const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// How far the worker has come in one lane.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     control: Arc<Segment>,
-    pub(super) lane: usize,
+    pub(crate) lane: usize,
     /// The worker is gone: all orders count as carried out.
     over: AtomicBool,
 }
 
 impl Progress {
-    pub(super) fn new(control: Arc<Segment>, lane: usize) -> Arc<Self> {
+    pub(crate) fn new(control: Arc<Segment>, lane: usize) -> Arc<Self> {
         Arc::new(Progress { control, lane, over: AtomicBool::new(false) })
     }
 
     /// The number of the last order that was carried out.
-    pub(super) fn carried(&self) -> u64 {
+    pub(crate) fn carried(&self) -> u64 {
         if self.over.load(Ordering::Relaxed) {
             return u64::MAX;
         }
@@ -39,12 +39,12 @@ impl Progress {
     }
 
     /// The worker is in a first use in this lane: see `first_use.rs`.
-    pub(super) fn is_in_first_use(&self, timing: &Timing) -> bool {
+    pub(crate) fn is_in_first_use(&self, timing: &Timing) -> bool {
         !self.over.load(Ordering::Relaxed) && first_use::is_under_way(&self.control, self.lane, timing)
     }
 
     /// The worker is gone, and all dispatches that were sent to it are settled.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 }
@@ -52,8 +52,8 @@ impl Progress {
 /// An order: the `number`-th of its lane, counted from 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
-    pub(super) progress: Arc<Progress>,
-    pub(super) number: u64,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) number: u64,
 }
 
 impl Turn {
@@ -75,14 +75,14 @@ impl Turn {
 
 /// The orders that must be carried out before an order: the last one of each lane.
 #[derive(Default)]
-pub(super) struct Follows([u64; LANES]);
+pub(crate) struct Follows([u64; LANES]);
 
 /// The same in a frame: the lane in the upper byte, the number below.
-pub(super) type After = SmallVec<[u64; LANES]>;
+pub(crate) type After = SmallVec<[u64; LANES]>;
 
 impl Follows {
     /// What an operation follows: a read follows the writers of its buffer, a write follows the readers as well.
-    pub(super) fn gather(views: &[View<'_>], read_count: usize) -> Self {
+    pub(crate) fn gather(views: &[View<'_>], read_count: usize) -> Self {
         let mut follows = Follows::default();
         for (i, view) in views.iter().enumerate() {
             let track = view.region.history.lock();
@@ -109,7 +109,7 @@ impl Follows {
 
     /// Publishes the order to the buffers that it uses. Called only after the order was sent, so that any order found
     /// in a buffer is one that the worker will reach.
-    pub(super) fn publish(mut self, views: &[View<'_>], read_count: usize, turn: Turn) {
+    pub(crate) fn publish(mut self, views: &[View<'_>], read_count: usize, turn: Turn) {
         let completion = Completion::Order(turn);
         // It also follows all earlier orders of its own lane.
         self.add(&completion);
@@ -126,7 +126,7 @@ impl Follows {
     }
 
     /// The orders of lanes other than `own` that are not known to have been carried out.
-    pub(super) fn ahead(&self, own: usize, carried: impl Fn(usize) -> u64) -> After {
+    pub(crate) fn ahead(&self, own: usize, carried: impl Fn(usize) -> u64) -> After {
         let lanes = self.0.iter().enumerate();
         lanes
             .filter(|(lane, last)| *lane != own && **last > carried(*lane))
@@ -135,11 +135,11 @@ impl Follows {
     }
 }
 
-pub(super) fn pack(lane: usize, number: u64) -> u64 {
+pub(crate) fn pack(lane: usize, number: u64) -> u64 {
     (lane as u64) << 56 | number
 }
 
 /// Lane and number.
-pub(super) fn unpack(word: u64) -> (usize, u64) {
+pub(crate) fn unpack(word: u64) -> (usize, u64) {
     ((word >> 56) as usize, word & ((1 << 56) - 1))
 }

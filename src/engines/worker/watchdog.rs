@@ -4,8 +4,8 @@ use super::answers::{Answers, DONE};
 use super::flights::Flights;
 use super::lane::Lane;
 use super::turn::LANES;
-use crate::clock::Timing;
-use crate::sync::Ordering;
+use crate::core::clock::Timing;
+use crate::core::sync::Ordering;
 use std::time::{Duration, Instant};
 
 /// What the last look saw.

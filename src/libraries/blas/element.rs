@@ -1,12 +1,17 @@
 //! The element types, and what the routines need to know about them.
 
-use crate::element::Letter;
+use crate::core::element::{Element, Letter};
 #[cfg(feature = "host")]
 use crate::numerics::level1::HostLevel1;
-use crate::{Complex, Element, bf16, f16};
+use half::{bf16, f16};
+use num_complex::Complex;
 
 /// An element type of vectors: f32, f64, `Complex` of both, and the halves f16 and bf16, whose scalars are given in
 /// f32. Sealed, as [`Element`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of vectors in BLAS",
+    label = "expected f32, f64, Complex<f32>, Complex<f64>, f16 or bf16"
+)]
 pub trait VectorElement: Element {
     /// The type of `alpha`.
     type Scalar: Element;
@@ -103,6 +108,10 @@ pub trait OnHost<R> {}
 impl<T, R> OnHost<R> for T {}
 
 /// An element type that every routine supports: f32, f64, `Complex<f32>`, `Complex<f64>`. Sealed, as [`Element`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of this routine",
+    label = "expected f32, f64, Complex<f32> or Complex<f64>"
+)]
 pub trait BlasElement:
     VectorElement<Scalar = Self, Norm = <Self as BlasElement>::Real>
     + From<<Self as BlasElement>::Real>
@@ -130,6 +139,11 @@ macro_rules! blas_elements { ($($t:ty, $real:ty, $letter:ident;)*) => { $(
 blas_elements! { f32, f32, S; f64, f64, D; Complex<f32>, f32, C; Complex<f64>, f64, Z; }
 
 /// An element type with an imaginary part: `Complex<f32>`, `Complex<f64>`. Only these have `hemv` and similar routines.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no complex element type",
+    label = "expected Complex<f32> or Complex<f64>",
+    note = "for real matrices take the symmetric routine: its name begins with `s` in place of `h`"
+)]
 pub trait ComplexElement: BlasElement {}
 impl ComplexElement for Complex<f32> {}
 impl ComplexElement for Complex<f64> {}

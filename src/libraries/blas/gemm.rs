@@ -184,7 +184,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Product<T, K> {
 
 /// The library does not support the call: `CUBLAS_STATUS_NOT_SUPPORTED`.
 #[cfg(feature = "cuda")]
-pub(super) const REFUSED: crate::library::Code = crate::library::Code(15);
+pub(super) const REFUSED: crate::engines::library::Code = crate::engines::library::Code(15);
 
 /// Enqueues one product of matrices at these addresses.
 #[cfg(feature = "cuda")]
@@ -266,8 +266,8 @@ impl Blas {
     pub fn gemm<'a, T: GemmElement>(
         &self,
         spec: impl Into<Scaled<'a, Gemm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T::Out>,
     ) -> Submitted<DeviceBuffer<T::Out>> {
         let Scaled { spec, alpha, beta } = spec.into();
@@ -296,8 +296,8 @@ impl Blas {
     pub fn gemm_mixed<'a, T: MixedElement>(
         &self,
         spec: impl Into<Scaled<'a, Gemm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<f32>,
     ) -> Submitted<DeviceBuffer<f32>> {
         let Scaled { spec, alpha, beta } = spec.into();
@@ -311,11 +311,11 @@ impl Blas {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn products<T: GemmElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn products<T: GemmElement>(registry: &mut crate::engines::worker::Registry) {
     registry.routine::<Product<T, Same>>();
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn products_into_f32<T: MixedElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn products_into_f32<T: MixedElement>(registry: &mut crate::engines::worker::Registry) {
     registry.routine::<Product<T, Single>>();
 }

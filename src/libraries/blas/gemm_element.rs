@@ -1,12 +1,18 @@
 //! The element types of matrix products, and the types of their results.
 
 use super::modes::Math;
+use crate::core::element::Element;
 #[cfg(feature = "host")]
 use crate::numerics::{GemmSpec, gemm::HostGemm};
-use crate::{Complex, Element, bf16, f16};
+use half::{bf16, f16};
+use num_complex::Complex;
 
 /// An element type of matrix products: f32, f64, `Complex` of both, f16, bf16 (scalars in f32), and i8 (scalars and
 /// result in i32). Sealed, as [`Element`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of matrix products",
+    label = "expected f32, f64, Complex<f32>, Complex<f64>, f16, bf16 or i8"
+)]
 pub trait GemmElement: Element {
     /// The type of `alpha` and `beta`.
     type Scalar: Element;

@@ -6,8 +6,8 @@
 //! launch: exact, but slow compared with the library's.
 
 use super::prelude::*;
-use crate::cuda::Queue;
-use crate::{LaunchDims, Ptx};
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{Ptx, Queue};
 
 pub(super) static KERNEL: Ptx = Ptx::new(include_str!("gemm_i8.ptx"));
 

@@ -1,6 +1,6 @@
 //! Checks of matrices inside buffers.
 
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 
 /// Checks that a size fits the library's 64-bit integers.
 pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {

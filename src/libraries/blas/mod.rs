@@ -6,7 +6,7 @@
 //!   library computes the transposed result. BLAS has no routine that conjugates a matrix without transposing it. So
 //!   `her` has no `row_major`, and for row-major complex matrices `hemv`, `her2`, `gerc`, and `gemv`, `trmv` and `trsv`
 //!   with [`Transpose::Conjugate`], return [`Error::Unsupported`](crate::Error::Unsupported). The similar routines of
-//!   level 3 support both orders. The batches of LU factors ([`Lu`]) are column-major only: a transposed matrix has
+//!   level 3 support both orders. The batches of LU factors ([`LuBatch`]) are column-major only: a transposed matrix has
 //!   different factors.
 //! - **Increments.** A [`Vector`] has `n` elements, `inc` apart. With a negative increment it runs backwards: element
 //!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` treat a
@@ -111,7 +111,7 @@ pub(crate) mod status;
 mod vector;
 
 #[doc(hidden)]
-pub use crate::element::Letter;
+pub use crate::core::element::Letter;
 pub use crate::libraries::flags::{Diag, Side, Transpose, Uplo};
 #[doc(hidden)]
 pub use element::OnHost;
@@ -119,13 +119,14 @@ pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 pub use gemm::Gemm;
 pub use gemm_element::{GemmElement, MixedElement};
 pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
-pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
+pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, LuBatch, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 use modes::Modes;
 pub use scalar::{Scaled, Spec};
-pub use vector::{Vector, VectorMut};
+pub use vector::{ReadableVector, Vector, VectorMut, WritableVector};
 
-use crate::{Device, Submitted};
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 
 impl Blas {
     /// Initializes the library ahead of time. On a GPU this creates a handle for every stream slot and loads our own
@@ -141,15 +142,16 @@ impl Blas {
     /// windlass::Device::best()?.blas().warm()?;
     /// # Ok(()) }
     /// ```
-    pub fn warm(&self) -> crate::Result<()> {
-        crate::library::warm(&self.device, "blas")
+    pub fn warm(&self) -> crate::core::error::Result<()> {
+        crate::device::library::warm(&self.device, "blas")
     }
 }
 
 /// Registers the routines that a worker executable can run: one line per family of routines, with its types.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    use crate::{Complex, bf16, f16};
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    use half::{bf16, f16};
+    use num_complex::Complex;
     macro_rules! each { ($($family:ident: $($t:ty),*;)*) => { $($($family::<$t>(registry);)*)* } }
     use gemm::{products, products_into_f32};
     use level1::{vectors, vectors_of_fields, vectors_of_reals};

@@ -12,15 +12,18 @@ pub(super) use super::scalar::Scalar;
 pub(super) use super::scalar::value;
 pub(super) use super::scalar::{check_scalar, scalars};
 pub(super) use super::setters::{row_major, setters};
-pub(super) use super::vector::{Strided, Vector, VectorMut};
+pub(super) use super::vector::{ReadableVector, Strided, Vector, VectorMut, WritableVector};
 pub(super) use super::{
     Blas, BlasElement, ComplexElement, Diag, Gemm, GemmElement, MixedElement, RealElement, Scaled, Side, Transpose,
     Uplo, VectorElement,
 };
+pub(super) use crate::core::buffer::{DeviceBuffer, In, List, Readable};
+pub(super) use crate::core::dispatch::PendingDispatch;
+pub(super) use crate::core::error::{Error, Result};
+pub(super) use crate::core::op::{Cost, OperandNames, Spans};
+pub(super) use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-pub(super) use crate::blas::native::PointerMode;
+pub(super) use crate::libraries::blas::native::PointerMode;
 #[cfg(feature = "host")]
 pub(super) use crate::numerics;
-pub(super) use crate::op::{Cost, OperandNames, Spans};
-pub(super) use crate::{DeviceBuffer, Error, In, List, PendingDispatch, Result, Submitted};
 pub(super) use std::marker::PhantomData;

@@ -3,9 +3,11 @@
 
 use super::modes::Modes;
 use super::{Blas, Submitted};
-use crate::buffer::Elems;
-use crate::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, WritesOf};
-use crate::{DType, Enqueue, Result, Wire};
+use crate::core::buffer::Elems;
+use crate::core::element::DType;
+use crate::core::error::Result;
+use crate::core::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -104,7 +106,7 @@ impl<R: Routine> Op for Call<R> {
 
     #[cfg(not(feature = "host"))]
     fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<R::Raw> {
-        Err(crate::Error::unsupported("this build has no host engine (feature `host`)"))
+        Err(crate::core::error::Error::unsupported("this build has no host engine (feature `host`)"))
     }
 
     #[cfg(feature = "cuda")]
@@ -114,7 +116,7 @@ impl<R: Routine> Op for Call<R> {
 
     #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(crate::Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
+        Err(crate::core::error::Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {
@@ -127,7 +129,7 @@ impl<R: Routine> Op for Call<R> {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-impl crate::worker::Registry {
+impl crate::engines::worker::Registry {
     /// Registers the routine.
     pub(super) fn routine<R: Routine>(&mut self) {
         self.add::<Call<R>>();
@@ -157,8 +159,10 @@ mod cuda {
     use super::super::vector::Strided;
     use super::super::{BlasElement, GemmElement};
     use super::{Call, Routine};
-    use crate::blas::native::{BlasCall, Called, CublasTyped, PointerMode};
-    use crate::{Enqueue, Result, Span};
+    use crate::core::buffer::Span;
+    use crate::core::error::Result;
+    use crate::engines::cuda_enqueue::Enqueue;
+    use crate::libraries::blas::native::{BlasCall, Called, CublasTyped, PointerMode};
     use cudarc::cublas::sys::cublasHandle_t;
     use std::ops::{Deref, DerefMut};
 

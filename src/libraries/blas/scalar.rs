@@ -1,6 +1,8 @@
 //! Scalars: by value, or in device memory.
 
-use crate::{Element, Error, In, Result, Span};
+use crate::core::buffer::{In, Span};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 
 /// A specification that has scalars: `alpha`, and `beta` if the routine has one. Sealed.
 pub trait Spec: sealed::Sealed + Sized {
@@ -44,13 +46,13 @@ macro_rules! scalars {
         }
     };
     ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty, beta: $beta:ty) => {
-        impl<$t: $bound> $crate::blas::scalar::sealed::Sealed for $Spec<$t> {}
-        impl<$t: $bound> $crate::blas::Spec for $Spec<$t> {
+        impl<$t: $bound> $crate::libraries::blas::scalar::sealed::Sealed for $Spec<$t> {}
+        impl<$t: $bound> $crate::libraries::blas::Spec for $Spec<$t> {
             type Alpha = $alpha;
             type Beta = $beta;
         }
         impl<$t: $bound> $Spec<$t> {
-            $crate::blas::scalar::scalars!(@alpha $alpha);
+            $crate::libraries::blas::scalar::scalars!(@alpha $alpha);
 
             /// The factor of the output's previous contents; if zero, they are not read.
             pub fn beta(mut self, beta: $beta) -> Self {
@@ -61,25 +63,25 @@ macro_rules! scalars {
             /// Reads both scalars from device memory, each the first element, when the work runs.
             pub fn scalars_at<'a>(
                 self,
-                alpha: impl Into<$crate::In<'a, $alpha>>,
-                beta: impl Into<$crate::In<'a, $beta>>,
-            ) -> $crate::blas::Scaled<'a, Self> {
-                $crate::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
+                alpha: impl Into<$crate::core::buffer::In<'a, $alpha>>,
+                beta: impl Into<$crate::core::buffer::In<'a, $beta>>,
+            ) -> $crate::libraries::blas::Scaled<'a, Self> {
+                $crate::libraries::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
             }
         }
     };
     ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty) => {
-        impl<$t: $bound> $crate::blas::scalar::sealed::Sealed for $Spec<$t> {}
-        impl<$t: $bound> $crate::blas::Spec for $Spec<$t> {
+        impl<$t: $bound> $crate::libraries::blas::scalar::sealed::Sealed for $Spec<$t> {}
+        impl<$t: $bound> $crate::libraries::blas::Spec for $Spec<$t> {
             type Alpha = $alpha;
             type Beta = $alpha;
         }
         impl<$t: $bound> $Spec<$t> {
-            $crate::blas::scalar::scalars!(@alpha $alpha);
+            $crate::libraries::blas::scalar::scalars!(@alpha $alpha);
 
             /// Reads the scalar from device memory, the first element, when the work runs.
-            pub fn alpha_at<'a>(self, alpha: impl Into<$crate::In<'a, $alpha>>) -> $crate::blas::Scaled<'a, Self> {
-                $crate::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
+            pub fn alpha_at<'a>(self, alpha: impl Into<$crate::core::buffer::In<'a, $alpha>>) -> $crate::libraries::blas::Scaled<'a, Self> {
+                $crate::libraries::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
             }
         }
     };
@@ -132,10 +134,10 @@ impl<S: Element> Scalar<S> {
     }
 
     /// Whether it is in host or in device memory.
-    pub(super) fn mode(&self) -> crate::blas::native::PointerMode {
+    pub(super) fn mode(&self) -> crate::libraries::blas::native::PointerMode {
         match self.at {
-            None => crate::blas::native::PointerMode::Host,
-            Some(_) => crate::blas::native::PointerMode::Device,
+            None => crate::libraries::blas::native::PointerMode::Host,
+            Some(_) => crate::libraries::blas::native::PointerMode::Device,
         }
     }
 
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_scalar_lies_where_c_would_put_it() {
-        let scalars = [(1.0, 2.0), (3.0, 4.0)].map(|(re, im)| Scalar::new(crate::Complex::new(re, im), &None));
+        let scalars = [(1.0, 2.0), (3.0, 4.0)].map(|(re, im)| Scalar::new(num_complex::Complex::new(re, im), &None));
         assert!(scalars.iter().all(|s| (s.pointer() as usize).is_multiple_of(16)));
     }
 }

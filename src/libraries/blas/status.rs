@@ -1,6 +1,6 @@
 //! The status codes of cuBLAS (`cublasStatus_t`), which cuBLASLt shares.
 
-use crate::library::{Class, Status};
+use crate::engines::library::{Class, Status};
 
 /// The library does not accept a value.
 pub(crate) const INVALID_VALUE: i32 = 7;

@@ -1,7 +1,9 @@
 //! Vectors: elements of a buffer at a fixed distance.
 
 use super::matrix::check_size;
-use crate::{DeviceBuffer, Element, Error, GpuRef, In, Result};
+use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 
 /// A vector to be read: `n` elements of a buffer, `inc` apart.
 ///
@@ -30,6 +32,42 @@ pub struct VectorMut<T: Element> {
     pub(super) data: DeviceBuffer<T>,
     pub(super) at: Strided,
 }
+
+mod sealed {
+    pub trait ReadableVector<'a, T> {}
+    pub trait WritableVector<T> {}
+}
+
+/// A vector that a call reads: a whole buffer (`&DeviceBuffer<T>`, `&GpuRef<T>`), a part of one by `slice`, or elements at a
+/// distance by `strided` ([`Vector`]). Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no vector that a call can read elements of `{T}` from",
+    label = "expected `&DeviceBuffer<{T}>`, `&GpuRef<{T}>`, a part of one (`x.slice(range)?`), or `x.strided(n, inc)`",
+    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device"
+)]
+pub trait ReadableVector<'a, T: Element>: Into<Vector<'a, T>> + sealed::ReadableVector<'a, T> {}
+
+/// A vector that a call writes, and gives back: a [`DeviceBuffer`] by value, or elements of one at a distance by
+/// `into_strided` ([`VectorMut`]). Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no vector that a call can write elements of `{T}` to",
+    label = "expected a `DeviceBuffer<{T}>` by value, or `x.into_strided(n, inc)`",
+    note = "what is written is moved in and comes back from the wait",
+    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device"
+)]
+pub trait WritableVector<T: Element>: Into<VectorMut<T>> + sealed::WritableVector<T> {}
+
+macro_rules! readable { ($($t:ty),*) => { $(
+    impl<'a, T: Element> sealed::ReadableVector<'a, T> for $t {}
+    impl<'a, T: Element> ReadableVector<'a, T> for $t {}
+)* } }
+readable!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>, Vector<'a, T>);
+
+macro_rules! writable { ($($t:ty),*) => { $(
+    impl<T: Element> sealed::WritableVector<T> for $t {}
+    impl<T: Element> WritableVector<T> for $t {}
+)* } }
+writable!(DeviceBuffer<T>, VectorMut<T>);
 
 /// How many elements a vector has, and how far apart they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

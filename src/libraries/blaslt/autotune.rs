@@ -6,11 +6,12 @@ use super::matmul::{COf, Call, EpilogueOf, ScalarOf};
 use super::operands::{Given, Operands, Optional};
 use super::spec::Matmul;
 use super::types::{MatmulElement, MatmulTypes};
+use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
-use crate::DeviceKind;
-use crate::error::Rejected;
-use crate::op::{Bufs, Immediate};
-use crate::{DeviceBuffer, Element, Result};
+use crate::core::device_info::DeviceKind;
+use crate::core::element::Element;
+use crate::core::error::{Rejected, Result};
+use crate::core::op::{Bufs, Immediate};
 use std::time::Duration;
 
 /// What [`BlasLt::autotune`] measured, in the order in which the library offered it: the first algorithm is the one
@@ -104,8 +105,10 @@ mod measure {
     use super::super::epilogue::WritePlaces;
     use super::super::way::{Choice, Question, Way};
     use super::*;
-    use crate::sync::{AtomicU64, Ordering};
-    use crate::{Device, Error, library};
+    use crate::core::error::Error;
+    use crate::core::sync::{AtomicU64, Ordering};
+    use crate::device::Device;
+    use crate::device::library;
 
     /// Products measured with each algorithm, after one that is not measured.
     const ROUNDS: usize = 7;
@@ -117,8 +120,8 @@ mod measure {
     ) -> Result<Tuning> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let run = |way: Way| -> Result<Option<Duration>> {
-            let pending = call.by(way).dispatch(device, W::scratch(&places, device)?)?;
-            Ok(pending.await_timed()?.device)
+            let pending = call.by(way).dispatch(device, W::scratch(&places, device)?).map_err(Into::into)?;
+            Ok(pending.await_timed().map_err(Into::into)?.device)
         };
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         run(Way::Survey { number, writes: places })?;

@@ -1,8 +1,10 @@
 //! The operation on a product before it is stored, and the additional outputs.
 
-use crate::buffer::In;
-use crate::op::{Bufs, Immediate, Output};
-use crate::{Device, DeviceBuffer, Element, Result};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::{Bufs, Immediate, Output};
+use crate::device::Device;
 
 /// The function that is applied to a value before it is stored in D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -95,7 +97,7 @@ fn plain<'a, Bias: Element, Aux: Element, W>(
 }
 
 impl<'a, Bias: Element, Aux: Element, W> Epilogue<'a, Bias, Aux, W> {
-    fn with_bias(mut self, bias: impl Into<In<'a, Bias>>) -> Self {
+    fn with_bias(mut self, bias: impl Readable<'a, Bias>) -> Self {
         self.kind.bias = true;
         self.bias = Some(bias.into());
         self
@@ -115,7 +117,7 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
     }
 
     /// `x`, with a bias: an element for each row of D, added to all of its columns.
-    pub fn bias(bias: impl Into<In<'a, Bias>>) -> Self {
+    pub fn bias(bias: impl Readable<'a, Bias>) -> Self {
         Self::none().with_bias(bias)
     }
 
@@ -125,7 +127,7 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
     }
 
     /// ReLU after a bias.
-    pub fn relu_bias(bias: impl Into<In<'a, Bias>>) -> Self {
+    pub fn relu_bias(bias: impl Readable<'a, Bias>) -> Self {
         Self::relu().with_bias(bias)
     }
 
@@ -135,17 +137,17 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
     }
 
     /// GELU after a bias.
-    pub fn gelu_bias(bias: impl Into<In<'a, Bias>>) -> Self {
+    pub fn gelu_bias(bias: impl Readable<'a, Bias>) -> Self {
         Self::gelu().with_bias(bias)
     }
 
     /// Multiplies by the derivative of ReLU, with the mask from the forward product.
-    pub fn drelu(mask: impl Into<In<'a, u8>>) -> Self {
+    pub fn drelu(mask: impl Readable<'a, u8>) -> Self {
         Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::Nothing, ()) }
     }
 
     /// Multiplies by the derivative of GELU at the pre-activation from the forward product.
-    pub fn dgelu(pre: impl Into<In<'a, Aux>>) -> Self {
+    pub fn dgelu(pre: impl Readable<'a, Aux>) -> Self {
         Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::Nothing, ()) }
     }
 }
@@ -156,8 +158,8 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<u8>> 
         plain(Function::Relu, Beside::Mask, mask)
     }
 
-    /// ReLU after a bias, and the mask for its gradient.
-    pub fn relu_aux_bias(mask: DeviceBuffer<u8>, bias: impl Into<In<'a, Bias>>) -> Self {
+    /// ReLU after a bias, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
+    pub fn relu_aux_bias(mask: DeviceBuffer<u8>, bias: impl Readable<'a, Bias>) -> Self {
         Self::relu_aux(mask).with_bias(bias)
     }
 }
@@ -170,19 +172,19 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Aux>>
     }
 
     /// GELU after a bias, and its argument for its gradient.
-    pub fn gelu_aux_bias(pre: DeviceBuffer<Aux>, bias: impl Into<In<'a, Bias>>) -> Self {
+    pub fn gelu_aux_bias(pre: DeviceBuffer<Aux>, bias: impl Readable<'a, Bias>) -> Self {
         Self::gelu_aux(pre).with_bias(bias)
     }
 }
 
 impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>> {
     /// [`drelu`](Epilogue::drelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
-    pub fn drelu_bgrad(mask: impl Into<In<'a, u8>>, grad: DeviceBuffer<Bias>) -> Self {
+    pub fn drelu_bgrad(mask: impl Readable<'a, u8>, grad: DeviceBuffer<Bias>) -> Self {
         Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::RowGradient, grad) }
     }
 
     /// [`dgelu`](Epilogue::dgelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
-    pub fn dgelu_bgrad(pre: impl Into<In<'a, Aux>>, grad: DeviceBuffer<Bias>) -> Self {
+    pub fn dgelu_bgrad(pre: impl Readable<'a, Aux>, grad: DeviceBuffer<Bias>) -> Self {
         Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::RowGradient, grad) }
     }
 
@@ -219,8 +221,8 @@ pub struct Place {
     pub len: usize,
 }
 
-impl<T: Element> From<&crate::Span<T>> for Place {
-    fn from(span: &crate::Span<T>) -> Self {
+impl<T: Element> From<&crate::core::buffer::Span<T>> for Place {
+    fn from(span: &crate::core::buffer::Span<T>) -> Self {
         Place { address: span.address(), len: span.len() }
     }
 }
@@ -267,8 +269,8 @@ pub trait Extra<D: Element>: sealed::Sealed + 'static {
 }
 
 type Elems<W, D> = <<W as Extra<D>>::Output as Output>::Writes;
-type SpansOf<W, D> = crate::op::Spans<Elems<W, D>>;
-type SlicesOf<'x, W, D> = <Elems<W, D> as crate::Elems>::SlicesMut<'x>;
+type SpansOf<W, D> = crate::core::op::Spans<Elems<W, D>>;
+type SlicesOf<'x, W, D> = <Elems<W, D> as crate::core::buffer::Elems>::SlicesMut<'x>;
 
 fn len(place: Option<Place>) -> usize {
     place.map_or(0, |place| place.len)

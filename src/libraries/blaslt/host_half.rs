@@ -6,9 +6,10 @@ use super::op::{Fused, Geometry};
 use super::operands::{ReadSlices, Reading};
 use super::spec::Layout;
 use super::types::MatmulTypes;
+use crate::core::error::{Error, Result};
+use crate::libraries::flags::Transpose;
 use crate::numerics::Trans;
 use crate::numerics::matmul::{Activation, Grad, Job, Matrix, Scale};
-use crate::{Error, Result, Transpose};
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// The host half.

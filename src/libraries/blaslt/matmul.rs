@@ -5,8 +5,12 @@ use super::op::Fused;
 use super::operands::{All, Given, Operands, Optional, Two};
 use super::types::{MatmulElement, MatmulTypes};
 use super::{BlasLt, Matmul};
-use crate::op::Bufs;
-use crate::{Device, DeviceBuffer, Element, In, Result, Submitted};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::Bufs;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 use smallvec::SmallVec;
 
 pub(super) type ScalarOf<A, B, D, C> = <<A as MatmulElement<B, D, C>>::Types as MatmulTypes>::Scalar;
@@ -38,8 +42,8 @@ impl BlasLt {
     pub fn matmul<'a, A, B, D>(
         &self,
         spec: Matmul<ScalarOf<A, B, D, super::Auto>>,
-        a: impl Into<In<'a, A>>,
-        b: impl Into<In<'a, B>>,
+        a: impl Readable<'a, A>,
+        b: impl Readable<'a, B>,
         d: DeviceBuffer<D>,
     ) -> Submitted<DeviceBuffer<D>>
     where

@@ -110,7 +110,7 @@ pub(crate) use register::register;
 pub use spec::Matmul;
 pub use types::{Auto, MatmulElement, MatmulTypes};
 
-use crate::Device;
+use crate::device::Device;
 
 /// The front of the fused matrix products of one device: `device.blas_lt()`. Holds no native state.
 #[derive(Clone, Debug)]
@@ -135,8 +135,8 @@ impl BlasLt {
     /// windlass::Device::best()?.blas_lt().warm()?;
     /// # Ok(()) }
     /// ```
-    pub fn warm(&self) -> crate::Result<()> {
-        crate::library::warm(&self.device, "blaslt")
+    pub fn warm(&self) -> crate::core::error::Result<()> {
+        crate::device::library::warm(&self.device, "blaslt")
     }
 }
 

@@ -5,8 +5,10 @@ use super::operands::{ReadPlaces, Reading};
 use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
 use super::types::MatmulTypes;
 use super::way::Way;
-use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, WritesOf};
-use crate::{DType, Element, Enqueue, Error, Result, Wire};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 

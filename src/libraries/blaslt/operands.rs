@@ -2,8 +2,9 @@
 
 use super::epilogue::Place;
 use super::types::{Auto, MatmulTypes};
-use crate::buffer::{Elems, List};
-use crate::{Element, In, Spans};
+use crate::core::buffer::{Elems, In, List, Readable};
+use crate::core::element::Element;
+use crate::core::op::Spans;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -42,7 +43,7 @@ pub struct Operands<'a, A: Element, B: Element, C = Absent, S = Absent> {
 
 impl<'a, A: Element, B: Element> Operands<'a, A, B> {
     /// A and B alone.
-    pub fn new(a: impl Into<In<'a, A>>, b: impl Into<In<'a, B>>) -> Self {
+    pub fn new(a: impl Readable<'a, A>, b: impl Readable<'a, B>) -> Self {
         let (c, factors) = (Absent(PhantomData), [Absent(PhantomData); 2]);
         Operands { a: a.into(), b: b.into(), c, factors, scales: [None; 3], outer: [false; 2] }
     }
@@ -50,7 +51,7 @@ impl<'a, A: Element, B: Element> Operands<'a, A, B> {
 
 impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     /// A separate C: `beta * C` is read from here, and the previous contents of D are not used.
-    pub fn c<X: Element>(self, c: impl Into<In<'a, X>>) -> Operands<'a, A, B, In<'a, X>, S> {
+    pub fn c<X: Element>(self, c: impl Readable<'a, X>) -> Operands<'a, A, B, In<'a, X>, S> {
         let Operands { a, b, factors, scales, outer, .. } = self;
         Operands { a, b, c: c.into(), factors, scales, outer }
     }
@@ -72,8 +73,8 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     /// not known whether `beta` is 0, so D (or C) is read.
     pub fn scalars_at<X: Element>(
         self,
-        alpha: impl Into<In<'a, X>>,
-        beta: impl Into<In<'a, X>>,
+        alpha: impl Readable<'a, X>,
+        beta: impl Readable<'a, X>,
     ) -> Operands<'a, A, B, C, In<'a, X>> {
         let Operands { a, b, c, scales, outer, .. } = self;
         Operands { a, b, c, factors: [alpha.into(), beta.into()], scales, outer }
@@ -89,7 +90,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     }
 
     /// The factor of the stored values of A: one element. For 8-bit floats.
-    pub fn scale_a(mut self, scale: impl Into<In<'a, f32>>) -> Self {
+    pub fn scale_a(mut self, scale: impl Readable<'a, f32>) -> Self {
         let [a, _, _] = &mut self.scales;
         *a = Some(scale.into());
         let [outer, _] = &mut self.outer;
@@ -98,7 +99,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     }
 
     /// The factor of the stored values of B: one element. For 8-bit floats.
-    pub fn scale_b(mut self, scale: impl Into<In<'a, f32>>) -> Self {
+    pub fn scale_b(mut self, scale: impl Readable<'a, f32>) -> Self {
         let [_, b, _] = &mut self.scales;
         *b = Some(scale.into());
         let [_, outer] = &mut self.outer;
@@ -107,7 +108,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     }
 
     /// The factors of each row of `op(A)` and of each column of `op(B)`: `m` and `n` elements. For 8-bit floats.
-    pub fn outer_scales(mut self, rows: impl Into<In<'a, f32>>, columns: impl Into<In<'a, f32>>) -> Self {
+    pub fn outer_scales(mut self, rows: impl Readable<'a, f32>, columns: impl Readable<'a, f32>) -> Self {
         let [a, b, _] = &mut self.scales;
         (*a, *b) = (Some(rows.into()), Some(columns.into()));
         self.outer = [true; 2];
@@ -115,7 +116,7 @@ impl<'a, A: Element, B: Element, C, S> Operands<'a, A, B, C, S> {
     }
 
     /// The factor of D before it is rounded: one element. For a D of 8-bit floats.
-    pub fn scale_d(mut self, scale: impl Into<In<'a, f32>>) -> Self {
+    pub fn scale_d(mut self, scale: impl Readable<'a, f32>) -> Self {
         let [_, _, d] = &mut self.scales;
         *d = Some(scale.into());
         self

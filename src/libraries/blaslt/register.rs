@@ -4,8 +4,11 @@ use super::epilogue::{Amax, Extra};
 use super::op::Fused;
 use super::operands::{All, Two};
 use super::types::MatmulTypes;
-use crate::worker::Registry;
-use crate::{Complex, DeviceBuffer, F8E4M3, F8E5M2, bf16, f16};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::engines::worker::Registry;
+use half::{bf16, f16};
+use num_complex::Complex;
 
 /// Products of types without activations other than ReLU.
 fn plain<T: MatmulTypes>(registry: &mut Registry) {

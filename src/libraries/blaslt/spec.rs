@@ -1,8 +1,10 @@
 //! The shape of a product, as plain data.
 
 use super::types::MatmulTypes;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
-use crate::{Element, Error, Order, Result, Transpose};
 
 /// `D = alpha * op(A) * op(B) + beta * C`: `op(A)` is `m x k`, `op(B)` is `k x n`, C and D are `m x n`.
 ///

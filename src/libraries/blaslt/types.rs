@@ -1,6 +1,9 @@
 //! The combinations of element types.
 
-use crate::{Complex, Element, F8E4M3, F8E5M2, bf16, f16};
+use crate::core::element::Element;
+use crate::core::fp8::{F8E4M3, F8E5M2};
+use half::{bf16, f16};
+use num_complex::Complex;
 
 mod sealed {
     pub trait Sealed {}
@@ -12,6 +15,10 @@ pub enum Auto {}
 
 /// An element type of A that can be multiplied by a `B` into a `D`, with a C of type `C`. Sealed; see
 /// [the table](crate::blaslt#element-types).
+#[diagnostic::on_unimplemented(
+    message = "matrices of `{Self}` and `{B}` have no product in `{D}`",
+    label = "no such row in the table of element types in `windlass::blaslt`"
+)]
 pub trait MatmulElement<B: Element, D: Element, C = Auto>: Element {
     /// All types of such a product.
     type Types: MatmulTypes<A = Self, B = B, D = D>;
@@ -74,7 +81,7 @@ pub struct Codes {
 
 /// Numbers of `cudaDataType`.
 #[allow(dead_code, reason = "some are only named where there is a GPU's library")]
-pub(super) mod data {
+pub(crate) mod data {
     pub(in crate::libraries::blaslt) const F32: u32 = 0;
     pub(in crate::libraries::blaslt) const F64: u32 = 1;
     pub(in crate::libraries::blaslt) const F16: u32 = 2;
@@ -88,8 +95,8 @@ pub(super) mod data {
 }
 
 /// `cudaDataType` of an element type that matrices have.
-const fn data_type(dtype: crate::DType) -> u32 {
-    use crate::DType;
+const fn data_type(dtype: crate::core::element::DType) -> u32 {
+    use crate::core::element::DType;
     match dtype {
         DType::F32 => data::F32,
         DType::F64 => data::F64,

@@ -2,8 +2,9 @@
 
 use super::formula::Shared;
 use super::op::Map;
-use crate::op::{Op, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Enqueue, Prepare, Result, Wire};
+use crate::core::error::Result;
+use crate::core::op::{Op, Prepare, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 
 /// An operation that only makes the kernel of another one.

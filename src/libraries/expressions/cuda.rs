@@ -3,11 +3,12 @@
 use super::formula::Shared;
 use super::op::Map;
 use super::ptx::{Geometry, Kernel, Launch};
-use crate::cuda::{Function, PlanBuilder};
-use crate::launch::LaunchDims;
-use crate::op::{Built, PlanKey};
-use crate::sync::Arc;
-use crate::{Enqueue, Error, LaunchConfig, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::op::{Built, PlanKey};
+use crate::core::sync::Arc;
+use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
 

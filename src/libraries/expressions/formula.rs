@@ -3,9 +3,9 @@
 use super::build::{Open, Outputs, Raw, Symbols, sealed};
 use super::ir::Expr;
 use super::scalar::Scalar;
-use crate::cache::{Cache, Words};
-use crate::sync::{Arc, Mutex};
-use crate::{Error, Result};
+use crate::core::cache::{Cache, Words};
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, Mutex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::marker::PhantomData;
@@ -96,7 +96,7 @@ pub(crate) struct Recorded {
 }
 
 /// Records a closure on symbols of these types; `run` calls it.
-pub(crate) fn record(types: &[crate::DType], run: impl FnOnce(&Open) -> Vec<Raw>) -> Result<Recorded> {
+pub(crate) fn record(types: &[crate::core::element::DType], run: impl FnOnce(&Open) -> Vec<Raw>) -> Result<Recorded> {
     let open = Open::new(types);
     let outputs = run(&open);
     let (expr, scalars) = open.finish(&outputs)?;

@@ -7,11 +7,14 @@ use super::ir::Expr;
 use super::op::Map;
 use super::operands::{Inputs, Read, Targets};
 use super::scalar::Scalar;
-use crate::buffer::AnyBuffers;
-use crate::error::Rejected;
-use crate::sync::Arc;
-use crate::tensor::Layout;
-use crate::{AnyBuffer, AnyIn, AnyIns, Device, Element, Error, PendingDispatch, Result, Submitted, Tensor};
+use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::sync::Arc;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Tensor};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
@@ -66,7 +69,9 @@ pub(super) fn write<T: Targets>(
     };
     match submitted {
         Ok(pending) => pending.retype(back).map_err(|any| Error::from(any).into()),
-        Err(Rejected { error, back: buffers }) => Err(Rejected { error, back: buffers.and_then(|any| back(any).ok()) }),
+        Err(Rejected { error, back: buffers }) => {
+            Err(Rejected { error, back: buffers.and_then(|any| back(any).ok()) }.into())
+        }
     }
 }
 
@@ -208,7 +213,7 @@ impl Device {
         T::Symbols: Outputs,
     {
         let (own, read) = (<T::Symbols as sealed::Symbols>::DTYPES, <I::Symbols as sealed::Symbols>::DTYPES);
-        let types: SmallVec<[crate::DType; 8]> = own.iter().chain(read).copied().collect();
+        let types: SmallVec<[crate::core::element::DType; 8]> = own.iter().chain(read).copied().collect();
         let recorded = record(&types, |open| {
             let new = f(sealed::Symbols::inputs(open, 0), sealed::Symbols::inputs(open, own.len()));
             sealed::Symbols::raws(new)

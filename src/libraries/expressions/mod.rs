@@ -129,7 +129,7 @@ pub use scalar::Scalar;
 
 /// Registers the operation of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Map>();
     registry.add::<ahead::Ahead>();
 }

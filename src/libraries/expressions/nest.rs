@@ -1,8 +1,8 @@
 //! The operands of a call as the fewest nested loops, for both engines.
 
 use super::ir::Expr;
-use crate::tensor::{Layout, fused};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::device::tensor::{Layout, fused};
 use smallvec::SmallVec;
 
 /// The layouts of all operands with their axes fused: outputs, inputs, then the positions along axes that the expression

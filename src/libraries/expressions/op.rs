@@ -3,10 +3,12 @@
 use super::formula::Shared;
 use super::nest::Nest;
 use super::scalar::Scalar;
-use crate::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::tensor::Layout;
-use crate::{DType, Enqueue, Error, Prepare, Result, Wire};
+use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Op, Prepare, Slices, SlicesMut, Spans, Wire};
+use crate::device::tensor::Layout;
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
@@ -203,7 +205,7 @@ impl Op for Map {
         let expr = &self.formula.0.expr;
         let reads: SmallVec<[DType; 8]> = expr.inputs().iter().skip(self.updated()).copied().collect();
         let writes: SmallVec<[DType; 4]> = expr.output_types().collect();
-        (crate::intern::types(&reads), crate::intern::types(&writes))
+        (crate::core::intern::types(&reads), crate::core::intern::types(&writes))
     }
 
     fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {

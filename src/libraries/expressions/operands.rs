@@ -1,9 +1,11 @@
 //! What calls take: tensors that are read, and tensors that are written.
 
 use super::build::{Symbol, Symbols};
-use crate::op::{Bufs, Immediate, Output};
-use crate::tensor::{Layout, Part, Whole};
-use crate::{AnyBuffer, AnyBuffers, AnyIn, DeviceBuffer, Element, GpuRef, In, Result, Tensor, TensorRef};
+use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, DeviceBuffer, GpuRef, In};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::{Bufs, Immediate, Output};
+use crate::device::tensor::{Layout, Part, Tensor, TensorRef, Whole};
 use smallvec::SmallVec;
 
 /// An operand that is read, without its type.

@@ -1,6 +1,9 @@
 //! One value of any element type, as plain data.
 
-use crate::{Bool, DType, Element, Error, F8E4M3, F8E5M2, Result};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::core::truth::Bool;
 use half::{bf16, f16};
 use num_complex::Complex;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What expressions ask of an element type.
 
-use crate::DType;
+use crate::core::element::DType;
 
 impl DType {
     /// Whether it is a real floating point number.

@@ -1,14 +1,18 @@
 //! Convolution and correlation by Fourier transforms.
 
-use super::Front;
+use super::Fft;
 #[cfg(feature = "host")]
 use super::convolve_sizes::Sizes;
 use super::dims::{Dims, MOST_AXES};
 use super::element::{FftComplex, FftReal};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Element, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -213,7 +217,7 @@ impl<K: Numbers> Op for Convolution<K> {
     }
 }
 
-impl Front {
+impl Fft {
     fn convolution<'a, K: Numbers>(
         &self,
         (spec, correlate): (&Convolve, bool),
@@ -253,8 +257,8 @@ impl Front {
     pub fn convolve<'a, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, R>>,
-        h: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        h: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.convolution::<Reals<R>>((spec, false), x.into(), h.into(), y)
@@ -267,8 +271,8 @@ impl Front {
     pub fn convolve_complex<'a, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, C>>,
-        h: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
+        h: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.convolution::<Complexes<C>>((spec, false), x.into(), h.into(), y)
@@ -295,8 +299,8 @@ impl Front {
     pub fn correlate<'a, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, R>>,
-        h: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        h: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.convolution::<Reals<R>>((spec, true), x.into(), h.into(), y)
@@ -309,8 +313,8 @@ impl Front {
     pub fn correlate_complex<'a, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Into<In<'a, C>>,
-        h: impl Into<In<'a, C>>,
+        x: impl Readable<'a, C>,
+        h: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.convolution::<Complexes<C>>((spec, true), x.into(), h.into(), y)

@@ -3,8 +3,8 @@
 use super::convolve::{Convolve, Mode};
 use super::dims::MOST_AXES;
 use super::frequencies::next_fast_len;
-use super::spec::Fft;
-use crate::{Error, Result};
+use super::spec::FftSpec;
+use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
 /// The sizes along one axis.
@@ -42,12 +42,12 @@ impl Sizes {
     }
 
     /// The forward and the inverse transform of `arrays` padded arrays.
-    pub(super) fn specs(&self, complex: bool, arrays: usize) -> (Fft, Fft) {
+    pub(super) fn specs(&self, complex: bool, arrays: usize) -> (FftSpec, FftSpec) {
         let shape = self.shape();
         match complex {
-            true => (Fft::c2c(&shape).batch(arrays), Fft::c2c(&shape).inverse().batch(arrays)),
+            true => (FftSpec::c2c(&shape).batch(arrays), FftSpec::c2c(&shape).inverse().batch(arrays)),
             // Half spectra of real arrays; their product is also one.
-            false => (Fft::r2c(&shape).batch(arrays), Fft::c2r(&shape).hermitian().batch(arrays)),
+            false => (FftSpec::r2c(&shape).batch(arrays), FftSpec::c2r(&shape).hermitian().batch(arrays)),
         }
     }
 

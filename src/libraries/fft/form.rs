@@ -2,9 +2,9 @@
 
 use super::element::{FftComplex, FftReal};
 use super::spec::Kind;
-use crate::buffer::Elems;
-use crate::op::{Output, Spans};
-use crate::{DeviceBuffer, Element, Span};
+use crate::core::buffer::{DeviceBuffer, Elems, Span};
+use crate::core::element::Element;
+use crate::core::op::{Output, Spans};
 use std::marker::PhantomData;
 
 #[cfg(feature = "host")]

@@ -1,11 +1,14 @@
 //! Short-time Fourier transforms: from a signal to the spectra of its frames, and back.
 
-use super::spec::{Direction, Fft, Norm};
-use super::{FftReal, Front};
+use super::spec::{Direction, FftSpec, Normalization};
+use super::{Fft, FftReal};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -40,14 +43,14 @@ pub struct Stft {
     hop: usize,
     batch: usize,
     edges: Edges,
-    norm: Norm,
+    norm: Normalization,
 }
 
 impl Stft {
     /// Frames of `n` elements of a signal of `len`. Each begins `n / 4` elements after the one before. The frames are
     /// centred, with zeros beyond the ends.
     pub fn new(len: usize, n: usize) -> Self {
-        Stft { len, n, hop: (n / 4).max(1), batch: 1, edges: Edges::Zeros, norm: Norm::Backward }
+        Stft { len, n, hop: (n / 4).max(1), batch: 1, edges: Edges::Zeros, norm: Normalization::Backward }
     }
 
     /// The distance between the beginnings of frames, in elements.
@@ -66,7 +69,7 @@ impl Stft {
     }
 
     /// Which transform has the factor `1 / n`.
-    pub fn norm(self, norm: Norm) -> Self {
+    pub fn norm(self, norm: Normalization) -> Self {
         Stft { norm, ..self }
     }
 
@@ -130,8 +133,8 @@ impl Stft {
     }
 
     /// The transform of all frames, forward or inverse.
-    pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> Fft {
-        let spec = if inverse { Fft::c2r([self.n]) } else { Fft::r2c([self.n]) };
+    pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> FftSpec {
+        let spec = if inverse { FftSpec::c2r([self.n]) } else { FftSpec::r2c([self.n]) };
         spec.batch(sizes.lines)
     }
 
@@ -204,10 +207,10 @@ pub fn window(window: Window, n: usize) -> Result<Vec<f64>> {
             }
         }
     };
-    crate::runtime::room::collected((0..n).map(weight))
+    crate::core::room::collected((0..n).map(weight))
 }
 
-/// The op of [`Front::stft`]: from a signal to spectra.
+/// The op of [`Fft::stft`]: from a signal to spectra.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Apart<R> {
@@ -215,7 +218,7 @@ pub(super) struct Apart<R> {
     _type: PhantomData<fn() -> R>,
 }
 
-/// The op of [`Front::istft`]: from spectra to a signal.
+/// The op of [`Fft::istft`]: from spectra to a signal.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Together<R> {
@@ -263,7 +266,7 @@ macro_rules! halves_of_engines {
         }
 
         #[cfg(feature = "cuda")]
-        fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<crate::op::WritesOf<Self>>, plans: &mut Prepare<'_>) {
+        fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<crate::core::op::WritesOf<Self>>, plans: &mut Prepare<'_>) {
             self.plans(plans);
         }
 
@@ -345,7 +348,7 @@ impl<R: FftReal> Op for Together<R> {
     halves_of_engines!();
 }
 
-impl Front {
+impl Fft {
     /// `y` = the half spectra of the frames of `x`, each multiplied with the window: a row of [`Stft::bins`] numbers
     /// for each frame. PyTorch's `stft`, whose spectra are columns.
     ///
@@ -368,8 +371,8 @@ impl Front {
     pub fn stft<'a, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Into<In<'a, R>>,
-        window: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
+        window: impl Readable<'a, R>,
         y: DeviceBuffer<R::Complex>,
     ) -> Submitted<DeviceBuffer<R::Complex>> {
         self.device.dispatch(Apart::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))
@@ -385,8 +388,8 @@ impl Front {
     pub fn istft<'a, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Into<In<'a, R::Complex>>,
-        window: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R::Complex>,
+        window: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.device.dispatch(Together::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))

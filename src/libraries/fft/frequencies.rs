@@ -1,7 +1,7 @@
 //! The frequencies of the points of a spectrum, and lengths for which transforms are fast.
 
-use crate::runtime::room::collected;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::room::collected;
 
 /// Checks that the spacing is finite and not zero.
 fn check_spacing(d: f64) -> Result<()> {

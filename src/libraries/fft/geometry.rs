@@ -4,8 +4,8 @@
 //! and embedding are all loops and strides here.
 
 use super::dims::{Dims, MOST_AXES};
-use super::spec::{Direction, Fft, Kind, Layout};
-use crate::{Error, Result};
+use super::spec::{DataLayout, Direction, FftSpec, Kind};
+use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
 /// A transformed axis.
@@ -72,7 +72,7 @@ fn overflow(name: &'static str) -> Error {
     Error::invalid(name, "the number of elements overflows")
 }
 
-impl Fft {
+impl FftSpec {
     /// How many numbers the input's buffer has: real or complex ones (for f16 and bf16 a complex number is two
     /// elements).
     ///
@@ -207,9 +207,9 @@ fn place(
     name: &'static str,
     shape: &Dims,
     batch: usize,
-    layout: Option<&Layout>,
+    layout: Option<&DataLayout>,
     written: bool,
-) -> Result<(Layout, Side)> {
+) -> Result<(DataLayout, Side)> {
     let sizes = shape.as_slice();
     let total = sizes.iter().try_fold(batch, |all, n| all.checked_mul(*n)).ok_or_else(|| overflow(name))?;
     let explicit = layout.is_some();
@@ -223,12 +223,12 @@ fn place(
             if batch > 1 && layout.dist.is_none() {
                 return Err(Error::invalid(
                     name,
-                    format!("a layout of {batch} arrays needs a distance: set `Layout::dist`"),
+                    format!("a layout of {batch} arrays needs a distance: set `DataLayout::dist`"),
                 ));
             }
             *layout
         }
-        None => Layout::embedded(*shape, 1),
+        None => DataLayout::embedded(*shape, 1),
     };
     if total == 0 {
         return Ok((layout, Side { span: 0, dense: true, disjoint: true, explicit }));

@@ -4,7 +4,7 @@
 //! needed, five times for each dispatch. A program repeats the same few transforms, so their answers are kept. This
 //! saves a third of the instructions of enqueueing a known transform.
 
-use crate::Result;
+use crate::core::error::Result;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::thread::LocalKey;
@@ -62,7 +62,7 @@ mod tests {
         let square = |n: u64| {
             recall(&SQUARES, n, || {
                 worked.set(worked.get() + 1);
-                n.checked_mul(n).ok_or_else(|| crate::Error::invalid("n", "too large"))
+                n.checked_mul(n).ok_or_else(|| crate::core::error::Error::invalid("n", "too large"))
             })
         };
         for _ in 0..3 {

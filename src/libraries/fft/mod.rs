@@ -2,12 +2,12 @@
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
-//! use windlass::{Complex, Device, Fft};
+//! use windlass::{Complex, Device, FftSpec};
 //! let device = Device::host()?;
 //! let x = device.upload(vec![1.0f32, 0.0, 0.0, 0.0])?.into_output();
-//! let spectrum = device.fft().r2c(&Fft::r2c([4]), &x, device.uninit(3)?)?.into_output();
+//! let spectrum = device.fft().r2c(&FftSpec::r2c([4]), &x, device.uninit(3)?)?.into_output();
 //! assert_eq!(device.download(&spectrum)?.await_result()?, [Complex::new(1.0, 0.0); 3]);
-//! let x = device.fft().c2r(&Fft::c2r([4]), &spectrum, device.uninit(4)?)?.await_result()?;
+//! let x = device.fft().c2r(&FftSpec::c2r([4]), &spectrum, device.uninit(4)?)?.await_result()?;
 //! assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
 //! # Ok(()) }
 //! ```
@@ -15,13 +15,13 @@
 //! # Conventions
 //! - **Definition.** `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`; the [inverse](Direction::Inverse) has the other
 //!   sign. Several axes are transformed one after the other.
-//! - **Normalisation** is SciPy's and [backward](Norm::Backward) by default: an inverse undoes a forward transform.
-//!   cuFFT and FFTW do not normalise; that is [`Norm::None`].
+//! - **Normalisation** is SciPy's and [backward](Normalization::Backward) by default: an inverse undoes a forward transform.
+//!   cuFFT and FFTW do not normalise; that is [`Normalization::None`].
 //! - **Half spectra.** The spectrum of `n` real numbers has `n / 2 + 1` points that are not redundant along the last
 //!   transformed axis. A transform back needs the size of the real array. The imaginary parts of the first point and,
 //!   for an even `n`, of the last are not read.
-//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`Layout`] says
-//!   otherwise. The buffer of a packed side holds exactly [`Fft::input_len`] or [`Fft::output_len`] numbers; with a
+//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`DataLayout`] says
+//!   otherwise. The buffer of a packed side holds exactly [`FftSpec::input_len`] or [`FftSpec::output_len`] numbers; with a
 //!   layout it has at least as many. Elements of an output must not overlap.
 //! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs
 //!   several times as much, and no length is refused. [`next_fast_len`] finds a good length to pad to.
@@ -30,10 +30,10 @@
 //! - **Plans.** A GPU makes one plan for each combination of sizes, layouts and types, for all threads, and keeps those
 //!   used last: up to 256 with those of the other libraries, as long as their tables take no more than 1 GiB (an
 //!   estimate, since the library does not report it; the newest stays however large it is). Making one takes 1 to 200
-//!   ms, and blocks the launches of all threads meanwhile; [`Front::prepare`] makes them ahead. `plan_hits`,
+//!   ms, and blocks the launches of all threads meanwhile; [`Fft::prepare`] makes them ahead. `plan_hits`,
 //!   `plan_misses`, `plans` and `plan_bytes` of [`Device::stats`](crate::Device::stats) count them. The CPU keeps 64
 //!   plans of each type, up to 256 MiB.
-//! - **Inputs are kept.** [`c2r`](Front::c2r) never writes its input; [`c2r_destroying`](Front::c2r_destroying) may, which
+//! - **Inputs are kept.** [`c2r`](Fft::c2r) never writes its input; [`c2r_destroying`](Fft::c2r_destroying) may, which
 //!   saves memory.
 
 // The files of this folder.
@@ -77,20 +77,20 @@ pub use dims::Dims;
 pub use element::{FftComplex, FftReal};
 pub use frames::{Edges, Stft, Window, window};
 pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
-pub use spec::{Direction, Fft, Kind, Layout, Norm};
+pub use spec::{DataLayout, Direction, FftSpec, Kind, Normalization};
 #[doc(hidden)]
 pub use trigonometric::TrigPass;
 pub use trigonometric::{RealTransform, Trig};
 
-use crate::Device;
+use crate::device::Device;
 
 /// The front of the Fourier transforms of one device: `device.fft()`. Holds no native state.
 #[derive(Clone, Debug)]
-pub struct Front {
+pub struct Fft {
     device: Device,
 }
 
-impl Front {
+impl Fft {
     /// Its device.
     pub const fn device(&self) -> &Device {
         &self.device
@@ -99,15 +99,15 @@ impl Front {
 
 impl Device {
     /// Fourier transforms (cuFFT).
-    pub fn fft(&self) -> Front {
-        Front { device: self.clone() }
+    pub fn fft(&self) -> Fft {
+        Fft { device: self.clone() }
     }
 }
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    fn real<R: FftReal>(registry: &mut crate::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    fn real<R: FftReal>(registry: &mut crate::engines::worker::Registry) {
         use form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, R2c, R2cInPlace};
         use op::Transform;
         registry.add::<Transform<C2c<R::Complex>>>();
@@ -124,12 +124,12 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.add::<frames::Apart<R>>();
         registry.add::<frames::Together<R>>();
     }
-    fn shifts<T: crate::Element>(registry: &mut crate::worker::Registry) {
+    fn shifts<T: crate::core::element::Element>(registry: &mut crate::engines::worker::Registry) {
         registry.add::<shift::Shift<T>>();
     }
     real::<f32>(registry);
     real::<f64>(registry);
-    real::<crate::f16>(registry);
-    real::<crate::bf16>(registry);
-    crate::element::each_element!(shifts(registry));
+    real::<half::f16>(registry);
+    real::<half::bf16>(registry);
+    crate::core::element::each_element!(shifts(registry));
 }

@@ -4,11 +4,12 @@ use super::element::FftReal;
 use super::form::{Aliasing, End, Form};
 use super::geometry::{Geometry, Side};
 use super::memo::{Memo, recall};
-use super::spec::{Fft, Kind};
+use super::spec::{FftSpec, Kind};
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, WritesOf};
-use crate::{Enqueue, Error, Result, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -17,19 +18,19 @@ use std::rc::Rc;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Transform<F> {
-    pub(super) spec: Fft,
+    pub(super) spec: FftSpec,
     _form: PhantomData<fn() -> F>,
 }
 
 impl<F: Form> Transform<F> {
-    pub(super) fn new(spec: Fft) -> Self {
+    pub(super) fn new(spec: FftSpec) -> Self {
         Transform { spec, _form: PhantomData }
     }
 
     /// The sizes. Fails if the specification is of another kind than the buffers.
     pub(super) fn geometry(&self) -> Result<Rc<Geometry>> {
         thread_local! {
-            static GEOMETRIES: Memo<Fft, Geometry> = const { RefCell::new(Vec::new()) };
+            static GEOMETRIES: Memo<FftSpec, Geometry> = const { RefCell::new(Vec::new()) };
         }
         if self.spec.kind != F::KIND {
             let (spec, form) = (self.spec.kind, F::KIND);

@@ -2,19 +2,22 @@
 
 use super::form::{C2c, C2r, Form, R2c};
 use super::op::Transform;
-use super::spec::{Fft, Kind};
-use super::{FftReal, Front};
-use crate::op::{HostOf, Op, Slices, SlicesMut, Spans, WritesOf};
+use super::spec::{FftSpec, Kind};
+use super::{Fft, FftReal};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::Result;
 #[cfg(feature = "cuda")]
-use crate::{Enqueue, Prepare};
-use crate::{PendingDispatch, Result, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{HostOf, Op, Slices, SlicesMut, Spans, Wire, WritesOf};
+#[cfg(feature = "cuda")]
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// An op that only makes the plans of a transform.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Ahead<R> {
-    spec: Fft,
+    spec: FftSpec,
     _type: PhantomData<fn() -> R>,
 }
 
@@ -42,7 +45,7 @@ impl<R: FftReal> Op for Ahead<R> {
 
     fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<()> {
         #[cfg(feature = "host")]
-        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::DType::F64)?;
+        super::host::prepare(&self.spec.geometry()?, R::DTYPE == crate::core::element::DType::F64)?;
         Ok(())
     }
 
@@ -70,7 +73,7 @@ impl<R: FftReal> Op for Ahead<R> {
     }
 }
 
-impl Front {
+impl Fft {
     /// Makes the plans of a transform of numbers of type `R` ahead of its first use: on a GPU those of cuFFT, on the
     /// CPU the tables of twiddle factors. They are for a transform out of place, with buffers aligned to a complex
     /// number. The wait ends when the plans are made; while cuFFT makes one, the launches of other threads are blocked.
@@ -83,10 +86,10 @@ impl Front {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let fft = windlass::Device::host()?.fft();
-    /// fft.prepare::<f32>(&windlass::Fft::c2c([1000]).batch(16))?.await_result()?;
+    /// fft.prepare::<f32>(&windlass::FftSpec::c2c([1000]).batch(16))?.await_result()?;
     /// # Ok(()) }
     /// ```
-    pub fn prepare<R: FftReal>(&self, spec: &Fft) -> Result<PendingDispatch<()>> {
-        Ok(self.device.dispatch(Ahead::<R> { spec: *spec, _type: PhantomData }, (), ())?)
+    pub fn prepare<R: FftReal>(&self, spec: &FftSpec) -> Result<PendingDispatch<()>> {
+        self.device.dispatch(Ahead::<R> { spec: *spec, _type: PhantomData }, (), ())
     }
 }

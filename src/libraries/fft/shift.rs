@@ -1,10 +1,13 @@
 //! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
-use super::{Dims, Front};
+use super::{Dims, Fft};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::Enqueue;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Element, Error, In, Result, Submitted, Wire};
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -94,7 +97,7 @@ impl<T: Element> Op for Shift<T> {
     }
 }
 
-impl Front {
+impl Fft {
     /// `y` = `x`, an array of this shape, with the halves along `axes` exchanged: the point 0 goes to `n / 2`. The
     /// elements may have any type. For complex numbers that are pairs of f16 or bf16, add a last axis of size 2 that is
     /// not in `axes`.
@@ -115,7 +118,7 @@ impl Front {
         &self,
         shape: impl Into<Dims>,
         axes: impl Into<Dims>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: false, _type: PhantomData };
@@ -139,7 +142,7 @@ impl Front {
         &self,
         shape: impl Into<Dims>,
         axes: impl Into<Dims>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: true, _type: PhantomData };

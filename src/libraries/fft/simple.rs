@@ -1,13 +1,16 @@
 //! SciPy's names: packed arrays, the usual normalisation, and a new output buffer.
 
-use super::spec::Fft;
-use super::{Dims, FftComplex, FftReal, Front};
-use crate::{DeviceBuffer, Element, Error, In, PendingDispatch, Result};
+use super::spec::FftSpec;
+use super::{Dims, Fft, FftComplex, FftReal};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 
 /// The result of a call that no buffer is moved into.
 pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
 
-impl Front {
+impl Fft {
     fn room<T: Element>(&self, numbers: usize, per: usize) -> Result<DeviceBuffer<T>> {
         let len =
             numbers.checked_mul(per).ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
@@ -28,8 +31,8 @@ impl Front {
     /// assert_eq!(device.download(&x)?.await_result()?[3].re, 1.0);
     /// # Ok(()) }
     /// ```
-    pub fn fft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = Fft::c2c(shape);
+    pub fn fft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
+        let spec = FftSpec::c2c(shape);
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
 
@@ -37,8 +40,8 @@ impl Front {
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn ifft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = Fft::c2c(shape).inverse();
+    pub fn ifft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
+        let spec = FftSpec::c2c(shape).inverse();
         Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
     }
 
@@ -57,8 +60,8 @@ impl Front {
     /// assert!((x[2] - 3.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn rfft<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = Fft::r2c(shape);
+    pub fn rfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
+        let spec = FftSpec::r2c(shape);
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
 
@@ -66,8 +69,8 @@ impl Front {
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn irfft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = Fft::c2r(shape);
+    pub fn irfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
+        let spec = FftSpec::c2r(shape);
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
@@ -76,8 +79,8 @@ impl Front {
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn hfft<'a, C: FftComplex>(&self, x: impl Into<In<'a, C>>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = Fft::c2r(shape).forward();
+    pub fn hfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
+        let spec = FftSpec::c2r(shape).forward();
         Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
     }
 
@@ -95,8 +98,8 @@ impl Front {
     /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
     /// # Ok(()) }
     /// ```
-    pub fn ihfft<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = Fft::r2c(shape).inverse();
+    pub fn ihfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
+        let spec = FftSpec::r2c(shape).inverse();
         Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
     }
 }

@@ -14,7 +14,7 @@ pub enum Direction {
 
 /// Which transform has the factor `1 / N`. `N` is the product of the transformed sizes. The names are SciPy's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Norm {
+pub enum Normalization {
     /// None, as in cuFFT and FFTW: an inverse of a forward transform gives `N` times the input.
     None,
     /// The inverse is divided by `N`. SciPy's default, and ours.
@@ -26,12 +26,12 @@ pub enum Norm {
     Forward,
 }
 
-impl Norm {
+impl Normalization {
     /// The factor of a transform over `n` points.
     pub(super) fn factor(self, direction: Direction, n: f64) -> f64 {
         match (self, direction) {
-            (Norm::Ortho, _) => 1.0 / n.sqrt(),
-            (Norm::Backward, Direction::Inverse) | (Norm::Forward, Direction::Forward) => 1.0 / n,
+            (Normalization::Ortho, _) => 1.0 / n.sqrt(),
+            (Normalization::Backward, Direction::Inverse) | (Normalization::Forward, Direction::Forward) => 1.0 / n,
             _ => 1.0,
         }
     }
@@ -53,26 +53,26 @@ pub enum Kind {
 /// Distances count elements of that side: real numbers on a real side, complex numbers on a complex side (for halves, two
 /// elements of the buffer each).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Layout {
+pub struct DataLayout {
     /// Distance between neighbours along each axis.
     pub(super) strides: Dims,
     /// Distance between the arrays of a batch.
     pub(super) dist: Option<usize>,
 }
 
-impl Layout {
+impl DataLayout {
     /// A stride for each axis. The distance between the arrays of a batch must be set with [`dist`](Self::dist).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::fft::{Fft, Layout};
+    /// use windlass::fft::{FftSpec, DataLayout};
     /// // The columns of a 3 x 4 row-major matrix.
-    /// let spec = Fft::c2c([3]).batch(4).input(Layout::strided([4]).dist(1)).output(Layout::strided([4]).dist(1));
+    /// let spec = FftSpec::c2c([3]).batch(4).input(DataLayout::strided([4]).dist(1)).output(DataLayout::strided([4]).dist(1));
     /// assert_eq!(spec.input_len()?, 12);
     /// # Ok(()) }
     /// ```
     pub fn strided(strides: impl Into<Dims>) -> Self {
-        Layout { strides: strides.into(), dist: None }
+        DataLayout { strides: strides.into(), dist: None }
     }
 
     /// An array inside a larger, row-major one, as in cuFFT's and FFTW's "advanced" layout: `embed` are the sizes of the
@@ -85,12 +85,12 @@ impl Layout {
             strides.set(axis, step);
             step = step.saturating_mul(embed.get(axis).unwrap_or(1));
         }
-        Layout { strides, dist: Some(step) }
+        DataLayout { strides, dist: Some(step) }
     }
 
     /// The distance between the arrays of a batch.
     pub fn dist(self, dist: usize) -> Self {
-        Layout { dist: Some(dist), ..self }
+        DataLayout { dist: Some(dist), ..self }
     }
 }
 
@@ -98,37 +98,37 @@ impl Layout {
 ///
 /// The shape is that of the transform on its real or complex ("logical") side: for real-to-complex the shape of the real
 /// input, for complex-to-real that of the real output. The complex side of both has `n / 2 + 1` points along the last
-/// transformed axis. Arrays are row-major and packed unless a [`Layout`] says otherwise.
+/// transformed axis. Arrays are row-major and packed unless a [`DataLayout`] says otherwise.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::fft::{Fft, Norm};
-/// let spec = Fft::r2c([480, 640]).batch(3).norm(Norm::Ortho); // three images
+/// use windlass::fft::{FftSpec, Normalization};
+/// let spec = FftSpec::r2c([480, 640]).batch(3).norm(Normalization::Ortho); // three images
 /// assert_eq!((spec.input_len()?, spec.output_len()?), (3 * 480 * 640, 3 * 480 * 321));
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use]
-pub struct Fft {
+pub struct FftSpec {
     pub(super) kind: Kind,
     pub(super) direction: Direction,
-    pub(super) norm: Norm,
+    pub(super) norm: Normalization,
     pub(super) shape: Dims,
     pub(super) axes: Option<Dims>,
     pub(super) n: Option<Dims>,
     pub(super) input_shape: Option<Dims>,
     pub(super) batch: usize,
-    pub(super) input: Option<Layout>,
-    pub(super) output: Option<Layout>,
+    pub(super) input: Option<DataLayout>,
+    pub(super) output: Option<DataLayout>,
     pub(super) hermitian: bool,
 }
 
-impl Fft {
+impl FftSpec {
     fn new(kind: Kind, direction: Direction, shape: Dims) -> Self {
-        Fft {
+        FftSpec {
             kind,
             direction,
-            norm: Norm::default(),
+            norm: Normalization::default(),
             shape,
             axes: None,
             n: None,
@@ -142,13 +142,13 @@ impl Fft {
 
     /// A complex transform of an array of this shape, forward.
     pub fn c2c(shape: impl Into<Dims>) -> Self {
-        Fft::new(Kind::C2c, Direction::Forward, shape.into())
+        FftSpec::new(Kind::C2c, Direction::Forward, shape.into())
     }
 
     /// A transform of a real array of this shape, forward. Returns only the points of the spectrum up to half of the
     /// last transformed axis; the others are their conjugates.
     pub fn r2c(shape: impl Into<Dims>) -> Self {
-        Fft::new(Kind::R2c, Direction::Forward, shape.into())
+        FftSpec::new(Kind::R2c, Direction::Forward, shape.into())
     }
 
     /// An inverse transform to a real array of this shape, from the output of [`r2c`](Self::r2c). `n / 2 + 1` is the
@@ -157,13 +157,13 @@ impl Fft {
     /// The imaginary part of the first point along the last transformed axis is not read, nor, for an even `n`, that of the
     /// last point. With several axes this holds after the other axes have been transformed, as in NumPy.
     pub fn c2r(shape: impl Into<Dims>) -> Self {
-        Fft::new(Kind::C2r, Direction::Inverse, shape.into())
+        FftSpec::new(Kind::C2r, Direction::Inverse, shape.into())
     }
 
     /// The direction. A complex-to-real transform forward is SciPy's `hfft`, a real-to-complex transform inverse its
     /// `ihfft`.
     pub fn direction(self, direction: Direction) -> Self {
-        Fft { direction, ..self }
+        FftSpec { direction, ..self }
     }
 
     /// The direction forward; see [`direction`](Self::direction).
@@ -176,20 +176,20 @@ impl Fft {
         self.direction(Direction::Inverse)
     }
 
-    /// Which transform has the factor `1 / N`; [`Norm::Backward`] by default.
-    pub fn norm(self, norm: Norm) -> Self {
-        Fft { norm, ..self }
+    /// Which transform has the factor `1 / N`; [`Normalization::Backward`] by default.
+    pub fn norm(self, norm: Normalization) -> Self {
+        FftSpec { norm, ..self }
     }
 
-    /// A batch of arrays of this shape, one after another (or as [`Layout::dist`] says).
+    /// A batch of arrays of this shape, one after another (or as [`DataLayout::dist`] says).
     pub fn batch(self, batch: usize) -> Self {
-        Fft { batch, ..self }
+        FftSpec { batch, ..self }
     }
 
     /// Transforms only along these axes of the shape, counted from 0, each named once; by default along all of them.
     /// Real transforms halve the last one named.
     pub fn axes(self, axes: impl Into<Dims>) -> Self {
-        Fft { axes: Some(axes.into()), ..self }
+        FftSpec { axes: Some(axes.into()), ..self }
     }
 
     /// The length of the transform along each of the [`axes`](Self::axes), if it differs from the shape. The input
@@ -197,13 +197,13 @@ impl Fft {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::fft::Fft;
-    /// let spec = Fft::c2c([3, 5]).axes([1]).n([8]);
+    /// use windlass::fft::FftSpec;
+    /// let spec = FftSpec::c2c([3, 5]).axes([1]).n([8]);
     /// assert_eq!((spec.input_len()?, spec.output_len()?), (15, 24));
     /// # Ok(()) }
     /// ```
     pub fn n(self, n: impl Into<Dims>) -> Self {
-        Fft { n: Some(n.into()), ..self }
+        FftSpec { n: Some(n.into()), ..self }
     }
 
     /// The shape of the input, if it differs from what the transform takes: along transformed axes it is cropped or
@@ -211,29 +211,29 @@ impl Fft {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::fft::Fft;
-    /// let spec = Fft::c2r([16]).input_shape([5]); // SciPy's irfft(x, 16) of five points
+    /// use windlass::fft::FftSpec;
+    /// let spec = FftSpec::c2r([16]).input_shape([5]); // SciPy's irfft(x, 16) of five points
     /// assert_eq!((spec.input_len()?, spec.output_len()?), (5, 16));
     /// # Ok(()) }
     /// ```
     pub fn input_shape(self, shape: impl Into<Dims>) -> Self {
-        Fft { input_shape: Some(shape.into()), ..self }
+        FftSpec { input_shape: Some(shape.into()), ..self }
     }
 
     /// The layout of the input in its buffer; packed by default.
-    pub fn input(self, layout: Layout) -> Self {
-        Fft { input: Some(layout), ..self }
+    pub fn input(self, layout: DataLayout) -> Self {
+        FftSpec { input: Some(layout), ..self }
     }
 
     /// The layout of the output in its buffer; packed by default. Its elements must not overlap. Memory between them is
     /// not written.
-    pub fn output(self, layout: Layout) -> Self {
-        Fft { output: Some(layout), ..self }
+    pub fn output(self, layout: DataLayout) -> Self {
+        FftSpec { output: Some(layout), ..self }
     }
 
     /// Promises that the input of a complex-to-real transform over several axes is the spectrum of a real array. This
     /// saves a GPU a pass and the memory for it. For any other input a GPU gives other numbers than the CPU.
     pub fn hermitian(self) -> Self {
-        Fft { hermitian: true, ..self }
+        FftSpec { hermitian: true, ..self }
     }
 }

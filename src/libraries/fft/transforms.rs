@@ -2,15 +2,16 @@
 
 use super::form::{C2c, C2cInPlace, C2r, C2rDestroying, C2rInPlace, Form, R2c, R2cInPlace};
 use super::op::Transform;
-use super::spec::{Fft, Kind, Layout};
-use super::{FftComplex, FftReal, Front};
-use crate::op::{Bufs, Ins};
-use crate::{DeviceBuffer, In, Submitted};
+use super::spec::{DataLayout, FftSpec, Kind};
+use super::{Fft, FftComplex, FftReal};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::op::{Bufs, Ins};
+use crate::device::dispatch::Submitted;
 
-impl Front {
+impl Fft {
     fn submit<F: Form>(
         &self,
-        spec: &Fft,
+        spec: &FftSpec,
         reads: Ins<'_, Transform<F>>,
         writes: Bufs<F::Output>,
     ) -> Submitted<F::Output> {
@@ -25,18 +26,18 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Complex, Device, Fft};
+    /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![Complex::new(1.0f64, 0.0); 8])?.into_output(); // two arrays of four
-    /// let y = device.fft().c2c(&Fft::c2c([4]).batch(2), &x, device.uninit(8)?)?.await_result()?;
+    /// let y = device.fft().c2c(&FftSpec::c2c([4]).batch(2), &x, device.uninit(8)?)?.await_result()?;
     /// let y = device.download(&y)?.await_result()?;
     /// assert_eq!((y[0].re, y[1].re, y[4].re), (4.0, 0.0, 4.0));
     /// # Ok(()) }
     /// ```
     pub fn c2c<'a, C: FftComplex>(
         &self,
-        spec: &Fft,
-        x: impl Into<In<'a, C>>,
+        spec: &FftSpec,
+        x: impl Readable<'a, C>,
         y: DeviceBuffer<C>,
     ) -> Submitted<DeviceBuffer<C>> {
         self.submit::<C2c<C>>(spec, (x.into(),), (y,))
@@ -49,15 +50,15 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Complex, Device, Fft};
+    /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![Complex::new(1.0f32, 0.0); 4])?.into_output();
-    /// let x = device.fft().c2c_in_place(&Fft::c2c([2, 2]), x)?.await_result()?;
+    /// let x = device.fft().c2c_in_place(&FftSpec::c2c([2, 2]), x)?.await_result()?;
     /// assert_eq!(device.download(&x)?.await_result()?[0].re, 4.0);
     /// # Ok(()) }
     /// ```
-    pub fn c2c_in_place<C: FftComplex>(&self, spec: &Fft, x: DeviceBuffer<C>) -> Submitted<DeviceBuffer<C>> {
-        let spec = Fft { input: spec.input.or(spec.output), output: spec.output.or(spec.input), ..*spec };
+    pub fn c2c_in_place<C: FftComplex>(&self, spec: &FftSpec, x: DeviceBuffer<C>) -> Submitted<DeviceBuffer<C>> {
+        let spec = FftSpec { input: spec.input.or(spec.output), output: spec.output.or(spec.input), ..*spec };
         self.submit::<C2cInPlace<C>>(&spec, (), (x,))
     }
 
@@ -68,17 +69,17 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Fft};
+    /// use windlass::{Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![1.0f64, -1.0, 1.0, -1.0])?.into_output();
-    /// let y = device.fft().r2c(&Fft::r2c([4]), &x, device.uninit(3)?)?.await_result()?;
+    /// let y = device.fft().r2c(&FftSpec::r2c([4]), &x, device.uninit(3)?)?.await_result()?;
     /// assert_eq!(device.download(&y)?.await_result()?[2].re, 4.0);
     /// # Ok(()) }
     /// ```
     pub fn r2c<'a, R: FftReal>(
         &self,
-        spec: &Fft,
-        x: impl Into<In<'a, R>>,
+        spec: &FftSpec,
+        x: impl Readable<'a, R>,
         y: DeviceBuffer<R::Complex>,
     ) -> Submitted<DeviceBuffer<R::Complex>> {
         self.submit::<R2c<R>>(spec, (x.into(),), (y,))
@@ -93,14 +94,14 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Fft};
+    /// use windlass::{Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![1.0f32, 1.0, 1.0, 1.0, 0.0, 0.0])?.into_output();
-    /// let y = device.fft().r2c_in_place(&Fft::r2c([4]), x)?.await_result()?;
+    /// let y = device.fft().r2c_in_place(&FftSpec::r2c([4]), x)?.await_result()?;
     /// assert_eq!(device.download(&y)?.await_result()?, [4.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     /// # Ok(()) }
     /// ```
-    pub fn r2c_in_place<R: FftReal>(&self, spec: &Fft, x: DeviceBuffer<R>) -> Submitted<DeviceBuffer<R>> {
+    pub fn r2c_in_place<R: FftReal>(&self, spec: &FftSpec, x: DeviceBuffer<R>) -> Submitted<DeviceBuffer<R>> {
         self.submit::<R2cInPlace<R>>(&padded(spec), (), (x,))
     }
 
@@ -111,17 +112,17 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Complex, Device, Fft};
+    /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![Complex::new(3.0f64, 0.0), Complex::default()])?.into_output();
-    /// let y = device.fft().c2r(&Fft::c2r([3]), &x, device.uninit(3)?)?.await_result()?;
+    /// let y = device.fft().c2r(&FftSpec::c2r([3]), &x, device.uninit(3)?)?.await_result()?;
     /// assert_eq!(device.download(&y)?.await_result()?, [1.0, 1.0, 1.0]);
     /// # Ok(()) }
     /// ```
     pub fn c2r<'a, C: FftComplex>(
         &self,
-        spec: &Fft,
-        x: impl Into<In<'a, C>>,
+        spec: &FftSpec,
+        x: impl Readable<'a, C>,
         y: DeviceBuffer<C::Real>,
     ) -> Submitted<DeviceBuffer<C::Real>> {
         self.submit::<C2r<C::Real>>(spec, (x.into(),), (y,))
@@ -135,16 +136,16 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Complex, Device, Fft};
+    /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![Complex::new(4.0f32, 0.0); 6])?.into_output();
-    /// let (x, y) = device.fft().c2r_destroying(&Fft::c2r([2, 4]), x, device.uninit(8)?)?.await_result()?;
+    /// let (x, y) = device.fft().c2r_destroying(&FftSpec::c2r([2, 4]), x, device.uninit(8)?)?.await_result()?;
     /// assert_eq!((x.len(), device.download(&y)?.await_result()?[0]), (6, 4.0));
     /// # Ok(()) }
     /// ```
     pub fn c2r_destroying<C: FftComplex>(
         &self,
-        spec: &Fft,
+        spec: &FftSpec,
         x: DeviceBuffer<C>,
         y: DeviceBuffer<C::Real>,
     ) -> Submitted<(DeviceBuffer<C>, DeviceBuffer<C::Real>)> {
@@ -159,21 +160,21 @@ impl Front {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Fft};
+    /// use windlass::{Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.upload(vec![4.0f32, 0.0, 0.0, 0.0, 0.0, 0.0])?.into_output();
-    /// let y = device.fft().c2r_in_place(&Fft::c2r([4]), x)?.await_result()?;
+    /// let y = device.fft().c2r_in_place(&FftSpec::c2r([4]), x)?.await_result()?;
     /// assert_eq!(device.download(&y)?.await_result()?[..4], [1.0; 4]);
     /// # Ok(()) }
     /// ```
-    pub fn c2r_in_place<R: FftReal>(&self, spec: &Fft, x: DeviceBuffer<R>) -> Submitted<DeviceBuffer<R>> {
+    pub fn c2r_in_place<R: FftReal>(&self, spec: &FftSpec, x: DeviceBuffer<R>) -> Submitted<DeviceBuffer<R>> {
         self.submit::<C2rInPlace<R>>(&padded(spec), (), (x,))
     }
 }
 
 /// The layout of a real transform in place if none is set: lines of the real side are long enough for those of the
 /// complex side. (If the halved axis is not the last one, the layouts differ and the checks report it.)
-fn padded(spec: &Fft) -> Fft {
+fn padded(spec: &FftSpec) -> FftSpec {
     if spec.input.is_some() || spec.output.is_some() || spec.shape.is_too_long() {
         return *spec;
     }
@@ -183,8 +184,8 @@ fn padded(spec: &Fft) -> Fft {
         embed.set(last, (n / 2 + 1).saturating_mul(2));
     }
     match spec.kind {
-        Kind::R2c => Fft { input: Some(Layout::embedded(embed, 1)), ..*spec },
-        Kind::C2r => Fft { output: Some(Layout::embedded(embed, 1)), ..*spec },
+        Kind::R2c => FftSpec { input: Some(DataLayout::embedded(embed, 1)), ..*spec },
+        Kind::C2r => FftSpec { output: Some(DataLayout::embedded(embed, 1)), ..*spec },
         Kind::C2c => *spec,
     }
 }

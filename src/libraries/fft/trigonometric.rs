@@ -1,12 +1,15 @@
 //! Cosine and sine transforms of real arrays: `dct` and `dst`, kinds I to IV.
 
 use super::simple::Pending;
-use super::spec::{Direction, Fft, Norm};
-use super::{Dims, FftReal, Front};
+use super::spec::{Direction, FftSpec, Normalization};
+use super::{Dims, Fft, FftReal};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
-use crate::Prepare;
-use crate::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Wire};
+use crate::core::op::Prepare;
+use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::marker::PhantomData;
@@ -78,10 +81,10 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    pub(super) fn of(norm: Norm, direction: Direction) -> Self {
+    pub(super) fn of(norm: Normalization, direction: Direction) -> Self {
         match (norm, direction) {
-            (Norm::Ortho, _) => Scale::Root,
-            (Norm::Backward, Direction::Inverse) | (Norm::Forward, Direction::Forward) => Scale::Full,
+            (Normalization::Ortho, _) => Scale::Root,
+            (Normalization::Backward, Direction::Inverse) | (Normalization::Forward, Direction::Forward) => Scale::Full,
             _ => Scale::None,
         }
     }
@@ -133,13 +136,13 @@ impl TrigPass {
 pub struct RealTransform {
     trig: Trig,
     /// The shape, the axes, the batch, the direction and the normalisation.
-    pub(super) sizes: Fft,
+    pub(super) sizes: FftSpec,
 }
 
 impl RealTransform {
     /// A transform of arrays of this shape, over all axes.
     pub fn new(trig: Trig, shape: impl Into<Dims>) -> Self {
-        RealTransform { trig, sizes: Fft::c2c(shape) }
+        RealTransform { trig, sizes: FftSpec::c2c(shape) }
     }
 
     /// The inverse: SciPy's `idct` and `idst` of the given kind.
@@ -148,8 +151,8 @@ impl RealTransform {
     }
 
     /// Which transform has the factor `1 / N`, as in SciPy: `N` is `2 n`, for `Dct1` `2 (n - 1)` and for `Dst1` `2 (n +
-    /// 1)`. [`Norm::Ortho`] makes the transform orthogonal.
-    pub fn norm(self, norm: Norm) -> Self {
+    /// 1)`. [`Normalization::Ortho`] makes the transform orthogonal.
+    pub fn norm(self, norm: Normalization) -> Self {
         RealTransform { sizes: self.sizes.norm(norm), ..self }
     }
 
@@ -165,9 +168,9 @@ impl RealTransform {
 
     /// What is done along every axis.
     pub(super) fn pass(&self) -> TrigPass {
-        let Fft { norm, direction, .. } = self.sizes;
+        let FftSpec { norm, direction, .. } = self.sizes;
         let trig = if direction == Direction::Inverse { self.trig.inverse() } else { self.trig };
-        TrigPass { trig, ortho: norm == Norm::Ortho, scale: Scale::of(norm, direction) }
+        TrigPass { trig, ortho: norm == Normalization::Ortho, scale: Scale::of(norm, direction) }
     }
 }
 
@@ -250,7 +253,7 @@ impl<R: FftReal> Op for Trigonometric<R> {
     }
 }
 
-impl Front {
+impl Fft {
     /// `y` = the cosine or sine transform of real `x`; SciPy's `dctn`, `dstn` and their inverses. On a GPU this is a
     /// cuFFT transform along each axis, with our own kernels before and after it.
     ///
@@ -270,7 +273,7 @@ impl Front {
     pub fn real_transform<'a, R: FftReal>(
         &self,
         spec: &RealTransform,
-        x: impl Into<In<'a, R>>,
+        x: impl Readable<'a, R>,
         y: DeviceBuffer<R>,
     ) -> Submitted<DeviceBuffer<R>> {
         self.device.dispatch(Trigonometric::<R> { spec: *spec, _type: PhantomData }, (x.into(),), (y,))
@@ -291,7 +294,7 @@ impl Front {
     /// assert!((device.download(&x)?.await_result()?[1] - 2.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    pub fn dct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn dct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dct2, shape), x)
     }
 
@@ -299,7 +302,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idct<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn idct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dct2, shape).inverse(), x)
     }
 
@@ -307,7 +310,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn dst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn dst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dst2, shape), x)
     }
 
@@ -315,11 +318,11 @@ impl Front {
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idst<'a, R: FftReal>(&self, x: impl Into<In<'a, R>>, shape: impl Into<Dims>) -> Pending<R> {
+    pub fn idst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
         self.new_output(&RealTransform::new(Trig::Dst2, shape).inverse(), x)
     }
 
-    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Into<In<'a, R>>) -> Pending<R> {
+    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Readable<'a, R>) -> Pending<R> {
         Ok(self.real_transform(spec, x, self.device.uninit(spec.sizes.output_len()?)?)?)
     }
 }

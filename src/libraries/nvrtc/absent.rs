@@ -2,9 +2,9 @@
 
 use super::cache::Answer;
 use super::compiler::Identity;
-use super::program::{Prepared, Program};
+use super::program::{Prepared, Source};
 use super::{Arch, Emit, Image};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::path::PathBuf;
 
 fn absent<T>(library: &'static str) -> Result<T> {
@@ -27,7 +27,7 @@ pub(super) fn header_folders() -> Vec<PathBuf> {
     Vec::new()
 }
 
-pub(super) fn compile(_: &Program, _: &Prepared, _: Arch, _: &[PathBuf]) -> Result<Answer> {
+pub(super) fn compile(_: &Source, _: &Prepared, _: Arch, _: &[PathBuf]) -> Result<Answer> {
     absent("NVRTC")
 }
 

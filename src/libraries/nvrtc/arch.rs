@@ -1,6 +1,6 @@
 //! Target architectures.
 
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
 //! One argument of a launch, and the conversions to it.
 
 use super::packed::Written;
-use crate::buffer::{AnyBuffer, AnyIn};
-use crate::{DType, DeviceBuffer, Element, GpuRef, In};
+use crate::core::buffer::{AnyBuffer, AnyIn, DeviceBuffer, GpuRef, In};
+use crate::core::element::{DType, Element};
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
@@ -34,6 +34,28 @@ pub struct Len;
 /// | [`DevicePtr`] | a raw device address |
 #[derive(Debug)]
 pub struct Arg<'a>(pub(super) Value<'a>);
+
+mod sealed {
+    pub trait KernelArgument<'a> {}
+}
+
+/// What a launch takes for a parameter: any value of the table at [`Arg`], or an [`Arg`]. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument that a kernel takes",
+    label = "expected a buffer, an element type or `usize`, `Len`, `Plain`, or an `Arg`",
+    note = "a buffer that the kernel reads goes in by reference, one that it writes by value",
+    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the launch follows on the device"
+)]
+pub trait KernelArgument<'a>: Into<Arg<'a>> + sealed::KernelArgument<'a> {}
+
+macro_rules! arguments { ($([$($bound:tt)*] $t:ty),* $(,)?) => { $(
+    impl<'a, $($bound)*> sealed::KernelArgument<'a> for $t {}
+    impl<'a, $($bound)*> KernelArgument<'a> for $t {}
+)* } }
+arguments!(
+    [T: Element] &'a DeviceBuffer<T>, [T: Element] &'a GpuRef<T>, [T: Element] In<'a, T>, [T: Element] DeviceBuffer<T>,
+    [T: Element] T, [] usize, [S: NoUninit] Plain<S>, [] Len, [] DevicePtr, [] Arg<'a>,
+);
 
 /// The value of an argument.
 pub(super) enum Value<'a> {

@@ -1,9 +1,10 @@
 //! The arguments of a launch, in the order of the kernel's parameters.
 
-use super::arg::{Arg, Value};
+use super::arg::{Arg, KernelArgument, Value};
 use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written, words_of};
-use crate::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
-use crate::{DType, Element, Error, Result};
+use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
 
 /// The arguments of a launch: made from a tuple of up to sixteen values that convert to [`Arg`], or one by one.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ impl<'a> Args<'a> {
 
     /// Appends an argument.
     #[must_use]
-    pub fn arg(mut self, argument: impl Into<Arg<'a>>) -> Self {
+    pub fn arg(mut self, argument: impl KernelArgument<'a>) -> Self {
         self.push(argument.into());
         self
     }
@@ -189,7 +190,7 @@ impl Args<'_> {
 }
 
 macro_rules! tuples { ($(($($t:ident $i:tt),*))*) => { $(
-    impl<'a, $($t: Into<Arg<'a>>),*> From<($($t,)*)> for Args<'a> {
+    impl<'a, $($t: KernelArgument<'a>),*> From<($($t,)*)> for Args<'a> {
         fn from(arguments: ($($t,)*)) -> Self {
             let mut all = Args::new();
             $(all.push(arguments.$i.into());)*

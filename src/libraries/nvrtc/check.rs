@@ -1,7 +1,6 @@
 //! Checks of strings for the compiler, before any native call.
 
-use crate::error::Text;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result, Text};
 
 /// Checks that the text is not empty and contains no zero byte.
 pub(super) fn clean(argument: impl Into<Text>, text: &str) -> Result<()> {

@@ -12,9 +12,9 @@ use super::cache::{Disk, DiskCache, Memory};
 use super::job::{Job, Request};
 use super::produce::Maker;
 use super::single_flight::{Compilation, SingleFlight, help};
-use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Program, backend};
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::{Error, Result};
+use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Source, backend};
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -33,8 +33,8 @@ use std::sync::OnceLock;
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::nvrtc::{Arch, Compiler, Program};
-/// let program = Program::new("extern \"C\" __global__ void one(float* x) { x[0] = 1; }").arch(Arch::SM_80);
+/// use windlass::nvrtc::{Arch, Compiler, Source};
+/// let program = Source::new("extern \"C\" __global__ void one(float* x) { x[0] = 1; }").arch(Arch::SM_80);
 /// match Compiler::shared().compile(&program) {
 ///     Ok(image) => assert!(image.text().unwrap().contains(".entry one")),
 ///     Err(windlass::Error::LibraryMissing { help, .. }) => println!("no compiler here: {help}"),
@@ -78,11 +78,11 @@ impl Compiler {
     /// several threads request the same compilation at the same time, it runs once, and all get its result.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for what [`Program::check`] refuses and for options that the compiler does not know;
+    /// [`Error::InvalidArgument`] for what [`Source::check`] refuses and for options that the compiler does not know;
     /// [`Error::Compile`], with the log and the source lines that it mentions, if the compiler refuses the source;
     /// [`Error::Unsupported`] for an architecture that this compiler does not know; [`Error::LibraryMissing`] without
     /// libnvrtc.
-    pub fn compile(&self, program: &Program) -> Result<Image> {
+    pub fn compile(&self, program: &Source) -> Result<Image> {
         self.compile_for(program, None)
     }
 
@@ -98,7 +98,7 @@ impl Compiler {
     /// # Errors
     /// Errors that are known before compiling: [`Error::InvalidArgument`], [`Error::Unsupported`],
     /// [`Error::LibraryMissing`]. The wait reports all others.
-    pub fn compile_pending(&self, program: &Program) -> Result<PendingCompile> {
+    pub fn compile_pending(&self, program: &Source) -> Result<PendingCompile> {
         self.pending_for(program, None)
     }
 
@@ -150,11 +150,11 @@ impl Compiler {
         Ok(backend::identity()?.archs.iter().map(|n| Arch::of_capability(n / 10, n % 10)).collect())
     }
 
-    pub(super) fn compile_for(&self, program: &Program, device: Option<Arch>) -> Result<Image> {
+    pub(super) fn compile_for(&self, program: &Source, device: Option<Arch>) -> Result<Image> {
         self.answer(Request::Compile(program.clone()), device).map_err(|error| error.in_op("compile", "nvrtc"))
     }
 
-    pub(super) fn pending_for(&self, program: &Program, device: Option<Arch>) -> Result<PendingCompile> {
+    pub(super) fn pending_for(&self, program: &Source, device: Option<Arch>) -> Result<PendingCompile> {
         match self.begin(Request::Compile(program.clone()), device) {
             Ok(Begun::Kept(image)) => Ok(PendingCompile::done(image)),
             Ok(Begun::UnderWay(compilation)) => Ok(PendingCompile::under_way(compilation)),
@@ -263,7 +263,7 @@ impl CompilerBuilder {
     /// Makes the compiler. Nothing is read or written yet.
     #[must_use]
     pub fn build(self) -> Compiler {
-        crate::engine::process::watch_fork();
+        crate::core::epoch::process::watch_fork();
         let folder = self.disk.folder().filter(|_| self.disk_bytes > 0);
         let disk = folder.map(|folder| Disk::new(&folder, self.disk_bytes));
         let zero = || AtomicU64::new(0);

@@ -6,9 +6,9 @@ use super::launch::{KernelCode, Launch};
 use super::loaded::Function;
 use super::packed::{PackedArguments, Slot, Slots, words_of};
 use super::static_twin::Function as TwinFunction;
-use crate::launch::LaunchConfig;
-use crate::worker::{Incoming, Outgoing, Wire, garbled};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchConfig;
+use crate::core::op::{Incoming, Outgoing, Wire, garbled};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -87,13 +87,13 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
             )
         }
         #[cfg(feature = "cuda")]
-        What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.modules.kernel(module, number)?)),
+        What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.loaded()?.kernel(module, number)?)),
         #[cfg(not(feature = "cuda"))]
         What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
     };
     let mut packed =
         PackedArguments { slots: Slots::Found(slots), overwritten: head.overwritten, ..PackedArguments::default() };
     packed.words.extend(words_of(rest));
-    let kernel = crate::intern::name(head.kernel);
+    let kernel = crate::core::intern::name(head.kernel);
     Ok(Launch { kernel, code, config: head.config, packed, bytes: head.moved })
 }

@@ -1,14 +1,14 @@
 //! CUDA's own headers: which programs can include them, and advice if they are missing.
 
-use super::Program;
+use super::Source;
 use super::program::Prepared;
-use crate::Error;
+use crate::core::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The folders to search after the program's own. All of them if the program includes one of CUDA's headers, or has
 /// include paths, whose headers may include one. None otherwise: a program that brings all its headers reads no file of
 /// this machine.
-pub(super) fn wanted(program: &Program, prepared: &Prepared, folders: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+pub(super) fn wanted(program: &Source, prepared: &Prepared, folders: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
     let scan = &prepared.scan;
     if scan.includes.is_empty() && scan.opaque.is_none() {
         return Vec::new();
@@ -58,27 +58,27 @@ fn is_cudas(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn wants(program: &Program, folders: &[PathBuf]) -> bool {
+    fn wants(program: &Source, folders: &[PathBuf]) -> bool {
         !wanted(program, program.prepared().unwrap(), || folders.to_vec()).is_empty()
     }
 
     #[test]
     fn a_program_gets_cudas_headers_when_it_may_include_one() {
-        let folder = crate::nvrtc::testing::Folder::new();
+        let folder = crate::libraries::nvrtc::testing::Folder::new();
         folder.write("cuda_fp16.h", "");
         let folders = [folder.path().to_path_buf()];
-        assert!(wants(&Program::new("#include <cuda_fp16.h>\n"), &folders));
-        assert!(!wants(&Program::new("int x;"), &folders));
-        assert!(!wants(&Program::new("#include \"mine.h\"\n").header("mine.h", "int x;"), &folders));
-        assert!(wants(&Program::new("#include \"mine.h\"\n").header("mine.h", "#include <cuda_fp16.h>\n"), &folders));
-        assert!(!wants(&Program::new("#include <cuda_fp16.h>\n").header("cuda_fp16.h", ""), &folders));
-        assert!(!wants(&Program::new("#include <other.h>\n"), &folders));
+        assert!(wants(&Source::new("#include <cuda_fp16.h>\n"), &folders));
+        assert!(!wants(&Source::new("int x;"), &folders));
+        assert!(!wants(&Source::new("#include \"mine.h\"\n").header("mine.h", "int x;"), &folders));
+        assert!(wants(&Source::new("#include \"mine.h\"\n").header("mine.h", "#include <cuda_fp16.h>\n"), &folders));
+        assert!(!wants(&Source::new("#include <cuda_fp16.h>\n").header("cuda_fp16.h", ""), &folders));
+        assert!(!wants(&Source::new("#include <other.h>\n"), &folders));
     }
 
     #[test]
     fn a_missing_header_of_cudas_is_told_with_the_packages_that_have_it() {
         let text = |log: &str, major, folders: &[PathBuf]| {
-            let diagnostics = crate::error::Diagnostic::read(log, |_| None);
+            let diagnostics = crate::core::error::Diagnostic::read(log, |_| None);
             advise(Error::Compile { log: log.into(), diagnostics }, major, folders).to_string()
         };
         let log = |name: &str| format!("k.cu(1): catastrophic error: cannot open source file \"{name}\"\n");

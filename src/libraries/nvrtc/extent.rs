@@ -236,7 +236,7 @@ mod tests {
         for n in 4..64 {
             let bytes = fat[..n].to_vec();
             let refused = super::super::Image::from_bytes(bytes).unwrap_err();
-            assert!(matches!(refused, crate::Error::InvalidArgument { .. }), "{n} bytes: {refused}");
+            assert!(matches!(refused, crate::core::error::Error::InvalidArgument { .. }), "{n} bytes: {refused}");
         }
         assert!(super::super::Image::from_bytes(fat).is_ok());
     }

@@ -5,7 +5,7 @@
 //! compilation that has any; a program whose headers are all in memory has none.
 
 use super::Link;
-use super::program::{Prepared, Program};
+use super::program::{Prepared, Source};
 use super::scan::{Include, Scan};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -36,7 +36,7 @@ pub(super) enum Files {
 impl Files {
     /// Determines the files. `cudas` are the folders of CUDA's own headers, which the compiler searches after those of
     /// the program.
-    pub(super) fn of(program: &Program, prepared: &Prepared, cudas: &[PathBuf]) -> Self {
+    pub(super) fn of(program: &Source, prepared: &Prepared, cudas: &[PathBuf]) -> Self {
         if let Some(why) = prepared.scan.opaque {
             return Files::Unknown(why);
         }
@@ -77,7 +77,7 @@ impl Files {
 }
 
 struct Search<'a> {
-    program: &'a Program,
+    program: &'a Source,
     paths: &'a [PathBuf],
     /// Folders of CUDA's own headers, whose contents are determined by their version.
     cudas: &'a [PathBuf],
@@ -91,7 +91,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(program: &'a Program, paths: &'a [PathBuf], cudas: &'a [PathBuf]) -> Self {
+    fn new(program: &'a Source, paths: &'a [PathBuf], cudas: &'a [PathBuf]) -> Self {
         let (seen, listing, queue) = (HashMap::new(), Vec::new(), VecDeque::new());
         Search { program, paths, cudas, seen, listing, bytes: 0, files: 0, queue }
     }
@@ -207,8 +207,7 @@ fn contents(path: &Path, most: usize) -> Result<Option<Vec<u8>>, &'static str> {
     let mut options = File::options();
     options.read(true);
     // Without this flag, opening a pipe would block.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    crate::system::files::do_not_block(&mut options);
     let Ok(file) = options.open(path) else { return Ok(None) };
     match file.metadata() {
         Ok(found) if found.is_file() => {}
@@ -231,10 +230,10 @@ fn folder(file: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvrtc::CompileOptions;
-    use crate::nvrtc::testing::Folder;
+    use crate::libraries::nvrtc::CompileOptions;
+    use crate::libraries::nvrtc::testing::Folder;
 
-    fn digest(program: &Program) -> [u8; 32] {
+    fn digest(program: &Source) -> [u8; 32] {
         match Files::of(program, program.prepared().unwrap(), &[]) {
             Files::Read { digest, .. } => digest,
             other => panic!("{other:?}"),
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_program_with_its_headers_in_memory_reads_no_file() {
-        let program = Program::new("#include \"a.h\"\n#include <missing.h>\n").header("a.h", "");
+        let program = Source::new("#include \"a.h\"\n#include <missing.h>\n").header("a.h", "");
         assert_eq!(Files::of(&program, program.prepared().unwrap(), &[]), Files::None);
     }
 
@@ -255,7 +254,7 @@ mod tests {
         folder.write("inc/sub/c.h", "#include \"d.h\"\n");
         folder.write("inc/sub/d.h", "int one;");
         let options = CompileOptions::new().include_path(folder.join("early")).include_path(folder.join("inc"));
-        let program = Program::new("#include <a.h>\n").options(options);
+        let program = Source::new("#include <a.h>\n").options(options);
         let first = digest(&program);
         assert_eq!(digest(&program), first);
         folder.write("inc/sub/d.h", "int two;");
@@ -285,9 +284,9 @@ mod tests {
             let paths = ["one", "two", "three"].map(|name| folder.join(name));
             let options = paths.into_iter().fold(CompileOptions::new(), CompileOptions::include_path);
             let program = match own {
-                None => Program::new("#include <a.h>\n"),
+                None => Source::new("#include <a.h>\n"),
                 // The first file of this name is in memory, and asks for the next one.
-                Some(_) => Program::new("#include <a.h>\n").header("a.h", text),
+                Some(_) => Source::new("#include <a.h>\n").header("a.h", text),
             };
             let program = program.options(options);
             let first = digest(&program);
@@ -308,13 +307,13 @@ mod tests {
         // SAFETY: a string with its zero at the end.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for path in [pipe.to_str().unwrap(), "/dev/zero"] {
-            let program = Program::new(format!("#if 0\n#include \"{path}\"\n#endif\n"));
+            let program = Source::new(format!("#if 0\n#include \"{path}\"\n#endif\n"));
             let files = Files::of(&program, program.prepared().unwrap(), &[]);
             assert!(matches!(files, Files::Unknown(why) if why.contains("no file")), "{path}: {files:?}");
         }
         // A folder of this name is skipped, as the compiler does.
         folder.write("inc/a.h/b", "");
-        let program = Program::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.join("inc")));
+        let program = Source::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.join("inc")));
         digest(&program);
     }
 
@@ -322,7 +321,7 @@ mod tests {
     fn a_header_by_its_absolute_path_counts_without_an_include_path() {
         let folder = Folder::new();
         folder.write("a.h", "1");
-        let program = Program::new(format!("#include \"{}\"\n", folder.join("a.h").display()));
+        let program = Source::new(format!("#include \"{}\"\n", folder.join("a.h").display()));
         let first = digest(&program);
         folder.write("a.h", "2");
         assert_ne!(digest(&program), first);
@@ -332,9 +331,9 @@ mod tests {
     fn a_header_that_cannot_be_followed_makes_the_answer_unknown() {
         let folder = Folder::new();
         folder.write("a.h", "#include MACRO\n");
-        let program = Program::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.path()));
+        let program = Source::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.path()));
         assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
-        let program = Program::new("x").options(CompileOptions::new().option("--pre-include=a.h"));
+        let program = Source::new("x").options(CompileOptions::new().option("--pre-include=a.h"));
         assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
     }
 
@@ -344,7 +343,7 @@ mod tests {
         let folder = Folder::new();
         folder.write("cudas/cuda_fp16.h", "#include MACRO\n");
         folder.write("cudas/cuda.h", "#define CUDA_VERSION 13000\n");
-        let program = Program::new("#include <cuda_fp16.h>\n");
+        let program = Source::new("#include <cuda_fp16.h>\n");
         let digest = || match Files::of(&program, program.prepared().unwrap(), &[folder.join("cudas")]) {
             Files::Read { digest, .. } => digest,
             other => panic!("{other:?}"),

@@ -14,7 +14,10 @@
 //! it. It has no owner, so a gate keeps the submission of an access apart from other submissions: see `cuda/submit.rs`.
 
 use super::module::Module;
-use crate::{Element, Error, HostData, PendingDispatch, Result};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::copy::Uploadable;
 
 /// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
 ///
@@ -33,7 +36,7 @@ impl Module {
     /// The variable `name` (`__device__` or `__constant__` memory), as elements of `T`. Loads the module.
     ///
     /// NVRTC keeps only those variables of a program whose address was requested as a name expression:
-    /// `Program::expression("&factor")`.
+    /// `Source::expression("&factor")`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such variable, or its size is not a multiple of the size of `T`;
@@ -87,7 +90,7 @@ impl<T: Element> Global<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths differ; [`Error::GpuRefStale`] after a rebuild.
-    pub fn write<'a>(&self, data: impl Into<HostData<'a, T>>) -> Result<PendingDispatch<()>> {
+    pub fn write<'a>(&self, data: impl Uploadable<'a, T>) -> Result<PendingDispatch<()>> {
         #[cfg(feature = "cuda")]
         return self.place.write(data.into().as_slice());
         #[cfg(not(feature = "cuda"))]
@@ -103,11 +106,17 @@ impl<T: Element> std::fmt::Debug for Global<T> {
 
 #[cfg(feature = "cuda")]
 mod on_gpu {
-    use super::super::loaded::{Loaded, distant};
+    use super::super::loaded::Loaded;
+    #[cfg(target_os = "linux")]
+    use super::super::loaded::distant;
     use super::super::module::{Module, SharedModule};
     use super::super::variable::{GlobalRead, GlobalWrite, Part, Room};
-    use crate::sync::{Arc, Mutex};
-    use crate::{Device, DeviceBuffer, Element, Error, PendingDispatch, Result};
+    use crate::core::buffer::DeviceBuffer;
+    use crate::core::dispatch::PendingDispatch;
+    use crate::core::element::Element;
+    use crate::core::error::{Error, Result};
+    use crate::core::sync::{Arc, Mutex};
+    use crate::device::Device;
     use std::marker::PhantomData;
 
     pub(super) struct GlobalMemory<T> {
@@ -192,7 +201,7 @@ mod on_gpu {
         }
 
         /// A copy of a piece in memory that the device can read.
-        fn stage(&self, piece: &[u8]) -> Result<Room<crate::cuda::Staging>> {
+        fn stage(&self, piece: &[u8]) -> Result<Room<crate::engines::cuda::Staging>> {
             let epoch = self.held.epoch();
             #[cfg(target_os = "linux")]
             if let Some(engine) = distant(epoch) {

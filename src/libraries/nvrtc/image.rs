@@ -2,8 +2,8 @@
 
 use super::extent::extent;
 use super::recognise::recognise;
-use super::{Arch, Program};
-use crate::{Error, Result};
+use super::{Arch, Source};
+use crate::core::error::{Error, Result};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -43,7 +43,7 @@ struct Inner {
     bytes: Box<[u8]>,
     names: Box<[(String, String)]>,
     log: String,
-    program: Option<Program>,
+    program: Option<Source>,
     digest: OnceLock<[u8; 32]>,
 }
 
@@ -111,7 +111,7 @@ impl Image {
         bytes: Vec<u8>,
         names: Vec<(String, String)>,
         log: String,
-        program: Option<Program>,
+        program: Option<Source>,
     ) -> Self {
         let (bytes, names) = (bytes.into(), names.into());
         Image { inner: Arc::new(Inner { kind, arch, bytes, names, log, program, digest: OnceLock::new() }) }
@@ -159,7 +159,7 @@ impl Image {
 
     /// The program from which the image was compiled, with its options: enough to compile it again. `None` for an image
     /// that was not compiled here.
-    pub fn program(&self) -> Option<&Program> {
+    pub fn program(&self) -> Option<&Source> {
         self.inner.program.as_ref()
     }
 

@@ -5,14 +5,14 @@ use super::compiler::Identity;
 use super::extent::extent;
 use super::files::Files;
 use super::key::{Key, Writer};
-use super::{Arch, Emit, Image, ImageKind, Link, Program, backend, cudas};
-use crate::Result;
+use super::{Arch, Emit, Image, ImageKind, Link, Source, backend, cudas};
+use crate::core::error::Result;
 use std::path::PathBuf;
 
 /// The input of a job.
 #[derive(Clone)]
 pub(super) enum Request {
-    Compile(Program),
+    Compile(Source),
     Link(Link),
 }
 
@@ -159,7 +159,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvrtc::CompileOptions;
+    use crate::libraries::nvrtc::CompileOptions;
 
     /// Lives as long as the process, as that of a library does, and stays reachable for the leak sanitizer.
     fn identity(version: (u32, u32), build: u8) -> &'static Identity {
@@ -181,13 +181,13 @@ mod tests {
 
     #[test]
     fn whatever_the_answer_depends_on_changes_the_key_and_the_material() {
-        let (plain, tool) = (Program::new("int x;"), identity((13, 0), 1));
+        let (plain, tool) = (Source::new("int x;"), identity((13, 0), 1));
         let one = link(".version 8.0\n");
         let all = [
             (Request::Compile(plain.clone()), Arch::SM_90),
             (Request::Compile(plain.clone()), Arch::SM_90A),
             (Request::Compile(plain.clone()), Arch::SM_90.to_virtual()),
-            (Request::Compile(Program::new("int y;")), Arch::SM_90),
+            (Request::Compile(Source::new("int y;")), Arch::SM_90),
             (Request::Compile(plain.clone().options(CompileOptions::new().ftz(true))), Arch::SM_90),
             (Request::Compile(plain.clone().header("a.h", "1")), Arch::SM_90),
             (Request::Compile(plain.clone().header("a.h", "2")), Arch::SM_90),
@@ -206,7 +206,7 @@ mod tests {
                 assert_ne!(a.1, b.1);
             }
         }
-        let again = both(Request::Compile(Program::new("int x;")), Arch::SM_90, tool);
+        let again = both(Request::Compile(Source::new("int x;")), Arch::SM_90, tool);
         assert_eq!(again, all[0]);
         assert_eq!(both(Request::Link(link(".version 8.0\n")), Arch::SM_90, tool), all[9]);
     }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn machine_code_that_was_cut_off_before_it_was_kept_is_not_taken() {
         let job =
-            |emit| Job::test(Request::Compile(Program::new("int x;").emit(emit)), identity((13, 0), 1), Arch::SM_90);
+            |emit| Job::test(Request::Compile(Source::new("int x;").emit(emit)), identity((13, 0), 1), Arch::SM_90);
         let mut elf = vec![0u8; 64];
         elf[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1]);
         let answer = |bytes: &[u8]| Answer { bytes: bytes.to_vec(), log: String::new(), names: Vec::new() };
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn another_compiler_makes_other_material() {
-        let material = |tool| both(Request::Compile(Program::new("int x;")), Arch::SM_90, tool).1;
+        let material = |tool| both(Request::Compile(Source::new("int x;")), Arch::SM_90, tool).1;
         let plain = material(identity((13, 0), 1));
         for tool in [identity((13, 1), 1), identity((12, 0), 1), identity((13, 0), 2)] {
             assert_ne!(material(tool), plain, "{tool:?}");

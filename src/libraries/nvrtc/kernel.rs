@@ -7,18 +7,18 @@ use super::launch::{KernelCode, Launch};
 use super::loaded::Function;
 use super::module::{Module, SharedModule};
 use super::packed::PackedArguments;
-use super::parameters;
 use super::signature::Signature;
 use super::twin::{ThreadIndex, Twin, TwinFn};
 use super::typed::{Check, TypedKernel};
-use crate::buffer::AnyBuffers;
+use super::{parameter_names, parameters};
+use crate::core::buffer::AnyBuffers;
 #[cfg(feature = "cuda")]
-use crate::engine::Epoch;
-use crate::launch::LaunchConfig;
-use crate::launch::Parameter;
-use crate::launch::{DeviceLimits, KernelLimits};
-use crate::sync::Arc;
-use crate::{Device, Error, Rejected, Result, Submitted};
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::launch::{DeviceLimits, KernelLimits, LaunchConfig, Parameter};
+use crate::core::sync::Arc;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 
 /// Whether the arguments are known to fit the kernel's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Kernel {
             return Err(module.no_kernel(name));
         }
         let inner = Inner {
-            name: crate::intern::name(name),
+            name: crate::core::intern::name(name),
             module: module.clone(),
             parameters,
             #[cfg(feature = "cuda")]
@@ -154,7 +154,7 @@ impl Kernel {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::nvrtc::{LaunchConfig, Program, Read, Write};
+    /// use windlass::nvrtc::{LaunchConfig, Source, Read, Write};
     /// let device = windlass::Device::host()?;
     /// let add = device.nvrtc().twins().kernel("add")?;
     /// let add = add.twin::<(Read<f32>, Write<f32>)>(|at, (x, y)| {
@@ -272,7 +272,7 @@ impl Kernel {
     /// # Errors
     /// All errors are found before the launch, and the buffers come back. [`Error::InvalidArgument`] for too few or too
     /// many arguments; an argument whose size or kind differs from the kernel's parameter (named by its position,
-    /// counted from 0); a grid, block, cluster, priority or shared memory that the device or the kernel does not allow;
+    /// counted from 0, and by the parameter's name if the source is known); a grid, block, cluster, priority or shared memory that the device or the kernel does not allow;
     /// a buffer of another device. [`Error::GpuRefStale`] if the kernel or a buffer is of an earlier generation.
     /// [`Error::Unsupported`] on a host device if the kernel has no twin.
     ///
@@ -315,12 +315,22 @@ impl Kernel {
         }
         let packed = std::mem::take(&mut args.packed);
         let op = Launch { kernel: self.inner.name, code, config, packed, bytes: moved };
-        self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes))
+        let submitted = self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes));
+        submitted.map_err(|Rejected { error, back }| Rejected { error: self.name_argument(error), back })
+    }
+
+    /// Adds the parameter's name, if the source is known.
+    #[cold]
+    fn name_argument(&self, error: Error) -> Error {
+        let module = self.module();
+        let Some(source) = module.program() else { return error };
+        let texts: Vec<&str> = std::iter::once(source.source()).chain(source.headers().map(|(_, text)| text)).collect();
+        parameter_names::name_argument(error, self.name(), &texts)
     }
 
     /// Refuses a launch, and returns the buffers that were moved in.
     pub(super) fn refuse(&self, error: Error, writes: AnyBuffers) -> Rejected<AnyBuffers> {
-        let error = error.in_op("launch", "nvrtc").locate(|site| {
+        let error = self.name_argument(error).in_op("launch", "nvrtc").locate(|site| {
             site.set_device(self.device.name().to_string(), self.generation());
         });
         self.device.inner().counters.count_error(&error);

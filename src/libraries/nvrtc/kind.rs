@@ -1,8 +1,9 @@
 //! The kind of a parameter of a signature at run time, to compare it with arguments and with a kernel's own parameters.
 
 use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written};
-use crate::launch::Parameter;
-use crate::{DType, Error, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::Parameter;
 
 /// The kind of a parameter, at run time.
 #[doc(hidden)]

@@ -6,13 +6,15 @@ use super::packed::{PackedArguments, Slot};
 #[cfg(target_os = "linux")]
 use super::static_twin::Function as TwinFunction;
 use super::twin::{self, Twin};
-use crate::buffer::{AnyBuffers, Dyn};
-use crate::launch::LaunchConfig;
+use crate::core::buffer::{AnyBuffers, Dyn};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchConfig;
 #[cfg(feature = "cuda")]
-use crate::op::Retention;
-use crate::op::{Cost, Op, Slices, SlicesMut, Spans};
-use crate::sync::Arc;
-use crate::{DType, Enqueue, Error, Result};
+use crate::core::op::Retention;
+use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::core::sync::Arc;
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 
 /// The number of arguments of most launches, and the maximum of typed ones.
@@ -52,7 +54,7 @@ impl Launch {
 impl Op for Launch {
     const NAME: &'static str = "launch";
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: crate::op::Internal = crate::op::Internal::YES;
+    const GATED: crate::core::op::Internal = crate::core::op::Internal::YES;
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();
@@ -71,7 +73,7 @@ impl Op for Launch {
         };
         let reads = of(|slot| if let Slot::Read(dtype, _) = slot { Some(*dtype) } else { None });
         let writes = of(|slot| if let Slot::Write(dtype, ..) = slot { Some(*dtype) } else { None });
-        (crate::intern::types(&reads), crate::intern::types(&writes))
+        (crate::core::intern::types(&reads), crate::core::intern::types(&writes))
     }
 
     fn subject(&self) -> Option<&'static &'static str> {
@@ -158,7 +160,7 @@ impl Op for Launch {
     }
 
     #[cfg(target_os = "linux")]
-    fn wire() -> Option<crate::Wire<Self>> {
+    fn wire() -> Option<crate::core::op::Wire<Self>> {
         super::cross::wire()
     }
 

@@ -3,7 +3,7 @@
 use super::check;
 use super::key::{self, Writer};
 use super::{Arch, Emit, Image, ImageKind};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 
 /// Links the images of one or several programs to one image that a device loads (nvJitLink). If there is LTO-IR among
 /// the inputs, all code is optimised together.
@@ -18,9 +18,9 @@ use crate::{Error, Result};
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::nvrtc::{Arch, Compiler, Emit, Link, Program};
-/// let twice = Program::new("__device__ float twice(float x) { return 2 * x; }").emit(Emit::LtoIr);
-/// let kernel = Program::new(
+/// use windlass::nvrtc::{Arch, Compiler, Emit, Link, Source};
+/// let twice = Source::new("__device__ float twice(float x) { return 2 * x; }").emit(Emit::LtoIr);
+/// let kernel = Source::new(
 ///     "extern __device__ float twice(float); extern \"C\" __global__ void k(float* x) { *x = twice(*x); }",
 /// ).emit(Emit::LtoIr);
 /// let compiler = Compiler::shared();

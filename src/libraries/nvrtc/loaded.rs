@@ -6,17 +6,17 @@
 
 use super::{Image, ImageKind};
 #[cfg(target_os = "linux")]
-use crate::buffer::Allocation;
-use crate::cuda::LoadedModule;
-use crate::engine::Epoch;
-use crate::launch::Parameter;
-use crate::launch::{DeviceLimits, KernelAttributes};
-use crate::sync::Arc;
+use crate::core::buffer::Allocation;
+use crate::core::buffer::DeviceBuffer;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{DeviceLimits, KernelAttributes, Parameter};
+use crate::core::sync::Arc;
 #[cfg(target_os = "linux")]
-use crate::sync::Mutex;
+use crate::core::sync::Mutex;
+use crate::engines::cuda::LoadedModule;
 #[cfg(target_os = "linux")]
-use crate::worker::{Question, WorkerEngine};
-use crate::{DeviceBuffer, Error, Result};
+use crate::engines::worker::{Question, WorkerEngine};
 use std::ffi::CString;
 
 /// A module. It holds no epoch, so work in flight can hold it.
@@ -31,7 +31,7 @@ pub(super) enum Loaded {
 /// A kernel of a module. It holds no epoch either.
 #[derive(Clone)]
 pub(super) enum Function {
-    Here(Arc<crate::cuda::Function>),
+    Here(Arc<crate::engines::cuda::Function>),
     #[cfg(target_os = "linux")]
     There(Arc<Distant>),
 }
@@ -117,7 +117,9 @@ impl Loaded {
         match self {
             Loaded::Here(module) => {
                 let core = &epoch.engine.as_cuda().ok_or_else(elsewhere)?.core;
-                let Some(function) = crate::cuda::Function::find(core, epoch, module, &name)? else { return Ok(None) };
+                let Some(function) = crate::engines::cuda::Function::find(core, epoch, module, &name)? else {
+                    return Ok(None);
+                };
                 let parameters = if with_parameters { function.parameters(core, epoch)? } else { None };
                 Ok(Some((Function::Here(Arc::new(function)), parameters)))
             }
@@ -125,8 +127,9 @@ impl Loaded {
             Loaded::There(module) => {
                 let name = name.to_string_lossy().into_owned();
                 let question = Question::Kernel { id: module.address, name, with_parameters };
-                let found: Option<crate::launch::Found> = distant(epoch).ok_or_else(elsewhere)?.ask(epoch, question)?;
-                let Some(crate::launch::Found { number, attributes, limits, parameters }) = found else {
+                let found: Option<crate::core::launch::Found> =
+                    distant(epoch).ok_or_else(elsewhere)?.ask(epoch, question)?;
+                let Some(crate::core::launch::Found { number, attributes, limits, parameters }) = found else {
                     return Ok(None);
                 };
                 let module = module.clone();

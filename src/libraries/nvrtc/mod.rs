@@ -1,13 +1,13 @@
 //! Run-time compilation: compiles CUDA C++ to PTX, CUBIN or LTO-IR images, and loads and launches their kernels.
 //!
-//! A [`Compiler`] compiles a [`Program`] to an [`Image`]; `device.nvrtc()` compiles for its device. A compiler needs
+//! A [`Compiler`] compiles a [`Source`] to an [`Image`]; `device.nvrtc()` compiles for its device. A compiler needs
 //! libnvrtc but no GPU. It caches its results in memory and on disk.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
-//! use windlass::nvrtc::Program;
+//! use windlass::nvrtc::Source;
 //! let device = windlass::Device::best()?;
-//! let program = Program::new("template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }")
+//! let program = Source::new("template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }")
 //!     .name("scale.cu")
 //!     .expression("scale<float>");
 //! match device.nvrtc().compile(&program) {
@@ -76,6 +76,7 @@ mod occupancy;
 mod options;
 mod packed;
 mod param;
+mod parameter_names;
 mod parameters;
 mod pending;
 mod produce;
@@ -100,10 +101,10 @@ use absent as backend;
 #[cfg(feature = "cuda")]
 use native as backend;
 
-pub use crate::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
-pub use crate::trace::CompileStats;
+pub use crate::core::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
+pub use crate::core::trace::CompileStats;
 pub use arch::Arch;
-pub use arg::{Arg, DevicePtr, Len, Plain};
+pub use arg::{Arg, DevicePtr, KernelArgument, Len, Plain};
 pub use args::Args;
 pub use cache::DiskCache;
 pub use compiler::{Compiler, CompilerBuilder};
@@ -115,14 +116,16 @@ pub use module::Module;
 pub use options::{CompileOptions, CppStandard};
 pub use param::{Out, Param, Passes, Read, Write};
 pub use pending::PendingCompile;
-pub use program::{Emit, Program};
+pub use program::{Emit, Source};
 pub use shared_slice::{OneWord, SharedSlice, Values};
 pub use signature::{Arguments, Signature};
 pub use twin::{ThreadIndex, TwinFn};
 pub use typed::TypedKernel;
 
-use crate::device::Settings;
-use crate::{Device, DeviceBuilder, Result, Stats};
+use crate::core::error::Result;
+use crate::core::settings::Settings;
+use crate::core::trace::Stats;
+use crate::device::{Device, DeviceBuilder};
 
 /// The front of run-time compilation and of kernels of one device: `device.nvrtc()`. It holds no native state.
 #[derive(Clone, Debug)]
@@ -136,7 +139,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`Compiler::compile`].
-    pub fn compile(&self, program: &Program) -> Result<Image> {
+    pub fn compile(&self, program: &Source) -> Result<Image> {
         self.compiler().compile_for(program, self.arch())
     }
 
@@ -144,7 +147,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`Compiler::compile_pending`].
-    pub fn compile_pending(&self, program: &Program) -> Result<PendingCompile> {
+    pub fn compile_pending(&self, program: &Source) -> Result<PendingCompile> {
         self.compiler().pending_for(program, self.arch())
     }
 
@@ -190,14 +193,14 @@ pub(crate) fn fill(settings: &Settings, stats: &mut Stats) {
 
 /// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<launch::Launch>();
     #[cfg(feature = "cuda")]
     {
-        fn each<T: crate::Element>(registry: &mut crate::worker::Registry) {
+        fn each<T: crate::core::element::Element>(registry: &mut crate::engines::worker::Registry) {
             registry.add::<variable::GlobalRead<T>>();
         }
-        crate::element::each_element!(each(registry));
+        crate::core::element::each_element!(each(registry));
         registry.add::<variable::GlobalWrite>();
     }
 }

@@ -2,17 +2,19 @@
 
 use super::kernel::Kernel;
 use super::ptx::PtxText;
-use super::{Image, ImageKind, Nvrtc, Program};
-use crate::engine::Epoch;
-use crate::launch::Parameter;
-use crate::sync::{Arc, Mutex};
-use crate::{Device, DeviceKind, Error, Result};
+use super::{Image, ImageKind, Nvrtc, Source};
+use crate::core::device_info::DeviceKind;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::launch::Parameter;
+use crate::core::sync::{Arc, Mutex};
+use crate::device::Device;
 use std::sync::Weak;
 
 #[cfg(feature = "cuda")]
 use super::loaded::{self, Function, Loaded};
 #[cfg(feature = "cuda")]
-use crate::DeviceBuffer;
+use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
 
@@ -54,7 +56,7 @@ struct OnGpu {
 #[derive(Clone)]
 pub(super) enum ModuleCode {
     /// None: a host device runs twins. With the program, if there is one.
-    Twins(Option<Program>),
+    Twins(Option<Source>),
     Image(Image, Option<Arc<PtxText>>),
 }
 
@@ -82,17 +84,17 @@ impl Nvrtc {
     }
 
     /// Makes a module from a program, compiled for this device by [`compile`](Self::compile), which uses the caches. On
-    /// a host device nothing is compiled, only [checked](Program::check): kernels run as their twins.
+    /// a host device nothing is compiled, only [checked](Source::check): kernels run as their twins.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::nvrtc::{Len, LaunchConfig, Program, Write};
+    /// use windlass::nvrtc::{Len, LaunchConfig, Source, Write};
     /// let source = "extern \"C\" __global__ void twice(int* x, size_t n) {
     ///     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
     ///     if (i < n) x[i] *= 2;
     /// }";
     /// let device = windlass::Device::host()?; // or any other
-    /// let twice = device.nvrtc().module(&Program::new(source))?.kernel("twice")?;
+    /// let twice = device.nvrtc().module(&Source::new(source))?.kernel("twice")?;
     /// // SAFETY: the source is above: these parameters, and nothing past `n`, the length.
     /// let twice = unsafe { twice.typed::<(Write<i32>, Len)>() }?.twin(|at, (x, n)| {
     ///     if at.x() < n {
@@ -107,7 +109,7 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`compile`](Self::compile) and [`load`](Self::load).
-    pub fn module(&self, program: &Program) -> Result<Module> {
+    pub fn module(&self, program: &Source) -> Result<Module> {
         match self.device().kind() {
             DeviceKind::Host => {
                 program.check()?;
@@ -140,7 +142,7 @@ impl Nvrtc {
                 return Ok(limits.priorities);
             }
         }
-        Ok(crate::launch::DeviceLimits::HOST.priorities)
+        Ok(crate::core::launch::DeviceLimits::HOST.priorities)
     }
 }
 
@@ -184,7 +186,7 @@ impl Module {
     }
 
     /// The program from which the module was made, if that is known.
-    pub fn program(&self) -> Option<&Program> {
+    pub fn program(&self) -> Option<&Source> {
         match &self.held.code {
             ModuleCode::Image(image, _) => image.program(),
             ModuleCode::Twins(program) => program.as_ref(),
@@ -347,8 +349,8 @@ impl SharedModule {
     }
 
     /// What a launch reads in addition to its arguments.
-    pub(super) fn globals_in(&self) -> Option<crate::AnyIn<'_>> {
-        self.globals().map(crate::AnyIn::from)
+    pub(super) fn globals_in(&self) -> Option<crate::core::buffer::AnyIn<'_>> {
+        self.globals().map(crate::core::buffer::AnyIn::from)
     }
 
     pub(super) fn globals(&self) -> Option<&DeviceBuffer<u8>> {

@@ -1,9 +1,8 @@
 //! Attributes of a kernel, and the occupancy of its launches.
 
 use super::kernel::Kernel;
-use crate::launch::KernelAttributes;
-use crate::launch::LaunchConfig;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::{KernelAttributes, LaunchConfig};
 
 impl Kernel {
     /// Checks that all blocks of a cooperative launch can be resident on the device at the same time.

@@ -2,7 +2,7 @@
 
 use super::Arch;
 use super::check::{self, clean};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl CppStandard {
     }
 }
 
-/// The options with which a [`Program`](super::Program) is compiled. Options that are not set have the default of the
+/// The options with which a [`Source`](super::Source) is compiled. Options that are not set have the default of the
 /// compiler.
 ///
 /// [`check`](Self::check) and the compilation refuse settings that contradict each other, and strings that cannot be

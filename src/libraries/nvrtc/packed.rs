@@ -1,6 +1,6 @@
 //! The arguments of a kernel without its buffers: the part that stays with the launch, and is sent to a worker.
 
-use crate::DType;
+use crate::core::element::DType;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;

@@ -6,11 +6,12 @@ use super::kind::Kind;
 use super::packed::Written;
 use super::shared_slice::{SharedSlice, Values};
 use super::twin::Run;
-use crate::{DType, DeviceBuffer, Element, GpuRef, In};
+use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::element::{DType, Element};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 

@@ -1,8 +1,9 @@
 //! The parameters that a kernel declares, and the comparison with the packed arguments.
 
 use super::packed::{PackedArguments, Slot, ValueKind};
-use crate::launch::{Parameter, ParameterClass as Class};
-use crate::{DType, Error, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{Parameter, ParameterClass as Class};
 
 /// Compares number, sizes and kinds, in order.
 pub(super) fn check(name: &str, packed: &PackedArguments, parameters: &[Parameter]) -> Result<()> {

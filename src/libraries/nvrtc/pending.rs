@@ -2,9 +2,9 @@
 
 use super::Image;
 use super::single_flight::Compilation;
-use crate::clock::Clock;
-use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::core::clock::Clock;
+use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
 use std::time::Duration;
 
 /// A compilation in progress, from [`Compiler::compile_pending`](super::Compiler::compile_pending).

@@ -4,8 +4,8 @@ use super::cache::{Answer, Disk, Memory};
 use super::job::{Job, Request};
 use super::key::Key;
 use super::{CompileStats, Image};
-use crate::Result;
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::error::Result;
+use crate::core::sync::{AtomicU64, Ordering};
 
 /// Produces images and caches them.
 pub(super) struct Maker {

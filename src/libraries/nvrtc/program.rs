@@ -4,7 +4,7 @@ use super::check;
 use super::key::{self, Writer};
 use super::scan::Scan;
 use super::{Arch, CompileOptions};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -29,8 +29,8 @@ pub enum Emit {
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::nvrtc::{CompileOptions, Emit, Program};
-/// let program = Program::new("#include \"scale.cuh\"\n")
+/// use windlass::nvrtc::{CompileOptions, Emit, Source};
+/// let program = Source::new("#include \"scale.cuh\"\n")
 ///     .name("scale.cu")
 ///     .header("scale.cuh", "template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }")
 ///     .expression("scale<float>")
@@ -41,7 +41,7 @@ pub enum Emit {
 /// ```
 #[derive(Clone)]
 #[must_use]
-pub struct Program {
+pub struct Source {
     parts: Arc<Parts>,
 }
 
@@ -67,10 +67,10 @@ pub(super) struct Prepared {
     pub(super) scan: Scan,
 }
 
-impl Program {
+impl Source {
     /// A program of this source text, with the compiler's defaults.
     pub fn new(source: impl Into<Arc<str>>) -> Self {
-        Program {
+        Source {
             parts: Arc::new(Parts {
                 source: source.into(),
                 name: String::new(),
@@ -94,7 +94,7 @@ impl Program {
             .map_err(|e| Error::invalid("path", format!("{} cannot be read: {e}", path.display())))?;
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         let options = CompileOptions::new().include_path(whole.parent().unwrap_or(Path::new("/")));
-        Ok(Program::new(source).name(whole.display().to_string()).options(options))
+        Ok(Source::new(source).name(whole.display().to_string()).options(options))
     }
 
     fn change(mut self, change: impl FnOnce(&mut Parts)) -> Self {
@@ -235,12 +235,12 @@ impl Program {
     }
 
     /// Whether the two programs are equal. Clones of one program are recognised without a comparison.
-    pub(super) fn is(&self, other: &Program) -> bool {
+    pub(super) fn is(&self, other: &Source) -> bool {
         Arc::ptr_eq(&self.parts, &other.parts) || self == other
     }
 }
 
-impl PartialEq for Program {
+impl PartialEq for Source {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.parts, &*other.parts);
         a.emit == b.emit
@@ -252,11 +252,11 @@ impl PartialEq for Program {
     }
 }
 
-impl Eq for Program {}
+impl Eq for Source {}
 
-impl std::fmt::Debug for Program {
+impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Program({}, {} bytes, {:?})", self.label(), self.source().len(), self.emits())
+        write!(f, "Source({}, {} bytes, {:?})", self.label(), self.source().len(), self.emits())
     }
 }
 
@@ -264,16 +264,16 @@ impl std::fmt::Debug for Program {
 mod tests {
     use super::*;
 
-    fn fingerprint(program: &Program) -> [u8; 32] {
+    fn fingerprint(program: &Source) -> [u8; 32] {
         program.prepared().unwrap().fingerprint
     }
 
     #[test]
     fn every_part_of_a_program_changes_its_fingerprint() {
-        let plain = Program::new("int x;");
+        let plain = Source::new("int x;");
         let all = [
             plain.clone(),
-            Program::new("int y;"),
+            Source::new("int y;"),
             plain.clone().name("x.cu"),
             plain.clone().header("a.h", "1"),
             plain.clone().header("a.h", "2"),
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn pieces_that_join_to_the_same_text_are_not_the_same() {
-        let plain = Program::new("x");
+        let plain = Source::new("x");
         let pairs = [
             (plain.clone().header("ab", "c"), plain.clone().header("a", "bc")),
             (plain.clone().expression("ab"), plain.clone().expression("a").expression("b")),
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_changed_program_forgets_its_fingerprint() {
-        let first = Program::new("int x;");
+        let first = Source::new("int x;");
         let before = fingerprint(&first);
         let second = first.clone().expression("x");
         assert_ne!(fingerprint(&second), before);
@@ -319,10 +319,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compiled_is_refused_by_its_name() {
-        let plain = Program::new("int x;");
+        let plain = Source::new("int x;");
         let cases = [
-            (Program::new(""), "source"),
-            (Program::new("int\0x;"), "source"),
+            (Source::new(""), "source"),
+            (Source::new("int\0x;"), "source"),
             (plain.clone().name("a\nb"), "name"),
             (plain.clone().header("", "x"), "header"),
             (plain.clone().header("a.h", "x").header("a.h", "x"), "header"),

@@ -2,7 +2,7 @@
 //!
 //! PTX ISA, "Kernel and Function Directives: .entry" and "State Spaces".
 
-use crate::launch::{Parameter, ParameterClass as Class};
+use crate::core::launch::{Parameter, ParameterClass as Class};
 
 /// PTX without its comments.
 pub(super) struct PtxText(String);

@@ -5,7 +5,7 @@
 //! `__has_include`. That may be more than the compiler reads, but never less. A text with something that cannot be
 //! determined in this way (a file name from a macro, `__DATE__`) is [`opaque`](Scan::opaque): its result is not cached.
 
-use super::Program;
+use super::Source;
 
 /// A file that can be included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const CLOCK: &str = "__DATE__, __TIME__ or __TIMESTAMP__, which change by themse
 
 impl Scan {
     /// The includes of a program: of its source and of its headers in memory, except these headers themselves.
-    pub(super) fn of_program(program: &Program) -> Self {
+    pub(super) fn of_program(program: &Source) -> Self {
         let mut all = Scan::of_text(program.source());
         for (_, text) in program.headers() {
             let Scan { includes, opaque } = Scan::of_text(text);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn headers_in_memory_are_read_and_not_looked_for() {
-        let program = Program::new("#include \"a.h\"\n").header("a.h", "#include <b.h>\n#include <a.h>\n");
+        let program = Source::new("#include \"a.h\"\n").header("a.h", "#include <b.h>\n#include <a.h>\n");
         let scan = Scan::of_program(&program);
         assert_eq!(scan.includes, [Include { name: "b.h".into(), quoted: false, next: false }]);
         assert!(Scan::of_program(&program.header("b.h", "#include X")).opaque.is_some());

@@ -6,8 +6,9 @@
 //! complex number takes two of them, as it takes two words on the GPU. The accesses of different threads have no order,
 //! as on a GPU.
 
-use crate::sync::{AtomicBool, Mutex, Ordering};
-use crate::{Element, F8E4M3, F8E5M2};
+use crate::core::element::Element;
+use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::core::sync::{AtomicBool, Mutex, Ordering};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 

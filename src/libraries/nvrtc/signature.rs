@@ -9,8 +9,8 @@ use super::kind::{Kind, slots};
 use super::packed::Slot;
 use super::param::{Cons, Param, Passes, sealed};
 use super::twin::Run;
-use crate::buffer::TypedOutput;
-use crate::{DeviceBuffer, Element};
+use crate::core::buffer::{DeviceBuffer, TypedOutput};
+use crate::core::element::Element;
 
 /// A kernel's parameters: a tuple of up to sixteen [`Param`]s. Sealed.
 ///
@@ -141,7 +141,7 @@ mod tests {
     use super::super::packed::Slots;
     use super::super::param::{Out, Read, Write};
     use super::*;
-    use crate::Device;
+    use crate::device::Device;
     use num_complex::Complex64;
 
     type All =

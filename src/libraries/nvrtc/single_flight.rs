@@ -6,11 +6,10 @@
 
 use super::Image;
 use super::key::Key;
-use crate::clock::Deadline;
-use crate::engine::process;
-use crate::error::Site;
-use crate::sync::{Arc, Condvar, Mutex};
-use crate::{Error, Result};
+use crate::core::clock::Deadline;
+use crate::core::epoch::process;
+use crate::core::error::{Error, Result, Site};
+use crate::core::sync::{Arc, Condvar, Mutex};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -144,8 +143,8 @@ pub(super) fn help(job: impl FnOnce() + Send + 'static) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::sync::{AtomicUsize, Ordering};
+    use crate::core::clock::Clock;
+    use crate::core::sync::{AtomicUsize, Ordering};
     use std::sync::Barrier;
     use std::time::Duration;
 

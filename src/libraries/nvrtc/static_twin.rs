@@ -7,8 +7,8 @@
 
 use super::signature::Signature;
 use super::twin::{Run, Twin, TwinFn, threads};
-use crate::launch::LaunchConfig;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchConfig;
 use std::marker::PhantomData;
 
 /// The caller of the functions of one signature.
@@ -67,10 +67,10 @@ impl Function {
     /// # Safety
     /// They are the distances of a function in another process of this same file.
     pub(super) unsafe fn found(static_twin: u64, function: u64) -> Option<Self> {
-        let at = crate::worker::place::<StaticTwin>(static_twin)?;
+        let at = crate::engines::worker::place::<StaticTwin>(static_twin)?;
         // SAFETY: it lies in this file, aligned and whole; the caller promises that it is such a constant.
         let static_twin = unsafe { &*at };
-        let at = crate::worker::code_at(function)?;
+        let at = crate::engines::worker::code_at(function)?;
         (static_twin.mark == MARK).then_some(Function { static_twin, at })
     }
 }
@@ -96,6 +96,6 @@ impl Twin {
                  arguments"
             ))
         })?;
-        Ok((crate::worker::distance(static_twin)?, crate::worker::code_distance(at)?))
+        Ok((crate::engines::worker::distance(static_twin)?, crate::engines::worker::code_distance(at)?))
     }
 }

@@ -6,9 +6,10 @@ use super::shared_slice::{Fault, SharedSlice, Values};
 use super::signature::Signature;
 #[cfg(target_os = "linux")]
 use super::static_twin::Function;
-use crate::buffer::{AnySlice, AnySliceMut};
-use crate::launch::{Dim3, LaunchConfig};
-use crate::{DType, Element, Error, Result};
+use crate::core::buffer::{AnySlice, AnySliceMut};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::core::launch::{Dim3, LaunchConfig};
 use bytemuck::Pod;
 use rayon::prelude::*;
 use smallvec::SmallVec;

@@ -4,9 +4,11 @@ use super::Nvrtc;
 use super::kernel::{Fit, Kernel};
 use super::signature::{Arguments, Signature};
 use super::twin::{ThreadIndex, TwinFn};
-use crate::launch::LaunchConfig;
-use crate::sync::Arc;
-use crate::{DeviceKind, Error, Rejected, Result, Submitted};
+use crate::core::device_info::DeviceKind;
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::launch::LaunchConfig;
+use crate::core::sync::Arc;
+use crate::device::dispatch::Submitted;
 
 /// A kernel with a declared [`Signature`]: its launches are safe. Made by [`Kernel::typed`].
 pub struct TypedKernel<S: Signature> {
@@ -115,7 +117,7 @@ impl<S: Signature> TypedKernel<S> {
     ///
     /// # Errors
     /// As [`Kernel::on`].
-    pub fn on(&self, device: &crate::Device) -> Result<Self> {
+    pub fn on(&self, device: &crate::device::Device) -> Result<Self> {
         Ok(self.with(self.kernel.on(device)?))
     }
 
@@ -142,7 +144,7 @@ impl<S: Signature> TypedKernel<S> {
             // The same signature typed the buffers in this call, so none of these fails.
             Ok(pending) => pending.retype(|any| any.downcast::<S::Output>()).map_err(|any| Error::from(any).into()),
             Err(Rejected { error, back }) => {
-                Err(Rejected { error, back: back.and_then(|any| any.downcast::<S::Output>().ok()) })
+                Err(Rejected { error, back: back.and_then(|any| any.downcast::<S::Output>().ok()) }.into())
             }
         }
     }

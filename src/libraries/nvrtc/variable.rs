@@ -2,15 +2,21 @@
 
 use super::loaded::Loaded;
 #[cfg(target_os = "linux")]
-use crate::cuda::CudaEngine;
-use crate::cuda::{Reserved, Staging};
+use crate::core::arena::Block;
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::raw::Landed;
+use crate::core::element::Element;
 #[cfg(target_os = "linux")]
-use crate::engine::Epoch;
-use crate::op::{Cost, Op, OperandNames, Output, Slices, SlicesMut, Spans};
-use crate::sync::Mutex;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Op, OperandNames, Output, Slices, SlicesMut, Spans};
 #[cfg(target_os = "linux")]
-use crate::worker::{Block, Incoming, Outgoing, Wire};
-use crate::{DeviceBuffer, Element, Enqueue, Error, Landed, Result};
+use crate::core::op::{Incoming, Outgoing, Wire};
+use crate::core::sync::Mutex;
+#[cfg(target_os = "linux")]
+use crate::engines::cuda::CudaEngine;
+use crate::engines::cuda::{Reserved, Staging};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -43,7 +49,7 @@ pub(super) struct GlobalData<T>(PhantomData<T>);
 impl<T: Element> Output for GlobalData<T> {
     type Writes = (u8,);
     type Host = Landed<T>;
-    const EAGER: crate::op::Internal = crate::op::Internal::YES;
+    const EAGER: crate::core::op::Internal = crate::core::op::Internal::YES;
     fn join(_: (DeviceBuffer<u8>,), _: Landed<T>) -> Result<Self> {
         Ok(GlobalData(PhantomData))
     }
@@ -60,9 +66,9 @@ impl<T: Element> Op for GlobalRead<T> {
     const NAME: &'static str = "read_global";
     const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: crate::op::Internal = crate::op::Internal::YES;
+    const GATED: crate::core::op::Internal = crate::core::op::Internal::YES;
     /// The buffer that it writes only stands for the variables.
-    const PRESERVES_ON_FAILURE: crate::op::Internal = crate::op::Internal::YES;
+    const PRESERVES_ON_FAILURE: crate::core::op::Internal = crate::core::op::Internal::YES;
     type Reads = ();
     type Output = GlobalData<T>;
     type Raw = Landed<T>;
@@ -119,7 +125,7 @@ impl Op for GlobalWrite {
     const NAME: &'static str = "write_global";
     const OPERANDS: OperandNames = (&[], &["variable"]);
     const LIBRARY: &'static str = "nvrtc";
-    const GATED: crate::op::Internal = crate::op::Internal::YES;
+    const GATED: crate::core::op::Internal = crate::core::op::Internal::YES;
     type Reads = ();
     type Output = DeviceBuffer<u8>;
     type Raw = ();
@@ -172,7 +178,7 @@ impl Op for GlobalWrite {
 }
 
 /// Checks, under the lease, that the module is of this epoch.
-fn admitted(module: &Loaded, queue: &crate::cuda::Queue<'_>) -> Result<()> {
+fn admitted(module: &Loaded, queue: &crate::engines::cuda::Queue<'_>) -> Result<()> {
     match module {
         Loaded::Here(module) => module.admit(queue),
         #[cfg(target_os = "linux")]
@@ -196,7 +202,7 @@ fn send<H>(module: &Loaded, part: impl Serialize, room: &Mutex<Room<H>>, out: &m
 #[cfg(target_os = "linux")]
 fn receive<P: for<'de> Deserialize<'de>>(incoming: &Incoming<'_>) -> Result<(Loaded, P)> {
     let (id, part): (u64, P) = incoming.value()?;
-    Ok((Loaded::Here(incoming.modules.module(id)?), part))
+    Ok((Loaded::Here(incoming.loaded()?.module(id)?), part))
 }
 
 #[cfg(target_os = "linux")]

@@ -2,7 +2,8 @@
 
 use super::distribution::Plan;
 use super::spec::Spec;
-use crate::{Error, Result, bf16, f16};
+use crate::core::error::{Error, Result};
+use half::{bf16, f16};
 use std::ops::{Bound, RangeBounds};
 
 /// Uniform numbers in a range: integers (without bias), `Between::new(1..=6)`, or floats from the beginning of the

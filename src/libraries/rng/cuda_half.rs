@@ -10,8 +10,11 @@ use super::host::{mrg, xorwow};
 use super::layout::Layout;
 use super::spec::{BinomialPlan, Method, PoissonPlan, Spec, Start};
 use super::stream::Generator;
-use crate::cuda::Queue;
-use crate::{DType, Enqueue, Error, KernelArg, LaunchDims, Ptx, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{KernelArg, Ptx, Queue};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::ffi::CStr;
 
 static UNIFORM: Ptx = Ptx::new(include_str!("kernels/uniform.ptx"));

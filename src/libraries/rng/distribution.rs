@@ -4,7 +4,9 @@ use super::host::math::{exp64, ln_factorial, ln64};
 use super::layout::Kind;
 use super::parameter::{Float, held, reached};
 use super::spec::{BinomialPlan, FEW, Method, PoissonPlan, Spec};
-use crate::{Element, Error, Result, bf16, f16};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use half::{bf16, f16};
 
 mod sealed {
     use super::{Kind, Result, Spec};
@@ -26,10 +28,18 @@ mod sealed {
 pub(super) use sealed::{Number, Plan};
 
 /// The element types of random numbers: `f16`, `bf16`, `f32`, `f64` and the integers. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of random numbers",
+    label = "expected f32, f64, f16, bf16 or an integer"
+)]
 pub trait Random: Element + Number {}
 impl<T: Element + Number> Random for T {}
 
 /// A distribution of numbers of type `T`. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no distribution of numbers of type `{T}`",
+    label = "expected a distribution of `windlass::rng` for `{T}`: `Uniform`, `Normal`, `Poisson` and others"
+)]
 pub trait Distribution<T: Random>: Plan<T> + Copy + Send + Sync + 'static {}
 impl<T: Random, D: Plan<T> + Copy + Send + Sync + 'static> Distribution<T> for D {}
 

@@ -4,8 +4,10 @@ use super::distribution::{Distribution, Random, name};
 use super::layout::Layout;
 use super::spec::{Method, Spec, Start};
 use super::stream::{Generator, Stream, spent};
-use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Result, Wire};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -59,7 +61,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)?;
         let mut numbers = Vec::new();
         if numbers.try_reserve_exact(self.len).is_err() {
-            return Err(crate::dispatch::raw::no_memory(self.len.saturating_mul(size_of::<T>())));
+            return Err(crate::core::dispatch::raw::no_memory(self.len.saturating_mul(size_of::<T>())));
         }
         numbers.resize(self.len, T::zeroed());
         super::host::fill::fill(&self.place, &self.spec, &mut numbers);

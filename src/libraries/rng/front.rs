@@ -6,8 +6,13 @@ use super::distribution::{
 };
 use super::draw::{DIMENSIONS, Draw};
 use super::stream::{Generator, Stream};
-use crate::error::Rejected;
-use crate::{Device, DeviceBuffer, DeviceKind, Error, Op, PendingDispatch, Result, Submitted};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::device_info::DeviceKind;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::Op;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 use std::ops::RangeBounds;
 
 /// Draws random numbers on one device from one stream: `device.rng(seed)`. Holds no native state; see [`crate::rng`].
@@ -65,7 +70,7 @@ impl Rng {
     /// # Errors
     /// As [`Stream::split`].
     pub fn split(&mut self, count: usize) -> Result<Vec<Rng>> {
-        let mut all = crate::runtime::room::with_capacity(count)?;
+        let mut all = crate::core::room::with_capacity(count)?;
         let streams = self.stream.split(count)?;
         all.extend(streams.into_iter().map(|stream| self.device.rng_of(stream)));
         Ok(all)

@@ -73,8 +73,8 @@ pub use stream::{Generator, Ordering, Stream};
 /// Registers the operations of this folder in the registry of a worker program: one line for each distribution and its
 /// types.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    use crate::{bf16, f16};
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    use half::{bf16, f16};
     macro_rules! each { ($($d:ty: $($t:ty),*;)*) => { $($(registry.add::<draw::Draw<$t, $d>>();)*)* } }
     macro_rules! between { ($($t:ty),*) => { $(registry.add::<draw::Draw<$t, Between<$t>>>();)* } }
     each! {

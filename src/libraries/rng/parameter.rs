@@ -1,6 +1,8 @@
 //! Parameters of distributions of floats, checked in the type of the numbers.
 
-use crate::{Element, Error, Result, bf16, f16};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use half::{bf16, f16};
 
 /// An element type that has parameters.
 pub(super) trait Float: Element {

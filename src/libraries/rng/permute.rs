@@ -5,8 +5,11 @@ use super::distribution::Bits;
 use super::draw::{Draw, supported};
 use super::layout::Layout;
 use super::spec::Spec;
-use crate::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, PendingDispatch, Result, Wire};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 
 /// Up to this many numbers are sorted by 64 random bits each; more are mapped by a bijection.
@@ -144,6 +147,6 @@ fn key(draw: &Draw<u64, Bits>) -> Result<[u32; 2]> {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register(registry: &mut crate::worker::Registry) {
+pub(super) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<Permute>();
 }

@@ -8,7 +8,7 @@
 use super::host::sobol;
 use super::spec::Start;
 use super::stream::Generator;
-use crate::Result;
+use crate::core::error::Result;
 
 /// The index of the first point of a draw, for the directions.
 pub(super) fn point(place: &Start) -> u64 {
@@ -33,8 +33,8 @@ pub(super) fn available() -> Result<()> {
 mod tables {
     use super::super::draw::DIMENSIONS;
     use super::super::stream::Generator;
-    use crate::library::function_table;
-    use crate::{Error, Result};
+    use crate::core::error::{Error, Result};
+    use crate::engines::library::function_table;
     use std::ffi::c_int;
     use std::sync::OnceLock;
 
@@ -128,7 +128,7 @@ mod tables {
 #[cfg(not(feature = "cuda"))]
 mod tables {
     use super::super::stream::Generator;
-    use crate::{Error, Result};
+    use crate::core::error::{Error, Result};
 
     pub(super) fn load() -> Result<()> {
         Err(Error::unsupported("this build cannot make cuRAND's scrambled sequences (feature `rng`)"))

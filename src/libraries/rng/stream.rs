@@ -2,8 +2,8 @@
 
 use super::layout::Layout;
 use super::seeds::Seeds;
-use crate::runtime::room::with_capacity;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::room::with_capacity;
 use serde::{Deserialize, Serialize};
 
 /// An algorithm that makes random bits, laid out as cuRAND lays it out.

@@ -2,8 +2,8 @@
 //! than threads, one after the other with all threads.
 
 use super::matrix::Matrix;
+use crate::core::room::{OrUnwind, collected, grown_with};
 use crate::numerics::level3::batch;
-use crate::runtime::room::{OrUnwind, collected, grown_with};
 
 /// A matrix in the form of the host's functions: its elements, rows, columns and leading dimension.
 pub(super) type Part<'a, T> = (&'a [T], usize, usize, usize);

@@ -3,7 +3,7 @@
 use super::Inverse;
 use super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 /// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch. It owns the buffer that held
 /// A.
@@ -107,7 +107,7 @@ macro_rules! triangle { ($($name:ident)*) => { $(
 triangle! { Potrf Potri }
 
 impl<T: SolverElement> Routine for Potrf<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "potrf";
     const OPERANDS: OperandNames = (&[], &["a", "info"]);
     type Reads = ();
@@ -158,7 +158,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
 }
 
 impl<T: SolverElement> Routine for Potri<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "potri";
     const OPERANDS: OperandNames = (&[], &["a"]);
     type Reads = ();
@@ -212,7 +212,7 @@ pub(super) struct Potrs<T> {
 }
 
 impl<T: SolverElement> Routine for Potrs<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "potrs";
     const OPERANDS: OperandNames = (&["a"], &["b"]);
     type Reads = (T,);
@@ -316,7 +316,7 @@ impl Solver {
         &self,
         uplo: Uplo,
         of_a: Matrix,
-        factor: impl Into<In<'a, T>>,
+        factor: impl Readable<'a, T>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

@@ -2,8 +2,10 @@
 
 use super::prelude::*;
 use super::{Cholesky, Lu};
-use crate::runtime::room::collected;
-use crate::{Complex, DType, PendingDispatch};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::DType;
+use crate::core::room::collected;
+use num_complex::Complex;
 
 /// A determinant as its phase and the logarithm of its modulus, which do not overflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -169,7 +171,7 @@ pub(super) struct Diagonal<T> {
 }
 
 impl<T: SolverElement> Routine for Diagonal<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "diagonal";
     const OPERANDS: OperandNames = (&["a"], &["determinant"]);
     const CALLS: bool = false;

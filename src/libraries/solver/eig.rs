@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 /// Which vectors of a general matrix to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl<T: SolverElement> Geev<T> {
 }
 
 impl<T: SolverElement> Routine for Geev<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "geev";
     const OPERANDS: OperandNames = (&[], &["a", "w", "vectors", "info"]);
     const LEAVES_UNDEFINED: &'static [usize] = &[0];
@@ -92,7 +92,11 @@ impl<T: SolverElement> Routine for Geev<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, w, vectors, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<First> {
+    fn host(
+        &self,
+        (): (),
+        (a, w, vectors, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<First> {
         let of = &self.a;
         let values = batch::vectors_mut(w, of.rows, of.count);
         let vectors: Vec<_> = match vectors {

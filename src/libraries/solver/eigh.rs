@@ -6,7 +6,7 @@ use super::method::Reached;
 use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 /// Which part of a spectrum to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -147,10 +147,10 @@ pub(super) struct Syevd<T, const BATCHED: bool> {
     _type: PhantomData<T>,
 }
 
-type Written<T> = (T, <T as crate::blas::BlasElement>::Real, i32);
+type Written<T> = (T, <T as crate::libraries::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = if BATCHED { "syev_batched" } else { "syevd" };
     const OPERANDS: OperandNames = (&[], &["a", "w", "info"]);
     const BLOCKING: bool = !BATCHED;
@@ -158,7 +158,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     type Output = Eigh<T>;
     /// The verdict, and the number of eigenvalues; the upper half of that holds the number of sweeps plus one, or 0 if
     /// unknown.
-    type Raw = crate::Complex<f64>;
+    type Raw = num_complex::Complex<f64>;
 
     fn check(&self, (): &(), (a, w, info): &Spans<Written<T>>) -> Result<()> {
         let Matrix { rows: n, count, .. } = self.spec.shape.a;
@@ -183,7 +183,11 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, w, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<Self::Raw> {
+    fn host(
+        &self,
+        (): (),
+        (a, w, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<Self::Raw> {
         let (of, vectors, upper) = (&self.spec.shape.a, self.spec.vectors, self.spec.shape.uplo == Uplo::Upper);
         let values = batch::vectors_mut(w, of.rows, of.count);
         let mut sweeps = filled(of.count, 0)?;

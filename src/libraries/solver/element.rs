@@ -1,7 +1,7 @@
 //! The element types.
 
-use crate::Complex;
-use crate::blas::BlasElement;
+use crate::libraries::blas::BlasElement;
+use num_complex::Complex;
 
 /// What the host engine needs of an element: nothing in this build.
 #[cfg(not(feature = "host"))]
@@ -15,6 +15,10 @@ pub use super::host::HostSolver;
 
 /// An element type of every factorization: f32, f64, `Complex<f32>`, `Complex<f64>`. Sealed, as [`Element`](crate::Element)
 /// is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of factorizations",
+    label = "expected f32, f64, Complex<f32> or Complex<f64>"
+)]
 pub trait SolverElement: BlasElement + HostSolver<<Self as BlasElement>::Real> {
     /// The complex type of the same precision.
     type Complex: SolverElement;

@@ -4,7 +4,7 @@ use super::cholesky::Shape;
 use super::eigh::EighSpec;
 use super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 /// Eigenvalues, ascending, and vectors of a pair of matrices, or of each of a batch of pairs: `X^H * B * X` is the identity.
 #[derive(Debug)]
@@ -37,10 +37,10 @@ pub(super) struct Sygvd<T> {
     _type: PhantomData<T>,
 }
 
-type Written<T> = (T, T, <T as crate::blas::BlasElement>::Real, i32);
+type Written<T> = (T, T, <T as crate::libraries::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement> Routine for Sygvd<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "sygvd";
     const OPERANDS: OperandNames = (&[], &["a", "b", "w", "info"]);
     const BLOCKING: bool = true;
@@ -73,7 +73,11 @@ impl<T: SolverElement> Routine for Sygvd<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, b, w, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<First> {
+    fn host(
+        &self,
+        (): (),
+        (a, b, w, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<First> {
         let (of, vectors, upper) = (&self.shape.a, self.vectors, self.shape.uplo == Uplo::Upper);
         let values = batch::vectors_mut(w, of.rows, of.count);
         let pairs = batch::parts_mut(of, a).into_iter().zip(batch::parts_mut(&self.b, b));

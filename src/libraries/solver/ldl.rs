@@ -3,7 +3,7 @@
 use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 /// Whether a complex matrix is its transpose or its adjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -103,7 +103,7 @@ pub(super) struct Sytrf<T> {
 }
 
 impl<T: SolverElement> Routine for Sytrf<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "sytrf";
     const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     const BLOCKING: bool = true;
@@ -176,7 +176,7 @@ pub(super) struct Sytrs<T> {
 }
 
 impl<T: SolverElement> Routine for Sytrs<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "sytrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     const BLOCKING: bool = true;
@@ -250,7 +250,7 @@ impl Solver {
     /// use windlass::{Device, Uplo, solver::{Matrix, Symmetry}};
     /// let device = Device::host()?;
     /// let a = device.upload([0.0f64, 1.0, 1.0, 0.0])?.into_output();
-    /// let ldl = device.solver().ldl((Uplo::Lower, Symmetry::Symmetric), Matrix::square(2), a)?.await_result()?;
+    /// let ldl = device.solver().ldl(Uplo::Lower, Symmetry::Symmetric, Matrix::square(2), a)?.await_result()?;
     /// let b = device.upload([3.0f64, 4.0])?.into_output();
     /// let x = ldl.solve(&device.solver(), Matrix::new(2, 1), b)?.await_result()?;
     /// assert_eq!(device.download(&x)?.await_result()?, [4.0, 3.0]);
@@ -258,7 +258,8 @@ impl Solver {
     /// ```
     pub fn ldl<T: SolverElement>(
         &self,
-        (uplo, symmetry): (Uplo, Symmetry),
+        uplo: Uplo,
+        symmetry: Symmetry,
         of_a: Matrix,
         a: DeviceBuffer<T>,
     ) -> Submitted<Ldl<T>> {

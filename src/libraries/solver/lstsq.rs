@@ -37,7 +37,8 @@ pub(super) struct Gelsd<T> {
     _type: PhantomData<T>,
 }
 
-type Written<T> = (T, T, <T as crate::blas::BlasElement>::Real, <T as crate::blas::BlasElement>::Real, i32);
+type Written<T> =
+    (T, T, <T as crate::libraries::blas::BlasElement>::Real, <T as crate::libraries::blas::BlasElement>::Real, i32);
 
 impl<T: SolverElement> Gelsd<T> {
     fn limit(&self) -> f64 {
@@ -47,7 +48,7 @@ impl<T: SolverElement> Gelsd<T> {
 }
 
 impl<T: SolverElement> Routine for Gelsd<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "gelsd";
     const OPERANDS: OperandNames = (&[], &["a", "b", "s", "residuals", "ranks"]);
     const LEAVES_UNDEFINED: &'static [usize] = &[0];
@@ -85,7 +86,11 @@ impl<T: SolverElement> Routine for Gelsd<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, b, s, residuals, ranks): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<First> {
+    fn host(
+        &self,
+        (): (),
+        (a, b, s, residuals, ranks): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<First> {
         let (of_a, of_b, limit) = (&self.a, &self.b, self.limit());
         let mut info = vec![0; of_a.count];
         let values = batch::vectors_mut(s, of_a.size(), of_a.count);

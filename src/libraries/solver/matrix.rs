@@ -1,6 +1,6 @@
 //! Where matrices lie in their buffers.
 
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 
 /// One column-major matrix, or a batch of them at even distances: element `(i, j)` of matrix `k` is at
 /// `i + j * ld + k * stride`.

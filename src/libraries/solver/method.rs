@@ -1,6 +1,6 @@
 //! How a spectrum is computed, where there is a choice.
 
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 
 /// When the Jacobi methods (by rotations) stop.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -104,17 +104,19 @@ pub use method::{EighMethod, Jacobi, Randomized, SvdMethod};
 pub use numbers::{Norm, PendingNumbers};
 pub use output::{Inverse, Solution, Solved};
 pub use pinv::PseudoInverse;
-pub use qr::Qr;
+pub use qr::{ApplyQ, Qr};
 #[doc(hidden)]
 pub use refine::HostWide;
-pub use refine::{Lowest, Refined, WideElement};
+pub use refine::{Lowest, Refine, Refined, WideElement};
 pub use solve::Structure;
 #[doc(hidden)]
 pub use svd::SvdShape;
 pub use svd::{Svd, Vectors};
 
-use crate::op::Bufs;
-use crate::{Device, Error, Rejected, Result, Submitted};
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::Bufs;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
 use routine::{Call, Routine};
 
 /// The front of the dense factorizations of one device: `device.solver()`. Holds no native state.
@@ -142,14 +144,14 @@ impl Solver {
     /// # Errors
     /// [`Error::LibraryMissing`] without cuSOLVER; the device's own error.
     pub fn warm(&self) -> Result<()> {
-        crate::library::warm(&self.device, "solver")
+        crate::device::library::warm(&self.device, "solver")
     }
 
     /// Submits a routine.
     fn submit<R: Routine<Front = Self>>(
         &self,
         routine: R,
-        reads: <R::Reads as crate::Elems>::Ins<'_>,
+        reads: <R::Reads as crate::core::buffer::Elems>::Ins<'_>,
         writes: Bufs<R::Output>,
     ) -> Submitted<R::Output> {
         self.device.dispatch(Call(routine), reads, writes)
@@ -168,8 +170,8 @@ impl Solver {
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    fn all<T: SolverElement>(registry: &mut crate::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    fn all<T: SolverElement>(registry: &mut crate::engines::worker::Registry) {
         registry.call::<lu::Getrf<T>>();
         registry.call::<lu::Getrs<T>>();
         registry.call::<lu::Getri<T>>();
@@ -195,10 +197,10 @@ pub(crate) fn register(registry: &mut crate::worker::Registry) {
         registry.call::<generalized::Sygvd<T>>();
         registry.call::<eig::Geev<T>>();
     }
-    registry.call::<refine::Refine<f64>>();
-    registry.call::<refine::Refine<crate::Complex<f64>>>();
+    registry.call::<refine::Refining<f64>>();
+    registry.call::<refine::Refining<num_complex::Complex<f64>>>();
     all::<f32>(registry);
     all::<f64>(registry);
-    all::<crate::Complex<f32>>(registry);
-    all::<crate::Complex<f64>>(registry);
+    all::<num_complex::Complex<f32>>(registry);
+    all::<num_complex::Complex<f64>>(registry);
 }

@@ -3,8 +3,9 @@
 use super::method::Reached;
 use super::prelude::*;
 use super::svd::{SvdShape, Vectors};
-use crate::runtime::room::{collected, copied};
-use crate::{DType, PendingDispatch, PendingHost};
+use crate::core::dispatch::{PendingDispatch, PendingHost};
+use crate::core::element::DType;
+use crate::core::room::{collected, copied};
 
 /// What is computed from the singular values.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +82,7 @@ impl Of {
 }
 
 /// Real numbers in f64.
-fn wide<R: crate::Element>(x: &[R]) -> Result<Vec<f64>> {
+fn wide<R: crate::core::element::Element>(x: &[R]) -> Result<Vec<f64>> {
     match R::DTYPE {
         DType::F32 => collected(bytemuck::cast_slice::<R, f32>(x).iter().map(|x| f64::from(*x))),
         _ => copied(bytemuck::cast_slice::<R, f64>(x)),

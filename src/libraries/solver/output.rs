@@ -2,8 +2,9 @@
 //! by mistake before the verdict.
 
 use super::{Matrix, SolverElement};
-use crate::op::{Bufs, Output};
-use crate::{DeviceBuffer, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::Result;
+use crate::core::op::{Bufs, Output};
 
 /// Inverses.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 /// The pseudo-inverses of matrices.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<T: SolverElement> Pinv<T> {
 }
 
 impl<T: SolverElement> Routine for Pinv<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "pinv";
     const BLOCKING: bool = true;
     const OPERANDS: OperandNames = (&[], &["a", "c"]);

@@ -12,8 +12,11 @@ pub(super) use super::routine::{Routine, cost};
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};
 pub(super) use super::{Solver, SolverElement};
+pub(super) use crate::core::buffer::{DeviceBuffer, In, Readable};
+pub(super) use crate::core::error::{Error, Result};
+pub(super) use crate::core::op::{Bufs, Cost, OperandNames, Output, Spans};
+pub(super) use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-pub(super) use crate::Enqueue;
-pub(super) use crate::op::{Bufs, Cost, OperandNames, Output, Spans};
-pub(super) use crate::{DeviceBuffer, Diag, Error, In, Result, Submitted, Transpose, Uplo};
+pub(super) use crate::engines::cuda_enqueue::Enqueue;
+pub(super) use crate::libraries::flags::{Diag, Transpose, Uplo};
 pub(super) use std::marker::PhantomData;

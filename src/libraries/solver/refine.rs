@@ -6,7 +6,7 @@ use super::verdict;
 /// An element type with one of half its precision: f64, `Complex<f64>`. Sealed, as [`Element`](crate::Element) is.
 pub trait WideElement: SolverElement + HostWide {}
 impl WideElement for f64 {}
-impl WideElement for crate::Complex<f64> {}
+impl WideElement for num_complex::Complex<f64> {}
 
 /// What the host engine needs of it.
 #[doc(hidden)]
@@ -59,9 +59,40 @@ pub enum Lowest {
     TensorFloat32,
 }
 
+/// A system that is solved by factors of less precision: see [`Solver::solve_refined`].
+///
+/// X is a matrix without gaps, unless [`x`](Self::x) says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Refine {
+    lowest: Lowest,
+    a: Matrix,
+    b: Matrix,
+    x: Option<Matrix>,
+}
+
+impl Refine {
+    /// `A * X = B`, from factors in single precision.
+    pub fn new(of_a: Matrix, of_b: Matrix) -> Self {
+        Refine { lowest: Lowest::Single, a: of_a, b: of_b, x: None }
+    }
+
+    /// Where X lies in its buffer.
+    pub fn x(mut self, of_x: Matrix) -> Self {
+        self.x = Some(of_x);
+        self
+    }
+
+    /// The precision of the factors (`cusolverDnDHgesv`, `cusolverDnDBgels` and similar routines).
+    pub fn lowest(mut self, lowest: Lowest) -> Self {
+        self.lowest = lowest;
+        self
+    }
+}
+
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Refine<T> {
+pub(super) struct Refining<T> {
     lowest: Lowest,
     a: Matrix,
     b: Matrix,
@@ -69,15 +100,15 @@ pub(super) struct Refine<T> {
     _type: PhantomData<T>,
 }
 
-impl<T: WideElement> Routine for Refine<T> {
-    type Front = crate::solver::Solver;
+impl<T: WideElement> Routine for Refining<T> {
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "gesv_refined";
     const OPERANDS: OperandNames = (&["a", "b"], &["x"]);
     const BLOCKING: bool = true;
     type Reads = (T, T);
     type Output = Refined<T>;
     /// The verdict, and the number of rounds plus one, or 0 if the whole precision was used.
-    type Raw = crate::Complex<f64>;
+    type Raw = num_complex::Complex<f64>;
 
     fn check(&self, (a, b): &Spans<(T, T)>, (x,): &Spans<(T,)>) -> Result<()> {
         let Matrix { rows, cols, .. } = self.a;
@@ -142,7 +173,7 @@ impl<T: WideElement> Routine for Refine<T> {
 }
 
 #[cfg(feature = "cuda")]
-impl<T: WideElement> Refine<T> {
+impl<T: WideElement> Refining<T> {
     /// The rounds of refinement, negative if the whole precision was needed.
     fn enqueue(&self, queue: &mut Enqueue<'_, Call<Self>>, info: u64) -> Result<i64> {
         let ((a, b), (x,), nrhs) = (queue.reads(), queue.writes(), self.b.cols);
@@ -211,44 +242,31 @@ impl Solver {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, for more columns than
-    /// rows or for a batch; a stale or foreign buffer. At the wait [`Error::Singular`]. X comes back.
+    /// rows or for a batch; a stale or foreign buffer. At the wait [`Error::Singular`]. [`Error::Unsupported`] on a GPU that does not compute in the precision of
+    /// [`Refine::lowest`]. X comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::Matrix};
+    /// use windlass::{Device, solver::{Matrix, Refine}};
     /// let device = Device::host()?;
     /// let a = device.upload([3.0f64, 1.0, 1.0, 7.0])?.into_output();
     /// let b = device.upload([5.0f64, 15.0])?.into_output();
-    /// let (of_a, column) = (Matrix::square(2), Matrix::new(2, 1));
-    /// let refined = device.solver().solve_refined((of_a, &a), (column, &b), column, device.uninit(2)?)?.await_result()?;
+    /// let spec = Refine::new(Matrix::square(2), Matrix::new(2, 1));
+    /// let refined = device.solver().solve_refined(spec, &a, &b, device.uninit(2)?)?.await_result()?;
     /// let x = device.download(&refined.x)?.await_result()?;
     /// assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 2.0).abs() < 1e-15 && refined.rounds.is_some());
     /// # Ok(()) }
     /// ```
     pub fn solve_refined<'a, T: WideElement>(
         &self,
-        (of_a, a): (Matrix, impl Into<In<'a, T>>),
-        (of_b, b): (Matrix, impl Into<In<'a, T>>),
-        of_x: Matrix,
+        spec: Refine,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<Refined<T>> {
-        self.solve_refined_from(Lowest::Single, (of_a, a), (of_b, b), of_x, x)
-    }
-
-    /// [`solve_refined`](Self::solve_refined) with the precision of the factors chosen by the caller (`cusolverDnDHgesv`,
-    /// `cusolverDnDBgels` and similar routines).
-    ///
-    /// # Errors
-    /// As [`solve_refined`](Self::solve_refined); [`Error::Unsupported`] on a GPU that does not compute in that precision.
-    pub fn solve_refined_from<'a, T: WideElement>(
-        &self,
-        lowest: Lowest,
-        (of_a, a): (Matrix, impl Into<In<'a, T>>),
-        (of_b, b): (Matrix, impl Into<In<'a, T>>),
-        of_x: Matrix,
-        x: DeviceBuffer<T>,
-    ) -> Submitted<Refined<T>> {
-        let op = Refine { lowest, a: of_a, b: of_b, x: of_x, _type: PhantomData };
+        let Refine { lowest, a: of_a, b: of_b, x: of_x } = spec;
+        let of_x = of_x.unwrap_or(Matrix::new(of_a.cols, of_b.cols));
+        let op = Refining { lowest, a: of_a, b: of_b, x: of_x, _type: PhantomData };
         self.submit(op, (a.into(), b.into()), (x,))
     }
 }

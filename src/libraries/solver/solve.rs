@@ -3,7 +3,7 @@
 use super::prelude::*;
 use super::{Solved, Symmetry};
 #[cfg(feature = "host")]
-use crate::runtime::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected, filled};
 
 /// What is known of a matrix, which decides how it is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -40,7 +40,7 @@ pub(super) struct Gesv<T> {
 }
 
 impl<T: SolverElement> Routine for Gesv<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "gesv";
     const OPERANDS: OperandNames = (&[], &["a", "b", "info"]);
     type Reads = ();
@@ -171,7 +171,7 @@ impl<T: SolverElement> Sysv<T> {
 }
 
 impl<T: SolverElement> Routine for Sysv<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "sysv";
     const OPERANDS: OperandNames = (&[], &["a", "b", "info"]);
     const BLOCKING: bool = true;

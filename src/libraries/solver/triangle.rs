@@ -4,7 +4,7 @@ use super::Inverse;
 use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -15,7 +15,7 @@ pub(super) struct Trtri<T> {
 }
 
 impl<T: SolverElement> Routine for Trtri<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "trtri";
     const OPERANDS: OperandNames = (&[], &["a"]);
     type Reads = ();

@@ -1,6 +1,7 @@
 //! What an info means, and how the infos of a batch become one verdict.
 
-use crate::{Complex, Error, Result, Site};
+use crate::core::error::{Error, Result, Site};
+use num_complex::Complex;
 
 /// What a positive info means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! The element types of values and of indices.
 
-use crate::blas::VectorElement;
-use crate::element::Letter;
-use crate::{Complex, Element, bf16, f16};
+use crate::core::element::{Element, Letter};
+use crate::libraries::blas::VectorElement;
+use half::{bf16, f16};
+use num_complex::Complex;
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -92,6 +93,10 @@ numbers!(f32, f64);
 
 /// An element type of sparse matrices: f32, f64, `Complex` of both, and the half types f16 and bf16, whose scalars and
 /// sums are f32. Sealed, as [`Element`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element type of sparse matrices",
+    label = "expected f32, f64, Complex<f32>, Complex<f64>, f16 or bf16"
+)]
 pub trait SparseElement: Element {
     /// The type of `alpha` and `beta`.
     type Scalar: Element + Number;
@@ -216,6 +221,7 @@ solves! {
 }
 
 /// A type that indices and offsets may have: i32 or i64. Sealed, as [`Element`] is.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no type of indices and offsets", label = "expected i32 or i64")]
 pub trait SparseIndex: Element + Ord {
     /// The largest number of entries, rows or columns.
     #[doc(hidden)]

@@ -4,10 +4,11 @@ use super::element::SparseElement;
 use super::element::SparseIndex;
 #[cfg(feature = "host")]
 use super::host::{self, Rows, spmm::Steps, transpose::Owned};
+use crate::core::error::{Error, Result};
 #[cfg(feature = "host")]
 #[cfg(feature = "host")]
-use crate::runtime::room::{OrUnwind, filled};
-use crate::{Error, Order, Result};
+use crate::core::room::{OrUnwind, filled};
+use crate::libraries::flags::Order;
 use serde::{Deserialize, Serialize};
 
 /// The storage format.
@@ -221,11 +222,11 @@ pub(super) const TRANSPOSED: u32 = 1;
 
 /// `cusparseOperation_t` for elements of type `T`. For real types a conjugate transpose is a plain transpose.
 #[cfg(feature = "cuda")]
-pub(super) fn operation<T: crate::Element>(trans: crate::Transpose) -> u32 {
+pub(super) fn operation<T: crate::core::element::Element>(trans: crate::libraries::flags::Transpose) -> u32 {
     match trans {
-        crate::Transpose::No => 0,
-        crate::Transpose::Conjugate if T::DTYPE.is_complex() => 2,
-        crate::Transpose::Yes | crate::Transpose::Conjugate => TRANSPOSED,
+        crate::libraries::flags::Transpose::No => 0,
+        crate::libraries::flags::Transpose::Conjugate if T::DTYPE.is_complex() => 2,
+        crate::libraries::flags::Transpose::Yes | crate::libraries::flags::Transpose::Conjugate => TRANSPOSED,
     }
 }
 

@@ -6,9 +6,10 @@
 use super::Sparse;
 use super::element::{SparseElement, SparseIndex};
 use super::routine::{Call, Routine};
-use crate::buffer::Elems;
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Result};
+use crate::core::buffer::{DeviceBuffer, Elems};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -42,7 +43,7 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
     /// Enqueues a kernel. Without output addresses it counts the indices of each row and writes the counts behind the
     /// first offset; with the addresses it writes indices and values.
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         reads: &Spans<Self::Reads>,
@@ -94,7 +95,7 @@ fn check_offsets<P: Producer>(producer: &P, offsets: usize) -> Result<()> {
 }
 
 impl<P: Producer> Routine for Count<P> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = {
         let [name, _] = P::NAMES;
         name
@@ -134,7 +135,7 @@ impl<P: Producer> Routine for Count<P> {
     fn finish(&self, total: u64) -> Result<u64> {
         let most = <P::Index as SparseIndex>::LARGEST;
         if total.checked_mul(self.0.area() as u64).is_none_or(|values| values > most as u64) {
-            let kind = <P::Index as crate::Element>::DTYPE;
+            let kind = <P::Index as crate::core::element::Element>::DTYPE;
             return Err(Error::invalid(
                 "indices",
                 format!("{total} entries exceed the limit of {kind} indices, {most}"),
@@ -153,7 +154,7 @@ pub(super) type Arrays<P> =
     (DeviceBuffer<<P as Producer>::Index>, DeviceBuffer<<P as Producer>::Index>, DeviceBuffer<<P as Producer>::Value>);
 
 impl<P: Producer> Routine for Fill<P> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = {
         let [_, name] = P::NAMES;
         name
@@ -227,7 +228,7 @@ impl Sparse {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<P: Producer>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<P: Producer>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<Count<P>>();
     registry.call::<Fill<P>>();
 }

@@ -75,13 +75,13 @@ pub use element::{Codes, Number};
 pub use element::{SolveElement, SparseElement, SparseIndex};
 #[doc(hidden)]
 pub use formats::Stored;
-pub use formats::{Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
+pub use formats::{Blocks, Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Major, SparseMatrix, SparseVector};
 pub use market::{CooBuilder, MarketProgress, read_market};
 pub use products::{Sddmm, Spmm, Spmv};
-pub use solvers::{Iteration, Preconditioner, Progress, Solution, Unsolved};
-pub use solves::{Gtsv, Spsm, Triangular};
+pub use solvers::{Iteration, IterationProgress, IterativeSolution, Preconditioner, Unsolved};
+pub use solves::{Gtsv, SparseTriangular, Spsm};
 
-use crate::Device;
+use crate::device::Device;
 
 /// The sparse linear algebra of one device: `device.sparse()`. It holds no native state.
 #[derive(Clone, Debug)]
@@ -108,8 +108,8 @@ impl Sparse {
     /// windlass::Device::best()?.sparse().warm()?;
     /// # Ok(()) }
     /// ```
-    pub fn warm(&self) -> crate::Result<()> {
-        crate::library::warm(&self.device, "sparse")
+    pub fn warm(&self) -> crate::core::error::Result<()> {
+        crate::device::library::warm(&self.device, "sparse")
     }
 }
 
@@ -122,17 +122,18 @@ impl Device {
 
 /// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(registry: &mut crate::worker::Registry) {
-    use crate::{Complex, bf16, f16};
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    use half::{bf16, f16};
+    use num_complex::Complex;
     macro_rules! each { ($($t:ty),*) => { $(both::<$t, i32>(registry); both::<$t, i64>(registry);)* } }
-    fn both<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
+    fn both<T: SparseElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
         formats::register::<T, I>(registry);
         products::register::<T, I>(registry);
         convert::register::<T, I>(registry);
         algebra::register::<T, I>(registry);
     }
     each!(f32, f64, Complex<f32>, Complex<f64>, f16, bf16);
-    fn solving<T: SolveElement>(registry: &mut crate::worker::Registry) {
+    fn solving<T: SolveElement>(registry: &mut crate::engines::worker::Registry) {
         solves::register::<T, i32>(registry);
         solves::register::<T, i64>(registry);
         direct::register::<T, i32>(registry);

@@ -1,11 +1,11 @@
 //! Submission of the operations of this front.
 
 use super::Sparse;
-use crate::Submitted;
-use crate::buffer::Elems;
+use crate::core::buffer::Elems;
+use crate::core::op::Bufs;
+use crate::device::dispatch::Submitted;
 use crate::libraries::routine::Front;
 pub(super) use crate::libraries::routine::{Call, Routine};
-use crate::op::Bufs;
 
 impl Front for Sparse {
     const LIBRARY: &'static str = "sparse";

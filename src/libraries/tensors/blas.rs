@@ -1,9 +1,12 @@
 //! Products of tensors by cuBLAS.
 
 use super::matrices::{Matrices, sizes, spread};
-use crate::blas::GemmElement;
-use crate::tensor::{Layout, Part};
-use crate::{Blas, Error, Gemm, Order, PendingDispatch, Rejected, Result, Submitted, Tensor, TensorRef, Transpose};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
+use crate::libraries::blas::{Blas, Gemm, GemmElement};
+use crate::libraries::flags::{Order, Transpose};
 
 impl Blas {
     /// `C = alpha * A * B + beta * C` for the matrices of the last two axes ([`gemm`](Self::gemm)). The axes before are a
@@ -30,10 +33,10 @@ impl Blas {
     pub fn gemm_tensor<'a, 'b, T: GemmElement>(
         &self,
         alpha: T::Scalar,
-        a: impl Into<TensorRef<'a, T>>,
-        b: impl Into<TensorRef<'b, T>>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
         beta: T::Scalar,
-        c: impl Into<Part<T::Out>>,
+        c: impl WritableTensor<T::Out>,
     ) -> Submitted<Tensor<T::Out>> {
         let (a, b, c) = (a.into(), b.into(), c.into());
         let made = a.operand().and_then(|(a, of_a)| {
@@ -71,8 +74,8 @@ impl Blas {
     /// ```
     pub fn product<'a, 'b, T: GemmElement>(
         &self,
-        a: impl Into<TensorRef<'a, T>>,
-        b: impl Into<TensorRef<'b, T>>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<Tensor<T::Out>>> {
         let (a, b) = (a.into(), b.into());
         let extents = match (a.extents(), b.extents()) {

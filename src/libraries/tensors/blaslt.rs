@@ -1,9 +1,12 @@
 //! Products of tensors by cuBLASLt.
 
 use super::matrices::{Matrices, sizes, spread};
-use crate::blaslt::{MatmulElement, MatmulTypes};
-use crate::tensor::{Layout, Part};
-use crate::{BlasLt, Element, Matmul, Order, Rejected, Result, Submitted, Tensor, TensorRef};
+use crate::core::element::Element;
+use crate::core::error::{Rejected, Result};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
+use crate::libraries::blaslt::{BlasLt, Matmul, MatmulElement, MatmulTypes};
+use crate::libraries::flags::Order;
 
 impl BlasLt {
     /// `D = A * B` for the matrices of the last two axes, of any supported combination of types ([`matmul`](Self::matmul)).
@@ -22,9 +25,9 @@ impl BlasLt {
     /// ```
     pub fn matmul_tensor<'a, 'b, A, B, D>(
         &self,
-        a: impl Into<TensorRef<'a, A>>,
-        b: impl Into<TensorRef<'b, B>>,
-        d: impl Into<Part<D>>,
+        a: impl ReadableTensor<'a, A>,
+        b: impl ReadableTensor<'b, B>,
+        d: impl WritableTensor<D>,
     ) -> Submitted<Tensor<D>>
     where
         A: MatmulElement<B, D>,

@@ -1,10 +1,11 @@
 //! Transforms of tensors.
 
-use crate::fft::{Fft, FftComplex, FftReal, Front, Layout as Side};
-use crate::tensor::Layout;
-use crate::{Error, PendingDispatch, Result, Tensor, TensorRef};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
+use crate::libraries::fft::{DataLayout as Side, Fft, FftComplex, FftReal, FftSpec};
 
-impl Front {
+impl Fft {
     /// The transform of a complex tensor along these axes (a negative one counts from the end; none: along all), as a new
     /// row-major tensor ([`fft`](Self::fft)). The strides of the input may be any that are positive.
     ///
@@ -25,10 +26,10 @@ impl Front {
     /// ```
     pub fn fft_tensor<'a, C: FftComplex>(
         &self,
-        x: impl Into<TensorRef<'a, C>>,
+        x: impl ReadableTensor<'a, C>,
         axes: &[isize],
     ) -> Result<PendingDispatch<Tensor<C>>> {
-        self.along(x.into(), axes, Fft::forward)
+        self.along(x.into(), axes, FftSpec::forward)
     }
 
     /// The inverse of [`fft_tensor`](Self::fft_tensor), divided by the number of points.
@@ -37,17 +38,17 @@ impl Front {
     /// As [`fft_tensor`](Self::fft_tensor).
     pub fn ifft_tensor<'a, C: FftComplex>(
         &self,
-        x: impl Into<TensorRef<'a, C>>,
+        x: impl ReadableTensor<'a, C>,
         axes: &[isize],
     ) -> Result<PendingDispatch<Tensor<C>>> {
-        self.along(x.into(), axes, Fft::inverse)
+        self.along(x.into(), axes, FftSpec::inverse)
     }
 
     fn along<C: FftComplex>(
         &self,
         x: TensorRef<'_, C>,
         axes: &[isize],
-        direction: fn(Fft) -> Fft,
+        direction: fn(FftSpec) -> FftSpec,
     ) -> Result<PendingDispatch<Tensor<C>>> {
         if C::Real::PER_COMPLEX != 1 {
             return Err(Error::unsupported("transforms of tensors of halves: use buffers"));
@@ -55,13 +56,13 @@ impl Front {
         let (part, layout) = x.operand()?;
         let spec = direction(spec(&layout, axes)?);
         let y = self.device().uninit_tensor::<C>(layout.extents())?;
-        let (y, _, whole) = crate::tensor::Part::from(y).operand();
+        let (y, _, whole) = crate::device::tensor::Part::from(y).operand();
         Ok(whole.submitted(self.c2c(&spec, part, y))?)
     }
 }
 
 /// Of a tensor that begins at its smallest offset.
-fn spec(layout: &Layout, axes: &[isize]) -> Result<Fft> {
+fn spec(layout: &Layout, axes: &[isize]) -> Result<FftSpec> {
     let strides: Option<Vec<usize>> = layout.strides().iter().map(|step| usize::try_from(*step).ok()).collect();
     let strides = strides.filter(|_| layout.is_distinct()).ok_or_else(|| {
         let what = "it is flipped, broadcast, or overlaps itself; `contiguous` makes a copy that does not";
@@ -69,7 +70,7 @@ fn spec(layout: &Layout, axes: &[isize]) -> Result<Fft> {
     })?;
     // What an axis of extent 1 has as its stride does not matter; a transform wants one that is not zero.
     let strides: Vec<usize> = strides.into_iter().map(|step| step.max(1)).collect();
-    let spec = Fft::c2c(layout.extents()).input(Side::strided(strides));
+    let spec = FftSpec::c2c(layout.extents()).input(Side::strided(strides));
     if axes.is_empty() {
         return Ok(spec);
     }

@@ -1,7 +1,8 @@
 //! The last two axes of a tensor as matrices, those before as a batch of them.
 
-use crate::tensor::Layout;
-use crate::{Error, Order, Result};
+use crate::core::error::{Error, Result};
+use crate::device::tensor::Layout;
+use crate::libraries::flags::Order;
 
 /// Matrices at even distances in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,7 +146,7 @@ mod tests {
         let row = rows(&[1, 5]);
         assert_eq!(of(&row).lines("x", Order::Column).unwrap(), (Order::Column, 1));
         assert_eq!(of(&row).lines("x", Order::Row).unwrap(), (Order::Row, 5));
-        let spread = rows(&[4, 10]).slice((.., crate::tensor::AxisSlice::from(..).step(2))).unwrap();
+        let spread = rows(&[4, 10]).slice((.., crate::device::tensor::AxisSlice::from(..).step(2))).unwrap();
         let error = of(&spread).lines("x", Order::Row).unwrap_err().to_string();
         assert!(error.contains("`x`") && error.contains("`contiguous`"), "{error}");
         for backwards in [rows(&[3, 2, 2]).flip(0).unwrap(), rows(&[2, 3, 2, 2]).swap_axes(0, 1).unwrap()] {

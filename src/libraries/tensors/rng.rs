@@ -1,8 +1,9 @@
 //! Tensors of random numbers.
 
-use crate::rng::{Distribution, Random, Rng};
-use crate::tensor::Layout;
-use crate::{Error, PendingDispatch, Result, Tensor};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
+use crate::device::tensor::{Layout, Tensor};
+use crate::libraries::rng::{Distribution, Random, Rng};
 
 impl Rng {
     /// A row-major tensor of numbers from a distribution: those that [`draw`](Self::draw) gives, the last axis fastest.

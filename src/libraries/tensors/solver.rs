@@ -1,9 +1,14 @@
 //! Tensors as the matrices of the dense solvers, which are column-major.
 
 use super::matrices::Matrices;
-use crate::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
-use crate::tensor::Layout;
-use crate::{DeviceBuffer, Element, Error, PendingDispatch, Rejected, Result, Tensor, TensorRef, Transpose, Uplo};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::{Bufs, Output};
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, Whole};
+use crate::libraries::flags::{Transpose, Uplo};
+use crate::libraries::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
 
 impl Matrix {
     /// The matrices of the last two axes of a tensor; the axes before are a batch. They begin where the operand does that
@@ -12,7 +17,7 @@ impl Matrix {
     /// # Errors
     /// [`Error::InvalidArgument`] with less than two axes, and when the columns are not contiguous or the batch is not at even
     /// distances: [`Device::contiguous_columns`](crate::Device::contiguous_columns) makes a copy that is.
-    pub fn of_tensor<'a, T: Element>(x: impl Into<TensorRef<'a, T>>) -> Result<Self> {
+    pub fn of_tensor<'a, T: Element>(x: impl ReadableTensor<'a, T>) -> Result<Self> {
         of_layout("x", x.into().layout())
     }
 
@@ -34,7 +39,7 @@ impl Matrix {
     /// # Ok(()) }
     /// ```
     pub fn take<T: Element>(tensor: Tensor<T>) -> Result<(Self, DeviceBuffer<T>), Rejected<Tensor<T>>> {
-        taken("tensor", tensor)
+        taken("tensor", tensor).map(|(matrix, buffer, _)| (matrix, buffer))
     }
 
     /// The matrices in a buffer as a tensor of two axes, or of three if they are several: no element moves.
@@ -61,24 +66,44 @@ fn of_layout(name: &'static str, layout: &Layout) -> Result<Matrix> {
     Ok(if matrices.count == 1 { matrix } else { matrix.batch(matrices.count).stride(matrices.stride) })
 }
 
-fn taken<T: Element>(name: &'static str, tensor: Tensor<T>) -> Result<(Matrix, DeviceBuffer<T>), Rejected<Tensor<T>>> {
+/// A refusal that returns both tensors.
+type BothBack<T> = Rejected<(Tensor<T>, Tensor<T>)>;
+
+/// The matrices, the buffer, and what makes the tensor again of the buffer.
+fn taken<T: Element>(
+    name: &'static str,
+    tensor: Tensor<T>,
+) -> Result<(Matrix, DeviceBuffer<T>, Whole), Rejected<Tensor<T>>> {
     match of_layout(name, tensor.layout()) {
         // Without elements, or with positive strides, the first element is the first of the operand.
-        Ok(matrix) => Ok((matrix, crate::tensor::Part::from(tensor).operand().0)),
+        Ok(matrix) => {
+            let (buffer, _, whole) = Part::from(tensor).operand();
+            Ok((matrix, buffer, whole))
+        }
         Err(error) => Err(Rejected::new(error, tensor)),
     }
 }
 
-/// The error of a method of the solver, for a tensor that it does not take.
-fn refused<T: Element>(op: &'static str, rejected: Rejected<Tensor<T>>) -> Error {
-    Error::from(rejected).in_op(op, "solver")
+/// A factorization in place of a tensor, which comes back if it is refused.
+fn in_place<T: Element, O: Output>(
+    op: &'static str,
+    a: Tensor<T>,
+    submit: impl FnOnce(Matrix, DeviceBuffer<T>) -> Result<PendingDispatch<O>, Rejected<Bufs<O>>>,
+    first: impl FnOnce(Bufs<O>) -> DeviceBuffer<T>,
+) -> Result<PendingDispatch<O>, Rejected<(Tensor<T>,)>> {
+    match taken("a", a) {
+        Ok((of_a, a, whole)) => submit(of_a, a).map_err(|rejected| rejected.map(|back| (whole.tensor(first(back)),))),
+        Err(Rejected { error, back }) => {
+            Err(Rejected { error: error.in_op(op, "solver"), back: back.map(|tensor| (tensor,)) })
+        }
+    }
 }
 
 impl Solver {
     /// LU factors of the column-major matrices of the last two axes, in place ([`lu`](Self::lu)).
     ///
     /// # Errors
-    /// As [`Matrix::of_tensor`] and [`lu`](Self::lu).
+    /// As [`Matrix::of_tensor`] and [`lu`](Self::lu); at the submission the tensor comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -92,33 +117,34 @@ impl Solver {
     /// assert_eq!(device.show(&x)?.to_string(), "[[2.]\n [1.]]");
     /// # Ok(()) }
     /// ```
-    pub fn lu_tensor<T: SolverElement>(&self, a: Tensor<T>) -> Result<PendingDispatch<Lu<T>>> {
-        let (of_a, a) = taken("a", a).map_err(|rejected| refused("getrf", rejected))?;
-        Ok(self.lu(of_a, a)?)
+    pub fn lu_tensor<T: SolverElement>(&self, a: Tensor<T>) -> Result<PendingDispatch<Lu<T>>, Rejected<(Tensor<T>,)>> {
+        in_place("getrf", a, |of_a, a| self.lu(of_a, a), |(a, ..)| a)
     }
 
     /// Cholesky factors of the column-major matrices of the last two axes, in place ([`cholesky`](Self::cholesky)).
     ///
     /// # Errors
-    /// As [`Matrix::of_tensor`] and [`cholesky`](Self::cholesky).
-    pub fn cholesky_tensor<T: SolverElement>(&self, uplo: Uplo, a: Tensor<T>) -> Result<PendingDispatch<Cholesky<T>>> {
-        let (of_a, a) = taken("a", a).map_err(|rejected| refused("potrf", rejected))?;
-        Ok(self.cholesky(uplo, of_a, a)?)
+    /// As [`Matrix::of_tensor`] and [`cholesky`](Self::cholesky); at the submission the tensor comes back.
+    pub fn cholesky_tensor<T: SolverElement>(
+        &self,
+        uplo: Uplo,
+        a: Tensor<T>,
+    ) -> Result<PendingDispatch<Cholesky<T>>, Rejected<(Tensor<T>,)>> {
+        in_place("potrf", a, |of_a, a| self.cholesky(uplo, of_a, a), |(a, ..)| a)
     }
 
     /// QR factors of the column-major matrices of the last two axes, in place ([`qr`](Self::qr)).
     ///
     /// # Errors
-    /// As [`Matrix::of_tensor`] and [`qr`](Self::qr).
-    pub fn qr_tensor<T: SolverElement>(&self, a: Tensor<T>) -> Result<PendingDispatch<Qr<T>>> {
-        let (of_a, a) = taken("a", a).map_err(|rejected| refused("geqrf", rejected))?;
-        Ok(self.qr(of_a, a)?)
+    /// As [`Matrix::of_tensor`] and [`qr`](Self::qr); at the submission the tensor comes back.
+    pub fn qr_tensor<T: SolverElement>(&self, a: Tensor<T>) -> Result<PendingDispatch<Qr<T>>, Rejected<(Tensor<T>,)>> {
+        in_place("geqrf", a, |of_a, a| self.qr(of_a, a), |(a, ..)| a)
     }
 
     /// Solves `A * X = B` for the column-major matrices of the last two axes, in place of B ([`solve`](Self::solve)).
     ///
     /// # Errors
-    /// As [`Matrix::of_tensor`], which names the operand, and [`solve`](Self::solve).
+    /// As [`Matrix::of_tensor`], which names the operand, and [`solve`](Self::solve); at the submission the tensors come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -132,15 +158,20 @@ impl Solver {
     /// assert_eq!(device.show(&of_x.into_tensor(solved.x)?)?.to_string(), "[[2.]\n [4.]]");
     /// # Ok(()) }
     /// ```
+    #[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
     pub fn solve_tensor<T: SolverElement>(
         &self,
         structure: Structure,
         a: Tensor<T>,
         b: Tensor<T>,
-    ) -> Result<PendingDispatch<Solved<T>>> {
-        let (of_a, a) = taken("a", a).map_err(|rejected| refused("gesv", rejected))?;
-        let (of_b, b) = taken("b", b).map_err(|rejected| refused("gesv", rejected))?;
-        Ok(self.solve(structure, of_a, a, of_b, b)?)
+    ) -> Result<PendingDispatch<Solved<T>>, BothBack<T>> {
+        let (of_a, of_b) = match (of_layout("a", a.layout()), of_layout("b", b.layout())) {
+            (Ok(of_a), Ok(of_b)) => (of_a, of_b),
+            (Err(error), _) | (_, Err(error)) => return Err(Rejected::new(error.in_op("gesv", "solver"), (a, b))),
+        };
+        let ((a, _, whole_a), (b, _, whole_b)) = (Part::from(a).operand(), Part::from(b).operand());
+        let back = |(a, b, _): (_, _, DeviceBuffer<i32>)| (whole_a.tensor(a), whole_b.tensor(b));
+        self.solve(structure, of_a, a, of_b, b).map_err(|rejected| rejected.map(back))
     }
 }
 
@@ -157,7 +188,7 @@ impl<T: SolverElement> Lu<T> {
     ) -> Result<PendingDispatch<Tensor<T>>, Rejected<(Tensor<T>,)>> {
         match of_layout("b", b.layout()) {
             Ok(of_b) => {
-                let (b, _, whole) = crate::tensor::Part::from(b).operand();
+                let (b, _, whole) = Part::from(b).operand();
                 whole.submitted(self.solve(solver, trans, of_b, b))
             }
             Err(error) => Err(Rejected::new(error.in_op("getrs", "solver"), (b,))),
@@ -177,7 +208,7 @@ impl<T: SolverElement> Cholesky<T> {
     ) -> Result<PendingDispatch<Tensor<T>>, Rejected<(Tensor<T>,)>> {
         match of_layout("b", b.layout()) {
             Ok(of_b) => {
-                let (b, _, whole) = crate::tensor::Part::from(b).operand();
+                let (b, _, whole) = Part::from(b).operand();
                 whole.submitted(self.solve(solver, of_b, b))
             }
             Err(error) => Err(Rejected::new(error.in_op("potrs", "solver"), (b,))),

@@ -1,9 +1,11 @@
 //! Products of sparse matrices with tensors.
 
 use super::matrices::Matrices;
-use crate::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
-use crate::tensor::{Layout, Part};
-use crate::{Error, Order, Rejected, Result, Submitted, Tensor, TensorRef};
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
+use crate::libraries::flags::Order;
+use crate::libraries::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
 
 impl Sparse {
     /// `C = alpha * A * B + beta * C` with a sparse A, where B and C are tensors of two axes, each in either order
@@ -28,9 +30,9 @@ impl Sparse {
         &self,
         alpha: T::Scalar,
         a: &impl SparseMatrix<T, I>,
-        b: impl Into<TensorRef<'a, T>>,
+        b: impl ReadableTensor<'a, T>,
         beta: T::Scalar,
-        c: impl Into<Part<T>>,
+        c: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (b, c) = (b.into(), c.into());
         let made = b.operand().and_then(|(b, of_b)| Ok((b, spec::<T>((a.rows(), a.cols()), &of_b, c.layout())?)));

@@ -27,7 +27,7 @@ mod kernel;
 mod pairs;
 mod reduce;
 mod update;
-pub(super) mod view;
+pub(crate) mod view;
 
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};

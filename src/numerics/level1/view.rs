@@ -2,7 +2,7 @@
 
 /// Element `i` of the vector lies at `start + i * step`.
 #[derive(Clone, Copy)]
-pub(in super::super) struct View {
+pub(crate) struct View {
     start: usize,
     step: isize,
 }
@@ -10,35 +10,35 @@ pub(in super::super) struct View {
 impl View {
     /// The vector of `n > 0` elements with the BLAS increment `inc`; `None` if a slice of `len` elements is too short
     /// for it.
-    pub(in super::super) fn new(n: usize, inc: isize, len: usize) -> Option<Self> {
+    pub(crate) fn new(n: usize, inc: isize, len: usize) -> Option<Self> {
         let last = n.checked_sub(1)?.checked_mul(inc.unsigned_abs())?;
         let start = if inc < 0 { last } else { 0 };
         (last < len).then_some(Self { start, step: inc })
     }
 
     /// Where element `i < n` lies.
-    pub(in super::super) fn at(self, i: usize) -> usize {
+    pub(crate) fn at(self, i: usize) -> usize {
         // `new` checked that every element is in range, so nothing wraps here.
         self.start.wrapping_add_signed((i as isize).wrapping_mul(self.step))
     }
 
     /// The same elements from the last to the first.
-    pub(super) fn reversed(self, n: usize) -> Self {
+    pub(crate) fn reversed(self, n: usize) -> Self {
         Self { start: self.at(n.saturating_sub(1)), step: self.step.wrapping_neg() }
     }
 
-    pub(super) fn step(self) -> isize {
+    pub(crate) fn step(self) -> isize {
         self.step
     }
 
     /// The elements `from..to` as a slice; `None` if they are not adjacent and in order.
-    pub(super) fn contiguous<T>(self, x: &[T], from: usize, to: usize) -> Option<&[T]> {
+    pub(crate) fn contiguous<T>(self, x: &[T], from: usize, to: usize) -> Option<&[T]> {
         // One element is contiguous whatever its increment.
         if self.step == 1 || to - from == 1 { x.get(self.at(from)..)?.get(..to - from) } else { None }
     }
 
     /// Copies the elements from `from` on to `out`.
-    pub(super) fn gather<T: Copy>(self, x: &[T], from: usize, out: &mut [T]) {
+    pub(crate) fn gather<T: Copy>(self, x: &[T], from: usize, out: &mut [T]) {
         let mut at = self.at(from);
         for out in out {
             if let Some(x) = x.get(at) {
@@ -49,7 +49,7 @@ impl View {
     }
 
     /// Copies `values` to the elements from `from` on.
-    pub(super) fn scatter<T: Copy>(self, x: &mut [T], from: usize, values: &[T]) {
+    pub(crate) fn scatter<T: Copy>(self, x: &mut [T], from: usize, values: &[T]) {
         let mut at = self.at(from);
         for value in values {
             if let Some(x) = x.get_mut(at) {

@@ -1,6 +1,6 @@
 //! Copies vectors with increments to contiguous ones, and back.
 
-use crate::runtime::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected, filled};
 use std::borrow::Cow;
 
 use super::super::level1::{Field, copy};

@@ -1,6 +1,6 @@
 //! Products of any stored matrix with a vector.
 
-use crate::runtime::room::{OrUnwind, copied, with_capacity};
+use crate::core::room::{OrUnwind, copied, with_capacity};
 use std::ops::Range;
 
 use super::super::Trans;

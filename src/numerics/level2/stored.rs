@@ -1,6 +1,6 @@
 //! Where the columns of a stored matrix lie.
 
-use crate::runtime::room::{OrUnwind, filled, with_capacity};
+use crate::core::room::{OrUnwind, filled, with_capacity};
 use std::ops::Range;
 
 use super::super::level1::Field;

@@ -1,7 +1,7 @@
 //! Many problems at once: parallel over the batch, one thread inside.
 
 use super::super::parallel;
-use crate::runtime::room::{OrUnwind, with_capacity};
+use crate::core::room::{OrUnwind, with_capacity};
 
 /// Minimum number of real multiply-adds per task.
 const TASK: usize = 1 << 16;

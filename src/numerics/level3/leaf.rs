@@ -4,7 +4,7 @@
 //! real parts and one the imaginary parts.) So each step of a substitution is a multiply-add of whole vectors. Four
 //! rows are eliminated together, which gives enough independent multiply-adds and uses each loaded row four times.
 
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::super::gemm::Native;

@@ -7,7 +7,7 @@
 use super::super::gemm::Native;
 use super::super::parallel::{Parts, each_part};
 use super::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 
 /// Columns of a panel: about the depth at which crate `gemm` itself splits a product.
 const PANEL: usize = 256;

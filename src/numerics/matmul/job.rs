@@ -1,6 +1,6 @@
 //! One problem: turns row-major order into column-major order, and loops over batches and panels.
 
-use crate::runtime::room::{OrUnwind, collected, filled, with_capacity};
+use crate::core::room::{OrUnwind, collected, filled, with_capacity};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::super::parallel;

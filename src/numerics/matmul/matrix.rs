@@ -1,6 +1,6 @@
 //! A matrix as it is stored, alone or in a batch, and a matrix as a factor of the product.
 
-use crate::runtime::room::{OrUnwind, collected};
+use crate::core::room::{OrUnwind, collected};
 use std::borrow::Cow;
 
 use super::super::spec::Trans;

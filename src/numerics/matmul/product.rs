@@ -1,13 +1,13 @@
 //! The sums of products of each pair of types.
 
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::core::room::{OrUnwind, filled};
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::super::gemm::{HostGemm, multiply};
 use super::super::spec::GemmSpec;
 use super::super::widen::gemm_widened;
-use crate::{F8E4M3, F8E5M2};
 
 /// A type of A that can be multiplied by a B of type `B` into sums of type `Acc`.
 pub trait Product<B, Acc>: Copy + Default + Send + Sync + 'static {

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::super::widen::{Narrow, Widen};
-use crate::{F8E4M3, F8E5M2};
+use crate::core::fp8::{F8E4M3, F8E5M2};
 
 /// A type whose values can be converted to scalars of type `W`, and to which such scalars can be rounded.
 pub trait Stored<W>: Copy + Default + Send + Sync + 'static {

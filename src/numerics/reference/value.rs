@@ -5,7 +5,7 @@ use num_complex::{Complex, Complex32, Complex64};
 
 use super::double::Double;
 use super::terms::{Side, add_product_of};
-use crate::{F8E4M3, F8E5M2};
+use crate::core::fp8::{F8E4M3, F8E5M2};
 
 /// A complex number in double-double.
 pub type Pair = Complex<Double>;

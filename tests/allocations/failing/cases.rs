@@ -3,11 +3,11 @@
 
 use super::{Case, Failure, Outcome, Whole, arm, disarm};
 use crate::common::{Rng, up};
-use windlass::blas::{Gemv, Ger, Lu, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
-use windlass::fft::{Convolve, Dims, Edges, Fft, Layout, RealTransform, Stft, Trig};
+use windlass::blas::{Gemv, Ger, LuBatch, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
+use windlass::fft::{Convolve, DataLayout, Dims, Edges, FftSpec, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
-    Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Structure, SvdMethod, Symmetry, Vectors,
+    Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Refine, Structure, SvdMethod, Symmetry, Vectors,
 };
 use windlass::sparse::{CooBuilder, Csr, Direct, Gtsv, Spmm, Spmv};
 use windlass::{Complex, Device, DeviceBuffer, Diag, Gemm, Matmul, Side, Transpose, Uplo, f16};
@@ -85,9 +85,9 @@ pub(super) fn of_blas() -> Vec<Case> {
     case!(all, "trsm", |d| { let (a, b) = (definite(d), real(d, N * N)); }
         d.blas().trsm(Triangular::new(Side::Left, Uplo::Lower, N, N), &a, b));
     case!(all, "getrf_strided_batched", |d| { let a = real(d, 900); let (p, i) = (d.zeros(300).unwrap(), d.zeros(100).unwrap()); }
-        d.blas().getrf_strided_batched(Lu::new(3).batch(100), a, p, i));
+        d.blas().getrf_strided_batched(LuBatch::new(3).batch(100), a, p, i));
     case!(all, "matinv_strided_batched", |d| { let (a, c) = (definite(d), real(d, N * N)); let i = d.zeros(1).unwrap(); }
-        d.blas().matinv_strided_batched(Lu::new(N).batch(1), &a, c, i));
+        d.blas().matinv_strided_batched(LuBatch::new(N).batch(1), &a, c, i));
     case!(all, "matmul", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
     case!(all, "matmul f16", |d| { let (a, c) = (halves(d, N * N), halves(d, N * N)); }
         d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
@@ -98,14 +98,14 @@ pub(super) fn of_blas() -> Vec<Case> {
 
 pub(super) fn of_fft() -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
-    case!(all, "c2c", |d| { let (x, y) = (complex(d, 720), complex(d, 720)); } d.fft().c2c(&Fft::c2c([24, 30]), &x, y));
-    case!(all, "c2c of a prime", |d| { let (x, y) = (complex(d, 499), complex(d, 499)); } d.fft().c2c(&Fft::c2c([499]), &x, y));
+    case!(all, "c2c", |d| { let (x, y) = (complex(d, 720), complex(d, 720)); } d.fft().c2c(&FftSpec::c2c([24, 30]), &x, y));
+    case!(all, "c2c of a prime", |d| { let (x, y) = (complex(d, 499), complex(d, 499)); } d.fft().c2c(&FftSpec::c2c([499]), &x, y));
     case!(all, "c2c in place, strided", |d| { let x = complex(d, 1440); }
-        d.fft().c2c_in_place(&Fft::c2c([720]).input(Layout::strided([2])).output(Layout::strided([2])), x));
-    case!(all, "r2c", |d| { let (x, y) = (real(d, 512), complex(d, 16 * 17)); } d.fft().r2c(&Fft::r2c([16, 32]), &x, y));
-    case!(all, "c2r", |d| { let (x, y) = (complex(d, 16 * 17), real(d, 512)); } d.fft().c2r(&Fft::c2r([16, 32]), &x, y));
-    case!(all, "c2c of halves", |d| { let (x, y) = (halves(d, 1024), halves(d, 1024)); } d.fft().c2c(&Fft::c2c([512]), &x, y));
-    case!(all, "prepare", |d| {} d.fft().prepare::<f64>(&Fft::c2c([12 * 47])));
+        d.fft().c2c_in_place(&FftSpec::c2c([720]).input(DataLayout::strided([2])).output(DataLayout::strided([2])), x));
+    case!(all, "r2c", |d| { let (x, y) = (real(d, 512), complex(d, 16 * 17)); } d.fft().r2c(&FftSpec::r2c([16, 32]), &x, y));
+    case!(all, "c2r", |d| { let (x, y) = (complex(d, 16 * 17), real(d, 512)); } d.fft().c2r(&FftSpec::c2r([16, 32]), &x, y));
+    case!(all, "c2c of halves", |d| { let (x, y) = (halves(d, 1024), halves(d, 1024)); } d.fft().c2c(&FftSpec::c2c([512]), &x, y));
+    case!(all, "prepare", |d| {} d.fft().prepare::<f64>(&FftSpec::c2c([12 * 47])));
     case!(all, "dct 2", |d| { let (x, y) = (real(d, 500), real(d, 500)); }
         d.fft().real_transform(&RealTransform::new(Trig::Dct2, [500]), &x, y));
     case!(all, "dst 1", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
@@ -178,7 +178,7 @@ pub(super) fn of_solver() -> Vec<Case> {
     case!(all, "qr, apply", |d| {
             let qr = d.solver().qr(Matrix::new(2 * N, N), real(d, 2 * N * N)).unwrap().await_result().unwrap();
             let c = real(d, 2 * N * N);
-        } qr.apply(&d.solver(), (Side::Left, Transpose::Yes), Matrix::new(2 * N, N), c));
+        } qr.apply(&d.solver(), Side::Left, Transpose::Yes, Matrix::new(2 * N, N), c));
     case!(all, "qr, solve", |d| {
             let qr = d.solver().qr_pivoted(Matrix::new(300, 200), real(d, 300 * 200)).unwrap().await_result().unwrap();
             let b = real(d, 300 * 2);
@@ -189,11 +189,11 @@ pub(super) fn of_solver() -> Vec<Case> {
         d.solver().solve(Structure::General, Matrix::new(N, 2 * N), a, Matrix::new(2 * N, 1), b));
     case!(all, "solve, symmetric", |d| { let (a, b) = (definite(d), real(d, N)); }
         d.solver().solve(Structure::Symmetric(Uplo::Lower), Matrix::new(N, N), a, Matrix::new(N, 1), b));
-    case!(all, "ldl", |d| { let a = definite(d); } d.solver().ldl((Uplo::Upper, Symmetry::Symmetric), Matrix::new(N, N), a));
+    case!(all, "ldl", |d| { let a = definite(d); } d.solver().ldl(Uplo::Upper, Symmetry::Symmetric, Matrix::new(N, N), a));
     case!(all, "solve_refined", |d| { let (a, b, x) = (definite(d), real(d, N * N), real(d, N * N)); }
-        d.solver().solve_refined((Matrix::new(N, N), &a), (Matrix::new(N, N), &b), Matrix::new(N, N), x));
+        d.solver().solve_refined(Refine::new(Matrix::new(N, N), Matrix::new(N, N)), &a, &b, x));
     case!(all, "solve_refined, least squares", |d| { let (a, b, x) = (real(d, 2 * N * N), real(d, 2 * N * N), real(d, N * N)); }
-        d.solver().solve_refined((Matrix::new(2 * N, N), &a), (Matrix::new(2 * N, N), &b), Matrix::new(N, N), x));
+        d.solver().solve_refined(Refine::new(Matrix::new(2 * N, N), Matrix::new(2 * N, N)), &a, &b, x));
     case!(all, "svd", |d| { let a = real(d, 2 * N * N); } d.solver().svd(Vectors::Full, Matrix::new(N, 2 * N), a));
     case!(all, "svd, jacobi", |d| { let a = real(d, 2 * N * N); }
         d.solver().svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Full, Matrix::new(2 * N, N), a));
@@ -221,7 +221,7 @@ pub(super) fn of_sparse() -> Vec<Case> {
     case!(all, "spmm, transposed", |d| { let (a, x, y) = (sparse(d), real(d, 1500), real(d, 1500)); }
         d.sparse().spmm(Spmm::new(5).trans_a(Transpose::Yes).row_major(), &a, &x, y));
     case!(all, "spgemm", |d| { let a = sparse(d); } Whole(d.sparse().spgemm(1.0, &a, &a)));
-    case!(all, "add", |d| { let (a, b) = (sparse(d), sparse(d)); } Whole(d.sparse().add((1.0, &a), (2.0, &b))));
+    case!(all, "add", |d| { let (a, b) = (sparse(d), sparse(d)); } Whole(d.sparse().add(1.0, &a, 2.0, &b)));
     case!(all, "transpose", |d| { let a = sparse(d); } Whole(d.sparse().transpose(&a)));
     case!(all, "spsv", |d| {
             let t = d.sparse().triangular(&sparse(d), Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();

@@ -124,7 +124,7 @@ fn names_us(stack: &str) -> bool {
         println!("{owner:?}\n{stack}");
     }
     let ours =
-        |owner: &str| ["src/libraries/", "src/numerics/", "src/runtime/room.rs"].iter().any(|of| owner.contains(of));
+        |owner: &str| ["src/libraries/", "src/numerics/", "src/core/room.rs"].iter().any(|of| owner.contains(of));
     owner.is_some_and(ours) && stack.contains("::host_half")
 }
 
@@ -139,7 +139,11 @@ impl<O: Output, B> Outcome for Result<PendingDispatch<O>, Rejected<B>> {
     fn failure(self) -> Failure {
         match self.map(PendingDispatch::await_result) {
             Ok(Ok(_)) => None,
-            Ok(Err(rejected)) => Some((rejected.error, rejected.back.is_some())),
+            Ok(Err(failure)) => {
+                let rejected = (&failure as &dyn std::any::Any).downcast_ref::<Rejected<Bufs<O>>>();
+                let came_back = rejected.is_none_or(|rejected| rejected.back.is_some());
+                Some((failure.into(), came_back))
+            }
             Err(rejected) => Some((rejected.error, rejected.back.is_some())),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::matrix::{Matrix, Number, TRANSPOSES, each_type, real, trans};
 use crate::common::{Rng, Shifted as _, devices, down, is_host, seeds, up};
-use windlass::blas::Lu;
+use windlass::blas::LuBatch;
 use windlass::reference::{Exact, Trans};
 use windlass::{Complex, Device, DeviceBuffer, Transpose};
 
@@ -72,7 +72,12 @@ impl Calls<'_> {
     }
 
     /// Factors, pivots and infos.
-    fn getrf<T: Number>(&self, lu: Lu, [n, count]: [usize; 2], a: &Batch<T>) -> (Vec<T>, DeviceBuffer<i32>, Vec<i32>) {
+    fn getrf<T: Number>(
+        &self,
+        lu: LuBatch,
+        [n, count]: [usize; 2],
+        a: &Batch<T>,
+    ) -> (Vec<T>, DeviceBuffer<i32>, Vec<i32>) {
         let (blas, pivots, info) = (self.device.blas(), self.beside(n * count), self.beside(count));
         if self.listed {
             let a = self.lists(&a.buffer(), a.stride);
@@ -86,7 +91,7 @@ impl Calls<'_> {
 
     fn getrs<T: Number>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         (trans, nrhs): (Transpose, usize),
         (factors, stride_a): (&[T], usize),
         pivots: &DeviceBuffer<i32>,
@@ -106,7 +111,13 @@ impl Calls<'_> {
     }
 
     /// The inverses of what lies as A does, from the factors where there are pivots; that A stays as it is.
-    fn inverse<T: Number>(&self, lu: Lu, a: &Batch<T>, data: &[T], pivots: Option<&DeviceBuffer<i32>>) -> Inverses<T> {
+    fn inverse<T: Number>(
+        &self,
+        lu: LuBatch,
+        a: &Batch<T>,
+        data: &[T],
+        pivots: Option<&DeviceBuffer<i32>>,
+    ) -> Inverses<T> {
         let (blas, count, lu) = (self.device.blas(), a.all.len(), lu.ldb(a.ld));
         let (c, info) = (vec![T::NAN; a.stride * count], self.beside(count));
         let same = |now: Vec<T>| {
@@ -140,7 +151,7 @@ fn factors<T: Number>(calls: Calls<'_>, rng: &mut Rng) {
         let (n, nrhs) = (rng.pick(&SIZES), rng.pick(&[0, 1, 3, 9]));
         let a = Batch::<T>::new(rng, n, n, count);
         let b = Batch::<T>::new(rng, n, nrhs, count);
-        let lu = Lu::new(n).batch(count).lda(a.ld);
+        let lu = LuBatch::new(n).batch(count).lda(a.ld);
         let (on_host, pivots, info) = calls.getrf(lu, [n, count], &a);
         let places = down(device, &pivots);
         assert_eq!(info, vec![0; count]);
@@ -227,7 +238,7 @@ fn singular<T: Number>(device: &Device) {
     // Regular, singular at its second column, zero.
     let r = |x: f64| real::<T>(x);
     let a = [r(1.0), r(2.0), r(1.0), r(4.0), r(1.0), r(2.0), r(2.0), r(4.0), r(0.0), r(0.0), r(0.0), r(0.0)];
-    let (lu, blas) = (Lu::new(2).batch(3), device.blas());
+    let (lu, blas) = (LuBatch::new(2).batch(3), device.blas());
     let (pivots, info) = (device.room(6).unwrap(), device.room(3).unwrap());
     let (factors, pivots, info) =
         blas.getrf_strided_batched(lu, up(device, a), pivots, info).unwrap().await_result().unwrap();
@@ -258,11 +269,15 @@ fn least<T: Number>(device: &Device, tiny: f64) {
     let (r, blas) = (|x: f64| real::<T>(x), device.blas());
     let (pivots, info) = (device.room(2).unwrap(), device.room(1).unwrap());
     let a = up(device, [r(tiny), r(tiny / 2.0), r(tiny), r(tiny)]);
-    let (factors, pivots, _) = blas.getrf_strided_batched(Lu::new(2), a, pivots, info).unwrap().await_result().unwrap();
+    let (factors, pivots, _) =
+        blas.getrf_strided_batched(LuBatch::new(2), a, pivots, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &factors), [r(tiny), r(0.5), r(tiny), r(tiny / 2.0)], "{device:?}");
     let b = up(device, [r(2.0 * tiny), r(1.5 * tiny)]); // A * [1, 1]
-    let x =
-        blas.getrs_strided_batched(Lu::new(2), Transpose::No, 1, &factors, &pivots, b).unwrap().await_result().unwrap();
+    let x = blas
+        .getrs_strided_batched(LuBatch::new(2), Transpose::No, 1, &factors, &pivots, b)
+        .unwrap()
+        .await_result()
+        .unwrap();
     assert_eq!(down(device, &x), [r(1.0), r(1.0)], "{device:?}");
 }
 
@@ -280,26 +295,32 @@ fn empty<T: Number>(device: &Device) {
     let blas = device.blas();
     let none = || (up(device, Vec::<T>::new()), up(device, Vec::<i32>::new()));
     let ((a, pivots), (_, info)) = (none(), none());
-    blas.getrf_strided_batched(Lu::new(3).batch(0), a, pivots, info).unwrap().await_result().unwrap();
+    blas.getrf_strided_batched(LuBatch::new(3).batch(0), a, pivots, info).unwrap().await_result().unwrap();
     let ((a, pivots), info) = (none(), up(device, [7, 7]));
     let (a, pivots, info) =
-        blas.getrf_strided_batched(Lu::new(0).batch(2), a, pivots, info).unwrap().await_result().unwrap();
+        blas.getrf_strided_batched(LuBatch::new(0).batch(2), a, pivots, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 0], "an empty matrix is regular");
-    let (c, info) =
-        blas.getri_strided_batched(Lu::new(0).batch(2), &a, &pivots, none().0, info).unwrap().await_result().unwrap();
+    let (c, info) = blas
+        .getri_strided_batched(LuBatch::new(0).batch(2), &a, &pivots, none().0, info)
+        .unwrap()
+        .await_result()
+        .unwrap();
     assert_eq!(down(device, &info), [0, 0]);
-    blas.getrs_strided_batched(Lu::new(0).batch(2), Transpose::No, 1, &a, &pivots, c).unwrap().await_result().unwrap();
+    blas.getrs_strided_batched(LuBatch::new(0).batch(2), Transpose::No, 1, &a, &pivots, c)
+        .unwrap()
+        .await_result()
+        .unwrap();
     // Lists.
     let (_, pivots) = none();
     let (a, pivots, info) = blas
-        .getrf_batched(Lu::new(3).batch(0), Vec::<DeviceBuffer<T>>::new(), pivots, none().1)
+        .getrf_batched(LuBatch::new(3).batch(0), Vec::<DeviceBuffer<T>>::new(), pivots, none().1)
         .unwrap()
         .await_result()
         .unwrap();
     assert!(a.is_empty());
-    let c = blas.matinv_batched::<T>(Lu::new(3).batch(0), &[], vec![], info).unwrap().await_result().unwrap().0;
+    let c = blas.matinv_batched::<T>(LuBatch::new(3).batch(0), &[], vec![], info).unwrap().await_result().unwrap().0;
     assert!(
-        blas.getrs_batched(Lu::new(3).batch(0), Transpose::No, 1, &[], &pivots, c)
+        blas.getrs_batched(LuBatch::new(3).batch(0), Transpose::No, 1, &[], &pivots, c)
             .unwrap()
             .await_result()
             .unwrap()
@@ -307,7 +328,7 @@ fn empty<T: Number>(device: &Device) {
     );
     let (x, info) = (none().0, up(device, [7]));
     let (_, info) =
-        blas.matinv_batched(Lu::new(0), &[x.as_in()], vec![none().0], info).unwrap().await_result().unwrap();
+        blas.matinv_batched(LuBatch::new(0), &[x.as_in()], vec![none().0], info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0]);
 }
 
@@ -324,7 +345,7 @@ fn pivots_are_those_of_lapack() {
     for device in devices() {
         let a = [0.0, 3.0, 1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 4.0];
         let (pivots, info) = (device.room(3).unwrap(), device.room(1).unwrap());
-        let answer = device.blas().getrf_strided_batched(Lu::new(3), up(&device, a), pivots, info).unwrap();
+        let answer = device.blas().getrf_strided_batched(LuBatch::new(3), up(&device, a), pivots, info).unwrap();
         let (factors, pivots, _) = answer.await_result().unwrap();
         assert_eq!(down(&device, &pivots), [2, 2, 3]);
         let swapped = Exact::stored(&a, 3, 3, 3).swapped(&down(&device, &pivots));

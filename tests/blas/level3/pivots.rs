@@ -2,7 +2,7 @@
 
 use super::matrix::{Number, each_type, real};
 use crate::common::{Rng, Shifted as _, devices, down, seeds, up};
-use windlass::blas::Lu;
+use windlass::blas::LuBatch;
 use windlass::{Device, Transpose};
 
 /// A matrix with a large diagonal, to be solved with as if it were factors.
@@ -34,7 +34,7 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
         let solve = |pivots: &[i32], trans| {
             let (on_device, b) = (up(device, pivots), up(device, &b[..]));
             let x = blas
-                .getrs_strided_batched(Lu::new(n).batch(count), trans, 2, &a, &on_device, b)
+                .getrs_strided_batched(LuBatch::new(n).batch(count), trans, 2, &a, &on_device, b)
                 .unwrap()
                 .await_result()
                 .unwrap();
@@ -47,7 +47,7 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
         let invert = |pivots: &[i32]| {
             let (c, info) = (device.room(n * n * count).unwrap(), device.room(count).unwrap());
             let pending =
-                blas.getri_strided_batched(Lu::new(n).batch(count), &a, &up(device, pivots), c, info).unwrap();
+                blas.getri_strided_batched(LuBatch::new(n).batch(count), &a, &up(device, pivots), c, info).unwrap();
             down(device, &pending.await_result().unwrap().0)
         };
         assert_eq!(invert(&given), invert(&meant), "{n} rows on {device:?}: {given:?}");
@@ -86,7 +86,7 @@ fn shared<T: Number>(device: &Device, rng: &mut Rng) {
                 let on_diagonal = if stride == 0 { row == column } else { row % n == column };
                 *element = if on_diagonal { real::<T>(2.0 * n as f64) } else { T::sample(rng) };
             }
-            let (on_device, spec) = (up(device, &a[..]), Lu::new(n).batch(3).lda(ld).stride_a(stride));
+            let (on_device, spec) = (up(device, &a[..]), LuBatch::new(n).batch(3).lda(ld).stride_a(stride));
             let (c, info) = (device.room(3 * n * n).unwrap(), device.room(3).unwrap());
             let (c, info) =
                 device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();

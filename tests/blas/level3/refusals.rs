@@ -1,7 +1,7 @@
 //! What level 3 refuses: an error that names the argument and both values, before anything runs, with the buffers back.
 
 use crate::common::{devices, down, refused, routine, up};
-use windlass::blas::{Dgmm, Geam, Her2k, Herk, Lu, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{Dgmm, Geam, Her2k, Herk, LuBatch, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Complex, DeviceBuffer, Gemm, Rejected, Side, Transpose, Uplo, f16};
 
 /// The refusal names `argument` and says `text`; the buffer is back.
@@ -116,7 +116,7 @@ fn batches_that_overlap_or_reach_too_far_are_refused() {
 fn factorizations_need_room_for_pivots_and_info() {
     for device in devices() {
         let blas = device.blas();
-        let refused_with = |lu: Lu, a: usize, pivots: usize, info: usize| {
+        let refused_with = |lu: LuBatch, a: usize, pivots: usize, info: usize| {
             let (a, pivots) = (up(&device, vec![1f64; a]), up(&device, vec![0; pivots]));
             let Err(rejected) = blas.getrf_strided_batched(lu, a, pivots, up(&device, vec![0; info])) else {
                 panic!("{lu:?}")
@@ -124,7 +124,7 @@ fn factorizations_need_room_for_pivots_and_info() {
             assert!(rejected.back.is_some());
             refused(&rejected.error)
         };
-        let lu = Lu::new(2).batch(3);
+        let lu = LuBatch::new(2).batch(3);
         assert_eq!(refused_with(lu, 11, 6, 3).0, "a");
         let (name, reason) = refused_with(lu, 12, 5, 3);
         assert!(name == "pivots" && reason.contains('5') && reason.contains('6'), "{reason}");
@@ -132,7 +132,7 @@ fn factorizations_need_room_for_pivots_and_info() {
         assert!(name == "info" && reason.contains('2') && reason.contains('3'), "{reason}");
         assert_eq!(refused_with(lu.stride_a(3), 12, 6, 3).0, "a");
         assert_eq!(refused_with(lu.lda(1), 12, 6, 3).0, "lda");
-        let (name, reason) = refused_with(Lu::new(usize::MAX), 1, 1, 1);
+        let (name, reason) = refused_with(LuBatch::new(usize::MAX), 1, 1, 1);
         assert!(name == "n" && reason.contains("32-bit"), "{reason}");
         let (x, places) = (up(&device, vec![1f64; 12]), up(&device, vec![1; 6]));
         let short = up(&device, vec![1f64; 5]);
@@ -151,7 +151,7 @@ fn factorizations_need_room_for_pivots_and_info() {
         // Lists: as many as there are to be, and no distances.
         let lists = || vec![up(&device, vec![1f64; 4]), up(&device, vec![1f64; 4]), up(&device, vec![1f64; 4])];
         let beside = || (up(&device, vec![0; 6]), up(&device, vec![0; 3]));
-        let refused_with = |lu: Lu, a: Vec<DeviceBuffer<f64>>| {
+        let refused_with = |lu: LuBatch, a: Vec<DeviceBuffer<f64>>| {
             let ((pivots, info), count) = (beside(), a.len());
             let Err(rejected) = blas.getrf_batched(lu, a, pivots, info) else { panic!("{lu:?}") };
             assert_eq!(rejected.back.unwrap().0.len(), count);
@@ -199,7 +199,7 @@ fn a_refusal_names_the_routine_that_was_called() {
         assert_eq!(routine(blas.gemm_grouped(&[(spec, 1)], &of_x, &of_x, vec![c()])), "gemm_grouped");
         assert_eq!(routine(blas.trsm_batched(triangular, &of_x, vec![c()])), "trsm_batched");
         assert_eq!(routine(blas.trsm_strided_batched(triangular.batch(1), &x, c())), "trsm_strided_batched");
-        let (lu, pivots) = (Lu::new(2), up(&device, [1, 2]));
+        let (lu, pivots) = (LuBatch::new(2), up(&device, [1, 2]));
         let (beside, info) = (|| up(&device, [1, 2]), || up(&device, [0]));
         assert_eq!(routine(blas.getrf_batched(lu, vec![c()], beside(), info())), "getrf_batched");
         assert_eq!(routine(blas.getrf_strided_batched(lu, c(), beside(), info())), "getrf_strided_batched");

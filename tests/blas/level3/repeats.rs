@@ -2,7 +2,7 @@
 
 use super::matrix::{Number, each_type, real};
 use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, seeds, up};
-use windlass::blas::{Lu, Symm, Syr2k, Syrk, Triangular};
+use windlass::blas::{LuBatch, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Device, DeviceBuffer, Gemm, Matmul, Side, Submitted, Transpose, Uplo};
 
 fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
@@ -29,8 +29,8 @@ fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
     ];
     let (pivots, info) = (device.room(n).unwrap(), device.room(1).unwrap());
     let (factors, pivots, _) =
-        blas.getrf_strided_batched(Lu::new(n), c(), pivots, info).unwrap().await_result().unwrap();
-    all.push(got(blas.getrs_strided_batched(Lu::new(n), Transpose::No, n, &factors, &pivots, c())));
+        blas.getrf_strided_batched(LuBatch::new(n), c(), pivots, info).unwrap().await_result().unwrap();
+    all.push(got(blas.getrs_strided_batched(LuBatch::new(n), Transpose::No, n, &factors, &pivots, c())));
     all.push(down(device, &factors));
     all
 }

@@ -4,7 +4,7 @@ use super::assert_refused;
 use crate::common::{builders, devices, down, up};
 use std::time::Duration;
 use windlass::solver::{Matrix, Vectors};
-use windlass::{Complex, Error, Fft, Gemm, Stale};
+use windlass::{Complex, Error, FftSpec, Gemm, Matmul, Stale};
 
 #[test]
 #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
@@ -29,6 +29,25 @@ fn windows_out_of_range_are_refused_and_the_buffer_comes_back() {
         let rejected = x.narrow(0..3).unwrap_err();
         assert_refused(&rejected.error, "range", &["3", "2"]);
         assert_eq!(down(&device, &rejected.back.expect("the buffer")), [2, 3]);
+    }
+}
+
+/// Since it is not overwritten as a whole, its earlier contents would matter, and they are undefined.
+#[test]
+fn a_new_output_of_a_wrong_size_is_refused_for_its_size() {
+    use windlass::blaslt::{Epilogue, Operands};
+    for device in devices() {
+        let a = up(&device, [1.0f32; 4]);
+        let short = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(3).unwrap()).unwrap_err();
+        assert_refused(&short.error, "c", &["3", "4"]);
+        assert!(short.back.is_some());
+        let spec = Matmul::new(2, 2, 2);
+        let epilogue = Epilogue::relu_aux(device.zeros(3).unwrap());
+        let short = device.blas_lt().matmul_with(spec, Operands::new(&a, &a), epilogue, device.uninit(4).unwrap());
+        assert_refused(&short.unwrap_err().error, "mask", &["3"]);
+        // With the right size the contents are looked at: a gap stays as it was.
+        let gaps = device.blas().gemm(Gemm::new(2, 2, 2).ldc(3), &a, &a, device.uninit(5).unwrap()).unwrap_err();
+        assert_refused(&gaps.error, "c", &["undefined"]);
     }
 }
 
@@ -148,7 +167,7 @@ fn what_an_operation_left_undefined_is_not_read_until_it_is_overwritten() {
     for device in devices() {
         let one = Complex::new(1.0f64, 0.0);
         let x = device.upload([one; 3]).unwrap().into_output();
-        let pending = device.fft().c2r_destroying(&Fft::c2r([4]), x, device.uninit(4).unwrap()).unwrap();
+        let pending = device.fft().c2r_destroying(&FftSpec::c2r([4]), x, device.uninit(4).unwrap()).unwrap();
         let (x, y) = pending.await_result().unwrap();
         assert_eq!(down(&device, &y).len(), 4);
         assert_refused(&device.download(&x).unwrap_err(), "source", &["undefined"]);

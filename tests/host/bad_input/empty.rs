@@ -1,7 +1,7 @@
 //! Nothing at all is a size like any other: every operation of empty buffers with every size zero is done.
 
 use crate::common::{devices, down, up};
-use windlass::blas::{Dgmm, Geam, Gemv, Ger, Her, Her2k, Herk, Lu, Symm, Symv, Syr, Syr2, Syr2k, Syrk};
+use windlass::blas::{Dgmm, Geam, Gemv, Ger, Her, Her2k, Herk, LuBatch, Symm, Symv, Syr, Syr2, Syr2k, Syrk};
 use windlass::blas::{Triangular, Trmv};
 use windlass::{Complex, Device, DeviceBuffer, Element, Gemm, In, Matmul, Side, Transpose, Uplo};
 
@@ -183,7 +183,7 @@ fn factors_of_nothing() {
         let (blas, a, p) = (device.blas(), none::<f64>(&device), none::<i32>(&device));
         let (c, i) = (|| none::<f64>(&device), || none::<i32>(&device));
         for count in [0usize, 2] {
-            let lu = || Lu::new(0).batch(count);
+            let lu = || LuBatch::new(0).batch(count);
             let info = || up(&device, vec![9i32; count]);
             let factors = done!(blas.getrf_strided_batched(lu(), c(), i(), info()));
             assert!(factors.0.is_empty());

@@ -7,7 +7,7 @@ mod settings;
 
 use crate::common;
 use common::{assert_back_at, devices, down, holdings, refused, up};
-use windlass::blas::{Gemv, Lu, Triangular};
+use windlass::blas::{Gemv, LuBatch, Triangular};
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::{Device, Error, Gemm, Matmul, Rejected, Side, Transpose, Uplo};
 
@@ -166,8 +166,8 @@ fn empty_batches_of_any_count_cost_nothing() {
             wait(blas.gemv_strided_batched(Gemv::new(0, 0).batch(count), &x, &x, y()));
         }
         let most = i32::MAX as usize;
-        wait(blas.getrs_strided_batched(Lu::new(0).batch(most), Transpose::No, 1, &x, &pivots, y()));
-        wait(blas.getrs_strided_batched(Lu::new(2).batch(2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
+        wait(blas.getrs_strided_batched(LuBatch::new(0).batch(most), Transpose::No, 1, &x, &pivots, y()));
+        wait(blas.getrs_strided_batched(LuBatch::new(2).batch(2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
         wait(lt.matmul(Matmul::new(0, 0, 0).batch(most), &x, &x, y()));
         wait(lt.matmul(Matmul::new(0, 3, 0).batch(most), &x, &x, y()));
         // The gradient of a bias beside no columns is zero, and there is room for two.

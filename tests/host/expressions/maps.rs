@@ -6,7 +6,7 @@ use windlass::tensor::{AxisSlice, Layout};
 use windlass::{Bool, Complex, Device, Element, Tensor, TensorRef, bf16, f16};
 
 fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.read_tensor(x).unwrap().await_result().unwrap()
+    device.download_tensor(x).unwrap().await_result().unwrap()
 }
 
 #[test]

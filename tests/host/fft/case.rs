@@ -2,7 +2,7 @@
 
 use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, down, up};
-use windlass::fft::{Direction, Fft, Kind, Layout, Norm};
+use windlass::fft::{DataLayout, Direction, FftSpec, Kind, Normalization};
 use windlass::reference::{dft, dft_error_bound};
 use windlass::{Device, DeviceBuffer};
 
@@ -19,8 +19,8 @@ impl Lies {
         batch * self.dist + index.iter().zip(&self.strides).map(|(i, s)| i * s).sum::<usize>()
     }
 
-    pub fn layout(&self) -> Layout {
-        Layout::strided(&self.strides).dist(self.dist)
+    pub fn layout(&self) -> DataLayout {
+        DataLayout::strided(&self.strides).dist(self.dist)
     }
 }
 
@@ -47,7 +47,7 @@ pub fn lies(shape: &[usize], batch: usize, order: &[usize], gaps: &mut dyn FnMut
 pub struct Case {
     pub kind: Kind,
     pub direction: Direction,
-    pub norm: Norm,
+    pub norm: Normalization,
     /// Of the input on its logical side.
     pub shape: Vec<usize>,
     pub axes: Vec<usize>,
@@ -122,7 +122,7 @@ impl Case {
         Case {
             kind,
             direction,
-            norm: Norm::Backward,
+            norm: Normalization::Backward,
             shape: shape.to_vec(),
             axes: (0..shape.len()).collect(),
             n: shape.to_vec(),
@@ -144,7 +144,8 @@ impl Case {
         let shape: Vec<usize> = (0..rank).map(|_| rng.pick(sizes)).collect();
         let mut case = Case::new(kind, &shape);
         case.direction = rng.pick(&[Direction::Forward, Direction::Inverse]);
-        case.norm = rng.pick(&[Norm::None, Norm::Backward, Norm::Ortho, Norm::Forward]);
+        case.norm =
+            rng.pick(&[Normalization::None, Normalization::Backward, Normalization::Ortho, Normalization::Forward]);
         case.batch = rng.pick(&[1, 1, 1, 2, 3, 5]);
         // Some axes in some order.
         let mut order: Vec<usize> = (0..rank).collect();
@@ -195,11 +196,11 @@ impl Case {
         shape
     }
 
-    pub fn spec(&self) -> Fft {
+    pub fn spec(&self) -> FftSpec {
         let spec = match self.kind {
-            Kind::C2c => Fft::c2c(&self.shape),
-            Kind::R2c => Fft::r2c(&self.shape),
-            Kind::C2r => Fft::c2r(&self.shape),
+            Kind::C2c => FftSpec::c2c(&self.shape),
+            Kind::R2c => FftSpec::r2c(&self.shape),
+            Kind::C2r => FftSpec::c2r(&self.shape),
         };
         let mut spec = spec.direction(self.direction).norm(self.norm).batch(self.batch).axes(&self.axes);
         if self.axes.iter().zip(&self.n).any(|(axis, n)| self.shape[*axis] != *n) {
@@ -264,9 +265,11 @@ impl Case {
         }
         let points = points as f64;
         let factor = match (self.norm, self.direction) {
-            (Norm::None, _) => 1.0,
-            (Norm::Ortho, _) => 1.0 / points.sqrt(),
-            (Norm::Forward, Direction::Forward) | (Norm::Backward, Direction::Inverse) => 1.0 / points,
+            (Normalization::None, _) => 1.0,
+            (Normalization::Ortho, _) => 1.0 / points.sqrt(),
+            (Normalization::Forward, Direction::Forward) | (Normalization::Backward, Direction::Inverse) => {
+                1.0 / points
+            }
             _ => 1.0,
         };
         grid.data.into_iter().map(|x| x * factor).collect()

@@ -2,7 +2,7 @@
 
 use crate::common::{LONG, assert_same_bits, beside_work, busy, devices, down, host, inline, up};
 use windlass::fft::{Convolve, Edges, RealTransform, Stft, Trig, Window, window};
-use windlass::{Complex, Device, DeviceBuffer, DeviceKind, Error, FaultPlan, Fft};
+use windlass::{Complex, Device, DeviceBuffer, DeviceKind, Error, FaultPlan, FftSpec};
 
 fn numbers(n: usize) -> Vec<f64> {
     (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect()
@@ -45,7 +45,7 @@ fn threads_change_no_bit() {
 #[test]
 fn one_plan_serves_transforms_of_two_streams_at_once() {
     for device in devices() {
-        let (fft, spec, x) = (device.fft(), Fft::r2c([6000]), up(&device, numbers(6000)));
+        let (fft, spec, x) = (device.fft(), FftSpec::r2c([6000]), up(&device, numbers(6000)));
         let transform = |x: &DeviceBuffer<f64>| fft.r2c(&spec, x, device.uninit(3001).unwrap()).unwrap();
         let want = down(&device, &transform(&x).await_result().unwrap()); // the plan is there from here on
         // At odd addresses copies go ahead, to memory that the driver may take from a stream that is still at work.
@@ -84,7 +84,7 @@ fn a_failed_transform_fails_what_reads_it_and_the_next_is_right() {
     let count = 16;
     let device = host(2).fault_plan(FaultPlan::new().fail(1)).open().unwrap();
     let x = up(&device, vec![Complex::new(1.0f64, 0.0); count]);
-    let spec = Fft::c2c([count]);
+    let spec = FftSpec::c2c([count]);
     let failed = device.fft().c2c(&spec, &x, device.uninit(count).unwrap()).unwrap().into_output();
     let follower = device.fft().c2c(&spec.inverse(), &failed, device.uninit(count).unwrap()).unwrap();
     assert!(matches!(follower.await_result().unwrap_err().error, Error::Upstream { .. }));

@@ -2,7 +2,7 @@
 
 use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, devices, down, refused, seeds, up};
-use windlass::fft::{Edges, Norm, Stft, Window, window};
+use windlass::fft::{Edges, Normalization, Stft, Window, window};
 use windlass::reference::{dft, dft_error_bound};
 use windlass::{Device, bf16, f16};
 
@@ -20,7 +20,7 @@ fn check<R: Real>(device: &Device, rng: &mut Rng) {
     let (n, hop, batch) = (1 + rng.below(33), 1 + rng.below(9), 1 + rng.below(3));
     let edges = rng.pick(&[Edges::Inside, Edges::Zeros, Edges::Mirrored]);
     let len = n + rng.below(60);
-    let norm = rng.pick(&[Norm::Backward, Norm::Ortho, Norm::Forward]);
+    let norm = rng.pick(&[Normalization::Backward, Normalization::Ortho, Normalization::Forward]);
     let spec = Stft::new(len, n).hop(hop).edges(edges).batch(batch).norm(norm);
     let (frames, bins) = (spec.frames().unwrap(), spec.bins());
     let what = format!("{} {spec:?}", R::DTYPE);
@@ -28,8 +28,8 @@ fn check<R: Real>(device: &Device, rng: &mut Rng) {
     let weights: Vec<f64> = (0..n).map(|_| R::near(0.5 + R::sample(rng).abs() / 2.0).wide()).collect();
     let before = if edges == Edges::Inside { 0 } else { n / 2 };
     let factor = match norm {
-        Norm::Ortho => 1.0 / (n as f64).sqrt(),
-        Norm::Forward => 1.0 / n as f64,
+        Normalization::Ortho => 1.0 / (n as f64).sqrt(),
+        Normalization::Forward => 1.0 / n as f64,
         _ => 1.0,
     };
     let mut want = Vec::new();

@@ -3,7 +3,7 @@
 use super::number::{C64, assert_close, complex};
 use crate::common::{Shifted as _, devices, down, up};
 use windlass::Device;
-use windlass::fft::{Fft, Norm};
+use windlass::fft::{FftSpec, Normalization};
 
 /// Made by `golden.py`, with SciPy 1.17.1.
 #[rustfmt::skip]
@@ -40,17 +40,17 @@ fn z() -> Vec<C64> {
     x().into_iter().zip(0..).map(|(x, j)| C64::new(x, f64::from(j * 5 % 9 - 3))).collect()
 }
 
-fn c2c(device: &Device, spec: Fft) -> Vec<C64> {
+fn c2c(device: &Device, spec: FftSpec) -> Vec<C64> {
     let (x, y) = (up(device, z()), device.room(spec.output_len().unwrap()).unwrap());
     down(device, &device.fft().c2c(&spec, &x, y).unwrap().await_result().unwrap())
 }
 
-fn r2c(device: &Device, spec: Fft) -> Vec<C64> {
+fn r2c(device: &Device, spec: FftSpec) -> Vec<C64> {
     let (x, y) = (up(device, x()), device.room(spec.output_len().unwrap()).unwrap());
     down(device, &device.fft().r2c(&spec, &x, y).unwrap().await_result().unwrap())
 }
 
-fn c2r(device: &Device, spec: Fft) -> Vec<C64> {
+fn c2r(device: &Device, spec: FftSpec) -> Vec<C64> {
     let (x, y) = (up(device, z()), device.room(spec.output_len().unwrap()).unwrap());
     complex(&down(device, &device.fft().c2r(&spec, &x, y).unwrap().await_result().unwrap()))
 }
@@ -62,28 +62,28 @@ fn transforms_are_those_of_scipy() {
         for (name, want) in KNOWN {
             let want: Vec<C64> = want.iter().map(|(re, im)| C64::new(*re, *im)).collect();
             let got = match *name {
-                "fft" => c2c(d, Fft::c2c([12])),
-                "ifft" => c2c(d, Fft::c2c([12]).inverse()),
-                "fft ortho" => c2c(d, Fft::c2c([12]).norm(Norm::Ortho)),
-                "fft forward" => c2c(d, Fft::c2c([12]).norm(Norm::Forward)),
-                "fft n=8" => c2c(d, Fft::c2c([12]).n([8])),
-                "fft n=15" => c2c(d, Fft::c2c([15]).input_shape([12])),
-                "fft2" => c2c(d, Fft::c2c([3, 4])),
-                "fft axis 0" => c2c(d, Fft::c2c([3, 4]).axes([0])),
-                "fft2 s=(2,5)" => c2c(d, Fft::c2c([3, 4]).n([2, 5])),
-                "rfft" => r2c(d, Fft::r2c([12])),
-                "rfft n=9 ortho" => r2c(d, Fft::r2c([12]).n([9]).norm(Norm::Ortho)),
-                "rfft2" => r2c(d, Fft::r2c([3, 4])),
-                "rfft axes (1,0)" => r2c(d, Fft::r2c([3, 4]).axes([1, 0])),
-                "irfft" => c2r(d, Fft::c2r([22])),
-                "irfft n=7" => c2r(d, Fft::c2r([7]).input_shape([12])),
-                "irfft2 s=(3,6)" => c2r(d, Fft::c2r([3, 6])),
-                "irfft2 s=(3,7) forward" => c2r(d, Fft::c2r([3, 7]).norm(Norm::Forward)),
-                "hfft" => c2r(d, Fft::c2r([22]).forward()),
-                "hfft n=9 ortho" => c2r(d, Fft::c2r([9]).input_shape([12]).forward().norm(Norm::Ortho)),
-                "ihfft" => r2c(d, Fft::r2c([12]).inverse()),
-                "hfft2 s=(3,6)" => c2r(d, Fft::c2r([3, 6]).forward()),
-                "ihfft2" => r2c(d, Fft::r2c([3, 4]).inverse()),
+                "fft" => c2c(d, FftSpec::c2c([12])),
+                "ifft" => c2c(d, FftSpec::c2c([12]).inverse()),
+                "fft ortho" => c2c(d, FftSpec::c2c([12]).norm(Normalization::Ortho)),
+                "fft forward" => c2c(d, FftSpec::c2c([12]).norm(Normalization::Forward)),
+                "fft n=8" => c2c(d, FftSpec::c2c([12]).n([8])),
+                "fft n=15" => c2c(d, FftSpec::c2c([15]).input_shape([12])),
+                "fft2" => c2c(d, FftSpec::c2c([3, 4])),
+                "fft axis 0" => c2c(d, FftSpec::c2c([3, 4]).axes([0])),
+                "fft2 s=(2,5)" => c2c(d, FftSpec::c2c([3, 4]).n([2, 5])),
+                "rfft" => r2c(d, FftSpec::r2c([12])),
+                "rfft n=9 ortho" => r2c(d, FftSpec::r2c([12]).n([9]).norm(Normalization::Ortho)),
+                "rfft2" => r2c(d, FftSpec::r2c([3, 4])),
+                "rfft axes (1,0)" => r2c(d, FftSpec::r2c([3, 4]).axes([1, 0])),
+                "irfft" => c2r(d, FftSpec::c2r([22])),
+                "irfft n=7" => c2r(d, FftSpec::c2r([7]).input_shape([12])),
+                "irfft2 s=(3,6)" => c2r(d, FftSpec::c2r([3, 6])),
+                "irfft2 s=(3,7) forward" => c2r(d, FftSpec::c2r([3, 7]).norm(Normalization::Forward)),
+                "hfft" => c2r(d, FftSpec::c2r([22]).forward()),
+                "hfft n=9 ortho" => c2r(d, FftSpec::c2r([9]).input_shape([12]).forward().norm(Normalization::Ortho)),
+                "ihfft" => r2c(d, FftSpec::r2c([12]).inverse()),
+                "hfft2 s=(3,6)" => c2r(d, FftSpec::c2r([3, 6]).forward()),
+                "ihfft2" => r2c(d, FftSpec::r2c([3, 4]).inverse()),
                 other => panic!("{other} is not tested"),
             };
             assert_close(&got, &want, 2e-15, name);

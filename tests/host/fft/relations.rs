@@ -2,7 +2,7 @@
 
 use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, is_host, seeds, up};
-use windlass::fft::{Fft, Layout, Norm};
+use windlass::fft::{DataLayout, FftSpec, Normalization};
 use windlass::reference::{dft_error_bound, root_of_unity};
 use windlass::{Complex, Device, bf16, f16};
 
@@ -19,7 +19,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let n: usize = shape.iter().product();
         let input = samples::<R>(rng, n * batch);
         // Complex.
-        let spec = Fft::c2c(shape).batch(batch).norm(Norm::Ortho);
+        let spec = FftSpec::c2c(shape).batch(batch).norm(Normalization::Ortho);
         let y = device.room(R::elements(n * batch)).unwrap();
         let y = device.fft().c2c(&spec, &up(device, R::buffer(&input)), y).unwrap().await_result().unwrap();
         let x = device.fft().c2c_in_place(&spec, up(device, R::buffer(&input))).unwrap().await_result().unwrap();
@@ -31,7 +31,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let mut padded = vec![R::NAN; lines * 2 * half];
         let reals: Vec<R> = input.iter().map(|x| R::near(x.re)).collect();
         padded.chunks_mut(2 * half).zip(reals.chunks(last)).for_each(|(to, from)| to[..last].copy_from_slice(from));
-        let spec = Fft::r2c(shape).batch(batch).norm(Norm::Ortho);
+        let spec = FftSpec::r2c(shape).batch(batch).norm(Normalization::Ortho);
         let y = device.room(R::elements(lines * half)).unwrap();
         let y = device.fft().r2c(&spec, &up(device, reals.clone()), y).unwrap().await_result().unwrap();
         let x = device.fft().r2c_in_place(&spec, up(device, padded)).unwrap().await_result().unwrap();
@@ -39,7 +39,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let got: Vec<C64> = down(device, &x).chunks(2).map(|x| C64::new(x[0].wide(), x[1].wide())).collect();
         assert_close(&got, &want, bound, &what);
         // And back, from the same memory.
-        let spec = Fft::c2r(shape).batch(batch).norm(Norm::Ortho);
+        let spec = FftSpec::c2r(shape).batch(batch).norm(Normalization::Ortho);
         let x = device.fft().c2r_in_place(&spec, x).unwrap().await_result().unwrap();
         let back: Vec<f64> =
             down(device, &x).chunks(2 * half).flat_map(|line| &line[..last]).map(|x| x.wide()).collect();
@@ -66,7 +66,7 @@ fn destroying<R: Real>(device: &Device, rng: &mut Rng) {
         *half.last_mut().unwrap() = shape.last().unwrap() / 2 + 1;
         let (points, n) = (half.iter().product::<usize>(), shape.iter().product::<usize>());
         let input = R::buffer(&samples::<R>(rng, points));
-        let spec = Fft::c2r(shape).norm(Norm::Ortho);
+        let spec = FftSpec::c2r(shape).norm(Normalization::Ortho);
         let kept = up(device, input.clone());
         let y = device.fft().c2r(&spec, &kept, device.room(n).unwrap()).unwrap().await_result().unwrap();
         let want = complex(&down(device, &y).into_iter().map(R::wide).collect::<Vec<_>>());
@@ -189,7 +189,7 @@ fn a_shift_in_time_is_a_phase() {
 fn arrays_of_an_input_may_overlap() {
     for device in devices() {
         let x: Vec<C64> = (0..20).map(|j| C64::new(f64::from(j), 1.0)).collect();
-        let spec = Fft::c2c([8]).batch(4).input(Layout::strided([1]).dist(4));
+        let spec = FftSpec::c2c([8]).batch(4).input(DataLayout::strided([1]).dist(4));
         let y =
             device.fft().c2c(&spec, &up(&device, x.clone()), device.room(32).unwrap()).unwrap().await_result().unwrap();
         let got = down(&device, &y);
@@ -212,21 +212,22 @@ fn windows_that_begin_at_odd_places_are_transformed() {
                     let window = buffer.as_in().slice(offset..offset + n).unwrap();
                     let room =
                         device.cleared::<Complex<f32>>(n / 2 + 1 + offset).unwrap().narrow(offset..offset + n / 2 + 1);
-                    let y = device.fft().r2c(&Fft::r2c([n]), window, room.unwrap()).unwrap().await_result().unwrap();
+                    let y =
+                        device.fft().r2c(&FftSpec::r2c([n]), window, room.unwrap()).unwrap().await_result().unwrap();
                     let numbers: Vec<f64> = reals[offset..].iter().map(|x| f64::from(*x)).collect();
                     let want = &windlass::reference::dft(&complex(&numbers), false)[..n / 2 + 1];
                     let bound = dft_error_bound(n, f32::UNIT) + 2.0 * f32::UNIT;
                     assert_close(&f32::numbers(&down(&device, &y)), want, bound, &format!("from {offset} on"));
                     // And back into a window of a real buffer at such a place.
                     let room = device.cleared::<f32>(n + offset).unwrap().narrow(offset..offset + n).unwrap();
-                    let back = device.fft().c2r(&Fft::c2r([n]), &y, room).unwrap().await_result().unwrap();
+                    let back = device.fft().c2r(&FftSpec::c2r([n]), &y, room).unwrap().await_result().unwrap();
                     let back: Vec<f64> = down(&device, &back).into_iter().map(f64::from).collect();
                     assert_close(&complex(&back), &complex(&numbers), 3.0 * bound, &format!("back to {offset} on"));
                     // Halves: a pair may begin at an odd element.
                     let halves = up(&device, f16::buffer(&x));
                     let window = halves.as_in().slice(offset..offset + 2 * n).unwrap();
                     let room = device.cleared::<f16>(2 * n + offset).unwrap().narrow(offset..offset + 2 * n).unwrap();
-                    let spec = Fft::c2c([n]).norm(Norm::Ortho);
+                    let spec = FftSpec::c2c([n]).norm(Normalization::Ortho);
                     let y = device.fft().c2c(&spec, window, room).unwrap().await_result().unwrap();
                     let numbers = f16::numbers(&f16::buffer(&x).split_off(offset)[..2 * n]);
                     let want: Vec<C64> =
@@ -244,7 +245,7 @@ fn one_that_is_not_a_number_stays_in_its_array() {
     for device in devices() {
         let mut x = vec![Complex::new(1.0f32, 0.0); 3 * 16];
         x[20].re = f32::NAN;
-        let spec = Fft::c2c([16]).batch(3);
+        let spec = FftSpec::c2c([16]).batch(3);
         let y = device.fft().c2c(&spec, &up(&device, x), device.room(48).unwrap()).unwrap().await_result().unwrap();
         let y = down(&device, &y);
         assert!(y[16..32].iter().all(|x| x.re.is_nan()), "its own");

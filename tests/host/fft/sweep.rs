@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::number::Real;
 use crate::common::{devices, seeds};
-use windlass::fft::{Direction, Kind, Norm};
+use windlass::fft::{Direction, Kind, Normalization};
 use windlass::{bf16, f16};
 
 const KINDS: [Kind; 3] = [Kind::C2c, Kind::R2c, Kind::C2r];
@@ -74,7 +74,7 @@ fn more_axes_than_a_library_takes_at_once_are_done_in_turn() {
                 for shape in [&[3, 2, 4, 3][..], &[2, 3, 2, 2, 3], &[2, 2, 2, 2, 2, 2, 2, 3]] {
                     let mut case = Case::new(kind, shape);
                     case.direction = rng.pick(&[Direction::Forward, Direction::Inverse]);
-                    case.norm = Norm::Ortho;
+                    case.norm = Normalization::Ortho;
                     case.batch = rng.pick(&[1, 2]);
                     case.check::<f64>(&device, rng);
                     case.check::<f32>(&device, rng);

@@ -3,7 +3,7 @@
 use super::number::{Real, assert_close, complex};
 use crate::common::{devices, down, left_out, refused, seeds, up};
 use std::f64::consts::PI;
-use windlass::fft::{Norm, RealTransform, Trig};
+use windlass::fft::{Normalization, RealTransform, Trig};
 use windlass::reference::dft_error_bound;
 use windlass::{Device, bf16, f16};
 
@@ -85,9 +85,9 @@ fn cosine_and_sine_transforms_are_those_of_scipy() {
             let kind = words.next().unwrap();
             let (_, trig) = ALL.into_iter().find(|(name, _)| *name == kind).unwrap();
             let norm = match words.next().unwrap() {
-                "ortho" => Norm::Ortho,
-                "forward" => Norm::Forward,
-                _ => Norm::Backward,
+                "ortho" => Normalization::Ortho,
+                "forward" => Normalization::Forward,
+                _ => Normalization::Backward,
             };
             let spec = RealTransform::new(trig, [3, 4]).norm(norm);
             let spec = if words.next().is_some() { spec.inverse() } else { spec };
@@ -155,7 +155,7 @@ fn round_trips<R: Real>(device: &Device) {
             let shape = [2 + rng.below(3), 2 + rng.below(9), 2 + rng.below(4)];
             let axes = rng.pick(&[&[0usize, 1, 2][..], &[1], &[0], &[2, 0]]);
             let batch = 1 + rng.below(3);
-            let spec = RealTransform::new(trig, shape).axes(axes).batch(batch).norm(Norm::Ortho);
+            let spec = RealTransform::new(trig, shape).axes(axes).batch(batch).norm(Normalization::Ortho);
             let x: Vec<R> = (0..shape.iter().product::<usize>() * batch).map(|_| R::near(R::sample(rng))).collect();
             let back = real(device, spec.inverse(), real(device, spec, x.clone()));
             let wide = |x: Vec<R>| complex(&x.into_iter().map(R::wide).collect::<Vec<_>>());

@@ -192,8 +192,8 @@ fn work_outlives_the_handles_of_its_device() {
             Ok(dot) => assert_eq!(dot, 40.0),
             Err(rejected) => {
                 // Nobody will rebuild it: an error must say that, and must not ask for another attempt.
-                let gone = matches!(&rejected.error, Error::GpuRefStale { reason: Stale::DeviceGone, .. });
-                assert!(gone && !rejected.error.is_retryable(), "{:?}", rejected.error);
+                let gone = matches!(&rejected, Error::GpuRefStale { reason: Stale::DeviceGone, .. });
+                assert!(gone && !rejected.is_retryable(), "{:?}", rejected);
             }
         });
         drop(x); // no device to give it back to, and no harm

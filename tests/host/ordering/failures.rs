@@ -43,7 +43,7 @@ fn what_follows_from_a_failure_tells_the_first_one() {
         let x = failed(&device);
         let y = device.copy(&x, up(&device, [5.0; 4])).unwrap().into_output();
         let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_output();
-        let error = device.blas().nrm2(&z).unwrap().await_result().unwrap_err().error;
+        let error = device.blas().nrm2(&z).unwrap().await_result().unwrap_err();
         assert_eq!(error.site().and_then(windlass::Site::op), Some("nrm2"));
         let first = error.first_failure().expect("the first failure");
         assert!(matches!(first, Error::LibraryError { message, .. } if message.contains("fault plan")), "{first}");

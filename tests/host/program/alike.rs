@@ -6,7 +6,7 @@ use windlass::blas::{Gemm, Gemv, Trmv};
 use windlass::rng::Normal;
 use windlass::sparse::Spmv;
 use windlass::{
-    Complex, Device, DeviceBuffer, Element, Fft, GpuRef, Matmul, Op, Result, Slices, SlicesMut, Spans, Uplo,
+    Complex, Device, DeviceBuffer, Element, FftSpec, GpuRef, Matmul, Op, Result, Slices, SlicesMut, Spans, Uplo,
 };
 
 /// Runs `body` on the device and on a recorder, the latter's program three times, and compares what it leaves in `y`.
@@ -115,8 +115,8 @@ fn transforms_sparse_products_and_random_numbers() {
         let a = rng.samples::<f64>(n);
         alike(&device, "transforms", a.clone(), vec![0f64; n], |d, a, y| {
             let spectrum = d.uninit::<Complex<f64>>(n / 2 + 1)?;
-            let spectrum = d.fft().r2c(&Fft::r2c([n]), a, spectrum)?.into_output();
-            Ok(d.fft().c2r(&Fft::c2r([n]), &spectrum, y)?.into_output())
+            let spectrum = d.fft().r2c(&FftSpec::r2c([n]), a, spectrum)?.into_output();
+            Ok(d.fft().c2r(&FftSpec::c2r([n]), &spectrum, y)?.into_output())
         });
         alike(&device, "random numbers", a.clone(), vec![0f64; n], |d, _, y| {
             let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_output();

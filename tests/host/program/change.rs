@@ -216,8 +216,7 @@ fn an_operation_of_another_type_is_refused_whatever_its_name_is() {
         .unwrap_err();
     let (argument, reason) = refused(&error);
     assert!(argument == "body" && reason.contains("of another type") && reason.contains("`scaled`"), "{reason}");
-    let same_result =
-        program.set(0, |r| r.dispatch(Scaled::<u64, 1>::by(2.0), (x.as_in(),), ()).map(drop).map_err(Error::from));
+    let same_result = program.set(0, |r| r.dispatch(Scaled::<u64, 1>::by(2.0), (x.as_in(),), ()).map(drop));
     assert_eq!(refused(&same_result.unwrap_err()).0, "body");
     let done = program.replay((&up(&device, vec![1.0, 2.0]),), ()).unwrap().await_result().unwrap();
     assert_eq!(done.get(&later).unwrap(), 6);
@@ -233,10 +232,7 @@ fn a_result_in_the_place_of_a_step_without_one_is_refused() {
         let error = program
             .set(0, |r| {
                 let norm = r.blas().nrm2(&x)?;
-                assert!(matches!(
-                    r.blas().nrm2(&x)?.await_result().map_err(Error::from),
-                    Err(Error::Unsupported { .. })
-                ));
+                assert!(matches!(r.blas().nrm2(&x)?.await_result(), Err(Error::Unsupported { .. })));
                 leaked = Some(r.later(norm)?);
                 Ok(())
             })

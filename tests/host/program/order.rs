@@ -106,7 +106,7 @@ fn a_step_that_fails_is_named_and_the_next_replay_is_as_good_as_the_first() {
     assert_eq!(rejected.error.site().and_then(windlass::Site::op), Some("map"));
     let x: DeviceBuffer<f64> = rejected.back.unwrap().into_iter().next().unwrap().downcast().unwrap();
     let read = device.download(&x).unwrap().await_result().unwrap_err();
-    assert!(matches!(read.error, windlass::Error::Upstream { .. }), "{}", read.error);
+    assert!(matches!(read, windlass::Error::Upstream { .. }), "{}", read);
     fail.store(false, std::sync::atomic::Ordering::SeqCst);
     let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
     assert_eq!(down(&device, &x), [5.0, 1.0, 1.0, 1.0]);

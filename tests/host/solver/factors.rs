@@ -249,7 +249,7 @@ fn qr_gives_an_orthogonal_factor_and_the_matrix_back() {
                 let eye = Laid::new(vec![Dense::identity(m); laid.all.len()], gap);
                 let whole = |side, trans| {
                     let c = eye.upload::<T>(&device);
-                    eye.read(&device, &qr.apply(&solver, (side, trans), eye.shape, c).unwrap().await_result().unwrap())
+                    eye.read(&device, &qr.apply(&solver, side, trans, eye.shape, c).unwrap().await_result().unwrap())
                 };
                 let all = [Side::Left, Side::Right].map(|s| (whole(s, Transpose::No), whole(s, Transpose::Conjugate)));
                 for (i, (a, f)) in laid.all.iter().zip(&factors).enumerate() {
@@ -299,8 +299,11 @@ fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
                     let qr = solver.qr(h.shape, h.upload::<T>(&device)).unwrap().await_result().unwrap();
                     let of_x = Laid::one(&x, 0);
                     let how = (Side::Left, Transpose::Conjugate);
-                    let y =
-                        qr.apply(&solver, how, of_x.shape, of_x.upload::<T>(&device)).unwrap().await_result().unwrap();
+                    let y = qr
+                        .apply(&solver, how.0, how.1, of_x.shape, of_x.upload::<T>(&device))
+                        .unwrap()
+                        .await_result()
+                        .unwrap();
                     let y = &of_x.read(&device, &y)[0];
                     let outside = Dense::new(n - m, nrhs, |i, j| y.at(i + m, j)).norm();
                     assert!(outside < 100.0 * T::EPS * n as f64 * x.norm(), "{outside} of {}", x.norm());

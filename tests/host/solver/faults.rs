@@ -1,7 +1,7 @@
 //! What fails in the middle of a program of factorizations is an error of the call, loses no memory, and the next one is right.
 
 use crate::common::{assert_back_at, down, host, up};
-use windlass::solver::{Eigenvectors, EighSpec, Jacobi, Matrix, Norm, Structure, SvdMethod, Symmetry, Vectors};
+use windlass::solver::{Eigenvectors, EighSpec, Jacobi, Matrix, Norm, Refine, Structure, SvdMethod, Symmetry, Vectors};
 use windlass::{Device, Error, FaultPlan, Transpose, Uplo};
 
 const A: [f64; 9] = [4.0, 1.0, 0.5, 1.0, 5.0, 2.0, 0.5, 2.0, 6.0];
@@ -16,13 +16,13 @@ fn program(device: &Device) -> windlass::Result<Vec<f64>> {
     let mut numbers = vec![lu.det(&solver)?.await_result()?[0].value().re];
     let cholesky = solver.cholesky(Uplo::Lower, shape, a()?)?.await_result()?;
     let x = cholesky.solve(&solver, column, x)?.await_result()?;
-    let ldl = solver.ldl((Uplo::Upper, Symmetry::Symmetric), shape, a()?)?.await_result()?;
+    let ldl = solver.ldl(Uplo::Upper, Symmetry::Symmetric, shape, a()?)?.await_result()?;
     let x = ldl.solve(&solver, column, x)?.await_result()?;
     let qr = solver.qr(shape, a()?)?.await_result()?;
     let x = qr.solve(&solver, column, x)?.await_result()?.x;
     let x = solver.solve(Structure::General, shape, a()?, column, x)?.await_result()?.x;
     let room = device.uninit(3)?;
-    let x = solver.solve_refined((shape, &a()?), (column, &x), column, room)?.await_result()?.x;
+    let x = solver.solve_refined(Refine::new(shape, column).x(column), &a()?, &x, room)?.await_result()?.x;
     let svd = solver.svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Thin, shape, a()?)?.await_result()?;
     let eigh = solver.eigh(EighSpec::new(Uplo::Lower, shape), a()?)?.await_result()?;
     let eig = solver.eig(Eigenvectors::None, shape, a()?)?.await_result()?;

@@ -32,8 +32,7 @@ fn indefinite_systems_are_solved_from_one_triangle() {
                         let counts = |i: usize, j: usize| if uplo == Uplo::Lower { i >= j } else { i <= j };
                         let all = (0..=gap).map(|_| symmetric::<T>(&mut rng, n, symmetry)).collect();
                         let a = Laid::new(all, gap);
-                        let pending =
-                            solver.ldl((uplo, symmetry), a.shape, a.upload_part::<T>(&device, counts)).unwrap();
+                        let pending = solver.ldl(uplo, symmetry, a.shape, a.upload_part::<T>(&device, counts)).unwrap();
                         let ldl = match pending.await_result() {
                             Ok(ldl) => ldl,
                             Err(rejected) if matches!(rejected.error, Error::Unsupported { .. }) => continue,
@@ -76,12 +75,12 @@ fn pivots_are_those_of_lapack() {
         let laid = Laid::one(&a, 0);
         let solver = device.solver();
         let up = || laid.upload::<f64>(&device);
-        let ldl = solver.ldl((Uplo::Lower, Symmetry::Symmetric), laid.shape, up()).unwrap().await_result().unwrap();
+        let ldl = solver.ldl(Uplo::Lower, Symmetry::Symmetric, laid.shape, up()).unwrap().await_result().unwrap();
         assert_eq!(down(&device, ldl.pivots()), [-3, -3, 3]);
-        let ldl = solver.ldl((Uplo::Upper, Symmetry::Symmetric), laid.shape, up()).unwrap().await_result().unwrap();
+        let ldl = solver.ldl(Uplo::Upper, Symmetry::Symmetric, laid.shape, up()).unwrap().await_result().unwrap();
         assert_eq!(down(&device, ldl.pivots()), [1, -1, -1]);
         let zero = Laid::one(&Dense::real(2, 2, |i, j| if (i, j) == (0, 0) { 1.0 } else { 0.0 }), 0);
-        let pending = solver.ldl((Uplo::Lower, Symmetry::Symmetric), zero.shape, zero.upload::<f64>(&device)).unwrap();
+        let pending = solver.ldl(Uplo::Lower, Symmetry::Symmetric, zero.shape, zero.upload::<f64>(&device)).unwrap();
         let rejected = pending.await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::Singular { position: 2, .. }), "{rejected}");
         assert!(rejected.back.is_some());

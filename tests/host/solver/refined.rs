@@ -3,7 +3,7 @@
 use super::check::{Dense, Laid, Number, assert_ratio, residual};
 use crate::common::{Rng, Shifted as _, devices, is_host};
 use windlass::Device;
-use windlass::solver::{Lowest, Refined, WideElement};
+use windlass::solver::{Lowest, Refine, Refined, WideElement};
 
 #[test]
 fn half_the_precision_is_refined_to_the_whole_or_given_up() {
@@ -20,7 +20,8 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
                 let (of_a, of_b, of_x) = (Laid::one(&a, 1), Laid::one(&b, 2), Laid::one(&b, 0));
                 let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
                 let room = device.room(of_x.shape.len().unwrap()).unwrap();
-                let pending = solver.solve_refined((of_a.shape, &one), (of_b.shape, &two), of_x.shape, room).unwrap();
+                let pending =
+                    solver.solve_refined(Refine::new(of_a.shape, of_b.shape).x(of_x.shape), &one, &two, room).unwrap();
                 let refined = pending.await_result().unwrap();
                 assert_eq!(refined.rounds.is_some(), expected, "{name}: {:?}", refined.rounds);
                 assert_ratio(residual::<T>(&a, &of_x.read(&device, &refined.x)[0], &b), &name);
@@ -29,7 +30,7 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
             let singular = Laid::one(&Dense::real(2, 2, |_, _| 1.0), 0);
             let (a, b) = (singular.upload::<T>(&device), singular.upload::<T>(&device));
             let (shape, room) = (singular.shape, device.room(4).unwrap());
-            let pending = solver.solve_refined((shape, &a), (shape, &b), shape, room).unwrap();
+            let pending = solver.solve_refined(Refine::new(shape, shape).x(shape), &a, &b, room).unwrap();
             let rejected = pending.await_result().unwrap_err();
             assert!(matches!(rejected.error, windlass::Error::Singular { position: 2, .. }), "{rejected}");
         }
@@ -50,7 +51,9 @@ fn refined<T: Number + WideElement>(device: &Device, lowest: Lowest, a: &Dense, 
     let (one, two) = (of_a.upload::<T>(device), of_b.upload::<T>(device));
     let room = device.room(of_x.shape.len().unwrap()).unwrap();
     let solver = device.solver();
-    let pending = solver.solve_refined_from(lowest, (of_a.shape, &one), (of_b.shape, &two), of_x.shape, room).unwrap();
+    let pending = solver
+        .solve_refined(Refine::new(of_a.shape, of_b.shape).x(of_x.shape).lowest(lowest), &one, &two, room)
+        .unwrap();
     let refined = pending.await_result().unwrap();
     assert_eq!((&of_a.read(device, &one)[0], &of_b.read(device, &two)[0]), (a, b), "they stay");
     let x = of_x.read(device, &refined.x)[0].clone();
@@ -136,9 +139,9 @@ fn what_cannot_be_refined_is_refused() {
         let x = |len| crate::common::up(&device, vec![1.0f64; len]);
         let m = windlass::solver::Matrix::new;
         let (a, b) = (x(6), x(4));
-        let answer = solver.solve_refined((m(2, 3), &a), (m(2, 1), &b), m(3, 1), x(3));
+        let answer = solver.solve_refined(Refine::new(m(2, 3), m(2, 1)), &a, &b, x(3));
         assert!(format!("{}", answer.unwrap_err().error).contains("at least as many rows as columns"));
-        let answer = solver.solve_refined((m(3, 2), &a), (m(3, 1), &b), m(3, 1), x(3));
+        let answer = solver.solve_refined(Refine::new(m(3, 2), m(3, 1)).x(m(3, 1)), &a, &b, x(3));
         assert!(format!("{}", answer.unwrap_err().error).contains("needs 2"));
     }
 }

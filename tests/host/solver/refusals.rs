@@ -68,7 +68,7 @@ fn operands_that_do_not_agree_are_refused_and_come_back_whole() {
         let a = up(&device, vec![Complex::new(1.0f32, 2.0); 6]);
         let qr = solver.qr(Matrix::new(3, 2), a).unwrap().await_result().unwrap();
         let c = || up(&device, vec![Complex::new(1.0f32, 0.0); 9]);
-        let apply = |side, trans, of_c| qr.apply(&solver, (side, trans), of_c, c());
+        let apply = |side, trans, of_c| qr.apply(&solver, side, trans, of_c, c());
         assert_eq!(refused(apply(Side::Left, Transpose::Yes, Matrix::square(3))), "trans");
         assert_eq!(refused(apply(Side::Left, Transpose::No, Matrix::new(2, 3))), "c");
         assert_eq!(refused(apply(Side::Right, Transpose::No, Matrix::new(3, 2))), "c");

@@ -15,8 +15,8 @@ fn add_of<T: Sample + SparseElement<Scalar: Sample>>() {
             }
             let b = Model::random(&mut rng, a.rows, a.cols, 25);
             let (alpha, beta) = (T::Scalar::real(2.0), T::Scalar::real(-0.5));
-            let c = device.sparse().add((alpha, &a.up_csr::<i32>(&device)), (beta, &b.up_csr(&device))).unwrap();
-            let columns = device.sparse().add((alpha, &a.up_csc::<i64>(&device)), (beta, &b.up_csc(&device))).unwrap();
+            let c = device.sparse().add(alpha, &a.up_csr::<i32>(&device), beta, &b.up_csr(&device)).unwrap();
+            let columns = device.sparse().add(alpha, &a.up_csc::<i64>(&device), beta, &b.up_csc(&device)).unwrap();
             for got in [Model::down(&device, &c, true), Model::down(&device, &columns, false)] {
                 let mut places: Vec<_> = a.entries.keys().chain(b.entries.keys()).copied().collect();
                 places.sort_unstable();

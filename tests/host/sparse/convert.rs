@@ -97,7 +97,7 @@ fn a_dense_matrix_becomes_the_entries_above_a_threshold() {
                 let data = up(&device, dense(&model, order, ld, 7.0));
                 let how = Dense::new(order).ld(ld);
                 let a: Csr<f64, i64> =
-                    device.sparse().from_dense((model.rows, model.cols), how, threshold, &data).unwrap();
+                    device.sparse().from_dense(model.rows, model.cols, how, threshold, &data).unwrap();
                 let mut want = model.clone();
                 want.entries.retain(|_, x| x.abs() > threshold);
                 want.assert_same(&Model::down(&device, &a, true), &format!("{name} above {threshold}, {order:?}"));
@@ -105,12 +105,12 @@ fn a_dense_matrix_becomes_the_entries_above_a_threshold() {
         }
         // No number counts, a negative zero does not.
         let odd = up(&device, [0.0f32, -0.0, f32::NAN, f32::INFINITY]);
-        let a: Csr<f32> = device.sparse().from_dense((1, 4), Dense::new(Order::Row), 1e30, &odd).unwrap();
+        let a: Csr<f32> = device.sparse().from_dense(1, 4, Dense::new(Order::Row), 1e30, &odd).unwrap();
         assert_eq!(down(&device, a.indices()), [2, 3]);
-        let a: Csr<f32> = device.sparse().from_dense((1, 4), Dense::new(Order::Row), 0.0, &odd).unwrap();
+        let a: Csr<f32> = device.sparse().from_dense(1, 4, Dense::new(Order::Row), 0.0, &odd).unwrap();
         assert_eq!(down(&device, a.indices()), [2, 3]);
         let halves = up(&device, [f16::from_f32(0.0), f16::from_f32(1.5)]);
-        let a: Csr<f16> = device.sparse().from_dense((2, 1), Dense::default(), 0.0, &halves).unwrap();
+        let a: Csr<f16> = device.sparse().from_dense(2, 1, Dense::default(), 0.0, &halves).unwrap();
         assert_eq!(down(&device, a.offsets()), [0, 0, 1]);
     }
 }
@@ -150,13 +150,13 @@ fn coordinates_in_any_order_are_sorted_and_summed() {
             let row_indices = up(&device, entries.iter().map(|e| e.0 as i32).collect::<Vec<_>>());
             let columns = up(&device, entries.iter().map(|e| e.1 as i32).collect::<Vec<_>>());
             let values = up(&device, entries.iter().map(|e| e.2).collect::<Vec<_>>());
-            let a = device.sparse().sum_duplicates((rows, cols), &row_indices, &columns, &values).unwrap();
+            let a = device.sparse().sum_duplicates(rows, cols, &row_indices, &columns, &values).unwrap();
             let a = device.sparse().coo_to_csr(&a).unwrap();
             let got = Model::down(&device, &a, true);
             assert_eq!(got.entries, want.entries, "{rows} x {cols}");
         }
         let (rows, columns) = (up(&device, [0i32, 2]), up(&device, [0i32, 0]));
-        let error = device.sparse().sum_duplicates((2, 2), &rows, &columns, &up(&device, [1.0f32; 2])).unwrap_err();
+        let error = device.sparse().sum_duplicates(2, 2, &rows, &columns, &up(&device, [1.0f32; 2])).unwrap_err();
         assert!(error.to_string().contains("entry 1"), "{error}");
     }
 }

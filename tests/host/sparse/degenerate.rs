@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::common::degenerate::{Kind, degenerate_seeds, product, reach, residual, scaled};
 use crate::common::{Rng, Sample, Shifted as _, devices, down, up};
 use windlass::reference::Value;
-use windlass::sparse::{Csr, Iteration, Preconditioner, Solution, SolveElement, Unsolved};
+use windlass::sparse::{Csr, Iteration, IterativeSolution, Preconditioner, SolveElement, Unsolved};
 use windlass::{Complex, Device, DeviceBuffer, GpuRef, Sparse};
 
 type Method<T> = fn(
@@ -15,7 +15,7 @@ type Method<T> = fn(
     &GpuRef<T>,
     DeviceBuffer<T>,
     &Iteration,
-) -> Result<Solution<T>, Unsolved<T>>;
+) -> Result<IterativeSolution<T>, Unsolved<T>>;
 
 fn methods<T: SolveElement>() -> [(&'static str, Method<T>); 4] {
     [

@@ -9,7 +9,7 @@ fn program(device: &Device) -> windlass::Result<Vec<f64>> {
     let (sparse, offsets, columns) = (device.sparse(), [0i32, 2, 3, 5], [0i32, 2, 1, 0, 2]);
     let a = sparse.upload_csr(3, 3, &offsets, &columns, &[1.0f64, 2.0, 3.0, 4.0, 5.0])?;
     let square = sparse.spgemm(1.0, &a, &a)?;
-    let sum = sparse.add((1.0, &square), (2.0, &a))?;
+    let sum = sparse.add(1.0, &square, 2.0, &a)?;
     let turned = sparse.to_csr(&sparse.to_csc(&sum)?)?;
     let stacked = sparse.vstack(&[&turned, &sparse.bsr_to_csr(&sparse.to_bsr(&a, 3, Order::Row)?)?])?;
     let kept = sparse.drop_small(&stacked, 1.5)?;
@@ -18,9 +18,9 @@ fn program(device: &Device) -> windlass::Result<Vec<f64>> {
     let x = sparse.spsv(&lower, 1.0, &b, device.uninit(3)?)?.await_result()?;
     let y = sparse.spmv(Spmv::new(), &kept, &x, device.uninit(6)?)?.await_result()?;
     let rows = device.upload([2i32, 0, 2, 1])?.into_output();
-    let summed = sparse.sum_duplicates((3, 6), &rows, &rows, &device.upload([1.0f64; 4])?.into_output())?;
+    let summed = sparse.sum_duplicates(3, 6, &rows, &rows, &device.upload([1.0f64; 4])?.into_output())?;
     let z = sparse.spmm(Spmm::new(1), &summed, &y, device.uninit(3)?)?.await_result()?;
-    Ok(device.download(&z)?.await_result()?)
+    device.download(&z)?.await_result()
 }
 
 /// Tries a plan at 0, 1, 2, .., until nothing of the program is hit.

@@ -2,7 +2,7 @@
 
 use super::model::{Model, shapes};
 use crate::common::{Rng, Shifted as _, devices, down, refused, up};
-use windlass::sparse::{Csr, Spmv};
+use windlass::sparse::{Blocks, Csr, Spmv};
 use windlass::{Error, Order};
 
 #[test]
@@ -70,7 +70,7 @@ fn wrong_coordinates_and_blocks_and_vectors_are_refused() {
         let bsr = |size, offsets: &[i32], columns: &[i32], values: usize| {
             let (offsets, columns) = (up(&device, offsets), up(&device, columns));
             let values = up(&device, vec![1.0f32; values]);
-            let pending = sparse.bsr((4, 6), (size, Order::Row), offsets, columns, values)?;
+            let pending = sparse.bsr(Blocks::new(4, 6, size).order(Order::Row), offsets, columns, values)?;
             pending.await_result().map_err(Error::from)
         };
         assert_eq!(bsr(2, &[0, 2, 3], &[0, 2, 1], 12).unwrap().nnz(), 12);

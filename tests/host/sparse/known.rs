@@ -80,7 +80,7 @@ where
         ("itself", down(a)),
         ("gram", down(&sparse.gram(a).unwrap())),
         ("spgemm", down(&sparse.spgemm(0.5, &turned, b).unwrap())),
-        ("add", down(&sparse.add((2.0, a), (-3.0, b)).unwrap())),
+        ("add", down(&sparse.add(2.0, a, -3.0, b).unwrap())),
         ("transposed", down(&turned)),
         ("lower", down(&sparse.lower(a, 1).unwrap())),
         ("upper", down(&sparse.upper(a, -1).unwrap())),
@@ -175,7 +175,7 @@ pub fn check(devices: impl IntoIterator<Item = Device>) {
             let twice = |x: &[i32]| up(&device, x.iter().chain(x.iter().rev()).copied().collect::<Vec<_>>());
             let entries: Vec<f64> = entries.iter().copied().chain(entries.iter().rev().map(|x| x / 2.0)).collect();
             let (rows, columns) = (twice(&rows), twice(&columns));
-            let sums = sparse.sum_duplicates((a.rows, a.cols), &rows, &columns, &up(&device, entries)).unwrap();
+            let sums = sparse.sum_duplicates(a.rows, a.cols, &rows, &columns, &up(&device, entries)).unwrap();
             let places = down(&device, sums.row_indices()).into_iter().zip(down(&device, sums.column_indices()));
             let places = places.map(|(i, j)| (i as usize, j as usize));
             let sums = answer(places.zip(down(&device, sums.values())));

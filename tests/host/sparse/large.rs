@@ -48,10 +48,10 @@ fn products_and_sums_of_many_rows_are_exact() {
 
         let mut sum: BTreeMap<_, f64> = a.entries.iter().map(|(at, x)| (*at, 2.0 * x)).collect();
         b.entries.iter().for_each(|(at, y)| *sum.entry(*at).or_insert(0.0) += 3.0 * y);
-        let got = sparse.add((2.0, &up_a), (3.0, &up_b)).unwrap();
+        let got = sparse.add(2.0, &up_a, 3.0, &up_b).unwrap();
         assert!(Model::down(&device, &got, true).entries == sum, "another sum");
         let five = a.entries.iter().map(|(at, x)| (*at, 5.0 * x)).collect();
-        let got = sparse.add((2.0, &up_a), (3.0, &up_a)).unwrap();
+        let got = sparse.add(2.0, &up_a, 3.0, &up_a).unwrap();
         assert!(Model::down(&device, &got, true).entries == five, "another sum of one structure");
     }
 }

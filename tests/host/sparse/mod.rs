@@ -18,3 +18,4 @@ mod repeated;
 mod solvers;
 mod solves;
 mod vectors;
+mod wide;

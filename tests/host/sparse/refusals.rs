@@ -30,7 +30,7 @@ fn products_that_do_not_fit_name_the_argument() {
         let wide = sparse.to_csr(&a.transposed()).unwrap();
         let rejected = sparse.spgemm_masked(1.0, &a, &wide, &a, floats(a.nnz())).unwrap_err();
         assert!(refused(&rejected.error).0 == "mask" && rejected.back.is_some());
-        assert_eq!(refused(&sparse.add((1.0, &a), (1.0, &wide)).unwrap_err()).0, "b");
+        assert_eq!(refused(&sparse.add(1.0, &a, 1.0, &wide).unwrap_err()).0, "b");
         assert_eq!(
             refused(&sparse.sddmm(Sddmm::new(2), &a, &floats(5), &floats(8), floats(a.nnz())).unwrap_err().error).0,
             "a"
@@ -44,10 +44,10 @@ fn products_that_do_not_fit_name_the_argument() {
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         assert_eq!(refused(&sparse.to_dense(&a, Dense::new(Order::Row).ld(3), floats(12)).unwrap_err().error).0, "ld");
         assert_eq!(refused(&sparse.to_dense(&a, Dense::default(), floats(11)).unwrap_err().error).0, "dense");
-        let from = sparse.from_dense::<f32, i32>((3, 4), Dense::default(), -1.0, &floats(12)).unwrap_err();
+        let from = sparse.from_dense::<f32, i32>(3, 4, Dense::default(), -1.0, &floats(12)).unwrap_err();
         assert_eq!(refused(&from).0, "threshold");
         assert_eq!(
-            refused(&sparse.from_dense::<f32, i32>((3, 4), Dense::default(), 0.0, &floats(11)).unwrap_err()).0,
+            refused(&sparse.from_dense::<f32, i32>(3, 4, Dense::default(), 0.0, &floats(11)).unwrap_err()).0,
             "dense"
         );
         assert_eq!(refused(&sparse.to_bsr(&a, 2, Order::Row).unwrap_err()).0, "rows");

@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::common::{Rng, Sample, Shifted as _, devices, down, refused, up};
 use std::sync::{Arc, Mutex};
 use windlass::reference::Value;
-use windlass::sparse::{Csr, Iteration, Preconditioner, Solution, SolveElement, Unsolved};
+use windlass::sparse::{Csr, Iteration, IterativeSolution, Preconditioner, SolveElement, Unsolved};
 use windlass::{Complex, Device, GpuRef, Sparse};
 
 type Method<T> = fn(
@@ -15,7 +15,7 @@ type Method<T> = fn(
     &GpuRef<T>,
     windlass::DeviceBuffer<T>,
     &Iteration,
-) -> Result<Solution<T>, Unsolved<T>>;
+) -> Result<IterativeSolution<T>, Unsolved<T>>;
 
 /// The norm of `b - A * x` over that of b, in f64.
 fn residual<T: Sample + SolveElement>(model: &Model<T>, x: &[T], b: &[T]) -> f64 {

@@ -45,7 +45,7 @@ fn vectors_of<T: Sample + SparseElement<Scalar: Sample>>() {
             }
             let (c, s) = (T::Scalar::real(0.6), T::Scalar::real(0.8));
             let (values, turned) =
-                sparse.rot((c, s), &vector, up(&device, &x[..]), up(&device, &y[..])).unwrap().into_output();
+                sparse.rot(c, s, &vector, up(&device, &x[..]), up(&device, &y[..])).unwrap().into_output();
             let (values, turned) = (down(&device, &values), down(&device, &turned));
             for (k, place) in places.iter().enumerate() {
                 let (x, y) = (Exact::of(Value::parts(x[k])), Exact::of(Value::parts(y[*place])));

@@ -98,7 +98,9 @@ fn products_of_views_in_any_order_are_those_by_indices() {
             let d = device.uninit_tensor::<f32>(of(m, n)).unwrap();
             let d =
                 device.blas_lt().matmul_tensor(a.swap_axes(-1, -2).unwrap(), &b, d).unwrap().await_result().unwrap();
-            assert!(device.read_tensor(&d).unwrap().await_result().unwrap().iter().map(|x| f64::from(*x)).eq(wanted));
+            assert!(
+                device.download_tensor(&d).unwrap().await_result().unwrap().iter().map(|x| f64::from(*x)).eq(wanted)
+            );
         });
     }
 }
@@ -158,7 +160,22 @@ fn matrices_of_the_solver_are_tensors_whose_columns_are_contiguous() {
         let wanted = device.tensor([2, 2, 2], x).unwrap();
         let close = |x: Tensor<f64>| device.allclose(&x, &wanted, 1e-14, 1e-14).unwrap();
 
-        refused(&solver.lu_tensor(device.tensor([2, 2, 2], a).unwrap()).unwrap_err(), "a", "`contiguous_columns`");
+        let same = |x: &Tensor<f64>, y: TensorRef<'_, f64>| device.allclose(x, y, 0.0, 0.0).unwrap();
+        let rejected = solver.lu_tensor(device.tensor([2, 2, 2], a).unwrap()).unwrap_err();
+        refused(&rejected.error, "a", "`contiguous_columns`");
+        assert!(same(&rejected.back.unwrap().0, on_a.view()));
+        // Refused for its strides, and by the factorization itself.
+        let rejected = solver.solve_tensor(Structure::General, columns(&a), device.tensor([2, 2, 2], &b).unwrap());
+        let rejected = rejected.unwrap_err();
+        refused(&rejected.error, "b", "`contiguous_columns`");
+        assert!(same(&rejected.back.unwrap().0, on_a.view()));
+        let wide = device.contiguous_columns(on_a.reshape([2, 4]).unwrap()).unwrap().into_output();
+        let rejected = solver.cholesky_tensor(Uplo::Lower, wide).unwrap_err();
+        refused(&rejected.error, "a", "2 x 4");
+        let (wide,) = rejected.back.unwrap();
+        assert!(same(&wide, on_a.reshape([2, 4]).unwrap()));
+        let rejected = solver.solve_tensor(Structure::General, wide, columns(&b)).unwrap_err();
+        assert!(same(&rejected.back.unwrap().0, on_a.reshape([2, 4]).unwrap()));
         let lu = solver.lu_tensor(columns(&a)).unwrap().await_result().unwrap();
         let rejected = lu.solve_tensor(&solver, Transpose::No, device.tensor([2, 2, 2], &b).unwrap()).unwrap_err();
         refused(&rejected.error, "b", "`contiguous_columns`");
@@ -197,7 +214,7 @@ fn draws_take_extents_and_give_the_same_numbers() {
         let x = device.rng(7).draw_tensor::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
         let flat = device.rng(7).draw::<f32>(Normal::standard(), 30).unwrap().into_output();
         let flat = device.download(&flat).unwrap().await_result().unwrap();
-        assert_eq!((x.extents(), device.read_tensor(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
+        assert_eq!((x.extents(), device.download_tensor(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
         assert!(device.rng(7).draw_tensor::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
     }
 }
@@ -247,14 +264,14 @@ fn dense_operands_of_sparse_products_lie_either_way() {
             let c = if rng.below(2) == 0 { columns } else { device.full_tensor([2, n], 1.0).unwrap() };
             let c = sparse.spmm_tensor(2.0, &a, &b, 1.0, c).unwrap().await_result().unwrap();
             let wanted: Vec<f64> = wanted.iter().map(|x| 2.0 * x + 1.0).collect();
-            assert_eq!(device.read_tensor(&c).unwrap().await_result().unwrap(), wanted);
+            assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), wanted);
         });
         let b = device.tensor([6, 2], vec![1.0f64; 12]).unwrap();
         let spread = b.slice(AxisSlice::from(..).step(2)).unwrap().slice((.., 1..)).unwrap();
         let c = device.zeros_tensor::<f64>([2, 1]).unwrap();
         let c = sparse.spmm_tensor(1.0, &a, &spread, 0.0, c).unwrap().await_result().unwrap();
         assert_eq!(
-            device.read_tensor(&c).unwrap().await_result().unwrap(),
+            device.download_tensor(&c).unwrap().await_result().unwrap(),
             [3.0, 3.0],
             "a single column may be strided"
         );

@@ -1,4 +1,4 @@
-//! `src/engines/worker/segment.rs` as a model sees it: words that loom watches, bytes whose every use it checks, and a futex.
+//! `src/core/segment.rs` as a model sees it: words that loom watches, bytes whose every use it checks, and a futex.
 
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering};
 use loom::cell::UnsafeCell;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-pub(super) struct Segment {
+pub(crate) struct Segment {
     words: BTreeMap<usize, AtomicU64>,
     halves: BTreeMap<usize, AtomicU32>,
     /// Bytes from `start` on, each watched by itself.
@@ -22,7 +22,7 @@ unsafe impl Sync for Segment {}
 
 impl Segment {
     /// With words at these offsets and no others.
-    pub(super) fn new(words: &[usize], halves: &[usize], bytes: Range<usize>) -> Self {
+    pub(crate) fn new(words: &[usize], halves: &[usize], bytes: Range<usize>) -> Self {
         Segment {
             words: words.iter().map(|offset| (*offset, AtomicU64::new(0))).collect(),
             halves: halves.iter().map(|offset| (*offset, AtomicU32::new(0))).collect(),
@@ -34,37 +34,37 @@ impl Segment {
     }
 
     /// As large as anybody wants.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::MAX
     }
 
-    pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         &self.words[&offset]
     }
 
-    pub(super) fn half(&self, offset: usize) -> &AtomicU32 {
+    pub(crate) fn half(&self, offset: usize) -> &AtomicU32 {
         &self.halves[&offset]
     }
 
-    pub(super) fn sleep(&self, offset: usize, expected: u32, _: Duration) {
+    pub(crate) fn sleep(&self, offset: usize, expected: u32, _: Duration) {
         let mut guard = self.futex.lock();
         if self.half(offset).load(Ordering::Relaxed) == expected {
             self.woken.wait(&mut guard);
         }
     }
 
-    pub(super) fn wake(&self, _: usize) {
+    pub(crate) fn wake(&self, _: usize) {
         drop(self.futex.lock());
         self.woken.notify_all();
     }
 
-    pub(super) unsafe fn put(&self, offset: usize, bytes: &[u8]) {
+    pub(crate) unsafe fn put(&self, offset: usize, bytes: &[u8]) {
         for (cell, byte) in self.bytes[offset - self.start..].iter().zip(bytes) {
             cell.with_mut(|cell| unsafe { *cell = *byte });
         }
     }
 
-    pub(super) unsafe fn take(&self, offset: usize, bytes: &mut [u8]) {
+    pub(crate) unsafe fn take(&self, offset: usize, bytes: &mut [u8]) {
         for (cell, byte) in self.bytes[offset - self.start..].iter().zip(bytes) {
             cell.with(|cell| *byte = unsafe { *cell });
         }

@@ -2,7 +2,7 @@
 
 use super::here::{Folder, memory_only, nvjitlink, nvrtc};
 use crate::common::fatbin::fatbin;
-use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Program};
+use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Source};
 use windlass::{Error, Image};
 
 /// Of every kind of memory, more than the file is long, so that sections without bytes reach past its end.
@@ -24,7 +24,7 @@ extern \"C\" __global__ void k(float* x, int n) {
 
 fn cubin(arch: Arch, relocatable: bool) -> Image {
     let options = CompileOptions::new().arch(arch).relocatable(relocatable);
-    memory_only().compile(&Program::new(SOURCE).emit(Emit::Cubin).options(options)).unwrap()
+    memory_only().compile(&Source::new(SOURCE).emit(Emit::Cubin).options(options)).unwrap()
 }
 
 fn refused(bytes: &[u8]) -> String {
@@ -69,7 +69,7 @@ fn a_fatbin_is_known_and_linked() {
     }
     let relocatable = |source: &str| {
         let options = CompileOptions::new().arch(Arch::SM_80).relocatable(true);
-        memory_only().compile(&Program::new(source).emit(Emit::Cubin).options(options)).unwrap()
+        memory_only().compile(&Source::new(source).emit(Emit::Cubin).options(options)).unwrap()
     };
     let twice = relocatable("__device__ float twice(float x) { return x + x; }");
     let kernel = relocatable(
@@ -90,7 +90,7 @@ fn a_file_is_read_for_what_it_holds_not_for_its_name() {
         return;
     }
     let (folder, arch) = (Folder::new(), Arch::SM_80);
-    let program = |emit| Program::new("extern \"C\" __global__ void k(int* x) { *x = 1; }").arch(arch).emit(emit);
+    let program = |emit| Source::new("extern \"C\" __global__ void k(int* x) { *x = 1; }").arch(arch).emit(emit);
     for (emit, kind) in [(Emit::Ptx, ImageKind::Ptx), (Emit::Cubin, ImageKind::Cubin), (Emit::LtoIr, ImageKind::LtoIr)]
     {
         let made = memory_only().compile(&program(emit)).unwrap();

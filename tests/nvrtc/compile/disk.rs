@@ -3,11 +3,11 @@
 
 use super::here::{Folder, entries, kernel, memory_only, nvrtc, template};
 use std::path::{Path, PathBuf};
-use windlass::nvrtc::{CompileOptions, Compiler, DiskCache, Emit, Program};
+use windlass::nvrtc::{CompileOptions, Compiler, DiskCache, Emit, Source};
 use windlass::{Image, nvrtc::CompileStats};
 
 /// Compiles with a compiler that has the folder and nothing else.
-fn fresh(folder: &Folder, program: &Program) -> (Image, CompileStats) {
+fn fresh(folder: &Folder, program: &Source) -> (Image, CompileStats) {
     let compiler = folder.compiler();
     let image = compiler.compile(program).unwrap();
     (image, compiler.stats())
@@ -21,7 +21,7 @@ fn assert_equal(a: &Image, b: &Image) {
     assert_eq!(a.program(), b.program());
 }
 
-fn value(value: u32) -> Program {
+fn value(value: u32) -> Source {
     kernel().options(CompileOptions::new().define("VALUE", value))
 }
 

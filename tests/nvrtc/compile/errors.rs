@@ -1,10 +1,10 @@
 //! What the compiler says, and where it says it of.
 
 use super::here::{Folder, kernel, memory_only, nvrtc, template};
-use windlass::nvrtc::{CompileOptions, Program};
+use windlass::nvrtc::{CompileOptions, Source};
 use windlass::{Diagnostic, Error};
 
-fn failure(program: &Program) -> (String, Vec<Diagnostic>, String) {
+fn failure(program: &Source) -> (String, Vec<Diagnostic>, String) {
     match memory_only().compile(program) {
         Err(error) => match error.clone() {
             Error::Compile { log, diagnostics, .. } => (log, diagnostics, error.to_string()),
@@ -20,7 +20,7 @@ fn an_error_carries_the_log_and_the_lines_it_speaks_of() {
         return;
     }
     let source = "// one\n// two\n__global__ void k(int* x) {\n  *x = nonsense;\n}\n// six\n// seven\n";
-    let (log, diagnostics, shown) = failure(&Program::new(source).name("dir (1): odd/bad.cu"));
+    let (log, diagnostics, shown) = failure(&Source::new(source).name("dir (1): odd/bad.cu"));
     assert!(log.contains("identifier \"nonsense\" is undefined"), "{log}");
     let first = &diagnostics[0];
     assert_eq!((&*first.file, first.line, first.is_error), ("dir (1): odd/bad.cu", 4, true));
@@ -39,7 +39,7 @@ fn errors_in_headers_show_the_headers_lines() {
     let folder = Folder::new();
     folder.write("disk.cuh", "\n\n\n__device__ int g() { return also_nonsense; }\n");
     let options = CompileOptions::new().include_path(folder.path());
-    let program = Program::new("#include \"memory.cuh\"\n#include <disk.cuh>\n")
+    let program = Source::new("#include \"memory.cuh\"\n#include <disk.cuh>\n")
         .header("memory.cuh", "\n__device__ int f() { return nonsense; }\n")
         .options(options);
     let (_, diagnostics, shown) = failure(&program);
@@ -55,7 +55,7 @@ fn an_error_of_the_assembler_shows_the_ptx() {
     if !nvrtc() {
         return;
     }
-    let program = Program::new("__global__ void k() { asm(\"nonsense.f32 r;\"); }")
+    let program = Source::new("__global__ void k() { asm(\"nonsense.f32 r;\"); }")
         .arch(windlass::nvrtc::Arch::SM_80)
         .emit(windlass::nvrtc::Emit::Cubin);
     let (log, diagnostics, shown) = failure(&program);
@@ -78,7 +78,7 @@ fn warnings_are_kept_with_the_image_also_on_disk() {
         return;
     }
     let folder = Folder::new();
-    let program = Program::new("extern \"C\" __global__ void k() { int never_used; }\n");
+    let program = Source::new("extern \"C\" __global__ void k() { int never_used; }\n");
     let first = folder.compiler().compile(&program).unwrap();
     assert!(first.log().contains("never_used"), "{}", first.log());
     let again = folder.compiler();
@@ -95,7 +95,7 @@ fn a_failure_is_not_kept() {
     let folder = Folder::new();
     let compiler = folder.compiler();
     for _ in 0..2 {
-        assert!(matches!(compiler.compile(&Program::new("nonsense")), Err(Error::Compile { .. })));
+        assert!(matches!(compiler.compile(&Source::new("nonsense")), Err(Error::Compile { .. })));
     }
     let stats = compiler.stats();
     assert_eq!((stats.failed, stats.compiled, stats.disk_stored, stats.memory_images), (2, 0, 0, 0));

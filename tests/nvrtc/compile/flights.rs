@@ -4,7 +4,7 @@ use super::here::{Folder, is_same, kernel, memory_only, nvrtc, slow};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use windlass::Error;
-use windlass::nvrtc::{Emit, Program};
+use windlass::nvrtc::{Emit, Source};
 
 #[test]
 fn the_same_asked_for_at_once_is_compiled_once_whoever_asks_how() {
@@ -47,7 +47,7 @@ fn a_failure_reaches_all_who_wait_for_it() {
         return;
     }
     let compiler = memory_only();
-    let bad = Program::new(slow(2, Emit::Ptx).source().to_owned() + "nonsense\n");
+    let bad = Source::new(slow(2, Emit::Ptx).source().to_owned() + "nonsense\n");
     let pendings: Vec<_> = (0..6).map(|_| compiler.compile_pending(&bad).unwrap()).collect();
     for pending in pendings {
         match pending.await_result() {
@@ -107,7 +107,7 @@ fn different_programs_at_once_do_not_mix() {
         return;
     }
     let compiler = memory_only();
-    let program = |i: u32| Program::new(format!("extern \"C\" __global__ void k(int* x) {{ *x = {}; }}", 1000 + i));
+    let program = |i: u32| Source::new(format!("extern \"C\" __global__ void k(int* x) {{ *x = {}; }}", 1000 + i));
     let threads: Vec<_> = (0..8u32)
         .map(|t| {
             let compiler = compiler.clone();
@@ -133,7 +133,7 @@ fn a_thread_with_a_small_stack_may_compile() {
     if !nvrtc() {
         return;
     }
-    let deep = Program::new(
+    let deep = Source::new(
         "template <int N> struct Deep { static __device__ int f(int x) { return Deep<N - 1>::f(x) + N; } };\n\
          template <> struct Deep<0> { static __device__ int f(int x) { return x; } };\n\
          extern \"C\" __global__ void k(int* x) { *x = Deep<190>::f(*x); }\n",

@@ -1,12 +1,12 @@
 //! Headers that change: what came of the old ones is not given out for the new ones.
 
 use super::here::{Folder, memory_only, nvrtc};
-use windlass::nvrtc::{Arch, CompileOptions, Compiler, Program};
+use windlass::nvrtc::{Arch, CompileOptions, Compiler, Source};
 
 const SOURCE: &str = "#include \"value.cuh\"\nextern \"C\" __global__ void k(int* x) { *x = VALUE; }\n";
 
 #[track_caller]
-fn holds(compiler: &Compiler, program: &Program, value: u32) {
+fn holds(compiler: &Compiler, program: &Source, value: u32) {
     let image = compiler.compile(program).unwrap();
     let text = image.text().unwrap();
     assert!(text.contains(&format!(", {value};")), "not {value}: {text}");
@@ -18,7 +18,7 @@ fn a_changed_header_in_memory_is_a_miss() {
         return;
     }
     let folder = Folder::new();
-    let program = |value: u32| Program::new(SOURCE).header("value.cuh", format!("#define VALUE {value}\n"));
+    let program = |value: u32| Source::new(SOURCE).header("value.cuh", format!("#define VALUE {value}\n"));
     for round in 0..2 {
         let compiler = folder.compiler();
         for value in [4711, 815, 4711] {
@@ -37,7 +37,7 @@ fn a_changed_header_on_disk_is_a_miss_and_the_old_one_hits_again() {
     }
     let (cache, headers) = (Folder::new(), Folder::new());
     let options = CompileOptions::new().arch(Arch::SM_80).include_path(headers.path());
-    let program = Program::new(SOURCE).options(options);
+    let program = Source::new(SOURCE).options(options);
     let compiler = cache.compiler();
     headers.write("value.cuh", "#include <inner/deep.cuh>\n");
     for value in [4711, 815] {
@@ -62,7 +62,7 @@ fn a_header_that_comes_to_stand_before_another_is_a_miss() {
     headers.write("early/other.cuh", "");
     let options =
         CompileOptions::new().include_path(headers.path().join("early")).include_path(headers.path().join("late"));
-    let (compiler, program) = (memory_only(), Program::new(SOURCE).options(options));
+    let (compiler, program) = (memory_only(), Source::new(SOURCE).options(options));
     holds(&compiler, &program, 4711);
     headers.write("early/value.cuh", "#define VALUE 815\n");
     holds(&compiler, &program, 815);
@@ -82,12 +82,12 @@ fn headers_beside_a_program_from_a_file_are_found_and_watched() {
     folder.write("common/value.cuh", "#include \"more.cuh\"\n");
     folder.write("common/more.cuh", "#define VALUE 4711\n");
     let compiler = memory_only();
-    let program = Program::from_file(folder.path().join("kernels/k.cu")).unwrap();
+    let program = Source::from_file(folder.path().join("kernels/k.cu")).unwrap();
     holds(&compiler, &program, 4711);
     folder.write("common/more.cuh", "#define VALUE 815\n");
     holds(&compiler, &program, 815);
     folder.write("kernels/k.cu", "extern \"C\" __global__ void k(int* x) { *x = 99; }\n");
-    holds(&compiler, &Program::from_file(folder.path().join("kernels/k.cu")).unwrap(), 99);
+    holds(&compiler, &Source::from_file(folder.path().join("kernels/k.cu")).unwrap(), 99);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn without_an_include_path_nothing_of_the_machine_is_seen() {
     let folder = Folder::new();
     folder.write("value.cuh", "#define VALUE 4711\n");
     let named = folder.path().join("k.cu").display().to_string();
-    let alone = Program::new(SOURCE).name(named.as_str());
+    let alone = Source::new(SOURCE).name(named.as_str());
     assert!(matches!(memory_only().compile(&alone), Err(windlass::Error::Compile { .. })));
     holds(&memory_only(), &alone.header("value.cuh", "#define VALUE 815\n"), 815);
 }
@@ -110,7 +110,7 @@ fn the_memory_comes_before_the_disk() {
     }
     let folder = Folder::new();
     folder.write("value.cuh", "#define VALUE 4711\n");
-    let program = Program::new(SOURCE)
+    let program = Source::new(SOURCE)
         .header("value.cuh", "#define VALUE 815\n")
         .options(CompileOptions::new().include_path(folder.path()));
     holds(&memory_only(), &program, 815);
@@ -125,7 +125,7 @@ fn a_header_beside_the_program_and_in_memory_is_the_one_that_is_watched() {
     let folder = Folder::new();
     folder.write("inc/other.cuh", "");
     folder.write("beside/value.cuh", "#define VALUE 4711\n");
-    let program = Program::new(SOURCE)
+    let program = Source::new(SOURCE)
         .name(folder.path().join("beside/k.cu").to_str().unwrap())
         .header("value.cuh", "#define VALUE 815\n")
         .options(CompileOptions::new().include_path(folder.path().join("inc")));
@@ -146,12 +146,12 @@ fn what_cannot_be_told_from_the_text_is_compiled_anew() {
     let options = CompileOptions::new().include_path(folder.path());
     let computed =
         "#define NAME \"value.cuh\"\n#include NAME\nextern \"C\" __global__ void k(int* x) { *x = VALUE; }\n";
-    let program = Program::new(computed).options(options);
+    let program = Source::new(computed).options(options);
     let compiler = folder.compiler();
     holds(&compiler, &program, 4711);
     folder.write("value.cuh", "#define VALUE 815\n");
     holds(&compiler, &program, 815);
-    let clock = Program::new("extern \"C\" __global__ void k(char* x) { *x = __TIME__[7]; }\n");
+    let clock = Source::new("extern \"C\" __global__ void k(char* x) { *x = __TIME__[7]; }\n");
     compiler.compile(&clock).unwrap();
     compiler.compile(&clock).unwrap();
     let stats = compiler.stats();
@@ -168,7 +168,7 @@ fn a_header_that_changes_while_it_is_compiled_leaves_nothing_behind() {
     let slow = super::here::slow(5, windlass::nvrtc::Emit::Cubin);
     let source = format!("{SOURCE}{}", slow.source());
     let options = CompileOptions::new().arch(Arch::SM_80).include_path(folder.path());
-    let program = Program::new(source).options(options);
+    let program = Source::new(source).options(options);
     let compiler = folder.compiler();
     let pending = compiler.compile_pending(&program).unwrap();
     // It was looked at before the call came back, and is looked at again when the code is there.
@@ -195,11 +195,11 @@ fn cudas_own_headers_need_no_include_path() {
     let mut complete = true;
     for source in sources {
         let compiler = folder.compiler();
-        match compiler.compile(&Program::new(source)) {
+        match compiler.compile(&Source::new(source)) {
             Ok(image) => {
                 assert!(image.text().unwrap().contains(".entry k"), "{source}");
                 compiler.clear_memory();
-                compiler.compile(&Program::new(source)).unwrap();
+                compiler.compile(&Source::new(source)).unwrap();
                 let stats = compiler.stats();
                 assert_eq!((stats.compiled, stats.disk_hits), (1, 1), "kept: {source}");
             }
@@ -214,6 +214,6 @@ fn cudas_own_headers_need_no_include_path() {
         eprintln!("CUDA's headers are not beside its libraries here: only the advice was tested");
     }
     // A header of nobody's is not spoken of so.
-    let error = memory_only().compile(&Program::new("#include <nobodys.h>\n")).unwrap_err().to_string();
+    let error = memory_only().compile(&Source::new("#include <nobodys.h>\n")).unwrap_err().to_string();
     assert!(error.contains("nobodys.h") && !error.contains("pip install"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use windlass::Error;
-use windlass::nvrtc::{Arch, Compiler, CompilerBuilder, DiskCache, Emit, Link, Program};
+use windlass::nvrtc::{Arch, Compiler, CompilerBuilder, DiskCache, Emit, Link, Source};
 
 /// Past what the test harness captures, so that it is seen.
 pub(crate) fn loudly(what: &str, help: &str) {
@@ -109,8 +109,8 @@ pub(crate) fn memory_only() -> Compiler {
 }
 
 /// A kernel whose code tells what it was compiled with.
-pub(crate) fn kernel() -> Program {
-    Program::new(
+pub(crate) fn kernel() -> Source {
+    Source::new(
         "#ifndef VALUE\n#define VALUE 1\n#endif\nextern \"C\" __global__ void k(float* x, float y) { *x = *x / y + VALUE; }\n",
     )
     .name("kernel.cu")
@@ -118,8 +118,8 @@ pub(crate) fn kernel() -> Program {
 }
 
 /// A template, with two instances asked for, and a constant.
-pub(crate) fn template() -> Program {
-    Program::new(
+pub(crate) fn template() -> Source {
+    Source::new(
         "template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }\n\
          namespace table { __constant__ float weights[4]; }\n",
     )
@@ -130,14 +130,14 @@ pub(crate) fn template() -> Program {
 }
 
 /// A program that takes the compiler a while.
-pub(crate) fn slow(tag: u32, emit: Emit) -> Program {
+pub(crate) fn slow(tag: u32, emit: Emit) -> Source {
     let mut source = format!("// {tag}\n");
     for i in 0..10 {
         source.push_str(&format!(
             "extern \"C\" __global__ void k{i}(double* x, int n) {{ for (int j = 0; j < n; ++j) x[j] = sin(x[j]) * pow(x[j], {i}.5) + cos(x[j] + {tag}); }}\n"
         ));
     }
-    Program::new(source).arch(Arch::SM_80).emit(emit)
+    Source::new(source).arch(Arch::SM_80).emit(emit)
 }
 
 /// Both stand for the same compilation, not only for equal bytes.

@@ -2,7 +2,7 @@
 
 use super::here::{Folder, kernel, memory_only, nvjitlink, nvrtc, template};
 use std::collections::HashSet;
-use windlass::nvrtc::{Arch, CompileOptions, Compiler, CppStandard, Emit, Link, Program};
+use windlass::nvrtc::{Arch, CompileOptions, Compiler, CppStandard, Emit, Link, Source};
 use windlass::{Device, Error, Image};
 
 fn entries_of(image: &Image) -> Vec<String> {
@@ -72,16 +72,16 @@ fn options_do_what_they_say() {
             sum.replace('x', "y")
         );
         let options = CompileOptions::new().arch(Arch::SM_80).max_registers(most);
-        compiler.compile(&Program::new(greedy).emit(Emit::Cubin).options(options)).unwrap().bytes().to_vec()
+        compiler.compile(&Source::new(greedy).emit(Emit::Cubin).options(options)).unwrap().bytes().to_vec()
     };
     assert_ne!(cubin(32), cubin(255));
-    let standard = Program::new("extern \"C\" __global__ void k(long* x) { *x = __cplusplus; }");
+    let standard = Source::new("extern \"C\" __global__ void k(long* x) { *x = __cplusplus; }");
     for (cpp, value) in [(CppStandard::Cpp14, "201402"), (CppStandard::Cpp17, "201703"), (CppStandard::Cpp20, "202002")]
     {
         let image = compiler.compile(&standard.clone().options(CompileOptions::new().standard(cpp))).unwrap();
         assert!(image.text().unwrap().contains(value), "{cpp:?}: {}", image.text().unwrap());
     }
-    let undecorated = Program::new("int f() { return 1; } extern \"C\" __global__ void k(int* x) { *x = f(); }");
+    let undecorated = Source::new("int f() { return 1; } extern \"C\" __global__ void k(int* x) { *x = f(); }");
     assert!(matches!(compiler.compile(&undecorated), Err(Error::Compile { .. })));
     compiler.compile(&undecorated.options(CompileOptions::new().default_device(true))).unwrap();
 }
@@ -111,7 +111,7 @@ fn other_name_expressions_are_another_image() {
     }
     let folder = Folder::new();
     let source = template().source().to_owned();
-    let program = |expression: &str| Program::new(source.as_str()).expression(expression);
+    let program = |expression: &str| Source::new(source.as_str()).expression(expression);
     let shared = folder.compiler();
     for compiler in [shared.clone(), shared.clone(), folder.compiler()] {
         let float = compiler.compile(&program("scale<float>")).unwrap();
@@ -132,7 +132,7 @@ fn sm_90_and_sm_90a_stay_apart() {
         return;
     }
     let folder = Folder::new();
-    let program = Program::new(
+    let program = Source::new(
         "extern \"C\" __global__ void k(int* x) {\n\
          #ifdef __CUDA_ARCH_FEAT_SM90_ALL\n *x = 4711;\n#else\n *x = 815;\n#endif\n}\n",
     );
@@ -181,7 +181,7 @@ fn every_kind_is_recognised_from_its_bytes() {
             let told = if emit == Emit::Cubin { arch.portable() } else { arch };
             assert_eq!(read.arch(), Some(told), "{emit:?}");
         }
-        assert_eq!(made.program().map(Program::source), Some(template().source()));
+        assert_eq!(made.program().map(Source::source), Some(template().source()));
     }
 }
 
@@ -215,7 +215,7 @@ fn a_device_compiles_for_itself_and_shows_it_in_its_stats() {
     }
     let own = memory_only();
     let device = Device::builder().host().compiler(own.clone()).open().unwrap();
-    let program = Program::new("extern \"C\" __global__ void k(int* x) { *x = 1; }");
+    let program = Source::new("extern \"C\" __global__ void k(int* x) { *x = 1; }");
     let image = device.nvrtc().compile(&program).unwrap();
     assert_eq!(image.arch(), Some(Arch::SM_80), "the stated default where the device has none");
     device.nvrtc().compile_pending(&program).unwrap().await_result().unwrap();
@@ -230,7 +230,7 @@ fn every_device_compiles_for_its_own_architecture() {
     if !nvrtc() {
         return;
     }
-    let program = Program::new("extern \"C\" __global__ void k(int* x) { *x = __CUDA_ARCH__; }");
+    let program = Source::new("extern \"C\" __global__ void k(int* x) { *x = __CUDA_ARCH__; }");
     for builder in crate::common::builders() {
         let device = builder.compiler(memory_only()).open().unwrap();
         let own = device.info().compute_capability.map(|(major, minor)| Arch::of_capability(major, minor));
@@ -281,7 +281,7 @@ fn our_own_kernels_compile_for_every_generation_of_gpus() {
     ];
     for arch in generations() {
         for (name, source, expressions) in sources {
-            let program = Program::new(source).name(name).arch(arch).emit(Emit::Cubin);
+            let program = Source::new(source).name(name).arch(arch).emit(Emit::Cubin);
             let program = expressions.iter().fold(program, |program, e| program.expression(*e));
             let image = memory_only().compile(&program).unwrap_or_else(|e| panic!("{name} for {arch}: {e}"));
             let read = Image::from_bytes(image.bytes()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::here::{Folder, is_same, loudly, memory_only, nvjitlink, nvrtc, template};
 use crate::common::child::this_test;
-use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Program};
+use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Source};
 use windlass::{Error, Image};
 
 const TWICE: &str = "__device__ float twice(float x) { return x + x; }\n";
@@ -15,7 +15,7 @@ fn is_old() -> bool {
 
 fn compiled(source: &str, emit: Emit) -> Image {
     let options = CompileOptions::new().arch(Arch::SM_80).relocatable(emit != Emit::LtoIr);
-    memory_only().compile(&Program::new(source.to_owned()).options(options).emit(emit)).unwrap()
+    memory_only().compile(&Source::new(source.to_owned()).options(options).emit(emit)).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::here::{Folder, entries, kernel, memory_only, nvrtc, slow};
 use crate::common::child::of_module;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use windlass::nvrtc::{CompileOptions, Compiler, Emit, Program};
+use windlass::nvrtc::{CompileOptions, Compiler, Emit, Source};
 
 const PART: &str = "WINDLASS_TEST_NVRTC_PART";
 
@@ -13,7 +13,7 @@ const DELAY: &str = "WINDLASS_TEST_NVRTC_DELAY";
 
 const ENTRIES: u32 = 12;
 
-fn numbered(i: u32) -> Program {
+fn numbered(i: u32) -> Source {
     kernel().options(CompileOptions::new().define("VALUE", i))
 }
 
@@ -37,7 +37,7 @@ fn start_after(part: &str, folder: &Folder, delay: u32) -> Child {
 }
 
 /// What a process that leaves after `delay` was to compile. Others find none of it kept.
-fn left(delay: u32, i: u32) -> Program {
+fn left(delay: u32, i: u32) -> Source {
     slow(8 * delay + i, Emit::Cubin)
 }
 

@@ -2,7 +2,7 @@
 
 use super::here::nvrtc;
 use crate::common::{devices, down, is_host};
-use windlass::nvrtc::{Image, LaunchConfig, Out, Program};
+use windlass::nvrtc::{Image, LaunchConfig, Out, Source};
 use windlass::{Complex, Device, Element, F8E4M3, F8E5M2, bf16, f16};
 
 /// Types as wide and as aligned as those of CUDA's own headers, which need not be there.
@@ -52,7 +52,7 @@ fn a_scalar_of_every_element_type_reaches_its_kernel() {
     if !nvrtc() {
         return;
     }
-    let program = NAMES.iter().fold(Program::new(SOURCE), |program, name| program.expression(*name));
+    let program = NAMES.iter().fold(Source::new(SOURCE), |program, name| program.expression(*name));
     for device in devices() {
         // On a host device what the compiler made says whether the arguments fit, and the twin runs.
         put_all(&device, Some(&device.nvrtc().compile(&program).unwrap()));

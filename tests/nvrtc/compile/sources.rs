@@ -2,7 +2,7 @@
 
 use super::here::{memory_only, nvrtc};
 use windlass::Image;
-use windlass::nvrtc::{Arch, Compiler, Program};
+use windlass::nvrtc::{Arch, Compiler, Source};
 
 /// The raw string after `const SOURCE`.
 fn source_of(example: &str) -> &str {
@@ -31,7 +31,7 @@ fn the_examples_kernels_compile_for_every_generation_of_gpus() {
         (include_str!("../../../examples/more/heat2d/step.rs"), &["heat_step"]),
     ];
     for (example, kernels) in examples {
-        let program = kernels.iter().fold(Program::new(source_of(example)), |program, name| program.expression(*name));
+        let program = kernels.iter().fold(Source::new(source_of(example)), |program, name| program.expression(*name));
         for arch in archs(&compiler) {
             let image = compiler.compile(&program.clone().arch(arch)).unwrap();
             let entries = entries(image.text().unwrap());
@@ -86,12 +86,12 @@ fn the_tests_ptx_is_of_the_sources_beside_it() {
     ];
     for (source, ptx, count) in pairs {
         Image::ptx(ptx).unwrap();
-        let compiled = compiler.compile(&Program::new(source).arch(oldest)).unwrap();
+        let compiled = compiler.compile(&Source::new(source).arch(oldest)).unwrap();
         assert_eq!(entries(compiled.text().unwrap()), entries(ptx));
         assert_eq!(entries(ptx).len(), count);
         assert!(entries(ptx).iter().all(|(_, parameters)| !parameters.is_empty()), "{:?}", entries(ptx));
     }
-    let asked = Program::new(pairs[1].0).expression("&factor").expression("&calls").arch(oldest);
+    let asked = Source::new(pairs[1].0).expression("&factor").expression("&calls").arch(oldest);
     let compiled = compiler.compile(&asked).unwrap();
     assert_eq!(variables(compiled.text().unwrap()), variables(pairs[1].1));
     assert_eq!(variables(pairs[1].1), ["calls", "factor[16]"]);

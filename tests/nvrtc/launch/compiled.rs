@@ -5,7 +5,7 @@ use crate::common::{devices, down, is_host, refused, up};
 use std::io::Write as _;
 use std::time::Duration;
 use windlass::nvrtc::{
-    CompileOptions, Compiler, Emit, Global, ImageKind, LaunchConfig, Len, Link, Plain, Program, Write,
+    CompileOptions, Compiler, Emit, Global, ImageKind, LaunchConfig, Len, Link, Plain, Source, Write,
 };
 use windlass::{Device, DeviceBuffer, Error, Image};
 
@@ -45,7 +45,7 @@ extern \"C\" __global__ void add_one_f32(float* x, unsigned long long n) {
 #[test]
 fn a_program_becomes_a_kernel_and_comes_back_after_a_rebuild() {
     for device in gpus() {
-        let module = device.nvrtc().module(&Program::new(ADD).name("add.cu")).unwrap();
+        let module = device.nvrtc().module(&Source::new(ADD).name("add.cu")).unwrap();
         assert_eq!(module.image().unwrap().kind(), ImageKind::Ptx);
         // SAFETY: the source is above.
         let kernel = unsafe { module.kernel("add_one_f32").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();
@@ -65,7 +65,7 @@ fn one_source_with_other_options_is_another_kernel() {
     for device in gpus().iter().filter(|device| is_real(device)) {
         for step in [1, 7] {
             let options = CompileOptions::new().define("STEP", step.to_string());
-            let module = device.nvrtc().module(&Program::new(ADD).options(options)).unwrap();
+            let module = device.nvrtc().module(&Source::new(ADD).options(options)).unwrap();
             // SAFETY: the source is above.
             let kernel = unsafe { module.kernel("add_one_f32").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();
             let x = kernel.launch(LaunchConfig::new(1, 32), (up(device, [1f32]), Len)).unwrap().into_output();
@@ -87,7 +87,7 @@ fn templates_are_found_by_their_expressions_and_run() {
         a: i32,
         b: f32,
     }
-    let program = Program::new(source).expression("fill<float>").expression("fill<double>");
+    let program = Source::new(source).expression("fill<float>").expression("fill<double>");
     for device in gpus() {
         let module = device.nvrtc().module(&program).unwrap();
         let pair = Plain(Pair { a: 3, b: 0.5 });
@@ -115,10 +115,10 @@ fn templates_are_found_by_their_expressions_and_run() {
 fn machine_code_and_linked_code_are_checked_by_what_the_driver_knows() {
     for device in gpus().iter().filter(|device| is_real(device)) {
         let nvrtc = device.nvrtc();
-        let cubin = nvrtc.compile(&Program::new(ADD).emit(Emit::Cubin)).unwrap();
+        let cubin = nvrtc.compile(&Source::new(ADD).emit(Emit::Cubin)).unwrap();
         assert_eq!(cubin.kind(), ImageKind::Cubin);
         let mut images = vec![cubin];
-        let lto = nvrtc.compile(&Program::new(ADD).emit(Emit::LtoIr)).unwrap();
+        let lto = nvrtc.compile(&Source::new(ADD).emit(Emit::LtoIr)).unwrap();
         match nvrtc.link(&Link::for_device().input(&lto)) {
             Ok(linked) => images.push(linked),
             Err(Error::LibraryMissing { help, .. }) => eprintln!("SKIPPED: linked code: {help}"),
@@ -148,7 +148,7 @@ fn variables_that_were_asked_for_are_read_and_written() {
         extern \"C\" __global__ void times(int* x) { x[threadIdx.x] *= factor[threadIdx.x % 2]; }";
     for device in gpus().iter().filter(|device| is_real(device)) {
         for emit in [Emit::Ptx, Emit::Cubin] {
-            let program = Program::new(source).expression("&factor").emit(emit);
+            let program = Source::new(source).expression("&factor").emit(emit);
             let module = device.nvrtc().module(&program).unwrap();
             let factor: Global<i32> = module.global("factor").unwrap();
             assert_eq!(factor.read().unwrap().await_result().unwrap(), [3, 4]);
@@ -174,7 +174,7 @@ fn blocks_that_sync_across_the_grid_run_together() {
             }
         }";
     for device in gpus().iter().filter(|device| is_real(device)) {
-        let meet = device.nvrtc().module(&Program::new(source)).unwrap().kernel("meet").unwrap();
+        let meet = device.nvrtc().module(&Source::new(source)).unwrap().kernel("meet").unwrap();
         let blocks = device.info().processors;
         let args = (up(device, [0u32]), device.zeros::<u32>(blocks as usize).unwrap());
         // SAFETY: an element for each block; all blocks fit on the device, one on each multiprocessor.
@@ -196,7 +196,7 @@ fn blocks_of_a_cluster_know_their_place_in_it() {
             eprintln!("SKIPPED: no clusters before compute capability 9.0");
             continue;
         }
-        let place = device.nvrtc().module(&Program::new(source)).unwrap().kernel("place").unwrap();
+        let place = device.nvrtc().module(&Source::new(source)).unwrap().kernel("place").unwrap();
         // SAFETY: an element for each block.
         let ranks = unsafe { place.launch(LaunchConfig::new(8, 32).cluster(4), (up(device, [9u32; 8]),)) }.unwrap();
         let (ranks,) = ranks.await_result().unwrap().downcast::<DeviceBuffer<u32>>().unwrap();
@@ -208,12 +208,12 @@ fn blocks_of_a_cluster_know_their_place_in_it() {
 fn a_fatbin_and_a_file_are_loaded_and_launched() {
     for device in gpus().iter().filter(|device| is_real(device)) {
         let nvrtc = device.nvrtc();
-        let (cubin, (major, minor)) = (Program::new(ADD).emit(Emit::Cubin), device.info().compute_capability.unwrap());
+        let (cubin, (major, minor)) = (Source::new(ADD).emit(Emit::Cubin), device.info().compute_capability.unwrap());
         let cubin = nvrtc.compile(&cubin).unwrap();
         let fat = Image::from_bytes(fatbin(&[(cubin.bytes(), major * 10 + minor)])).unwrap();
         assert_eq!((fat.kind(), fat.arch()), (ImageKind::Fatbin, None));
         let mut images = vec![fat.clone()];
-        for image in [&nvrtc.compile(&Program::new(ADD)).unwrap(), &cubin, &fat] {
+        for image in [&nvrtc.compile(&Source::new(ADD)).unwrap(), &cubin, &fat] {
             let name = format!("windlass-{}-{:?}.bin", std::process::id(), image.kind());
             let path = std::env::temp_dir().join(name);
             std::fs::write(&path, image.bytes()).unwrap();
@@ -248,7 +248,7 @@ fn attributes_are_what_the_source_says_and_limits_are_kept_to_the_byte() {
     for device in gpus().iter().filter(|device| is_real(device)) {
         let (major, minor) = device.info().compute_capability.unwrap();
         // Its constants stay, because they are asked for.
-        let program = Program::new(source).expression("&factors").emit(Emit::Cubin);
+        let program = Source::new(source).expression("&factors").emit(Emit::Cubin);
         let tile = device.nvrtc().module(&program).unwrap().kernel("tile").unwrap();
         let attributes = tile.attributes().unwrap();
         println!("{attributes:?}");
@@ -297,7 +297,7 @@ fn a_variable_larger_than_a_piece_of_staging_is_written_and_read_whole() {
             atomicAdd(x, (unsigned long long)some[blockIdx.x * blockDim.x + threadIdx.x]);
         }";
     for device in gpus().iter().filter(|device| is_real(device)) {
-        let program = Program::new(source).expression("&some").expression("&many");
+        let program = Source::new(source).expression("&some").expression("&many");
         let module = device.nvrtc().module(&program).unwrap();
         for (name, len) in [("some", 300_001u32), ("many", 2_500_001)] {
             let variable: Global<u32> = module.global(name).unwrap();

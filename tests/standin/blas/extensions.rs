@@ -1,7 +1,7 @@
 //! What cuBLAS has beyond BLAS: sums, diagonals, many small systems.
 
 use super::Bench;
-use windlass::blas::{Dgmm, Geam, Lu};
+use windlass::blas::{Dgmm, Geam, LuBatch};
 use windlass::{Complex, Side, Transpose};
 
 pub(crate) fn all(bench: &Bench) {
@@ -70,7 +70,7 @@ fn sums_and_diagonals(bench: &Bench) {
 
 /// The stand-in computes these: what they are given is seen by their answers, in `cuda_blas_guards`.
 fn factors(bench: &Bench) {
-    let lu = Lu::new(3).batch(2).ldb(4);
+    let lu = LuBatch::new(3).batch(2).ldb(4);
     let (a, pivots, info) = (bench.named::<f64>("A", 18), bench.named("P", 6), bench.named("I", 2));
     bench.calls(&["cublasDgetrfBatched 2 of 3"], |blas| blas.getrf_strided_batched(lu, a, pivots, info));
     let (a, pivots, b) = (bench.named::<f64>("A", 18), bench.named("P", 6), bench.named("B", 16));
@@ -84,10 +84,10 @@ fn factors(bench: &Bench) {
     // Beyond what the library inverts at once: the factors of a copy.
     let (a, c, info) = (bench.named::<f32>("A", 33 * 33), bench.named("C", 33 * 33), bench.named("I", 1));
     bench.calls(&["cublasSgetrfBatched 1 of 33", "cublasSgetriBatched 1 of 33"], |blas| {
-        blas.matinv_strided_batched(Lu::new(33), &a, c, info)
+        blas.matinv_strided_batched(LuBatch::new(33), &a, c, info)
     });
     // Each in a buffer of its own.
-    let lu = Lu::new(3).batch(2);
+    let lu = LuBatch::new(3).batch(2);
     let list = || vec![bench.named::<f64>("C", 9), bench.named("C", 9)];
     let beside = || (bench.named("P", 6), bench.named("I", 2));
     let (a, (pivots, info)) = (list(), beside());
@@ -102,6 +102,6 @@ fn factors(bench: &Bench) {
     let (a, (_, info)) = (bench.named::<f64>("A", 33 * 33), beside());
     let c = vec![bench.named("C", 33 * 33), bench.named("C", 33 * 33)];
     bench.calls(&["cublasDgetrfBatched 2 of 33", "cublasDgetriBatched 2 of 33"], |blas| {
-        blas.matinv_batched(Lu::new(33).batch(2), &[a.as_in(), a.as_in()], c, info)
+        blas.matinv_batched(LuBatch::new(33).batch(2), &[a.as_in(), a.as_in()], c, info)
     });
 }

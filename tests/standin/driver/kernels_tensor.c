@@ -1,4 +1,4 @@
-/* The kernels of src/runtime/tensor/assign/kernels/assign.cu: copies of strided tensors. */
+/* The kernels of src/device/tensor/assign/kernels/assign.cu: copies of strided tensors. */
 #include "simulator.h"
 
 #include <string.h>

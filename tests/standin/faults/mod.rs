@@ -62,7 +62,7 @@ fn lost(error: &Error, code: i32) {
 #[track_caller]
 fn resolves<O: Output>(pending: PendingDispatch<O>, code: i32) {
     match pending.await_timeout(Duration::from_secs(1)) {
-        Ok(Err(Rejected { error, .. })) => lost(&error, code),
+        Ok(Err(failure)) => lost(&failure.into(), code),
         Ok(Ok(_)) => panic!("it was never done"),
         Err(_) => panic!("still in flight"),
     }

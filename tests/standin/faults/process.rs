@@ -98,8 +98,8 @@ fn a_forked_child_is_told_so_and_calls_nothing() {
                 told(5, device.memory().unwrap_err());
                 told(6, device.synchronize(Duration::from_secs(5)).unwrap_err());
                 // These may have been done before the fork; then they are answered, else they never will be.
-                let _ = dot.await_result().map_err(|rejected| told(7, rejected.error));
-                let _ = data.await_result().map_err(|rejected| told(8, rejected.error));
+                let _ = dot.await_result().map_err(|rejected| told(7, rejected));
+                let _ = data.await_result().map_err(|rejected| told(8, rejected));
                 drop((x, device));
             }));
             let code = if answers.is_ok() { 0 } else { STEP.load(Ordering::SeqCst) };

@@ -6,7 +6,7 @@ use crate::standin::{Mode, device, session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use windlass::{
-    Built, Device, DeviceBuffer, Enqueue, Kind, Op, PlanBuilder, PlanKey, Prepare, Result, Slices, SlicesMut, Spans,
+    Built, Device, DeviceBuffer, Enqueue, Op, OpKind, PlanBuilder, PlanKey, Prepare, Result, Slices, SlicesMut, Spans,
 };
 
 /// Counts its drops, each of which panics.
@@ -29,7 +29,7 @@ struct Holds<const KIND: u8>(#[allow(dead_code, reason = "for its drop")] Bomb);
 
 impl<const KIND: u8> Op for Holds<KIND> {
     const NAME: &'static str = "holds";
-    const KIND: Kind = if KIND == BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const KIND: OpKind = if KIND == BLOCKING { OpKind::Blocking } else { OpKind::Enqueue };
     type Reads = ();
     type Output = DeviceBuffer<f32>;
     type Raw = ();

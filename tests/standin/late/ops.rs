@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use windlass::{
-    Built, DeviceBuffer, Enqueue, Error, Kind, LaunchDims, Op, PlanBuilder, PlanKey, Prepare, Ptx, Result, Slices,
+    Built, DeviceBuffer, Enqueue, Error, LaunchDims, Op, OpKind, PlanBuilder, PlanKey, Prepare, Ptx, Result, Slices,
     SlicesMut, Spans,
 };
 
@@ -102,7 +102,7 @@ impl<const KIND: u8> AddOne<KIND> {
 impl<const KIND: u8> Op for AddOne<KIND> {
     const NAME: &'static str = "add_one";
     const LIBRARY: &'static str = "test";
-    const KIND: Kind = if KIND == BLOCKING { Kind::Blocking } else { Kind::Enqueue };
+    const KIND: OpKind = if KIND == BLOCKING { OpKind::Blocking } else { OpKind::Enqueue };
     const PREPARED: bool = KIND == PREPARED;
     type Reads = ();
     type Output = DeviceBuffer<f32>;

@@ -5,8 +5,8 @@ use crate::common::{LONG, down, eventually, up};
 use crate::standin::{Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, In, Kind, LaunchDims, Made, Make, Next, Op, Output, PendingDispatch, Ptx,
-    Result, Slices, SlicesMut, Span, Spans,
+    Device, DeviceBuffer, Enqueue, Error, LaunchDims, Made, Make, Next, Op, OpKind, Output, PendingDispatch, Ptx,
+    Readable, Result, Slices, SlicesMut, Span, Spans,
 };
 
 static KERNELS: Ptx = Ptx::new(
@@ -53,7 +53,7 @@ fn axpb(queue: &mut Enqueue<'_, Take>, from: u64, to: u64, n: usize, (a, b): (f3
 impl Op for Take {
     const NAME: &'static str = "take";
     const LIBRARY: &'static str = "test";
-    const KIND: Kind = Kind::Phased;
+    const KIND: OpKind = OpKind::Phased;
     type Reads = (f32,);
     type Output = Taken;
     type Raw = f32;
@@ -120,7 +120,7 @@ impl Op for Take {
     }
 }
 
-fn take<'a>(device: &Device, op: Take, x: impl Into<In<'a, f32>>) -> PendingDispatch<Taken> {
+fn take<'a>(device: &Device, op: Take, x: impl Readable<'a, f32>) -> PendingDispatch<Taken> {
     device.dispatch(op, (x.into(),), ()).unwrap()
 }
 
@@ -179,7 +179,7 @@ fn a_failure_in_any_phase_gives_back_all_that_was_made_and_touches_no_input() {
                 let pending = take(&device, op, &x);
                 let y = device.blas().axpy(1.0, &x, up(&device, [0.0f32; 8])).unwrap();
                 let x = device.blas().scal(2.0, x).unwrap();
-                let error = pending.await_result().unwrap_err().error;
+                let error = pending.await_result().unwrap_err();
                 assert!(matches!(error, Error::Unsupported { .. } | Error::Panicked { .. }), "{error:?}");
                 let (x, y) = (x.await_result().unwrap(), y.await_result().unwrap());
                 assert_eq!((down(&device, &x)[0], down(&device, &y)[0]), (6.0, 3.0));
@@ -206,7 +206,7 @@ fn no_memory(driver: &Driver, attempts: i32) -> Result<Vec<f32>> {
     hold.await_arrival();
     (0..attempts).for_each(|_| driver.fail("cuMemAllocFromPoolAsync", 0, 2));
     hold.go_on();
-    let taken = pending.await_result().map(|Taken(taken)| down(&device, &taken)).map_err(|rejected| rejected.error);
+    let taken = pending.await_result().map(|Taken(taken)| down(&device, &taken));
     drop((x, device));
     driver.clear();
     driver.assert_finished();

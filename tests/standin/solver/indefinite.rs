@@ -26,7 +26,7 @@ fn solved<T: Number>(device: &Device, n: usize, uplo: Uplo) {
     let (solver, of_a, of_b) = (device.solver(), Matrix::square(n), Matrix::new(n, 2));
     let (one, two) = (up(device, stored.clone()), up(device, b.elements::<T>()));
     let at_once = solver.solve(Structure::Symmetric(uplo), of_a, one, of_b, two).unwrap().await_result().unwrap();
-    let ldl = solver.ldl((uplo, Symmetry::Symmetric), of_a, up(device, stored)).unwrap().await_result().unwrap();
+    let ldl = solver.ldl(uplo, Symmetry::Symmetric, of_a, up(device, stored)).unwrap().await_result().unwrap();
     let in_two = ldl.solve(&solver, of_b, up(device, b.elements::<T>())).unwrap().await_result().unwrap();
     for (how, x) in [("at once", &at_once.x), ("in two calls", &in_two)] {
         let x = Dense::of(n, 2, &down(device, x));

@@ -33,19 +33,19 @@ fn by_lu(device: &Device) -> Result<Vec<f64>, Error> {
     let (a, b) = (device.upload(A)?.into_output(), device.upload(B)?.into_output());
     let lu = device.solver().lu(shape(), a)?.await_result()?;
     let x = lu.solve(&device.solver(), Transpose::No, Matrix::new(3, 1), b)?.await_result()?;
-    Ok(device.download(&x)?.await_result()?)
+    device.download(&x)?.await_result()
 }
 
 fn by_cholesky(device: &Device) -> Result<Vec<f64>, Error> {
     let (a, b) = (device.upload(A)?.into_output(), device.upload(B)?.into_output());
     let factor = device.solver().cholesky(Uplo::Upper, shape(), a)?.await_result()?;
     let x = factor.solve(&device.solver(), Matrix::new(3, 1), b)?.await_result()?;
-    Ok(device.download(&x)?.await_result()?)
+    device.download(&x)?.await_result()
 }
 
 fn spectrum(device: &Device, spec: EighSpec) -> Result<Vec<f64>, Error> {
     let eigh = device.solver().eigh(spec, device.upload(A)?.into_output())?.await_result()?;
-    Ok(device.download(&eigh.values)?.await_result()?)
+    device.download(&eigh.values)?.await_result()
 }
 
 fn eigenvalues(device: &Device) -> Result<Vec<f64>, Error> {

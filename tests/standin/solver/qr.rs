@@ -11,7 +11,7 @@ pub(super) fn by_qr(device: &Device) -> Result<Vec<f64>, Error> {
     let qr = device.solver().qr(shape(), device.upload(A)?.into_output())?.await_result()?;
     let b = device.upload(B)?.into_output();
     let solution = qr.solve(&device.solver(), Matrix::new(3, 1), b)?.await_result()?;
-    Ok(device.download(&solution.x)?.await_result()?)
+    device.download(&solution.x)?.await_result()
 }
 
 /// Q times R.
@@ -26,7 +26,7 @@ pub(super) fn by_q(device: &Device) -> Result<Vec<f64>, Error> {
 pub(super) fn by_triangle(device: &Device) -> Result<Vec<f64>, Error> {
     let a = device.upload(A)?.into_output();
     let inverse = device.solver().trtri(Uplo::Upper, Diag::NonUnit, shape(), a)?.await_result()?;
-    Ok(device.download(&inverse.matrix)?.await_result()?)
+    device.download(&inverse.matrix)?.await_result()
 }
 
 fn factors<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {
@@ -55,7 +55,7 @@ fn factors<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {
         };
         for (trans, from, to) in [(there, &start, &end), (back, &end, &start)] {
             let of_c = Matrix::new(from.rows, from.cols);
-            let c = qr.apply(&solver, (side, trans), of_c, up(device, from.elements::<T>())).unwrap();
+            let c = qr.apply(&solver, side, trans, of_c, up(device, from.elements::<T>())).unwrap();
             let c = Dense::of(from.rows, from.cols, &down(device, &c.await_result().unwrap()));
             c.assert_near(to, T::NEAR, &format!("{what}: {side:?}, {trans:?}"));
         }

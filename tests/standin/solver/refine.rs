@@ -3,14 +3,18 @@
 use super::dense::{C, Dense, Number};
 use super::{A, B, bench, calls, shape};
 use crate::common::{down, up};
-use windlass::solver::{Lowest, Matrix, WideElement};
+use windlass::solver::{Lowest, Matrix, Refine, WideElement};
 use windlass::{Device, Error};
 
 pub(super) fn refined(device: &Device) -> Result<Vec<f64>, Error> {
     let (a, b) = (device.upload(A)?.into_output(), device.upload(B)?.into_output());
     let column = Matrix::new(3, 1);
-    let x = device.solver().solve_refined((shape(), &a), (column, &b), column, device.uninit(3)?)?.await_result()?.x;
-    Ok(device.download(&x)?.await_result()?)
+    let x = device
+        .solver()
+        .solve_refined(Refine::new(shape(), column).x(column), &a, &b, device.uninit(3)?)?
+        .await_result()?
+        .x;
+    device.download(&x)?.await_result()
 }
 
 /// B is the sum of the columns: there is a solution.
@@ -18,8 +22,8 @@ pub(super) fn least_squares(device: &Device) -> Result<Vec<f64>, Error> {
     let (of_a, of_b) = (Matrix::new(3, 2), Matrix::new(3, 1));
     let (a, b) = (device.upload(&A[..6])?.into_output(), device.upload([5.0, 6.0, 2.5])?.into_output());
     let x = device.uninit(2)?;
-    let x = device.solver().solve_refined((of_a, &a), (of_b, &b), Matrix::new(2, 1), x)?.await_result()?.x;
-    Ok(device.download(&x)?.await_result()?)
+    let x = device.solver().solve_refined(Refine::new(of_a, of_b).x(Matrix::new(2, 1)), &a, &b, x)?.await_result()?.x;
+    device.download(&x)?.await_result()
 }
 
 fn solve<T: Number + WideElement>(
@@ -31,7 +35,7 @@ fn solve<T: Number + WideElement>(
     let (of_a, of_b, of_x) = (Matrix::new(a.rows, a.cols), Matrix::new(b.rows, b.cols), Matrix::new(a.cols, b.cols));
     let (given, right, x) =
         (up(device, a.elements::<T>()), up(device, b.elements::<T>()), device.uninit(a.cols * b.cols)?);
-    let pending = device.solver().solve_refined_from(lowest, (of_a, &given), (of_b, &right), of_x, x)?;
+    let pending = device.solver().solve_refined(Refine::new(of_a, of_b).x(of_x).lowest(lowest), &given, &right, x)?;
     let refined = pending.await_result()?;
     // Both stay, whatever the library writes to.
     assert_eq!((down(device, &given), down(device, &right)), (a.elements(), b.elements()));

@@ -10,7 +10,7 @@ use cudarc::driver::sys::{
 };
 
 use super::Code;
-use crate::library::function_table;
+use crate::engines::library::function_table;
 
 function_table! {
     /// The functions of `libcuda`. All may be called from any thread. They work on the calling thread's current
@@ -188,7 +188,7 @@ function_table! {
             = c"cuFuncGetParamInfo";
         /// Launches a kernel with attributes. Since CUDA 11.8.
         fn launch_kernel_ex(
-            config: *const crate::cuda::launch::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
+            config: *const crate::engines::cuda::launch::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
             extra: *mut *mut c_void,
         ) = c"cuLaunchKernelEx";
     }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::cuda::api::LoadError;
-use crate::loader::testing::Tree;
-use crate::loader::{Library, Loader};
+use crate::engines::cuda::api::LoadError;
+use crate::engines::loader::testing::Tree;
+use crate::engines::loader::{Library, Loader};
 
 /// The C source of a fake driver. Its functions return 0, except those defined in `special`. Those in `without` are
 /// missing.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::library::function_table;
+use crate::engines::library::function_table;
 
 function_table! {
     /// The functions of `libnvidia-ml`.

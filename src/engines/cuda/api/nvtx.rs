@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use crate::loader::{self, Library, Loaded};
+use crate::engines::loader::{self, Library, Loaded};
 
 struct Nvtx {
     push: unsafe extern "C" fn(*const c_char) -> c_int,
@@ -65,8 +65,8 @@ impl Drop for Range {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::Loader;
-    use crate::loader::testing::Tree;
+    use crate::engines::loader::Loader;
+    use crate::engines::loader::testing::Tree;
 
     #[test]
     fn a_range_without_a_library_does_nothing() {

@@ -65,9 +65,9 @@ impl Blas {
     /// assert_eq!(device.blas().asum(&x)?.await_result()?, 6.0);
     /// # Ok(()) }
     /// ```
-    pub fn asum<'a, T: BlasElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<T::Real>> {
+    pub fn asum<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Real>> {
         let x = x.into();
-        Ok(self.submit(Returned(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), ())?)
+        self.submit(Returned(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
     }
 
     /// As [`asum`](Self::asum), with the result left in the first element of `result`.
@@ -76,7 +76,7 @@ impl Blas {
     /// As [`asum`](Self::asum), and when `result` is empty; it comes back.
     pub fn asum_into<'a, T: BlasElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T::Real>,
     ) -> Submitted<DeviceBuffer<T::Real>> {
         let x = x.into();

@@ -82,8 +82,8 @@ impl Blas {
     pub fn axpy<'a, T: VectorElement>(
         &self,
         alpha: T::Scalar,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<VectorMut<T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
         self.submit(Axpy::<T> { alpha, x: x.at, y: y.at }, (x.data, None), (y.data,))
@@ -95,9 +95,9 @@ impl Blas {
     /// As [`axpy`](Self::axpy).
     pub fn axpy_at<'a, T: VectorElement>(
         &self,
-        alpha: impl Into<In<'a, T::Scalar>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<VectorMut<T>>,
+        alpha: impl Readable<'a, T::Scalar>,
+        x: impl ReadableVector<'a, T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
         let axpy = Axpy::<T> { alpha: T::Scalar::default(), x: x.at, y: y.at };

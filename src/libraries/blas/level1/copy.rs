@@ -111,8 +111,8 @@ impl Blas {
     /// ```
     pub fn copy<'a, T: BlasElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<VectorMut<T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
         self.submit(Copy { x: x.at, y: y.at, _type: PhantomData }, (x.data,), (y.data,))
@@ -135,8 +135,8 @@ impl Blas {
     /// ```
     pub fn swap<T: BlasElement>(
         &self,
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         self.submit(Swap { x: x.at, y: y.at, _type: PhantomData }, (), (x.data, y.data))

@@ -51,7 +51,7 @@ impl<T: VectorElement, const CONJUGATE: bool> Reduction for Dot<T, CONJUGATE> {
         result: *mut std::ffi::c_void,
     ) -> Result<()> {
         let ((x, y), codes) = (*queue.reads(), T::CODES);
-        let blas = queue.blas(crate::blas::native::PointerMode::Device)?;
+        let blas = queue.blas(crate::libraries::blas::native::PointerMode::Device)?;
         let (x, y) = (x.address() as *const _, y.address() as *const _);
         let (n, incx, incy) = (self.x.len64(), self.x.inc64(), self.y.inc64());
         let (element, compute) = (codes.element, codes.compute);
@@ -85,11 +85,11 @@ impl Blas {
     /// ```
     pub fn dot<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
-        Ok(self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())?)
+        self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())
     }
 
     /// The sum of `conj(x_i) * y_i` (`cublasDotcEx`); the same as [`dot`](Self::dot) for real types.
@@ -98,11 +98,11 @@ impl Blas {
     /// As [`dot`](Self::dot).
     pub fn dotc<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         let (x, y) = (x.into(), y.into());
-        Ok(self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())?)
+        self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())
     }
 
     /// As [`dot`](Self::dot), with the result left in the first element of `result`.
@@ -121,8 +121,8 @@ impl Blas {
     /// ```
     pub fn dot_into<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());
@@ -135,8 +135,8 @@ impl Blas {
     /// As [`dot_into`](Self::dot_into).
     pub fn dotc_into<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (x, y) = (x.into(), y.into());

@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
-use crate::op::Index;
+use crate::core::op::Index;
 
 /// The index of the largest magnitude, or of the smallest.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -83,18 +83,18 @@ impl Blas {
     /// assert_eq!(device.blas().iamin(&x)?.await_result()?, Some(0));
     /// # Ok(()) }
     /// ```
-    pub fn iamax<'a, T: BlasElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<Option<usize>>> {
+    pub fn iamax<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<Option<usize>>> {
         let x = x.into();
-        Ok(self.submit(Returned(Find::<T, true>::new(&x)), (x.data,), ())?)
+        self.submit(Returned(Find::<T, true>::new(&x)), (x.data,), ())
     }
 
     /// As [`iamax`](Self::iamax), of the smallest (`cublasI<t>amin`).
     ///
     /// # Errors
     /// As [`iamax`](Self::iamax).
-    pub fn iamin<'a, T: BlasElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<Option<usize>>> {
+    pub fn iamin<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<Option<usize>>> {
         let x = x.into();
-        Ok(self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())?)
+        self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())
     }
 
     /// As [`iamax`](Self::iamax), with the library's own number left in the first element of `result`: the index
@@ -104,7 +104,7 @@ impl Blas {
     /// As [`iamax`](Self::iamax), and when `result` is empty; it comes back.
     pub fn iamax_into<'a, T: BlasElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         result: DeviceBuffer<i64>,
     ) -> Submitted<DeviceBuffer<i64>> {
         let x = x.into();
@@ -117,7 +117,7 @@ impl Blas {
     /// As [`iamax_into`](Self::iamax_into).
     pub fn iamin_into<'a, T: BlasElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         result: DeviceBuffer<i64>,
     ) -> Submitted<DeviceBuffer<i64>> {
         let x = x.into();

@@ -21,7 +21,7 @@ mod scal;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::{BlasElement, RealElement, VectorElement};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-use crate::worker::Registry;
+use crate::engines::worker::Registry;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use reduction::{OnDevice, Returned};
 

@@ -129,8 +129,8 @@ impl Blas {
     pub fn rotm<T: RealElement>(
         &self,
         param: [T; PARAM],
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         self.submit(Rotm { param, x: x.at, y: y.at }, (None,), (x.data, y.data))
@@ -142,9 +142,9 @@ impl Blas {
     /// As [`rotm`](Self::rotm).
     pub fn rotm_at<'a, T: RealElement>(
         &self,
-        param: impl Into<In<'a, T>>,
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        param: impl Readable<'a, T>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         let rotm = Rotm { param: [T::default(); PARAM], x: x.at, y: y.at };
@@ -179,7 +179,7 @@ impl Blas {
         d1: DeviceBuffer<T>,
         d2: DeviceBuffer<T>,
         x1: DeviceBuffer<T>,
-        y1: impl Into<In<'a, T>>,
+        y1: impl Readable<'a, T>,
         param: DeviceBuffer<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>)> {
         self.submit(Rotmg::<T>(PhantomData), (y1.into(),), (d1, d2, x1, param))

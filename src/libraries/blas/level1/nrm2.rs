@@ -45,7 +45,7 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
         let ((x,), codes) = (*queue.reads(), T::CODES);
         // The computation's type is the norm's here: f32 for halves and c32, f64 for c64.
         let compute = if codes.norm == 1 { 1 } else { 0 };
-        let blas = queue.blas(crate::blas::native::PointerMode::Device)?;
+        let blas = queue.blas(crate::libraries::blas::native::PointerMode::Device)?;
         // SAFETY: the handle is bound to this slot's leased stream; the vector lies inside its buffer (checked), which
         // lives until this work is done; the result goes to device memory that does too.
         let status = unsafe {
@@ -79,9 +79,9 @@ impl Blas {
     /// assert_eq!(device.blas().nrm2(&x)?.await_result()?, 5.0);
     /// # Ok(()) }
     /// ```
-    pub fn nrm2<'a, T: VectorElement>(&self, x: impl Into<Vector<'a, T>>) -> Result<PendingDispatch<T::Norm>> {
+    pub fn nrm2<'a, T: VectorElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Norm>> {
         let x = x.into();
-        Ok(self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())?)
+        self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
     }
 
     /// As [`nrm2`](Self::nrm2), with the result left in the first element of `result`.
@@ -90,7 +90,7 @@ impl Blas {
     /// As [`nrm2`](Self::nrm2), and when `result` is empty; it comes back.
     pub fn nrm2_into<'a, T: VectorElement>(
         &self,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         result: DeviceBuffer<T::Norm>,
     ) -> Submitted<DeviceBuffer<T::Norm>> {
         let x = x.into();

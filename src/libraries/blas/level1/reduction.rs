@@ -3,9 +3,10 @@
 #[cfg(feature = "cuda")]
 use super::super::routine::Queue;
 use super::super::routine::Routine;
-use crate::buffer::Elems;
-use crate::op::{Cost, OperandNames, Output, Raw, Spans};
-use crate::{DeviceBuffer, Element, Error, Result};
+use crate::core::buffer::{DeviceBuffer, Elems};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Raw, Spans};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

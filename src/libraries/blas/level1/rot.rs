@@ -133,8 +133,8 @@ impl Blas {
         &self,
         c: T::Real,
         s: T,
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         self.submit(Rot::<T> { c, s, x: x.at, y: y.at }, (None, None), (x.data, y.data))
@@ -146,10 +146,10 @@ impl Blas {
     /// As [`rot`](Self::rot).
     pub fn rot_at<'a, T: BlasElement>(
         &self,
-        c: impl Into<In<'a, T::Real>>,
-        s: impl Into<In<'a, T>>,
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        c: impl Readable<'a, T::Real>,
+        s: impl Readable<'a, T>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         let rot = Rot::<T> { c: T::Real::default(), s: T::default(), x: x.at, y: y.at };
@@ -166,8 +166,8 @@ impl Blas {
         &self,
         c: T::Real,
         s: T::Real,
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         self.submit(RotReal::<T> { c, s, x: x.at, y: y.at }, (None, None), (x.data, y.data))
@@ -180,10 +180,10 @@ impl Blas {
     /// As [`rot`](Self::rot).
     pub fn rot_real_at<'a, T: BlasElement>(
         &self,
-        c: impl Into<In<'a, T::Real>>,
-        s: impl Into<In<'a, T::Real>>,
-        x: impl Into<VectorMut<T>>,
-        y: impl Into<VectorMut<T>>,
+        c: impl Readable<'a, T::Real>,
+        s: impl Readable<'a, T::Real>,
+        x: impl WritableVector<T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
         let (x, y) = (x.into(), y.into());
         let rot = RotReal::<T> { c: T::Real::default(), s: T::Real::default(), x: x.at, y: y.at };

@@ -74,7 +74,7 @@ impl Blas {
     /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 2.0, 6.0]);
     /// # Ok(()) }
     /// ```
-    pub fn scal<T: VectorElement>(&self, alpha: T::Scalar, x: impl Into<VectorMut<T>>) -> Submitted<DeviceBuffer<T>> {
+    pub fn scal<T: VectorElement>(&self, alpha: T::Scalar, x: impl WritableVector<T>) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(Scal::<T> { alpha, x: x.at }, (None,), (x.data,))
     }
@@ -85,8 +85,8 @@ impl Blas {
     /// As [`scal`](Self::scal).
     pub fn scal_at<'a, T: VectorElement>(
         &self,
-        alpha: impl Into<In<'a, T::Scalar>>,
-        x: impl Into<VectorMut<T>>,
+        alpha: impl Readable<'a, T::Scalar>,
+        x: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(Scal::<T> { alpha: T::Scalar::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
@@ -100,7 +100,7 @@ impl Blas {
     /// As [`scal`](Self::scal).
     #[doc(alias = "csscal")]
     #[doc(alias = "zdscal")]
-    pub fn scal_real<T: BlasElement>(&self, alpha: T::Real, x: impl Into<VectorMut<T>>) -> Submitted<DeviceBuffer<T>> {
+    pub fn scal_real<T: BlasElement>(&self, alpha: T::Real, x: impl WritableVector<T>) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(ScalReal::<T> { alpha, x: x.at }, (None,), (x.data,))
     }
@@ -111,8 +111,8 @@ impl Blas {
     /// As [`scal`](Self::scal).
     pub fn scal_real_at<'a, T: BlasElement>(
         &self,
-        alpha: impl Into<In<'a, T::Real>>,
-        x: impl Into<VectorMut<T>>,
+        alpha: impl Readable<'a, T::Real>,
+        x: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(ScalReal::<T> { alpha: T::Real::default(), x: x.at }, (Some(alpha.into()),), (x.data,))

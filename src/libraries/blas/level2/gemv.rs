@@ -199,9 +199,9 @@ impl Blas {
     pub fn gemv<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Gemv<T>>>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<VectorMut<T>>,
+        a: impl Readable<'a, T>,
+        x: impl ReadableVector<'a, T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (Scaled { spec, alpha, beta }, x, y) = (spec.into(), x.into(), y.into());
         let spec = spec.column_major();

@@ -4,7 +4,7 @@ use super::super::prelude::*;
 use super::super::scalar::sealed;
 use super::gemv::Gemv;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 /// A batch of products of one shape at fixed distances in one buffer each; made by [`Gemv::batch`].
 ///
@@ -44,7 +44,7 @@ setters!(GemvBatch<T: BlasElement> {
 
 impl<T: BlasElement> GemvBatch<T> {
     /// Reads both scalars from device memory, each the first element, when the work runs.
-    pub fn scalars_at<'a>(self, alpha: impl Into<In<'a, T>>, beta: impl Into<In<'a, T>>) -> Scaled<'a, Self> {
+    pub fn scalars_at<'a>(self, alpha: impl Readable<'a, T>, beta: impl Readable<'a, T>) -> Scaled<'a, Self> {
         Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
     }
 
@@ -270,7 +270,8 @@ impl<T: BlasElement> Routine for Batch<T> {
         let (m, n, lda, trans) = (spec.m as i64, spec.n as i64, spec.leading() as i64, spec.trans.code::<T>());
         let (incx, incy) = (at_x.inc64(), at_y.inc64());
         // One array after the other, in one table.
-        let arrays = queue.table(|words| words.extend(a.iter().chain(x).chain(y).map(crate::Span::address)))?;
+        let arrays =
+            queue.table(|words| words.extend(a.iter().chain(x).chain(y).map(crate::core::buffer::Span::address)))?;
         let array = |i: u64| (arrays + i * 8 * count as u64) as *const std::ffi::c_void;
         let (a, x, y) = (array(0), array(1), array(2));
         // SAFETY: all matrices and vectors lie inside their buffers (checked), and the arrays of their addresses in
@@ -309,8 +310,8 @@ impl Blas {
     pub fn gemv_strided_batched<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, GemvBatch<T>>>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

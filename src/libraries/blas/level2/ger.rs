@@ -138,8 +138,8 @@ impl Blas {
     pub fn ger<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Ger<T>>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.ger_of::<T, false>(spec.into(), x.into(), y.into(), a)
@@ -152,8 +152,8 @@ impl Blas {
     pub fn gerc<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Ger<T>>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.ger_of::<T, true>(spec.into(), x.into(), y.into(), a)

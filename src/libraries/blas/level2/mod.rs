@@ -30,7 +30,7 @@ pub use trmv::Trmv;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::{BlasElement, ComplexElement};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-use crate::worker::Registry;
+use crate::engines::worker::Registry;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {

@@ -118,9 +118,9 @@ impl Blas {
     pub fn symv<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Symv<T>>>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<VectorMut<T>>,
+        a: impl Readable<'a, T>,
+        x: impl ReadableVector<'a, T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.symv_of::<T, false>(spec.into(), a.into(), x.into(), y.into())
     }
@@ -135,9 +135,9 @@ impl Blas {
     pub fn hemv<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Symv<T>>>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<VectorMut<T>>,
+        a: impl Readable<'a, T>,
+        x: impl ReadableVector<'a, T>,
+        y: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.symv_of::<T, true>(spec.into(), a.into(), x.into(), y.into())
     }

@@ -117,7 +117,7 @@ impl Blas {
     pub fn syr<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Syr<T>>>,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (Scaled { spec, alpha, .. }, x) = (spec.into(), x.into());
@@ -143,7 +143,7 @@ impl Blas {
     pub fn her<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Her<T>>>,
-        x: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (Scaled { spec, alpha, .. }, x) = (spec.into(), x.into());

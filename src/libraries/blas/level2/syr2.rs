@@ -103,8 +103,8 @@ impl Blas {
     pub fn syr2<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Syr2<T>>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.syr2_of::<T, false>(spec.into(), x.into(), y.into(), a)
@@ -119,8 +119,8 @@ impl Blas {
     pub fn her2<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Syr2<T>>>,
-        x: impl Into<Vector<'a, T>>,
-        y: impl Into<Vector<'a, T>>,
+        x: impl ReadableVector<'a, T>,
+        y: impl ReadableVector<'a, T>,
         a: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.syr2_of::<T, true>(spec.into(), x.into(), y.into(), a)

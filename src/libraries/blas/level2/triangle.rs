@@ -125,12 +125,12 @@ pub(super) use row_major_triangle;
 /// Defines the constructors of a specification whose field `a` is a triangle.
 macro_rules! triangle_spec {
     ($Spec:ident<$t:ident: $bound:ident>, $($field:ident: $value:expr),*; banded) => {
-        $crate::blas::level2::triangle::triangle_spec!($Spec<$t: $bound>, $($field: $value),*);
+        $crate::libraries::blas::level2::triangle::triangle_spec!($Spec<$t: $bound>, $($field: $value),*);
         impl<$t: $bound> $Spec<$t> {
             /// A matrix of which the diagonal and `k` diagonals beside it are stored, as rows: element `(i, j)` is at
             /// `k + i - j + j * lda` of an upper triangle, at `i - j + j * lda` of a lower one.
             pub fn banded(n: usize, k: usize, uplo: Uplo) -> Self {
-                Self::stored(n, uplo, $crate::blas::level2::triangle::Store::Band(k))
+                Self::stored(n, uplo, $crate::libraries::blas::level2::triangle::Store::Band(k))
             }
         }
     };
@@ -138,16 +138,16 @@ macro_rules! triangle_spec {
         impl<$t: $bound> $Spec<$t> {
             /// A matrix of `n` rows and columns, of which the triangle `uplo` is stored in a full one.
             pub fn new(n: usize, uplo: Uplo) -> Self {
-                Self::stored(n, uplo, $crate::blas::level2::triangle::Store::Full)
+                Self::stored(n, uplo, $crate::libraries::blas::level2::triangle::Store::Full)
             }
 
             /// A matrix of which the columns of the triangle `uplo` are stored one after the other, without gaps.
             pub fn packed(n: usize, uplo: Uplo) -> Self {
-                Self::stored(n, uplo, $crate::blas::level2::triangle::Store::Packed)
+                Self::stored(n, uplo, $crate::libraries::blas::level2::triangle::Store::Packed)
             }
 
-            fn stored(n: usize, uplo: Uplo, store: $crate::blas::level2::triangle::Store) -> Self {
-                Self { a: $crate::blas::level2::triangle::Triangle::new(n, uplo, store), $($field: $value),* }
+            fn stored(n: usize, uplo: Uplo, store: $crate::libraries::blas::level2::triangle::Store) -> Self {
+                Self { a: $crate::libraries::blas::level2::triangle::Triangle::new(n, uplo, store), $($field: $value),* }
             }
 
             /// Elements between the columns (in row-major order the rows) of A as stored; no gaps unless set.

@@ -122,8 +122,8 @@ impl Blas {
     pub fn trmv<'a, T: BlasElement>(
         &self,
         spec: Trmv<T>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<VectorMut<T>>,
+        a: impl Readable<'a, T>,
+        x: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(Triangular::<T, false> { spec: spec.column_major(), x: x.at }, (a.into(),), (x.data,))
@@ -139,8 +139,8 @@ impl Blas {
     pub fn trsv<'a, T: BlasElement>(
         &self,
         spec: Trmv<T>,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<VectorMut<T>>,
+        a: impl Readable<'a, T>,
+        x: impl WritableVector<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let x = x.into();
         self.submit(Triangular::<T, true> { spec: spec.column_major(), x: x.at }, (a.into(),), (x.data,))

@@ -4,9 +4,9 @@ use super::super::matrix::span;
 use super::super::prelude::*;
 use super::super::scalar::sealed;
 use super::Triangular;
-use crate::blas::Spec;
 #[cfg(feature = "cuda")]
-use crate::cuda::Series;
+use crate::engines::cuda::Series;
+use crate::libraries::blas::Spec;
 #[cfg(feature = "cuda")]
 use smallvec::SmallVec;
 
@@ -215,11 +215,11 @@ impl<R: super::super::routine::Routine> super::super::routine::Queue<'_, '_, R> 
     /// Copies matrices to scratch, to be written there. Returns the address of the copy, and the layout of the matrices
     /// in it. Matrices that do not overlap in `whole` are copied all at once; others, which share elements or have a
     /// buffer each, one after the other.
-    pub(super) fn copies<T: crate::Element>(
+    pub(super) fn copies<T: crate::core::element::Element>(
         &mut self,
         of: &Operand,
         from: &Places,
-        whole: Option<&crate::Span<T>>,
+        whole: Option<&crate::core::buffer::Span<T>>,
     ) -> Result<(u64, Operand)> {
         let overflow = || Error::invalid(of.name, format!("copies of {} matrices overflow", from.len()));
         if let Some(whole) = whole.filter(|_| of.apart(from.len())) {

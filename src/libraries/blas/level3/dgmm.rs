@@ -127,8 +127,8 @@ impl Blas {
     pub fn dgmm<'a, T: BlasElement>(
         &self,
         spec: Dgmm,
-        a: impl Into<In<'a, T>>,
-        x: impl Into<Vector<'a, T>>,
+        a: impl Readable<'a, T>,
+        x: impl ReadableVector<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (spec, x) = (spec.column_major(), x.into());

@@ -148,8 +148,8 @@ impl Blas {
     pub fn geam<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Geam<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

@@ -4,11 +4,11 @@
 use super::super::gemm::{Kind, Same, Single};
 use super::super::prelude::*;
 use super::batch::check_int;
+use crate::core::buffer::{Elems, Span};
+#[cfg(feature = "host")]
+use crate::core::room::collected;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-#[cfg(feature = "host")]
-use crate::runtime::room::collected;
-use crate::{Elems, Span};
 
 /// Products of one shape.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -73,7 +73,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         // matrices begin. The library cannot check these addresses. One that is not aligned is a fault, and the end of
         // CUDA in the process.
         let compute = T::CODES.compute_in(queue.math());
-        let wants = size_of::<T>() == 2 || compute != T::CODES.compute_in(crate::blas::Math::Default);
+        let wants = size_of::<T>() == 2 || compute != T::CODES.compute_in(crate::libraries::blas::Math::Default);
         let mut first = 0;
         let aligned = groups.iter().map(|group| {
             let part = |all: &Places| Places::Each(all.iter().skip(first).take(group.count).collect());
@@ -149,17 +149,19 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         if code == Some(REFUSED) {
             return Ok(false);
         }
-        queue.blas_called(crate::blas::native::Called { name: "cublasGemmBatchedEx_64", code }).map(|()| true)
+        queue
+            .blas_called(crate::libraries::blas::native::Called { name: "cublasGemmBatchedEx_64", code })
+            .map(|()| true)
     }
 }
 
 /// Enqueues all groups in one call; `None` if the library has no such function.
 fn one_call<T: GemmElement, K: Kind<T>>(
-    blas: &crate::blas::native::BlasCall,
+    blas: &crate::libraries::blas::native::BlasCall,
     groups: &[Group<T>],
     [a, b, c]: [*const std::ffi::c_void; 3],
     compute: u32,
-) -> Option<crate::library::Code> {
+) -> Option<crate::engines::library::Code> {
     let codes = |of: fn(&Gemm<T>) -> u32| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();
     let sizes = |of: fn(&Group<T>) -> usize| groups.iter().map(|group| of(group) as i64).collect::<Vec<_>>();
     let scalars = |of: fn(&Gemm<T>) -> T::Scalar| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();

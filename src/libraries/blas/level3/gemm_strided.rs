@@ -9,9 +9,9 @@ use super::batch::{Batch, Operand};
 #[cfg(feature = "cuda")]
 use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::collected;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -141,7 +141,7 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         if let (Some(all), Some(REFUSED)) = (&bytes, code) {
             return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
         }
-        queue.blas_called(crate::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code })
+        queue.blas_called(crate::libraries::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code })
     }
 }
 
@@ -156,8 +156,8 @@ impl<T: GemmElement> Batched<Gemm<T>> {
     /// Reads both scalars of all products from device memory, each the first element, when the work runs.
     pub fn scalars_at<'a>(
         self,
-        alpha: impl Into<In<'a, T::Scalar>>,
-        beta: impl Into<In<'a, T::Scalar>>,
+        alpha: impl Readable<'a, T::Scalar>,
+        beta: impl Readable<'a, T::Scalar>,
     ) -> Scaled<'a, Self> {
         Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
     }
@@ -185,8 +185,8 @@ impl Blas {
     pub fn gemm_strided_batched<'a, T: GemmElement>(
         &self,
         spec: impl Into<Scaled<'a, Batched<Gemm<T>>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T::Out>,
     ) -> Submitted<DeviceBuffer<T::Out>> {
         let Scaled { spec: Batched { spec, batch }, alpha, beta } = spec.into();
@@ -202,8 +202,8 @@ impl Blas {
     pub fn gemm_mixed_strided_batched<'a, T: MixedElement>(
         &self,
         spec: impl Into<Scaled<'a, Batched<Gemm<T>>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<f32>,
     ) -> Submitted<DeviceBuffer<f32>> {
         let Scaled { spec: Batched { spec, batch }, alpha, beta } = spec.into();

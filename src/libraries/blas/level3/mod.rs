@@ -37,7 +37,7 @@ mod trsm_batched;
 pub use batch::Batched;
 pub use dgmm::Dgmm;
 pub use geam::Geam;
-pub use lu::Lu;
+pub use lu::LuBatch;
 #[cfg(feature = "cuda")]
 pub(super) use pivots::KERNEL as PIVOTS;
 pub use symm::Symm;
@@ -46,12 +46,15 @@ pub use syrk::{Herk, Syrk};
 pub use trsm::Triangular;
 
 /// The cost of a matrix operation: its multiply-adds of `T`, and the elements that it moves.
-fn cost<T: crate::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crate::Cost {
+fn cost<T: crate::core::element::Element>(multiply_adds: [usize; 3], moved: [usize; 3]) -> crate::core::op::Cost {
     let product = |sizes: [usize; 3]| sizes.iter().fold(1u64, |all, size| all.saturating_mul(*size as u64));
     let sum = moved.iter().fold(0u64, |all, size| all.saturating_add(*size as u64));
     // A complex multiply-add is four multiplications and four additions.
     let each = if T::DTYPE.is_complex() { 8 } else { 2 };
-    crate::Cost { flops: product(multiply_adds).saturating_mul(each), bytes: sum.saturating_mul(size_of::<T>() as u64) }
+    crate::core::op::Cost {
+        flops: product(multiply_adds).saturating_mul(each),
+        bytes: sum.saturating_mul(size_of::<T>() as u64),
+    }
 }
 
 #[cfg(feature = "cuda")]
@@ -64,12 +67,12 @@ impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
         beta: &super::scalar::Scalar<T>,
         c: u64,
         ldc: i64,
-    ) -> crate::Result<()> {
+    ) -> crate::core::error::Result<()> {
         let (m, n, zero) = (m as i64, n as i64, super::scalar::Scalar::new(T::default(), &None));
         let c = c as *mut std::ffi::c_void;
         // SAFETY: C lies inside its buffer (the routine's check), which lives until this work is done; with no columns
         // A and B are not read; the scalars are in host memory and read before the call returns.
-        self.typed(crate::blas::native::PointerMode::Host, |api, handle| unsafe {
+        self.typed(crate::libraries::blas::native::PointerMode::Host, |api, handle| unsafe {
             let (alpha, beta) = (zero.pointer(), beta.pointer());
             api.gemm(T::LETTER, handle, 0, 0, m, n, 0, alpha, c, m.max(1), c, 1, beta, c, ldc)
         })
@@ -81,7 +84,7 @@ use super::gemm::{Same, Single};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::{BlasElement, ComplexElement, GemmElement, MixedElement};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-use crate::worker::Registry;
+use crate::engines::worker::Registry;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use spread::{Even, Listed};
 

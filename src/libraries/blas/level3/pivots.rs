@@ -5,7 +5,9 @@
 //! first copies the caller's pivots, and replaces such a pivot in the same way.
 
 use super::super::routine::{Queue, Routine};
-use crate::{LaunchDims, Ptx, Result};
+use crate::core::error::Result;
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::Ptx;
 
 pub(in crate::libraries::blas) static KERNEL: Ptx = Ptx::new(include_str!("pivots.ptx"));
 

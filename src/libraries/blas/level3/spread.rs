@@ -7,12 +7,13 @@ use super::super::prelude::*;
 use super::batch::Operand;
 #[cfg(feature = "cuda")]
 use super::batch::Places;
+use crate::core::buffer::{Operand as Position, Span};
+use crate::core::element::Element;
+use crate::core::op::{Bufs, Immediate, Output};
+#[cfg(feature = "host")]
+use crate::core::room::{OrUnwind, collected};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-use crate::op::{Bufs, Immediate, Output};
-#[cfg(feature = "host")]
-use crate::runtime::room::{OrUnwind, collected};
-use crate::{Element, Operand as Position, Span};
 
 /// How the matrices of a batch are stored.
 pub(super) trait Spread: Send + Sync + 'static {

@@ -127,8 +127,11 @@ impl<T: BlasElement, const HERMITIAN: bool> Routine for Product<T, HERMITIAN> {
         // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
         // memory are read before the call returns.
         queue.typed(alpha.mode(), |api, handle| unsafe {
-            let routine =
-                if HERMITIAN { crate::blas::native::CublasTyped::hemm } else { crate::blas::native::CublasTyped::symm };
+            let routine = if HERMITIAN {
+                crate::libraries::blas::native::CublasTyped::hemm
+            } else {
+                crate::libraries::blas::native::CublasTyped::symm
+            };
             routine(api, T::LETTER, handle, side, uplo, m, n, alpha.pointer(), a, lda, b, ldb, beta.pointer(), c, ldc)
         })
     }
@@ -155,8 +158,8 @@ impl Blas {
     pub fn symm<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Symm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();
@@ -171,8 +174,8 @@ impl Blas {
     pub fn hemm<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Symm<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

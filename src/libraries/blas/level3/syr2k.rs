@@ -167,7 +167,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        use crate::blas::native::CublasTyped as Api;
+        use crate::libraries::blas::native::CublasTyped as Api;
         let ((a, b, alpha, beta), (c,)) = (*queue.reads(), *queue.writes());
         if self.n == 0 {
             return Ok(());
@@ -218,8 +218,8 @@ impl Blas {
     pub fn syr2k<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Syr2k<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.symmetric_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
@@ -233,8 +233,8 @@ impl Blas {
     pub fn syrkx<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Syr2k<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.symmetric_rank::<T, false>(spec.into(), (a.into(), b.into(), c))
@@ -247,8 +247,8 @@ impl Blas {
     pub fn her2k<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Her2k<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.hermitian_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
@@ -261,8 +261,8 @@ impl Blas {
     pub fn herkx<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Her2k<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.hermitian_rank::<T, false>(spec.into(), (a.into(), b.into(), c))

@@ -193,8 +193,11 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
         // SAFETY: the matrices lie inside their buffers (checked), which live until this work is done; scalars in host
         // memory are read before the call returns, and are of the type that the routine takes.
         queue.typed(alpha.mode(), |api, handle| unsafe {
-            let routine =
-                if HERMITIAN { crate::blas::native::CublasTyped::herk } else { crate::blas::native::CublasTyped::syrk };
+            let routine = if HERMITIAN {
+                crate::libraries::blas::native::CublasTyped::herk
+            } else {
+                crate::libraries::blas::native::CublasTyped::syrk
+            };
             routine(api, T::LETTER, handle, uplo, trans, n, k, alpha.pointer(), a, lda, beta.pointer(), c, ldc)
         })
     }
@@ -220,7 +223,7 @@ impl Blas {
     pub fn syrk<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Syrk<T>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();
@@ -238,7 +241,7 @@ impl Blas {
     pub fn herk<'a, T: ComplexElement>(
         &self,
         spec: impl Into<Scaled<'a, Herk<T>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();

@@ -132,7 +132,7 @@ impl Blas {
     pub fn trmm<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Triangular<T>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();
@@ -147,8 +147,8 @@ impl Blas {
     pub fn trmm_into<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Triangular<T>>>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();

@@ -184,7 +184,7 @@ impl Blas {
     pub fn trsm<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Triangular<T>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, .. } = spec.into();

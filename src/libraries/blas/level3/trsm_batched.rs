@@ -5,9 +5,9 @@ use super::batch::{Batch, Operand};
 use super::spread::{Even, Listed, Spread};
 use super::{Batched, Triangular};
 #[cfg(feature = "host")]
-use crate::numerics::level3::batch;
+use crate::core::room::collected;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::numerics::level3::batch;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -55,8 +55,8 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a, alpha): <Self::Reads as crate::Elems>::Slices<'_>,
-        (b,): <(L::Of<T>,) as crate::Elems>::SlicesMut<'_>,
+        (a, alpha): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+        (b,): <(L::Of<T>,) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
         let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
         if self.spec.m == 0 || self.spec.n == 0 {
@@ -104,7 +104,7 @@ impl<T: BlasElement> Triangular<T> {
 
 impl<T: BlasElement> Batched<Triangular<T>> {
     /// Reads the scalar of all solutions from device memory, the first element, when the work runs.
-    pub fn alpha_at<'a>(self, alpha: impl Into<In<'a, T>>) -> Scaled<'a, Self> {
+    pub fn alpha_at<'a>(self, alpha: impl Readable<'a, T>) -> Scaled<'a, Self> {
         Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
     }
 }
@@ -130,7 +130,7 @@ impl Blas {
     pub fn trsm_strided_batched<'a, T: BlasElement>(
         &self,
         spec: impl Into<Scaled<'a, Batched<Triangular<T>>>>,
-        a: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec: Batched { spec, batch }, alpha, .. } = spec.into();

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::CUstream;
 
-use crate::library::function_table;
+use crate::engines::library::function_table;
 
 function_table! {
     /// The functions of `libcublas`. A handle is used by one thread at a time.
@@ -89,9 +89,9 @@ function_table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::Code;
-    use crate::loader::testing::Tree;
-    use crate::loader::{Library, Loader};
+    use crate::engines::library::Code;
+    use crate::engines::loader::testing::Tree;
+    use crate::engines::loader::{Library, Loader};
 
     /// Nineteen arguments are passed in registers and on the stack: each must arrive as the header declares it.
     #[test]

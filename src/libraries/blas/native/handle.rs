@@ -6,10 +6,9 @@
 use super::super::modes::Modes;
 use super::super::status;
 use super::{Called, CublasFunctions, CublasTyped};
-use crate::cuda::Queue;
-use crate::cuda::{AnyThread, Native};
-use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status, WORKSPACE};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::{AnyThread, Native, Queue};
+use crate::engines::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status, WORKSPACE};
 use cudarc::cublas::sys::cublasHandle_t;
 use std::sync::OnceLock;
 
@@ -58,8 +57,8 @@ impl CudaLibrary for Cublas {
     type Handle = Handle;
     type Shared = ();
 
-    fn kernels() -> &'static [&'static crate::Ptx] {
-        static ALL: &[&crate::Ptx] = &[&super::super::gemm_i8::KERNEL, &super::super::level3::PIVOTS];
+    fn kernels() -> &'static [&'static crate::engines::cuda::Ptx] {
+        static ALL: &[&crate::engines::cuda::Ptx] = &[&super::super::gemm_i8::KERNEL, &super::super::level3::PIVOTS];
         ALL
     }
 
@@ -174,7 +173,7 @@ impl Queue<'_> {
     #[cfg(feature = "solver")]
     pub(in crate::libraries) unsafe fn batched_lu(
         &mut self,
-        letter: crate::element::Letter,
+        letter: crate::core::element::Letter,
         (n, lda, count): (i32, i32, i32),
         table: u64,
         pivots: u64,
@@ -192,7 +191,7 @@ impl Queue<'_> {
     /// # Safety
     /// The matrices lie in memory that this dispatch may read, or write for C.
     #[cfg(feature = "solver")]
-    pub(in crate::libraries) unsafe fn product<T: crate::blas::BlasElement>(
+    pub(in crate::libraries) unsafe fn product<T: crate::libraries::blas::BlasElement>(
         &mut self,
         (adjoint_a, adjoint_b): (bool, bool),
         (alpha, beta): (f64, f64),
@@ -200,7 +199,8 @@ impl Queue<'_> {
         [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
     ) -> Result<()> {
         use super::super::scalar::Scalar;
-        use crate::{Complex, DType};
+        use crate::core::element::DType;
+        use num_complex::Complex;
         let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
         // A routine of real numbers reads only the first part of a complex scalar.
         let single = [alpha, beta].map(|x| Scalar::new(Complex::<f32>::new(x as f32, 0.0), &None));

@@ -4,7 +4,7 @@ mod functions;
 mod handle;
 mod typed_functions;
 
-pub(super) use crate::library::Called;
+pub(super) use crate::engines::library::Called;
 pub(super) use functions::CublasFunctions;
 pub(crate) use handle::Cublas;
 pub(super) use handle::{BlasCall, PointerMode};

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 
 use cudarc::cublas::sys::cublasHandle_t;
 
-use crate::library::typed_table;
+use crate::engines::library::typed_table;
 
 typed_table! {
     /// The typed routines of `libcublas`.
@@ -281,10 +281,10 @@ typed_table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::Letter;
-    use crate::library::Code;
-    use crate::loader::testing::Tree;
-    use crate::loader::{Library, Loader};
+    use crate::core::element::Letter;
+    use crate::engines::library::Code;
+    use crate::engines::loader::testing::Tree;
+    use crate::engines::loader::{Library, Loader};
 
     fn names() -> impl Iterator<Item = &'static str> {
         CublasTyped::NAMES.iter().flat_map(|(_, names)| names).map(|name| name.trim_end_matches('\0'))
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn every_name_is_one_of_the_library() {
-        crate::library::assert_names(
+        crate::engines::library::assert_names(
             "cublas",
             names(),
             super::super::CublasFunctions::load().map(|table| table.library()),

@@ -5,8 +5,9 @@ use super::super::op::Fused;
 use super::super::operands::Reading;
 use super::super::types::MatmulTypes;
 use super::Ahead;
-use crate::blaslt::native::{Addresses, Problem};
-use crate::{Enqueue, Result};
+use crate::core::error::Result;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::{Addresses, Problem};
 use smallvec::SmallVec;
 
 /// Bytes that the library loads or stores at a time.
@@ -38,7 +39,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let columns = if stride == 0 { 1 } else { self.spec.batch };
         if !addresses.aux.is_multiple_of(VECTOR as u64) {
             let at = addresses.aux % VECTOR as u64;
-            return Err(crate::Error::unsupported(format!(
+            return Err(crate::core::error::Error::unsupported(format!(
                 "cuBLASLt needs an auxiliary matrix at a multiple of {VECTOR} bytes; this one is {at} bytes past one"
             )));
         }
@@ -63,7 +64,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let rows = len * size;
         let pitch = if columns > 1 && stride_aligned { stride } else { rows.next_multiple_of(VECTOR) };
-        let overflow = || crate::Error::invalid("stride_bias", "the size of an aligned copy overflows");
+        let overflow = || crate::core::error::Error::invalid("stride_bias", "the size of an aligned copy overflows");
         let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
         let to = (std::mem::replace(&mut addresses.bias, aside), stride);
         if columns > 1 {

@@ -12,8 +12,11 @@ use super::super::operands::{ReadPlaces, Reading};
 use super::super::spec::Layout;
 use super::super::types::MatmulTypes;
 use super::side::{Side, matrix};
-use crate::blaslt::native::{Addresses, Factor, Problem, Which};
-use crate::{DType, Element, Enqueue, Result, Transpose};
+use crate::core::element::{DType, Element};
+use crate::core::error::Result;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::{Addresses, Factor, Problem, Which};
+use crate::libraries::flags::Transpose;
 
 /// The factor times ones.
 pub(super) struct Ones {
@@ -34,7 +37,7 @@ fn one(dtype: DType) -> Result<[u8; 8]> {
         DType::F64 => 0x3ff0_0000_0000_0000,
         DType::F16 => 0x3c00,
         DType::Bf16 => 0x3f80,
-        other => return Err(crate::Error::unsupported(format!("a gradient of a factor of {other}"))),
+        other => return Err(crate::core::error::Error::unsupported(format!("a gradient of a factor of {other}"))),
     };
     bytes.copy_from_slice(&bits.to_le_bytes());
     Ok(bytes)
@@ -70,7 +73,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let factor = Side { data_type, layout, trans, address, scale: 0, outer: false }.by_columns();
         let factor = if of_a { factor } else { factor.transposed() };
         let (terms, len, (one, size)) = (self.spec.k, self.gradient_len().unwrap_or(0), (one(dtype)?, dtype.size()));
-        let overflow = || crate::Error::invalid("k", format!("the size of a vector of {terms} ones overflows"));
+        let overflow =
+            || crate::core::error::Error::invalid("k", format!("the size of a vector of {terms} ones overflows"));
         let at = queue.scratch(terms.checked_mul(size).ok_or_else(overflow)?)?;
         let vector = |rows, stride| Layout { rows, columns: 1, order: Order::Column, ld: rows, stride, len: rows };
         let sums = matrix(T::CODES.bias, vector(len, geometry.bias_stride));

@@ -22,8 +22,10 @@ use super::op::{Fused, Geometry};
 use super::operands::Reading;
 use super::types::MatmulTypes;
 use super::way::{Form, Way};
-use crate::blaslt::native::{Factor, Which};
-use crate::{Element, Enqueue, Error, Result};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::{Factor, Which};
 use aside::Aside;
 pub(super) use padded::KERNELS;
 use smallvec::SmallVec;
@@ -117,8 +119,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             // If their types differ, D cannot be its own C, and the library (13.1) refuses D's address for C. `beta` is
             // zero then, so the scratch is not read.
             let c = geometry.layouts[3].len.checked_mul(size_of::<T::C>());
-            addresses.c = queue
-                .scratch(c.ok_or_else(|| crate::Error::invalid("d", "the size of its matrix in bytes overflows"))?)?;
+            addresses.c = queue.scratch(c.ok_or_else(|| {
+                crate::core::error::Error::invalid("d", "the size of its matrix in bytes overflows")
+            })?)?;
             problem.in_place = false;
         }
         if zeros {

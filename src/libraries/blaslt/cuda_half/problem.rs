@@ -8,8 +8,10 @@ use super::super::spec::{Layout, Matmul};
 use super::super::types::{MatmulTypes, TF32};
 use super::side::{CONJUGATE, Side, matrix};
 use super::zeros::ZEROS;
-use crate::blaslt::native::{Addresses, Problem};
-use crate::{DType, Element, Enqueue, Transpose};
+use crate::core::element::{DType, Element};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::{Addresses, Problem};
+use crate::libraries::flags::Transpose;
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// `cublasComputeType_t`.

@@ -2,7 +2,7 @@
 
 use super::super::Order;
 use super::super::spec::Layout;
-use crate::blaslt::native::MatrixOf;
+use crate::libraries::blaslt::native::MatrixOf;
 
 /// `CUBLAS_OP_C`.
 pub(super) const CONJUGATE: u32 = 2;

@@ -5,7 +5,8 @@ use super::super::epilogue::{Beside, Extra, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::Reading;
 use super::super::types::MatmulTypes;
-use crate::{Enqueue, Result};
+use crate::core::error::Result;
+use crate::engines::cuda_enqueue::Enqueue;
 
 /// Rows of the zero matrices in place of factors that must not be read. Every type has kernels for this many.
 pub(super) const ZEROS: usize = 16;
@@ -14,9 +15,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// Scratch for zeros in place of A and B: an address and bytes.
     pub(super) fn zeros(&self, queue: &mut Enqueue<'_, Self>) -> Result<(u64, usize)> {
         let [a, b] = [(self.spec.m, size_of::<T::A>()), (self.spec.n, size_of::<T::B>())].map(|(columns, size)| {
-            columns
-                .checked_mul(ZEROS * size)
-                .ok_or_else(|| crate::Error::invalid("m", "the working memory of an empty product overflows"))
+            columns.checked_mul(ZEROS * size).ok_or_else(|| {
+                crate::core::error::Error::invalid("m", "the working memory of an empty product overflows")
+            })
         });
         let bytes = a?.max(b?);
         Ok((queue.scratch(bytes)?, bytes))

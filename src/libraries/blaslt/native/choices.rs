@@ -2,11 +2,11 @@
 
 use super::functions::Heuristic;
 use super::{Problem, REMEMBERED};
-use crate::blaslt::way::{Choice, Form, Question};
-use crate::cache::Cache;
-use crate::library::{Code, encode};
-use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::{Error, Result};
+use crate::core::cache::Cache;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{AtomicU64, Mutex, Ordering};
+use crate::engines::library::{Code, encode};
+use crate::libraries::blaslt::way::{Choice, Form, Question};
 
 impl From<&Heuristic> for Choice {
     fn from(h: &Heuristic) -> Self {

@@ -2,8 +2,8 @@
 
 use super::functions::{Heuristic, RawDesc, RawHandle, RawLayout, RawPreference};
 use super::{Addresses, Choice, CublasLtFunctions, HEURISTIC, MatrixOf, NOT_SUPPORTED, Problem};
-use crate::cuda::Native;
-use crate::library::Refusal;
+use crate::engines::cuda::Native;
+use crate::engines::library::Refusal;
 
 /// Maximum number of candidates that the heuristic is asked for.
 pub(super) const CANDIDATES: usize = 16;

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 
 use cudarc::driver::sys::CUstream;
 
-use crate::cuda::{AnyThread, opaque_handles};
-use crate::library::function_table;
+use crate::engines::cuda::{AnyThread, opaque_handles};
+use crate::engines::library::function_table;
 
 opaque_handles! {
     /// `cublasLtHandle_t`.
@@ -97,9 +97,9 @@ function_table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::Code;
-    use crate::loader::testing::Tree;
-    use crate::loader::{Library, Loader};
+    use crate::engines::library::Code;
+    use crate::engines::loader::testing::Tree;
+    use crate::engines::loader::{Library, Loader};
 
     /// Sixteen arguments are passed in registers and on the stack: each must arrive as the header declares it.
     #[test]

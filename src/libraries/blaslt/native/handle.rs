@@ -3,12 +3,12 @@
 use super::descriptors::Descriptors;
 use super::functions::RawHandle;
 use super::{Addresses, Choice, Choices, CublasLtFunctions, HEURISTIC, NOT_SUPPORTED, Problem, REFUSALS, REMEMBERED};
-use crate::blas::status;
-use crate::cache::Cache;
-use crate::cuda::Native;
-use crate::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Site, Status, decode};
-use crate::sync::Ordering;
-use crate::trace::Stats;
+use crate::core::cache::Cache;
+use crate::core::sync::Ordering;
+use crate::core::trace::Stats;
+use crate::engines::cuda::Native;
+use crate::engines::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Site, Status, decode};
+use crate::libraries::blas::status;
 
 /// cuBLASLt as a library of the core.
 pub(crate) struct CublasLt;
@@ -45,8 +45,8 @@ impl CudaLibrary for CublasLt {
     type Handle = Handle;
     type Shared = Choices;
 
-    fn kernels() -> &'static [&'static crate::Ptx] {
-        crate::blaslt::KERNELS
+    fn kernels() -> &'static [&'static crate::engines::cuda::Ptx] {
+        crate::libraries::blaslt::KERNELS
     }
 
     fn load() -> Result<&'static CublasLtFunctions, LoadError> {
@@ -67,7 +67,7 @@ impl CudaLibrary for CublasLt {
         unsafe { api.destroy(raw.0) }
     }
 
-    fn answer(site: &Site<'_, Self>, question: &[u8]) -> crate::Result<Vec<u8>> {
+    fn answer(site: &Site<'_, Self>, question: &[u8]) -> crate::core::error::Result<Vec<u8>> {
         site.shared.answer(decode(question)?)
     }
 

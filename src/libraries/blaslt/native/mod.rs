@@ -25,15 +25,15 @@ pub(crate) use handle::CublasLt;
 pub(super) use multiply::Which;
 pub(super) use problem::{Addresses, Factor, MatrixOf, Problem};
 
-use crate::library::Code;
+use crate::engines::library::Code;
 
 /// Maximum number of problems that an epoch, and each of its slots, caches.
 const REMEMBERED: usize = 256;
 
 const HEURISTIC: &str = "cublasLtMatmulAlgoGetHeuristic";
 const MATMUL: &str = "cublasLtMatmul";
-const NOT_SUPPORTED: Code = Code(crate::blas::status::NOT_SUPPORTED);
+const NOT_SUPPORTED: Code = Code(crate::libraries::blas::status::NOT_SUPPORTED);
 /// The statuses with which the heuristic refuses a problem. For attributes and problems that it does not know, it
 /// returns `INVALID_VALUE`.
-const REFUSALS: [Code; 3] = [NOT_SUPPORTED, Code(crate::blas::status::INVALID_VALUE), Code(ARCH_MISMATCH)];
+const REFUSALS: [Code; 3] = [NOT_SUPPORTED, Code(crate::libraries::blas::status::INVALID_VALUE), Code(ARCH_MISMATCH)];
 const ARCH_MISMATCH: i32 = 8;

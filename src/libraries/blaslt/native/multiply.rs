@@ -3,12 +3,11 @@
 use super::descriptors::{CANDIDATES, Descriptors};
 use super::handle::Asking;
 use super::{ARCH_MISMATCH, Addresses, Choice, CublasLt, Factor, MATMUL, NOT_SUPPORTED, Problem};
-use crate::blas::status;
-use crate::blaslt::way::Form;
-use crate::cuda::Queue;
-use crate::error::Text;
-use crate::library::{Refusal, WORKSPACE};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result, Text};
+use crate::engines::cuda::Queue;
+use crate::engines::library::{Refusal, WORKSPACE};
+use crate::libraries::blas::status;
+use crate::libraries::blaslt::way::Form;
 use std::ffi::c_void;
 
 /// With which algorithm a product is enqueued.
@@ -170,7 +169,7 @@ impl Queue<'_> {
             || (code.0 == INVALID_VALUE && problem.matrices.iter().any(|m| matches!(m.data_type, 28 | 29)));
         match self.failure::<CublasLt>(call, code) {
             Error::LibraryError { .. } | Error::Unsupported { .. } if unsupported => {
-                let name = crate::library::name(status::STATUS, code);
+                let name = crate::engines::library::name(status::STATUS, code);
                 Error::unsupported(format!("{call} returned {name} for {problem}")).locate(|site| {
                     site.set_code(code.0, Text::Borrowed(name));
                 })

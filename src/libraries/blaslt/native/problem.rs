@@ -129,7 +129,7 @@ impl Addresses {
 pub(crate) struct Factor(pub(crate) [u8; 16]);
 
 impl Factor {
-    pub(crate) fn of<S: crate::Element>(scalar: &S) -> Self {
+    pub(crate) fn of<S: crate::core::element::Element>(scalar: &S) -> Self {
         let mut bytes = [0; 16];
         bytes.iter_mut().zip(bytemuck::bytes_of(scalar)).for_each(|(to, from)| *to = *from);
         Factor(bytes)
@@ -137,7 +137,7 @@ impl Factor {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn problem() -> Problem {

@@ -2,9 +2,11 @@
 
 use super::recording::{operation, select, typed};
 use super::symbol::{Operand, Symbol, binary, unary};
-use crate::expressions::functions::Function;
-use crate::expressions::ir::{Binary, Compare, Op, Overflow, Unary};
-use crate::{Bool, Complex, Element};
+use crate::core::element::Element;
+use crate::core::truth::Bool;
+use crate::libraries::expressions::functions::Function;
+use crate::libraries::expressions::ir::{Binary, Compare, Op, Overflow, Unary};
+use num_complex::Complex;
 
 /// An element with parts: a complex number has parts of its real type, every other type is its own part.
 pub trait Parts: Element {
@@ -13,7 +15,23 @@ pub trait Parts: Element {
 }
 
 macro_rules! parts { ($($t:ty),*) => { $(impl Parts for $t { type Part = $t; })* } }
-parts!(Bool, i8, i16, i32, i64, u8, u16, u32, u64, crate::f16, crate::bf16, crate::F8E4M3, crate::F8E5M2, f32, f64);
+parts!(
+    Bool,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    half::f16,
+    half::bf16,
+    crate::core::fp8::F8E4M3,
+    crate::core::fp8::F8E5M2,
+    f32,
+    f64
+);
 
 impl Parts for Complex<f32> {
     type Part = f32;

@@ -49,7 +49,7 @@ pub fn extent(axis: u8) -> Symbol<i64> {
 #[cfg(feature = "rng")]
 mod sealed_random {
     use super::Symbol;
-    use crate::rng::Stream;
+    use crate::libraries::rng::Stream;
 
     /// How numbers of a type are drawn.
     pub trait Drawn: Sized {

@@ -13,7 +13,7 @@
 //! let x = device.full_tensor([2, 3], 1.0f32)?;
 //! let dropped = device.map(&x, |x| random::uniform(&stream).lt(0.9).select(x / 0.9, 0.0))?.into_output();
 //! let drawn = device.download(&rng.uniform::<f32>(6)?.into_output())?.await_result()?; // the same numbers
-//! let kept = device.read_tensor(&dropped)?.await_result()?;
+//! let kept = device.download_tensor(&dropped)?.await_result()?;
 //! assert!(kept.iter().zip(drawn).all(|(x, u)| (*x > 0.0) == (u < 0.9)));
 //! # Ok(()) }
 //! ```
@@ -21,9 +21,9 @@
 use super::recording::{fail, leaf};
 use super::symbol::{Symbol, constant};
 use super::{index, sealed_random as sealed};
-use crate::Bool;
-use crate::expressions::scalar::Scalar;
-use crate::rng::{Draws, Generator, Stream};
+use crate::core::truth::Bool;
+use crate::libraries::expressions::scalar::Scalar;
+use crate::libraries::rng::{Draws, Generator, Stream};
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];

@@ -1,8 +1,9 @@
 //! What a closure has done with its symbols so far.
 
-use crate::expressions::ir::{Expr, Id, Node, Op, check, describe, result_type};
-use crate::expressions::scalar::Scalar;
-use crate::{DType, Error, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::libraries::expressions::ir::{Expr, Id, Node, Op, check, describe, result_type};
+use crate::libraries::expressions::scalar::Scalar;
 use std::cell::RefCell;
 use std::collections::HashMap;
 

@@ -1,9 +1,10 @@
 //! The values of a closure, with their types, and what can stand beside them.
 
 use super::recording::{Raw, RawOperand, operation};
-use crate::expressions::ir::{Binary, Op, Unary};
-use crate::expressions::scalar::Scalar;
-use crate::{Bool, Element};
+use crate::core::element::Element;
+use crate::core::truth::Bool;
+use crate::libraries::expressions::ir::{Binary, Op, Unary};
+use crate::libraries::expressions::scalar::Scalar;
 use half::{bf16, f16};
 use num_complex::Complex;
 use std::marker::PhantomData;

@@ -1,9 +1,12 @@
 //! What closures take and return: symbols, or tuples of them.
 
 use super::{Open, Raw, Symbol};
-use crate::op::{Bufs, Immediate, Output};
-use crate::tensor::{Layout, Strided};
-use crate::{AnyBuffer, AnyBuffers, DType, Device, Element, Result, Tensor};
+use crate::core::buffer::{AnyBuffer, AnyBuffers};
+use crate::core::element::{DType, Element};
+use crate::core::error::Result;
+use crate::core::op::{Bufs, Immediate, Output};
+use crate::device::Device;
+use crate::device::tensor::{Layout, Strided, Tensor};
 
 pub(in super::super) mod sealed {
     use super::*;

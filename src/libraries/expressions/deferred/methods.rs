@@ -2,10 +2,13 @@
 
 use super::operators::{binary, unary};
 use super::{Deferred, Term};
-use crate::expressions::build::Parts;
-use crate::expressions::functions::Function;
-use crate::expressions::ir::{Binary, Compare, Op, Overflow, Unary};
-use crate::{Bool, Complex, Element, Tensor, TensorRef};
+use crate::core::element::Element;
+use crate::core::truth::Bool;
+use crate::device::tensor::{Tensor, TensorRef};
+use crate::libraries::expressions::build::Parts;
+use crate::libraries::expressions::functions::Function;
+use crate::libraries::expressions::ir::{Binary, Compare, Op, Overflow, Unary};
+use num_complex::Complex;
 
 macro_rules! methods_of { ($t:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
     methods_of! { @ $t, |$x| $deferred; $($rest)* }

@@ -11,7 +11,12 @@ use super::front::{make_one, told, write};
 use super::ir::{Id, Op};
 use super::operands::Target;
 use super::scalar::Scalar;
-use crate::{Device, Element, PendingDispatch, Result, Submitted, Tensor, TensorRef};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Tensor, TensorRef};
 use std::marker::PhantomData;
 use tape::{Tape, TapeOperand};
 
@@ -96,7 +101,7 @@ impl<'a, T: Element> Deferred<'a, T> {
     /// # Errors
     /// As [`eval`](Self::eval) and [`Device::map_into`]. The target comes back.
     pub fn eval_into<P: Target<Element = T>>(&self, device: &Device, target: P) -> Submitted<Tensor<T>> {
-        let part: crate::tensor::Part<T> = target.into();
+        let part: crate::device::tensor::Part<T> = target.into();
         let recorded = self.recorded().map(|(recorded, _)| recorded);
         match self.tape.reads() {
             Ok(reads) => write(device, recorded, Ok(&reads), part, false),
@@ -106,9 +111,18 @@ impl<'a, T: Element> Deferred<'a, T> {
 }
 
 /// Where the condition is true `a`, elsewhere `b`.
-fn select<'a, T: Element>(condition: Deferred<'a, crate::Bool>, a: Term<'a, T>, b: Term<'a, T>) -> Deferred<'a, T> {
+fn select<'a, T: Element>(
+    condition: Deferred<'a, crate::core::truth::Bool>,
+    a: Term<'a, T>,
+    b: Term<'a, T>,
+) -> Deferred<'a, T> {
     let mut tape = condition.tape;
-    let operands = [TapeOperand::Here(condition.id), a.operand(), b.operand()];
+    let [a, b] = [a, b].map(|term| match term.0 {
+        // A number has nothing but the other one to take its type from.
+        Kind::Number(scalar) => TapeOperand::Number(scalar.adopt(T::DTYPE).unwrap_or(scalar)),
+        Kind::Tape(tape, id) => TapeOperand::There(tape, id),
+    });
+    let operands = [TapeOperand::Here(condition.id), a, b];
     let id = tape.push("select", operands, Some(T::DTYPE), None, |[c, a, b]| Op::Select(c, a, b));
     Deferred { tape, id, element: PhantomData }
 }
@@ -179,7 +193,7 @@ macro_rules! numbers { ($($t:ty),*) => { $(
 numbers!(
     Scalar,
     bool,
-    crate::Bool,
+    crate::core::truth::Bool,
     i8,
     i16,
     i32,
@@ -188,10 +202,10 @@ numbers!(
     u16,
     u32,
     u64,
-    crate::f16,
-    crate::bf16,
+    half::f16,
+    half::bf16,
     f32,
     f64,
-    crate::Complex<f32>,
-    crate::Complex<f64>
+    num_complex::Complex<f32>,
+    num_complex::Complex<f64>
 );

@@ -1,8 +1,10 @@
 //! The operators of tensors, views and expressions.
 
 use super::{Deferred, Term};
-use crate::expressions::ir::{Binary, Op, Unary};
-use crate::{Complex, Element, Tensor, TensorRef};
+use crate::core::element::Element;
+use crate::device::tensor::{Tensor, TensorRef};
+use crate::libraries::expressions::ir::{Binary, Op, Unary};
+use num_complex::Complex;
 use std::ops;
 
 pub(super) fn unary<'a, T: Element, R: Element>(op: Unary, x: Deferred<'a, T>) -> Deferred<'a, R> {

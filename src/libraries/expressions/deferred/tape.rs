@@ -1,12 +1,13 @@
 //! What operators on tensors have done so far: the nodes of an expression, and the tensors that it reads.
 
-use crate::expressions::build::{RawOperand, Recording};
-use crate::expressions::ir::{Expr, Id, Node, Op, describe};
-use crate::expressions::operands::Read;
-use crate::expressions::scalar::Scalar;
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::tensor::Layout;
-use crate::{DType, Element, Error, Result, TensorRef};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
+use crate::device::tensor::{Layout, TensorRef};
+use crate::libraries::expressions::build::{RawOperand, Recording};
+use crate::libraries::expressions::ir::{Expr, Id, Node, Op, describe};
+use crate::libraries::expressions::operands::Read;
+use crate::libraries::expressions::scalar::Scalar;
 
 /// A view whose type is forgotten.
 pub(super) trait View: Send + Sync {
@@ -27,7 +28,7 @@ impl<T: Element> View for TensorRef<'_, T> {
     }
 
     fn place(&self) -> (usize, usize) {
-        let (region, offset, _) = crate::AnyIn::from(self.buffer()).place();
+        let (region, offset, _) = crate::core::buffer::AnyIn::from(self.buffer()).place();
         (Arc::as_ptr(region) as usize, offset)
     }
 }
@@ -36,16 +37,17 @@ impl<T: Element> View for TensorRef<'_, T> {
 #[derive(Clone)]
 pub(super) struct Tape<'a> {
     pub(super) recording: Recording,
+    /// Which number in the program's text each parameter is, so that a number of an expression that is used twice is one
+    /// parameter. (Two numbers that happen to be equal stay two: with other values it must be the same formula.)
+    origins: Vec<Arc<()>>,
     views: Vec<Arc<dyn View + 'a>>,
-    /// What tells the numbers apart, wherever they are copied to.
-    numbers: Vec<u64>,
 }
 
 impl<'a> Tape<'a> {
     /// Of one view; its node is the first one.
     pub(super) fn of<T: Element>(view: TensorRef<'a, T>) -> (Self, Option<Id>) {
-        let recording = Recording::new(0, &[T::DTYPE]);
-        let mut tape = Tape { recording, views: vec![Arc::new(view)], numbers: Vec::new() };
+        let mut tape =
+            Tape { recording: Recording::new(0, &[T::DTYPE]), origins: Vec::new(), views: vec![Arc::new(view)] };
         let id = tape.recording.note(|recording| recording.push(Op::Input(0), T::DTYPE));
         (tape, id)
     }
@@ -67,19 +69,17 @@ impl<'a> Tape<'a> {
         }
         let mut ids: Vec<Option<Id>> = Vec::with_capacity(other.recording.nodes.len());
         for node in other.recording.nodes {
-            let numbers = &mut self.numbers;
             let here = self.recording.note(|recording| {
                 let op = match node.op {
                     Op::Input(k) => Op::Input(inputs.get(usize::from(k)).map_or(u8::MAX, |k| *k as u8)),
                     Op::Parameter(k) => {
-                        let k = usize::from(k);
-                        let number = other.numbers.get(k).copied().unwrap_or_default();
-                        match numbers.iter().position(|known| *known == number) {
+                        let origin = other.origins.get(usize::from(k)).cloned().unwrap_or_default();
+                        match self.origins.iter().position(|known| Arc::ptr_eq(known, &origin)) {
                             Some(known) => Op::Parameter(known as u16),
                             None => {
-                                let scalar = other.recording.scalars.get(k).copied();
+                                let scalar = other.recording.scalars.get(usize::from(k)).copied();
                                 let id = recording.number(scalar.unwrap_or(Scalar::new(0u8)), node.dtype)?;
-                                numbers.push(number);
+                                self.origins.push(origin);
                                 return Ok(id);
                             }
                         }
@@ -93,13 +93,13 @@ impl<'a> Tape<'a> {
         id.and_then(|id| ids.get(usize::from(id)).copied().flatten())
     }
 
-    /// Appends an operation; `None` if that has failed, or an operand had. A number among the operands takes the type `partner`,
-    /// or that of a node among them; `dtype` is the type of an operation that chooses its own.
+    /// Appends an operation; `None` if that has failed, or an operand had. A number takes the type `partner`, or that of the
+    /// first operand that has one.
     pub(super) fn push<const N: usize>(
         &mut self,
         name: &'static str,
         operands: [TapeOperand<'a>; N],
-        partner: Option<DType>,
+        mut partner: Option<DType>,
         dtype: Option<DType>,
         op: impl FnOnce([Id; N]) -> Op,
     ) -> Option<Id> {
@@ -112,11 +112,11 @@ impl<'a> Tape<'a> {
                 TapeOperand::Number(scalar) => RawOperand::Parameter(scalar),
             });
         }
-        let partner = partner.or_else(|| raws.iter().find_map(|raw| self.recording.dtype_of(raw)));
+        for raw in &raws {
+            partner = partner.or(self.recording.dtype_of(raw));
+        }
         let id = self.recording.note(|recording| recording.apply(name, &raws, partner, &mut ids, dtype, op));
-        static NUMBERS: AtomicU64 = AtomicU64::new(1);
-        let fresh = || NUMBERS.fetch_add(1, Ordering::Relaxed);
-        self.numbers.resize_with(self.recording.scalars.len(), fresh);
+        self.origins.resize_with(self.recording.scalars.len(), Arc::default);
         id
     }
 

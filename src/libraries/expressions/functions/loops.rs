@@ -4,8 +4,8 @@ use super::Function;
 use super::real::Real;
 use super::reduction::is_far;
 use super::table::{self, Binary, Unary, binary_functions, unary_functions};
-use crate::expressions::host::kernels::{Args, CHUNK, Kernel, Level, chunk, result};
-use crate::expressions::low::Lane;
+use crate::libraries::expressions::host::kernels::{Args, CHUNK, Kernel, Level, chunk, result};
+use crate::libraries::expressions::low::Lane;
 
 /// One number by the form for large ones.
 #[inline(never)]

@@ -10,7 +10,7 @@ use super::real::{Bits, Real};
 use super::reduction::is_far;
 use super::table::{self, Binary, Unary, binary_functions, unary_functions};
 use super::{Function, complex};
-use crate::expressions::low::{Lane, Low, LowOp, Value};
+use crate::libraries::expressions::low::{Lane, Low, LowOp, Value};
 
 thread_local! {
     static LOW: RefCell<Low> = RefCell::default();

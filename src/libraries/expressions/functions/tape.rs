@@ -8,7 +8,7 @@
 //! A tape begins with its length in bytes. Numbers are little-endian; a value is named by its number: the arguments come first.
 
 use super::Function;
-use crate::expressions::low::{Lane, Low, LowOp, Value};
+use crate::libraries::expressions::low::{Lane, Low, LowOp, Value};
 
 static TAPES: &[u8] = include_bytes!("tapes.bin");
 
@@ -148,7 +148,8 @@ mod tests {
         let lane = |lane: Lane| LANES.iter().position(|known| *known == lane).unwrap() as u8;
         for instr in &low.instrs()[arguments..] {
             if let LowOp::Uniform(k) = instr.op {
-                let (crate::expressions::low::Uniform::Constant(bits), _) = low.uniforms()[usize::from(k)] else {
+                let (crate::libraries::expressions::low::Uniform::Constant(bits), _) = low.uniforms()[usize::from(k)]
+                else {
                     panic!()
                 };
                 bytes.extend([CONSTANT, lane(instr.lane)]);

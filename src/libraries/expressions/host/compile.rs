@@ -1,7 +1,7 @@
 //! From lowered operations to steps whose values have places.
 
 use super::kernels::{CHUNK, Kernel, Level, copy, find, find_then_canon};
-use crate::expressions::low::{Instr, Lane, Low, LowOp, Value};
+use crate::libraries::expressions::low::{Instr, Lane, Low, LowOp, Value};
 
 /// Where a value is, while a block is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

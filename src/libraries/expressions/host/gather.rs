@@ -1,6 +1,6 @@
 //! Between arrays of any strides and blocks without gaps.
 
-use crate::tensor::Layout;
+use crate::device::tensor::Layout;
 use std::ptr;
 
 /// Calls `f(from, offset, stride, n)` for each run of elements `start..start + len` of a layout along its last axis: `n`

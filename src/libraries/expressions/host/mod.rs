@@ -7,7 +7,7 @@
 
 mod compile;
 mod gather;
-pub(super) mod kernels;
+pub(crate) mod kernels;
 mod run;
 
 pub(super) use run::Bases;

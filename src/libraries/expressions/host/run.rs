@@ -3,12 +3,13 @@
 use super::compile::{Place, Port, Step, block_length};
 use super::kernels::{Args, CHUNK};
 use super::{Program, gather};
-use crate::expressions::ir::Expr;
-use crate::expressions::low::{Lane, Uniform};
-use crate::expressions::nest::Nest;
-use crate::expressions::scalar::Scalar;
-use crate::tensor::Layout;
-use crate::{DType, Result};
+use crate::core::element::DType;
+use crate::core::error::Result;
+use crate::device::tensor::Layout;
+use crate::libraries::expressions::ir::Expr;
+use crate::libraries::expressions::low::{Lane, Uniform};
+use crate::libraries::expressions::nest::Nest;
+use crate::libraries::expressions::scalar::Scalar;
 use rayon::prelude::*;
 use std::cell::RefCell;
 

@@ -2,7 +2,8 @@
 
 use super::text::describe;
 use super::{Expr, Id, Node, Op, result_type};
-use crate::{DType, Error, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
 
 impl Expr {
     /// An expression of these parts, which may come from a file.

@@ -17,7 +17,8 @@ pub use ops::{Binary, Compare, Op, Overflow, Unary};
 pub(crate) use text::describe;
 pub(crate) use types::result_type;
 
-use crate::{DType, Error, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// The number of a node.

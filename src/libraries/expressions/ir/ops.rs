@@ -1,7 +1,7 @@
 //! The operations of an expression.
 
 use super::Id;
-use crate::expressions::{Function, Scalar};
+use crate::libraries::expressions::{Function, Scalar};
 use serde::{Deserialize, Serialize};
 
 /// What a node computes.

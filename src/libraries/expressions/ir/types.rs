@@ -1,8 +1,8 @@
 //! The type of each operation's result.
 
 use super::{Binary, Compare, Op, Unary};
-use crate::DType;
-use crate::expressions::functions::Function;
+use crate::core::element::DType;
+use crate::libraries::expressions::functions::Function;
 
 /// The type of the result of `op`, whose operands have the types `x`, `y` and `z` (as many as it has; the rest repeats
 /// the last). `declared` is the type of nodes that choose their own: leaves, casts and bit casts.

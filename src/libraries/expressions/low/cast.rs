@@ -2,9 +2,9 @@
 
 use super::rules::Parts;
 use super::{Lane, Low, LowOp, Value};
-use crate::DType;
-use crate::expressions::ir::Overflow;
-use crate::expressions::low::lower::computed;
+use crate::core::element::DType;
+use crate::libraries::expressions::ir::Overflow;
+use crate::libraries::expressions::low::lower::computed;
 
 impl Low {
     /// From the loose form of one type to that of another.

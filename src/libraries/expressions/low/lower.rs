@@ -7,9 +7,9 @@
 
 use super::rules::Parts;
 use super::{Lane, Low, LowOp, Uniform, Value};
-use crate::DType;
-use crate::expressions::functions::{Function, expand, expand_exp};
-use crate::expressions::ir::{Binary, Expr, Id, Node, Op, Unary};
+use crate::core::element::DType;
+use crate::libraries::expressions::functions::{Function, expand, expand_exp};
+use crate::libraries::expressions::ir::{Binary, Expr, Id, Node, Op, Unary};
 
 /// What becomes of the elementary functions.
 #[derive(Clone, Copy, Debug)]

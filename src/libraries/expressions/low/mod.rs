@@ -7,7 +7,7 @@
 
 mod cast;
 mod eight;
-mod lower;
+pub(crate) mod lower;
 mod rules;
 
 pub(crate) use lower::{Calls, lower};

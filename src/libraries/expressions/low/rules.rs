@@ -2,8 +2,8 @@
 
 use super::eight::{E4M3, E5M2};
 use super::{Lane, Low, LowOp, Value};
-use crate::DType;
-use crate::expressions::ir::{Binary, Compare, Unary};
+use crate::core::element::DType;
+use crate::libraries::expressions::ir::{Binary, Compare, Unary};
 
 /// The real and the imaginary part; what is not complex has its value twice.
 pub(super) type Parts = [Value; 2];

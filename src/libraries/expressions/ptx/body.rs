@@ -2,7 +2,7 @@
 
 use super::writer::{Class, Reg, Writer, ptx};
 use super::{far, remainder};
-use crate::expressions::low::{Instr, Lane, LowOp};
+use crate::libraries::expressions::low::{Instr, Lane, LowOp};
 
 /// The type of arithmetic in a lane. Narrow integers are computed in 32 bits.
 pub(super) fn arithmetic(lane: Lane) -> &'static str {

@@ -3,9 +3,10 @@
 use super::body::arithmetic;
 use super::geometry::{Access, Argument, Geometry, types};
 use super::writer::{Class, Reg, Writer, ptx};
-use crate::expressions::ir::Expr;
-use crate::expressions::low::{Instr, Lane, Low, LowOp, Uniform, Value};
-use crate::{DType, Error, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::libraries::expressions::ir::Expr;
+use crate::libraries::expressions::low::{Instr, Lane, Low, LowOp, Uniform, Value};
 
 /// The largest size of the arguments of a kernel.
 const MAX_ARGUMENTS: usize = 4096;

@@ -1,8 +1,8 @@
 //! The forms of functions for large numbers: functions of the module, which a branch reaches, for they are long and rare.
 
 use super::writer::{Class, Reg, Writer, ptx};
-use crate::expressions::functions::{Function, expand_far};
-use crate::expressions::low::{Lane, Low, LowOp, Uniform};
+use crate::libraries::expressions::functions::{Function, expand_far};
+use crate::libraries::expressions::low::{Lane, Low, LowOp, Uniform};
 
 fn suffix(lane: Lane) -> &'static str {
     if lane == Lane::F64 { "f64" } else { "f32" }

@@ -1,11 +1,11 @@
 //! What a kernel has to know of its operands, and what it is told at each launch.
 
-use crate::DType;
-use crate::expressions::ir::Expr;
-use crate::expressions::low::{Low, Uniform};
-use crate::expressions::nest::Nest;
-use crate::expressions::scalar::Scalar;
-use crate::tensor::Layout;
+use crate::core::element::DType;
+use crate::device::tensor::Layout;
+use crate::libraries::expressions::ir::Expr;
+use crate::libraries::expressions::low::{Low, Uniform};
+use crate::libraries::expressions::nest::Nest;
+use crate::libraries::expressions::scalar::Scalar;
 
 /// How a kernel finds the elements of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -26,7 +26,7 @@ pub(super) use geometry::{Geometry, Launch};
 
 use super::ir::Expr;
 use super::low::{Calls, Lane, Low, LowOp, lower};
-use crate::Result;
+use crate::core::error::Result;
 use geometry::Argument;
 
 /// A kernel as text.

@@ -5,7 +5,7 @@
 //! two, or two of them, which are exact: a remainder is a multiple of the smaller operand's unit.
 
 use super::writer::{Class, Reg, Writer, ptx};
-use crate::expressions::low::Lane;
+use crate::libraries::expressions::low::Lane;
 
 /// Calls the function for a lane.
 pub(super) fn call(writer: &mut Writer, lane: Lane, a: Reg, b: Reg) -> Reg {

@@ -1,12 +1,12 @@
 //! The structure of the text.
 
 use super::*;
-use crate::expressions::build::{Symbol, Symbols, constant, position, sealed};
-use crate::expressions::formula::record;
-use crate::expressions::nest::Nest;
-use crate::tensor::Layout;
+use crate::device::tensor::Layout;
+use crate::libraries::expressions::build::{Symbol, Symbols, constant, position, sealed};
+use crate::libraries::expressions::formula::record;
+use crate::libraries::expressions::nest::Nest;
 
-fn text<I: Symbols>(layout: &Layout, f: impl FnOnce(I) -> Vec<crate::expressions::build::Raw>) -> String {
+fn text<I: Symbols>(layout: &Layout, f: impl FnOnce(I) -> Vec<crate::libraries::expressions::build::Raw>) -> String {
     let expr = &record(<I as sealed::Symbols>::DTYPES, |open| f(sealed::Symbols::inputs(open, 0))).unwrap().kept.expr;
     let outputs: Vec<Layout> = expr.outputs().iter().map(|_| layout.clone()).collect();
     let inputs: Vec<&Layout> = expr.inputs().iter().map(|_| layout).collect();

@@ -1,6 +1,6 @@
 //! Text and registers.
 
-use crate::expressions::low::Lane;
+use crate::libraries::expressions::low::Lane;
 use std::fmt::Write;
 
 /// A kind of registers.

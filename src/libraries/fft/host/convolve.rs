@@ -3,11 +3,11 @@
 
 use super::super::convolve::HostConvolution;
 use super::super::convolve_sizes::{AxisSizes, Sizes};
-use super::super::spec::Fft;
+use super::super::spec::FftSpec;
 use super::lines::Writer;
 use super::threads::each_range;
 use super::{Data, Real, filled, run, zero};
-use crate::Result;
+use crate::core::error::Result;
 use num_complex::Complex;
 
 /// Calls `f` for each line along the last axis, with its beginning in the packed (unpadded) arrays, its beginning in
@@ -88,7 +88,7 @@ fn multiply<T: Real>(spectra: &mut [Complex<T>], kernels: &[Complex<T>], scale: 
     });
 }
 
-fn transform<T: Real>(spec: &Fft, data: Data<'_, '_, T, Complex<T>>) -> Result<()> {
+fn transform<T: Real>(spec: &FftSpec, data: Data<'_, '_, T, Complex<T>>) -> Result<()> {
     run(&spec.geometry()?, data, 1.0)
 }
 

@@ -4,8 +4,8 @@ use super::super::frames::{FrameSizes, HostFrames};
 use super::lines::Writer;
 use super::threads::each_range;
 use super::{Data, Real, filled, run, zero};
-use crate::Result;
-use crate::runtime::room::collected;
+use crate::core::error::Result;
+use crate::core::room::collected;
 use num_complex::Complex;
 use rustfft::num_traits::Float;
 

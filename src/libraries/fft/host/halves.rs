@@ -3,7 +3,7 @@
 use super::super::geometry::Geometry;
 use super::transform::{Data, each_written, run};
 use super::{filled, zero};
-use crate::Result;
+use crate::core::error::Result;
 use bytemuck::Pod;
 use num_complex::Complex;
 

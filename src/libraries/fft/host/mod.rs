@@ -34,7 +34,7 @@ mod threads;
 mod transform;
 mod trigonometric;
 
-use crate::runtime::room::filled;
+use crate::core::room::filled;
 use num_complex::Complex;
 use plans::Plans;
 #[cfg(not(test))]

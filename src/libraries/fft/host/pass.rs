@@ -3,7 +3,7 @@
 use super::Real;
 use super::lines::{Line, Lines, Reader, Writer, gather, scatter};
 use super::threads::each_range;
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;

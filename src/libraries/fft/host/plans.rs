@@ -1,8 +1,8 @@
 //! A cache of planned one-dimensional transforms: a plan of 2^20 points takes 10 to 35 ms to make.
 
 use super::Real;
-use crate::Result;
-use crate::runtime::room::{collected, probe};
+use crate::core::error::Result;
+use crate::core::room::{collected, probe};
 use lru::LruCache;
 use num_complex::Complex;
 use parking_lot::Mutex;

@@ -5,7 +5,7 @@ use super::super::spec::{Direction, Kind};
 use super::lines::{Along, Lines, Reader, Step, Writer};
 use super::pass::{self, Touch};
 use super::{Real, filled, zero};
-use crate::Result;
+use crate::core::error::Result;
 use num_complex::Complex;
 
 /// What a transform reads and writes.

@@ -10,8 +10,8 @@ use super::super::trigonometric::{Trig, TrigPass};
 use super::lines::{Along, Lines, Reader, Step, Writer};
 use super::pass;
 use super::{Real, filled, zero};
-use crate::Result;
-use crate::runtime::room::OrUnwind;
+use crate::core::error::Result;
+use crate::core::room::OrUnwind;
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::Fft;
@@ -276,8 +276,8 @@ pub(in super::super) fn trigonometric_halves<H: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fft::spec::{Direction, Fft, Norm};
-    use crate::fft::trigonometric::Scale;
+    use crate::libraries::fft::spec::{Direction, FftSpec, Normalization};
+    use crate::libraries::fft::trigonometric::Scale;
     use std::f64::consts::PI;
 
     const ALL: [Trig; 8] =
@@ -310,7 +310,7 @@ mod tests {
     }
 
     fn run(trig: Trig, shape: &[usize], ortho: bool, scale: Scale, x: &[f64]) -> Vec<f64> {
-        let geometry = Fft::c2c(shape).geometry().unwrap();
+        let geometry = FftSpec::c2c(shape).geometry().unwrap();
         let mut y = vec![f64::NAN; x.len()];
         trigonometric(&geometry, TrigPass { trig, ortho, scale }, x, &mut y).unwrap();
         y
@@ -340,11 +340,11 @@ mod tests {
             for shape in [&[2][..], &[7], &[8], &[3, 4], &[2, 3, 5]] {
                 let x = numbers(shape.iter().product());
                 let energy = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
-                let ortho = run(trig, shape, true, Scale::of(Norm::Ortho, Direction::Forward), &x);
+                let ortho = run(trig, shape, true, Scale::of(Normalization::Ortho, Direction::Forward), &x);
                 assert!((energy(&ortho) / energy(&x) - 1.0).abs() < 1e-13, "{trig:?} {shape:?}");
-                let scale = Scale::of(Norm::Ortho, Direction::Inverse);
+                let scale = Scale::of(Normalization::Ortho, Direction::Inverse);
                 close(&run(trig.inverse(), shape, true, scale, &ortho), &x, "orthogonal");
-                for norm in [Norm::Backward, Norm::Forward] {
+                for norm in [Normalization::Backward, Normalization::Forward] {
                     let y = run(trig, shape, false, Scale::of(norm, Direction::Forward), &x);
                     let back = run(trig.inverse(), shape, false, Scale::of(norm, Direction::Inverse), &y);
                     close(&back, &x, &format!("{trig:?} {shape:?} {norm:?}"));

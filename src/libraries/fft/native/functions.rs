@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use cudarc::driver::sys::CUstream;
 
-use crate::library::function_table;
+use crate::engines::library::function_table;
 
 function_table! {
     /// The functions of `libcufft`.

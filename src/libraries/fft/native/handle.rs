@@ -1,7 +1,7 @@
 //! cuFFT as a [`CudaLibrary`] of the core.
 
 use super::functions::CufftFunctions;
-use crate::library::{Class, Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
+use crate::engines::library::{Class, Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 
 /// cuFFT: it has no handles; the device prepares its plans.
 pub(crate) struct Cufft;

@@ -1,8 +1,9 @@
 //! Our own kernels, compiled ahead from `kernels.cu`.
 
 use super::steps::{Dim, End, Number, Precision};
-use crate::cuda::Queue;
-use crate::{Error, KernelArg, LaunchDims, Ptx, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{KernelArg, Ptx, Queue};
 use smallvec::SmallVec;
 use std::ffi::CStr;
 

@@ -33,8 +33,11 @@ pub(crate) use handle::Cufft;
 use super::form::{Aliasing, Form};
 use super::memo::{Memo, recall};
 use super::op::Transform;
-use super::spec::Fft;
-use crate::{DType, Element, Enqueue, Error, Prepare, Result};
+use super::spec::FftSpec;
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::core::op::Prepare;
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -58,7 +61,7 @@ impl<F: Form> Transform<F> {
     /// The steps for buffers that begin at these addresses, and the plans that they need.
     fn program(&self, from: u64, to: u64) -> Result<Rc<Known>> {
         thread_local! {
-            static PROGRAMS: Memo<(Fft, Buffers), Known> = const { RefCell::new(Vec::new()) };
+            static PROGRAMS: Memo<(FftSpec, Buffers), Known> = const { RefCell::new(Vec::new()) };
         }
         let precision = precision::<F::Real>()?;
         let pair = 2 * precision.bytes() as u64;

@@ -4,7 +4,7 @@
 use super::super::geometry::{Axis, Loop};
 use super::super::spec::Kind;
 use super::steps::{Dim, Layouts, Many, Number, Precision, StepMemory, overflow};
-use crate::Result;
+use crate::core::error::Result;
 use smallvec::SmallVec;
 
 /// A transform, or a part of one.

@@ -7,15 +7,17 @@
 //! Making a plan waits for the GPU and blocks launches of other threads: the first of a process took 160 ms on an H200,
 //! the first of a size 50 to 130 ms, one made again 0.3 to 2 ms. So the device makes it on a helper thread, once for
 //! all threads that need it, when the first transform of its kind is submitted or ahead by
-//! [`Front::prepare`](crate::fft::Front::prepare), and keeps it.
+//! [`Fft::prepare`](crate::fft::Fft::prepare), and keeps it.
 
 use super::functions::CufftFunctions;
 use super::handle::Cufft;
 use super::steps::{Layouts, Many, Number, Precision};
-use crate::cuda::Queue;
-use crate::library::{Object, Refusal};
-use crate::sync::Mutex;
-use crate::{Built, PlanBuilder, PlanKey, Result};
+use crate::core::error::Result;
+use crate::core::op::{Built, PlanKey};
+use crate::core::sync::Mutex;
+use crate::engines::cuda::Queue;
+use crate::engines::cuda_enqueue::PlanBuilder;
+use crate::engines::library::{Object, Refusal};
 use std::ffi::{c_int, c_void};
 
 /// A plan.
@@ -152,7 +154,7 @@ impl PlanKey for Layouts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fft::Kind;
+    use crate::libraries::fft::Kind;
 
     #[test]
     fn a_plan_with_a_large_factor_is_thought_to_take_more_memory() {

@@ -1,10 +1,11 @@
 //! Enqueues the steps of a transform; and transforms inside other operations, in packed working memory.
 
-use super::super::spec::Fft;
+use super::super::spec::FftSpec;
 use super::handle::Cufft;
 use super::steps::{Buffers, Layouts, Precision, Program, Step, StepMemory, program};
-use crate::op::Op;
-use crate::{Enqueue, Error, Prepare, Result};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Op, Prepare};
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::SmallVec;
 
 /// What happens to the input of an inner transform.
@@ -17,7 +18,7 @@ pub(super) enum Input {
 }
 
 /// A transform of packed memory whose addresses are aligned.
-pub(super) fn inner(spec: &Fft, precision: Precision, input: Input, scale: f64) -> Result<Program> {
+pub(super) fn inner(spec: &FftSpec, precision: Precision, input: Input, scale: f64) -> Result<Program> {
     let (destroys, in_place) = (input != Input::Kept, input == Input::InPlace);
     program(&spec.geometry()?, Buffers { precision, aligned: true, destroys, in_place }, scale)
 }

@@ -4,7 +4,7 @@ use super::super::geometry::{Axis, Loop};
 use super::super::spec::Kind;
 use super::part::Part;
 use super::steps::{Dim, End, Number, Precision, Program, Step, StepMemory, overflow};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use smallvec::{SmallVec, smallvec};
 
 impl Program {

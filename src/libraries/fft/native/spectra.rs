@@ -2,8 +2,11 @@
 
 use super::super::frames::FrameSizes;
 use super::steps::{Number, Precision};
-use crate::op::Op;
-use crate::{Enqueue, Error, KernelArg, LaunchDims, Ptx, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::core::op::Op;
+use crate::engines::cuda::{KernelArg, Ptx};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::ffi::CStr;
 
 static SINGLE: Ptx = Ptx::new(include_str!("spectra_32.ptx"));

@@ -10,7 +10,7 @@
 use super::super::geometry::Geometry;
 use super::super::spec::{Direction, Kind};
 use super::part::Part;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
 /// The type of a real number, or of each part of a complex one.

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::steps::{Buffers, Dim, End, Layouts, Number, Precision, Program, Step, StepMemory, program};
-use crate::fft::geometry::Geometry;
-use crate::fft::host::{self, Data};
-use crate::fft::spec::{Direction, Fft, Kind, Layout, Norm};
+use crate::libraries::fft::geometry::Geometry;
+use crate::libraries::fft::host::{self, Data};
+use crate::libraries::fft::spec::{DataLayout, Direction, FftSpec, Kind, Normalization};
 use crate::numerics::reference::dft;
 use num_complex::Complex64;
 use std::collections::HashMap;
@@ -180,14 +180,14 @@ impl Rng {
     }
 }
 
-fn random(rng: &mut Rng, kind: Kind) -> Fft {
+fn random(rng: &mut Rng, kind: Kind) -> FftSpec {
     let rank = 1 + rng.below(5);
     let sizes: &[usize] = if rank < 3 { &[1, 2, 3, 4, 5, 8] } else { &[1, 2, 3, 4] };
     let shape: Vec<usize> = (0..rank).map(|_| rng.pick(sizes)).collect();
     let spec = match kind {
-        Kind::C2c => Fft::c2c(&shape),
-        Kind::R2c => Fft::r2c(&shape),
-        Kind::C2r => Fft::c2r(&shape),
+        Kind::C2c => FftSpec::c2c(&shape),
+        Kind::R2c => FftSpec::r2c(&shape),
+        Kind::C2r => FftSpec::c2r(&shape),
     };
     let mut order: Vec<usize> = (0..rank).collect();
     (0..rank).for_each(|i| order.swap(i, rng.below(rank)));
@@ -196,7 +196,10 @@ fn random(rng: &mut Rng, kind: Kind) -> Fft {
     if rng.below(2) == 0 {
         axes = order;
     }
-    let mut spec = spec.axes(&axes).batch(rng.pick(&[1, 1, 2, 3, 10])).norm(rng.pick(&[Norm::None, Norm::Ortho]));
+    let mut spec = spec
+        .axes(&axes)
+        .batch(rng.pick(&[1, 1, 2, 3, 10]))
+        .norm(rng.pick(&[Normalization::None, Normalization::Ortho]));
     spec = spec.direction(rng.pick(&[Direction::Forward, Direction::Inverse]));
     if rng.below(4) == 0 {
         let n: Vec<usize> =
@@ -230,14 +233,14 @@ fn random(rng: &mut Rng, kind: Kind) -> Fft {
             strides[axis] = step;
             step = step * dims[axis] + gap;
         }
-        let layout = Layout::strided(&strides).dist(step);
+        let layout = DataLayout::strided(&strides).dist(step);
         spec = if written { spec.output(layout) } else { spec.input(layout) };
     }
     spec
 }
 
 /// Runs `spec` by its steps and by the host engine, and compares the results.
-fn check(rng: &mut Rng, spec: &Fft, buffers: Buffers) -> Program {
+fn check(rng: &mut Rng, spec: &FftSpec, buffers: Buffers) -> Program {
     let geometry: Geometry = spec.geometry().unwrap();
     let scale = spec.norm.factor(spec.direction, geometry.points as f64);
     let program = program(&geometry, buffers, scale).unwrap();
@@ -301,43 +304,46 @@ fn kinds(program: &Program) -> String {
 #[test]
 fn what_the_library_does_by_itself_is_one_call() {
     let mut rng = Rng(1);
-    let none = Norm::None;
+    let none = Normalization::None;
     let cases = [
-        (Fft::c2c([8]), "x"),
-        (Fft::c2c([8]).batch(5), "x"),
-        (Fft::c2c([4, 3, 2]).batch(2), "x"),
-        (Fft::c2c([4, 6]).axes([0]), "x"),
-        (Fft::c2c([4, 6]).axes([1]), "x"),
-        (Fft::c2c([4, 6]).axes([1, 0]), "x"),
-        (Fft::c2c([8]).input_shape([11]), "x"),
-        (Fft::c2c([3]).batch(4).input(Layout::strided([4]).dist(1)).output(Layout::strided([4]).dist(1)), "x"),
-        (Fft::c2c([2, 3]).input(Layout::embedded([4, 5], 2)), "x"),
-        (Fft::r2c([8]).batch(3), "x"),
-        (Fft::r2c([3, 4, 5]), "x"),
-        (Fft::c2c([2, 3, 4]).axes([1]), "xx"),
-        (Fft::c2c([3, 2, 3, 2]), "xx"),
+        (FftSpec::c2c([8]), "x"),
+        (FftSpec::c2c([8]).batch(5), "x"),
+        (FftSpec::c2c([4, 3, 2]).batch(2), "x"),
+        (FftSpec::c2c([4, 6]).axes([0]), "x"),
+        (FftSpec::c2c([4, 6]).axes([1]), "x"),
+        (FftSpec::c2c([4, 6]).axes([1, 0]), "x"),
+        (FftSpec::c2c([8]).input_shape([11]), "x"),
+        (
+            FftSpec::c2c([3]).batch(4).input(DataLayout::strided([4]).dist(1)).output(DataLayout::strided([4]).dist(1)),
+            "x",
+        ),
+        (FftSpec::c2c([2, 3]).input(DataLayout::embedded([4, 5], 2)), "x"),
+        (FftSpec::r2c([8]).batch(3), "x"),
+        (FftSpec::r2c([3, 4, 5]), "x"),
+        (FftSpec::c2c([2, 3, 4]).axes([1]), "xx"),
+        (FftSpec::c2c([3, 2, 3, 2]), "xx"),
         // Its input is copied, since the library overwrites it.
-        (Fft::c2r([8]).batch(3), "mx"),
-        (Fft::c2r([3, 8]), "xx"),
-        (Fft::c2r([3, 8]).hermitian(), "mx"),
-        (Fft::c2r([8, 1]).hermitian(), "xm"),
-        (Fft::c2c([8]).n([9]), "mx"),
-        (Fft::c2c([10, 3, 10]).axes([1]).batch(9), "mxm"),
+        (FftSpec::c2r([8]).batch(3), "mx"),
+        (FftSpec::c2r([3, 8]), "xx"),
+        (FftSpec::c2r([3, 8]).hermitian(), "mx"),
+        (FftSpec::c2r([8, 1]).hermitian(), "xm"),
+        (FftSpec::c2c([8]).n([9]), "mx"),
+        (FftSpec::c2c([10, 3, 10]).axes([1]).batch(9), "mxm"),
     ];
     for (spec, want) in cases {
         let program = check(&mut rng, &spec.norm(none), plain(Precision::F32));
         assert_eq!(kinds(&program), want, "{spec:?}: {program:#?}");
     }
     // A factor is one more step, which also conjugates.
-    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8]).inverse(), plain(Precision::F32))), "xm");
-    assert_eq!(kinds(&check(&mut rng, &Fft::r2c([8]).inverse(), plain(Precision::F32))), "xm");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::c2c([8]).inverse(), plain(Precision::F32))), "xm");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::r2c([8]).inverse(), plain(Precision::F32))), "xm");
     let destroying = Buffers { destroys: true, ..plain(Precision::F32) };
-    assert_eq!(kinds(&check(&mut rng, &Fft::c2r([8]).norm(none), destroying)), "x");
-    assert_eq!(kinds(&check(&mut rng, &Fft::c2r([3, 8]).norm(none), destroying)), "xx");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::c2r([8]).norm(none), destroying)), "x");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::c2r([3, 8]).norm(none), destroying)), "xx");
     // Halves: powers of two, packed; all else in f32.
-    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8, 4]), plain(Precision::F16))), "x");
-    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([6]), plain(Precision::F16))), "mxm");
-    assert_eq!(kinds(&check(&mut rng, &Fft::c2c([8]), Buffers { aligned: false, ..plain(Precision::F32) })), "mxm");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::c2c([8, 4]), plain(Precision::F16))), "x");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::c2c([6]), plain(Precision::F16))), "mxm");
+    assert_eq!(kinds(&check(&mut rng, &FftSpec::c2c([8]), Buffers { aligned: false, ..plain(Precision::F32) })), "mxm");
 }
 
 #[test]
@@ -348,11 +354,11 @@ fn transforms_in_place_work_in_their_own_memory() {
             let n = *shape.last().unwrap();
             let mut embed = shape.to_vec();
             *embed.last_mut().unwrap() = 2 * (n / 2 + 1);
-            let padded = Layout::embedded(&embed, 1);
+            let padded = DataLayout::embedded(&embed, 1);
             let spec = match kind {
-                Kind::C2c => Fft::c2c(shape),
-                Kind::R2c => Fft::r2c(shape).input(padded),
-                Kind::C2r => Fft::c2r(shape).output(padded),
+                Kind::C2c => FftSpec::c2c(shape),
+                Kind::R2c => FftSpec::r2c(shape).input(padded),
+                Kind::C2r => FftSpec::c2r(shape).output(padded),
             };
             let spec = spec.batch(2);
             let geometry = spec.geometry().unwrap();
@@ -388,7 +394,7 @@ fn transforms_in_place_work_in_their_own_memory() {
 
 #[test]
 fn nothing_is_enqueued_where_there_is_nothing() {
-    let spec = Fft::c2c([8]).batch(0);
+    let spec = FftSpec::c2c([8]).batch(0);
     assert_eq!(program(&spec.geometry().unwrap(), plain(Precision::F32), 1.0).unwrap(), Program::default());
     let number = Number { precision: Precision::Bf16, complex: true };
     assert_eq!(number.bytes(), 4);

@@ -19,7 +19,11 @@ use super::handle::Cufft;
 use super::precision;
 use super::spectra::computed;
 use super::steps::{Dim, End, Layouts, Many, Number, Precision, StepMemory};
-use crate::{Enqueue, Error, KernelArg, LaunchDims, Prepare, Ptx, Result};
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::core::op::Prepare;
+use crate::engines::cuda::{KernelArg, Ptx};
+use crate::engines::cuda_enqueue::Enqueue;
 use smallvec::{SmallVec, smallvec};
 use std::ffi::CStr;
 

@@ -2,10 +2,14 @@
 
 use super::Coming;
 use super::product::sizes;
-use crate::blas::{BlasElement, GemmElement, Gemv};
-use crate::{Blas, Device, DeviceBuffer, Element, Error, Gemm, Order, Result, Transpose};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::libraries::blas::{Blas, BlasElement, Gemm, GemmElement, Gemv};
 #[cfg(feature = "blaslt")]
-use crate::{BlasLt, Matmul, blaslt::MatmulElement};
+use crate::libraries::blaslt::{BlasLt, Matmul, MatmulElement};
+use crate::libraries::flags::{Order, Transpose};
 use ndarray::{ArrayRef, ArrayRef2, Dimension, Ix2, RemoveAxis};
 
 /// Uploads a matrix, or a batch of matrices along the first axes, one after the other, each in the order that it has in

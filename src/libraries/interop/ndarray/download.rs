@@ -1,7 +1,14 @@
 //! Downloads of arrays.
 
-use crate::copy::Form;
-use crate::{Device, Element, Error, In, Landed, Order, Output, PendingDispatch, Result};
+use crate::core::buffer::Readable;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::dispatch::raw::Landed;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
+use crate::device::Device;
+use crate::device::copy::Form;
+use crate::libraries::flags::Order;
 use ndarray::{Array, ArrayRef, Dimension, IntoDimension, ShapeBuilder};
 
 /// The shape of a downloaded array, and the order of the buffer's elements.
@@ -44,7 +51,7 @@ impl<T: Element, D: Dimension + 'static> Form<T> for Shape<D> {
 impl<T: Element, D: Dimension> Output for Array<T, D> {
     type Writes = ();
     type Host = Shaped<T, D>;
-    const EAGER: crate::op::Internal = crate::op::Internal::YES;
+    const EAGER: crate::core::op::Internal = crate::core::op::Internal::YES;
 
     fn join((): (), Shaped { landed, shape }: Shaped<T, D>) -> Result<Self> {
         let column = shape.order == Order::Column;
@@ -75,7 +82,7 @@ impl Device {
     /// ```
     pub fn download_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        source: impl Into<In<'a, T>>,
+        source: impl Readable<'a, T>,
         shape: impl IntoDimension<Dim = D>,
         order: Order,
     ) -> Result<PendingDispatch<Array<T, D>>> {

@@ -1,8 +1,9 @@
 //! Fourier transforms of arrays.
 
 use super::Coming;
-use crate::fft::{FftComplex, FftReal};
-use crate::{Error, Order, Result, fft};
+use crate::core::error::{Error, Result};
+use crate::libraries::fft::{self, FftComplex, FftReal};
+use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension};
 
 /// Refuses halves: an array has no element type for a pair of them.
@@ -22,7 +23,7 @@ fn with_last<D: Dimension>(mut dim: D, n: usize) -> D {
     dim
 }
 
-impl fft::Front {
+impl fft::Fft {
     /// The transform of an array (or of a view of one) over all its axes, up to eight: uploaded, transformed, downloaded.
     ///
     /// # Errors

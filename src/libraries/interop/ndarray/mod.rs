@@ -25,7 +25,9 @@ mod sparse;
 mod tensor;
 mod upload;
 
-use crate::{Order, PendingDispatch, Result};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::Result;
+use crate::libraries::flags::Order;
 use ndarray::{Array, ArrayRef, Dimension};
 
 /// A pending download of an array.

@@ -1,26 +1,27 @@
 //! Arrays of random numbers.
 
 use super::Coming;
-use crate::rng::{Distribution, Random, Rng};
-use crate::{Error, Order};
+use crate::core::error::Error;
+use crate::libraries::flags::Order;
+use crate::libraries::rng::{Distribution, Random, Rng};
 use ndarray::{Dimension, IntoDimension};
 
 impl Rng {
-    /// An array of this shape of numbers from a distribution, in [`Order::Row`].
+    /// An array of this shape of numbers from a distribution, in [`Order::Row`]. The type of the array says which numbers.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, rng::Normal};
-    /// let x = Device::host()?.rng(42).draw_array::<f32, _, _>(Normal::standard(), (100, 3))?.await_result()?;
+    /// use windlass::{Device, ndarray::Array2, rng::Normal};
+    /// let x: Array2<f32> = Device::host()?.rng(42).draw_array(Normal::standard(), (100, 3))?.await_result()?;
     /// assert_eq!(x.dim(), (100, 3));
     /// # Ok(()) }
     /// ```
-    pub fn draw_array<T: Random, O: Distribution<T>, D: Dimension + 'static>(
+    pub fn draw_array<T: Random, D: Dimension + 'static>(
         &mut self,
-        of: O,
+        of: impl Distribution<T>,
         shape: impl IntoDimension<Dim = D>,
     ) -> Coming<T, D> {
         let dim = shape.into_dimension();

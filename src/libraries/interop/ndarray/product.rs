@@ -1,9 +1,11 @@
 //! The sizes of products of arrays.
 
-use crate::blas::GemmElement;
 #[cfg(feature = "blaslt")]
-use crate::{Element, Matmul};
-use crate::{Error, Gemm, Result};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::libraries::blas::{Gemm, GemmElement};
+#[cfg(feature = "blaslt")]
+use crate::libraries::blaslt::Matmul;
 use ndarray::ArrayRef2;
 
 /// `m`, `n` and `k`.

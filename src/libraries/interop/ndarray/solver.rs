@@ -1,8 +1,11 @@
 //! Factorizations of arrays: views in, arrays out. cuSOLVER is column-major, so a row-major array is rearranged when it
 //! is uploaded.
 
-use crate::solver::{EighSpec, Matrix, Solver, SolverElement, Structure, Vectors};
-use crate::{DeviceBuffer, Element, Error, Order, Result, Uplo};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::libraries::flags::{Order, Uplo};
+use crate::libraries::solver::{EighSpec, Matrix, Solver, SolverElement, Structure, Vectors};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
 impl Matrix {
@@ -29,7 +32,7 @@ impl Solver {
     }
 
     fn array<T: Element>(&self, of: &DeviceBuffer<T>, shape: Matrix) -> Result<Array2<T>> {
-        Ok(self.device().download_array(of, (shape.rows(), shape.cols()), Order::Column)?.await_result()?)
+        self.device().download_array(of, (shape.rows(), shape.cols()), Order::Column)?.await_result()
     }
 
     /// The X of `A * X = B`, by the factorization for the given structure of A ([`solve`](Self::solve)). If A is not

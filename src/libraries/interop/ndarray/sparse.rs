@@ -2,9 +2,9 @@
 
 use super::Coming;
 use super::dense::lay;
-use crate::sparse::Sparse;
-use crate::sparse::{Csr, Dense, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
-use crate::{Error, Order, Result};
+use crate::core::error::{Error, Result};
+use crate::libraries::flags::Order;
+use crate::libraries::sparse::{Csr, Dense, Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
 use ndarray::{ArrayRef1, ArrayRef2, Ix1, Ix2};
 
 impl Sparse {
@@ -25,7 +25,7 @@ impl Sparse {
     /// ```
     pub fn from_array<T: SparseElement, I: SparseIndex>(&self, a: &ArrayRef2<T>, threshold: f64) -> Result<Csr<T, I>> {
         let (on_a, order) = lay(self.device(), a)?;
-        self.from_dense(a.dim(), Dense::new(order), threshold, &on_a)
+        self.from_dense(a.nrows(), a.ncols(), Dense::new(order), threshold, &on_a)
     }
 
     /// An array of all elements ([`to_dense`](Self::to_dense)).

@@ -1,8 +1,11 @@
 //! Tensors from arrays, and back.
 
 use super::Coming;
-use crate::tensor::Layout;
-use crate::{Device, Element, Error, Order, Result, Tensor, TensorRef};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::tensor::{Layout, ReadableTensor, Tensor};
+use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension, IntoDimension, IxDyn};
 
 impl Device {
@@ -19,7 +22,7 @@ impl Device {
     /// let (device, a) = (Device::host()?, array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     /// let x = device.tensor_of_array(&a.t())?;
     /// assert_eq!((x.extents(), x.layout().strides()), (&[3, 2][..], &[1, 3][..]));
-    /// assert_eq!(device.read_tensor_array::<_, ndarray::Ix2>(&x)?.await_result()?, a.t());
+    /// assert_eq!(device.download_tensor_array::<_, ndarray::Ix2>(&x)?.await_result()?, a.t());
     /// # Ok(()) }
     /// ```
     pub fn tensor_of_array<T: Element, D: Dimension>(&self, array: &ArrayRef<T, D>) -> Result<Tensor<T>> {
@@ -32,15 +35,15 @@ impl Device {
         Ok(Tensor::from(buffer).with_layout(layout)?)
     }
 
-    /// Copies the elements of a view to an array on the host: see [`read_tensor`](Self::read_tensor). `D` is the dimension:
+    /// Copies the elements of a view to an array on the host: see [`download_tensor`](Self::download_tensor). `D` is the dimension:
     /// `Ix2`, or `IxDyn` for any.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the tensor has another number of axes than `D`; else as
-    /// [`read_tensor`](Self::read_tensor).
-    pub fn read_tensor_array<'a, T: Element, D: Dimension + 'static>(
+    /// [`download_tensor`](Self::download_tensor).
+    pub fn download_tensor_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        x: impl Into<TensorRef<'a, T>>,
+        x: impl ReadableTensor<'a, T>,
     ) -> Coming<T, D> {
         let x = x.into();
         let dim = D::from_dimension(&IxDyn(x.extents()).into_dimension()).ok_or_else(|| {

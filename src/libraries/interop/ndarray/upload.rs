@@ -1,7 +1,13 @@
 //! Uploads of arrays.
 
 use super::elements;
-use crate::{Device, DeviceBuffer, Element, Error, HostData, Order, PendingDispatch, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::copy::HostData;
+use crate::libraries::flags::Order;
 use ndarray::{ArrayRef, Dimension};
 
 impl<'a, T: Element> HostData<'a, T> {
@@ -59,14 +65,14 @@ impl Device {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order, blas::Lu, ndarray::array};
+    /// use windlass::{Device, Order, blas::LuBatch, ndarray::array};
     /// let (device, a) = (Device::host()?, array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     /// let buffer = device.upload_array(&a, Order::Column)?.into_output();
     /// assert_eq!(device.download(&buffer)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     ///
     /// let batch = array![[[4.0, 2.0], [2.0, 3.0]], [[5.0, 1.0], [5.0, 2.0]]];
     /// let a = device.upload_array(&batch.view().permuted_axes([0, 2, 1]), Order::Row)?.into_output();
-    /// let (lu, pivots, info) = (Lu::new(2).batch(2), device.uninit(4)?, device.uninit(2)?);
+    /// let (lu, pivots, info) = (LuBatch::new(2).batch(2), device.uninit(4)?, device.uninit(2)?);
     /// let (a, _, _) = device.blas().getrf_strided_batched(lu, a, pivots, info)?.await_result()?;
     /// let factors = device.download_array(&a, (2, 2, 2), Order::Row)?.await_result()?.permuted_axes([0, 2, 1]);
     /// assert_eq!(factors, array![[[4.0, 2.0], [0.5, 2.0]], [[5.0, 1.0], [1.0, 1.0]]]);

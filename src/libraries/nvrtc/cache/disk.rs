@@ -9,8 +9,9 @@
 //! Nothing here makes a compilation fail: a folder that cannot be read or written acts as an empty cache.
 
 use super::entry::{self, Answer, Refused};
-use crate::clock::Timing;
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::clock::Timing;
+use crate::core::sync::{AtomicU64, Ordering};
+use crate::system::files as system;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -96,8 +97,7 @@ impl Disk {
         let mut options = File::options();
         options.read(true);
         // Without this flag, opening a pipe would block.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        system::do_not_block(&mut options);
         let mut file = options.open(self.path(material))?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -212,8 +212,7 @@ fn believed(used: SystemTime, now: SystemTime, abandoned: Duration) -> SystemTim
 fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    system::private_file(&mut options);
     let mut file = options.open(path)?;
     file.write_all(contents)?;
     // Uses the same clock as for later uses: that of the kernel is coarser.
@@ -225,23 +224,13 @@ fn write_new(path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    system::private_folder(&mut builder);
     builder.create(folder)
 }
 
 /// Refuses files that other users made or can write: they may contain anything, and their code is run.
-#[cfg(unix)]
 fn trusted(found: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
-    // SAFETY: takes nothing and cannot fail.
-    let ours = found.uid() == unsafe { libc::geteuid() };
-    if ours && found.mode() & 0o022 == 0 { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
-}
-
-#[cfg(not(unix))]
-fn trusted(_found: &Metadata) -> io::Result<()> {
-    Ok(())
+    system::only_ours(found)
 }
 
 #[cfg(test)]

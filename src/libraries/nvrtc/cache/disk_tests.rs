@@ -1,8 +1,8 @@
 //! Tests of the disk cache, with answers that no compiler made.
 
 use super::*;
-use crate::clock::{Clock, ManualClock};
-use crate::nvrtc::testing::Folder;
+use crate::core::clock::{Clock, ManualClock};
+use crate::libraries::nvrtc::testing::Folder;
 
 fn answer(bytes: usize) -> Answer {
     Answer { bytes: vec![7; bytes], log: "log".into(), names: vec![("f".into(), "_f".into())] }

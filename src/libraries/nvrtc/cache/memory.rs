@@ -3,7 +3,7 @@
 use super::super::Image;
 use super::super::job::Request;
 use super::super::key::Key;
-use crate::sync::Mutex;
+use crate::core::sync::Mutex;
 use std::collections::HashMap;
 
 /// A bounded cache that removes the least recently used images first.
@@ -95,14 +95,14 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvrtc::Program;
+    use crate::libraries::nvrtc::Source;
 
     fn image(bytes: usize) -> Image {
         Image::ptx(format!(".version 8.0\n{}", "/".repeat(bytes - 13))).unwrap()
     }
 
     fn request(source: &str) -> Request {
-        Request::Compile(Program::new(source))
+        Request::Compile(Source::new(source))
     }
 
     #[test]

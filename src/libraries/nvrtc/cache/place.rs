@@ -23,24 +23,13 @@ impl DiskCache {
     pub(in super::super) fn folder(&self) -> Option<PathBuf> {
         match self {
             // In a set-user-id program another user controls the environment variables.
-            DiskCache::Default if is_privileged() => None,
+            DiskCache::Default if crate::system::process::is_privileged() => None,
             DiskCache::Default => default_folder(&|name| std::env::var_os(name)),
             DiskCache::At(folder) => Some(folder.clone()),
             DiskCache::Off => None,
         }
         .map(|folder| std::path::absolute(&folder).unwrap_or(folder))
     }
-}
-
-#[cfg(unix)]
-fn is_privileged() -> bool {
-    // SAFETY: these take nothing and cannot fail.
-    unsafe { libc::geteuid() != libc::getuid() || libc::getegid() != libc::getgid() }
-}
-
-#[cfg(not(unix))]
-fn is_privileged() -> bool {
-    false
 }
 
 fn default_folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

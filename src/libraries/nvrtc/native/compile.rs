@@ -4,13 +4,12 @@ use super::super::Arch;
 use super::super::cache::Answer;
 use super::super::compiler::Identity;
 use super::super::options::ALONE;
-use super::super::program::{Emit, Prepared, Program};
+use super::super::program::{Emit, Prepared, Source};
 use super::functions::{Nvrtc, Program as NvrtcProgram};
 use super::status;
-use crate::engine::leaving;
-use crate::error::{Diagnostic, PTX_INPUT, Site};
-use crate::library::{self, Code};
-use crate::{Error, Result};
+use crate::core::epoch::leaving;
+use crate::core::error::{Diagnostic, Error, PTX_INPUT, Result, Site};
+use crate::engines::library::{self, Code};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +24,7 @@ pub(in crate::libraries::nvrtc) fn identity() -> Result<&'static Identity> {
     }
     let api = Nvrtc::load()?;
     let found = look(api)?;
-    crate::loader::guard_destructors(api.library(), &[c"nvrtcVersion"]);
+    crate::engines::loader::guard_destructors(api.library(), &[c"nvrtcVersion"]);
     leaving::watch();
     Ok(IDENTITY.get_or_init(|| found))
 }
@@ -37,7 +36,7 @@ pub(in crate::libraries::nvrtc) fn header_folders() -> Vec<PathBuf> {
         return found.clone();
     }
     let (Ok(api), Ok(identity)) = (Nvrtc::load(), identity()) else { return Vec::new() };
-    let mut found = crate::loader::header_folders(&api.library().path, identity.version.0);
+    let mut found = crate::engines::loader::header_folders(&api.library().path, identity.version.0);
     // The compiler accepts only UTF-8.
     found.retain(|folder| folder.to_str().is_some());
     match found.is_empty() {
@@ -48,7 +47,7 @@ pub(in crate::libraries::nvrtc) fn header_folders() -> Vec<PathBuf> {
 
 /// Runs `f` unless the process is exiting; an exit waits for it.
 pub(in crate::libraries::nvrtc) fn unless_exiting<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    let gone = || Err(Error::GpuRefStale { reason: crate::Stale::ShuttingDown, site: Site::none() });
+    let gone = || Err(Error::GpuRefStale { reason: crate::core::error::Stale::ShuttingDown, site: Site::none() });
     leaving::unless_leaving(f).unwrap_or_else(gone)
 }
 
@@ -130,7 +129,7 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 }
 
 impl Native {
-    fn new(api: &'static Nvrtc, program: &Program) -> Result<Self> {
+    fn new(api: &'static Nvrtc, program: &Source) -> Result<Self> {
         let source = c_string("source", program.source())?;
         let name = c_string("name", program.label())?;
         let names = program.headers().map(|(name, _)| c_string("header", name)).collect::<Result<Vec<_>>>()?;
@@ -218,7 +217,7 @@ fn text(mut bytes: Vec<u8>) -> String {
 /// Compiles `program` for `arch`; the folders of CUDA's headers are searched after its own. Takes no lock; can take
 /// long.
 pub(in crate::libraries::nvrtc) fn compile(
-    program: &Program,
+    program: &Source,
     prepared: &Prepared,
     arch: Arch,
     cudas: &[PathBuf],
@@ -254,7 +253,9 @@ pub(in crate::libraries::nvrtc) fn compile(
             ));
         }
         COMPILATION => return Err(failed(&native, program, log)),
-        CANCELLED => return Err(Error::GpuRefStale { reason: crate::Stale::ShuttingDown, site: Site::none() }),
+        CANCELLED => {
+            return Err(Error::GpuRefStale { reason: crate::core::error::Stale::ShuttingDown, site: Site::none() });
+        }
         _ => {
             let error = error(code, "nvrtcCompileProgram");
             return Err(if log.trim().is_empty() { error } else { with_log(error, &log) });
@@ -283,7 +284,7 @@ fn with_log(error: Error, log: &str) -> Error {
 }
 
 /// The error for a source that the compiler refused: the log, with the lines that it mentions.
-fn failed(native: &Native, program: &Program, log: String) -> Error {
+fn failed(native: &Native, program: &Source, log: String) -> Error {
     let text_of = |file: &str| {
         if file == program.label() {
             return Some(program.source().to_owned());

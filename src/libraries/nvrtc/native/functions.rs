@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::library::function_table;
+use crate::engines::library::function_table;
 
 /// `nvrtcProgram`, opaque.
 pub(crate) type Program = *mut c_void;

@@ -6,10 +6,9 @@ use super::super::{Arch, Emit, Image, ImageKind};
 use super::compile::build;
 use super::linker_functions::{Handle, NvJitLink};
 use super::status;
-use crate::engine::leaving;
-use crate::error::{Diagnostic, PTX_INPUT};
-use crate::library::{self, Code};
-use crate::{Error, Result};
+use crate::core::epoch::leaving;
+use crate::core::error::{Diagnostic, Error, PTX_INPUT, Result};
+use crate::engines::library::{self, Code};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -39,7 +38,7 @@ pub(in crate::libraries::nvrtc) fn linker() -> Result<&'static Identity> {
     // SAFETY: two numbers are written through valid pointers. The first releases do not have this function; their build
     // identifies them.
     let _ = unsafe { api.version(&mut version.0, &mut version.1) };
-    crate::loader::guard_destructors(api.library(), &[c"nvJitLinkDestroy", c"__nvJitLinkDestroy_12_0"]);
+    crate::engines::loader::guard_destructors(api.library(), &[c"nvJitLinkDestroy", c"__nvJitLinkDestroy_12_0"]);
     leaving::watch();
     Ok(IDENTITY.get_or_init(|| Identity { version, build: build(&api.library().path), archs: Vec::new() }))
 }

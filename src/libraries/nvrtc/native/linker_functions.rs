@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::library::function_table;
+use crate::engines::library::function_table;
 
 /// `nvJitLinkHandle`, opaque.
 pub(crate) type Handle = *mut c_void;

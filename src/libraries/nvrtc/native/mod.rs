@@ -11,7 +11,7 @@ mod status;
 pub(super) use compile::{compile, header_folders, identity, unless_exiting};
 pub(super) use link::{link, linker};
 
-use crate::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
+use crate::engines::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 
 /// NVRTC as a [`CudaLibrary`] of the core.
 pub(crate) struct NvrtcLibrary;

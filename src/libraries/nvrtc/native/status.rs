@@ -1,7 +1,7 @@
 //! The status codes of NVRTC and nvJitLink. If they run out of memory, it is host memory, which a device cannot free;
 //! so no code has the class `OutOfMemory`.
 
-use crate::library::{Class, Status};
+use crate::engines::library::{Class, Status};
 
 /// `nvrtcResult` of CUDA 12.0 to 13.0, in order.
 pub(super) const NVRTC: &[Status] = &[

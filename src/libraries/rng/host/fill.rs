@@ -8,8 +8,8 @@ use super::super::stream::Generator;
 use super::cursor::Cursor;
 use super::make::{CHUNK, Words};
 use super::{kept, mrg, mt, mtgp, philox, sobol, xorwow};
+use crate::core::room::{OrUnwind, boxed};
 use crate::numerics::parallel::{Parts, each_part};
-use crate::runtime::room::{OrUnwind, boxed};
 
 pub(crate) use super::make::Batch;
 
@@ -65,7 +65,7 @@ const SMALL: usize = 1 << 15;
 const LARGE: usize = 1 << 20;
 
 /// Fills `out` with the numbers from `place` on.
-pub(in super::super) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T]) {
+pub(crate) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T]) {
     let layout = Layout::of(place.generator, spec, T::KIND);
     let how = (spec, place.generator, layout);
     let each = layout.outputs() as u64;
@@ -119,7 +119,7 @@ fn quasi<T: Random>(place: &Start, how: (&Spec, Generator, Layout), out: &mut [T
 }
 
 /// The two words of a draw of one 64-bit number.
-pub(in super::super) fn key(place: &Start) -> [u32; 2] {
+pub(crate) fn key(place: &Start) -> [u32; 2] {
     let layout = Layout::Wide;
     let (mut x, mut y) = ([0], [0]);
     cursor(place, layout, Visits { first: place.first, count: 1 }).next(&mut [&mut x, &mut y]);

@@ -1,6 +1,6 @@
 //! Linear maps of bits, over GF(2).
 
-use crate::runtime::room::{OrUnwind, collected};
+use crate::core::room::{OrUnwind, collected};
 
 /// A linear map of 160 bits to 160 bits.
 #[derive(Clone)]

@@ -11,8 +11,8 @@ use super::normal::{
     Between32, Between64, Exponential32, Exponential64, Polar32, Polar64, Quantiles32, Quantiles64, Scale,
 };
 use super::units::{Bits, Coarse, Double, Middle, Single};
-use crate::{bf16, f16};
 use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
 
 /// How many visits are processed at once.
 pub(super) const CHUNK: usize = 512;

@@ -20,7 +20,7 @@ macro_rules! horner { ($x:expr; $first:expr $(, $next:expr)*) => {{
 
 /// The natural logarithm of a normal number above 0.
 #[inline(always)]
-pub(super) fn ln32(u: f32) -> f32 {
+pub(crate) fn ln32(u: f32) -> f32 {
     let bits = u.to_bits();
     // The mantissa from sqrt(1/2) to sqrt(2).
     let exponent = (bits.wrapping_sub(0x3f35_04f3) as i32) >> 23;
@@ -36,7 +36,7 @@ pub(super) fn ln32(u: f32) -> f32 {
 
 /// The natural logarithm of a normal number above 0.
 #[inline(always)]
-pub(in super::super) fn ln64(u: f64) -> f64 {
+pub(crate) fn ln64(u: f64) -> f64 {
     let bits = u.to_bits();
     let exponent = (bits.wrapping_sub(0x3fe6_a09e_667f_3bcd) as i64) >> 52;
     let f = f64::from_bits(bits.wrapping_sub((exponent << 52) as u64)) - 1.0;
@@ -53,7 +53,7 @@ pub(in super::super) fn ln64(u: f64) -> f64 {
 
 /// Sine and cosine of `u` turns, `u` from 0 to 1.
 #[inline(always)]
-pub(super) fn turn32(u: f32) -> (f32, f32) {
+pub(crate) fn turn32(u: f32) -> (f32, f32) {
     let q = u * 4.0;
     let near = q + 12_582_912.0;
     let quarter = near.to_bits();
@@ -71,7 +71,7 @@ pub(super) fn turn32(u: f32) -> (f32, f32) {
 
 /// Sine and cosine of `u` turns, `u` from 0 to 1.
 #[inline(always)]
-pub(super) fn turn64(u: f64) -> (f64, f64) {
+pub(crate) fn turn64(u: f64) -> (f64, f64) {
     let q = u * 4.0;
     let near = q + 6_755_399_441_055_744.0;
     let quarter = near.to_bits();
@@ -91,7 +91,7 @@ pub(super) fn turn64(u: f64) -> (f64, f64) {
 
 /// `e^x`; 0 or infinity beyond the range of the type.
 #[inline(always)]
-pub(super) fn exp32(x: f32) -> f32 {
+pub(crate) fn exp32(x: f32) -> f32 {
     let x = if x > 100.0 { 100.0 } else { x };
     let x = if x < -120.0 { -120.0 } else { x };
     let near = x.mul_add(std::f32::consts::LOG2_E, 12_582_912.0);
@@ -107,7 +107,7 @@ pub(super) fn exp32(x: f32) -> f32 {
 
 /// `e^x`; 0 or infinity beyond the range of the type.
 #[inline(always)]
-pub(in super::super) fn exp64(x: f64) -> f64 {
+pub(crate) fn exp64(x: f64) -> f64 {
     let x = if x > 720.0 { 720.0 } else { x };
     let x = if x < -760.0 { -760.0 } else { x };
     let near = fma(x, std::f64::consts::LOG2_E, 6_755_399_441_055_744.0);
@@ -125,7 +125,7 @@ pub(in super::super) fn exp64(x: f64) -> f64 {
 
 /// The point below which a standard normal number lies with probability `u` (Wichura 1988, algorithm AS 241).
 #[inline(always)]
-pub(super) fn quantile(u: f64) -> f64 {
+pub(crate) fn quantile(u: f64) -> f64 {
     let q = u - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180_625 - q * q;
@@ -173,7 +173,7 @@ const LN_FACTORIALS: [f64; 10] = [
 ];
 
 /// The logarithm of `k!`, of an integer from 0 on (Stirling's series).
-pub(in super::super) fn ln_factorial(k: f64) -> f64 {
+pub(crate) fn ln_factorial(k: f64) -> f64 {
     if k < 10.0 {
         return LN_FACTORIALS.get(k as usize).copied().unwrap_or(0.0);
     }
@@ -187,13 +187,13 @@ pub(in super::super) fn ln_factorial(k: f64) -> f64 {
 
 /// A multiple of 2^-53 below 1, from 64 random bits.
 #[inline(always)]
-pub(super) fn unit(x: u64) -> f64 {
+pub(crate) fn unit(x: u64) -> f64 {
     ((x >> 11) as f64) * 1.110_223_024_625_156_5e-16
 }
 
 /// The random bits of an element beyond its own two words, which are the key of this Philox stream.
 #[inline(always)]
-pub(in super::super) fn further(key: [u32; 2], index: u32) -> [u64; 2] {
+pub(crate) fn further(key: [u32; 2], index: u32) -> [u64; 2] {
     let [a, b, c, d] = philox::block([index, 0x5769_6e64, 0, 0], key);
     [u64::from(a) | u64::from(b) << 32, u64::from(c) | u64::from(d) << 32]
 }

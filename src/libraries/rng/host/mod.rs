@@ -22,15 +22,15 @@ mod cursor;
 #[cfg(feature = "host")]
 mod discrete;
 #[cfg(feature = "host")]
-pub(super) mod fill;
+pub(crate) mod fill;
 mod gf2;
 mod isa;
 #[cfg(feature = "host")]
 mod kept;
 #[cfg(feature = "host")]
 mod make;
-pub(super) mod math;
-pub(super) mod mrg;
+pub(crate) mod math;
+pub(crate) mod mrg;
 #[cfg(feature = "host")]
 mod mt;
 #[cfg(feature = "host")]
@@ -39,10 +39,10 @@ mod mtgp;
 mod normal;
 #[cfg(feature = "host")]
 pub(super) mod permute;
-pub(super) mod philox;
+pub(crate) mod philox;
 #[cfg(feature = "host")]
 mod poly;
-pub(super) mod sobol;
+pub(crate) mod sobol;
 #[cfg(feature = "host")]
 mod units;
-pub(super) mod xorwow;
+pub(crate) mod xorwow;

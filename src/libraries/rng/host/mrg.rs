@@ -3,7 +3,7 @@
 //! A word of this generator is the difference of its two recurrences, from 1 to the first modulus.
 
 use super::cursor::Cursor;
-use crate::runtime::room::{OrUnwind, extend, push};
+use crate::core::room::{OrUnwind, extend, push};
 use std::sync::OnceLock;
 
 const M1: u64 = 4_294_967_087;
@@ -15,7 +15,7 @@ const A23N: u64 = 1_370_589;
 /// Lanes are `2^APART` steps apart.
 const APART: usize = 76;
 
-pub(in super::super) type State = ([u64; 3], [u64; 3]);
+pub(crate) type State = ([u64; 3], [u64; 3]);
 type Square = [[u64; 3]; 3];
 
 fn product(a: &Square, b: &Square, m: u64) -> Square {
@@ -71,7 +71,7 @@ fn jumped((mut a, mut b): State, count: u64, unit: usize) -> State {
 }
 
 /// The state of lane 0 after `steps` steps.
-pub(in super::super) fn after(seed: u64, steps: u64) -> State {
+pub(crate) fn after(seed: u64, steps: u64) -> State {
     jumped(seeded(seed), steps, 0)
 }
 
@@ -85,7 +85,7 @@ fn step(state: &mut State) -> u32 {
 }
 
 /// A walk over the lanes from some visit on.
-pub(super) struct Mrg {
+pub(crate) struct Mrg {
     seed: u64,
     words: usize,
     lanes: u64,
@@ -101,7 +101,7 @@ pub(super) struct Mrg {
 
 impl Mrg {
     /// Visits of `words` words each, from `first` on.
-    pub(super) fn new(seed: u64, words: usize, lanes: u64, first: u64) -> Self {
+    pub(crate) fn new(seed: u64, words: usize, lanes: u64, first: u64) -> Self {
         Mrg { seed, words, lanes, first, states: Vec::new(), before: seeded(seed), at: 0 }
     }
 

@@ -7,8 +7,8 @@
 use super::cursor::Cursor;
 use super::isa::{Loop, run};
 use super::poly::{LIMBS, Modulus, Poly};
+use crate::core::room::{OrUnwind, array, collected, extend, filled, push};
 use crate::numerics::parallel::{self, Parts};
-use crate::runtime::room::{OrUnwind, array, collected, extend, filled, push};
 use std::sync::OnceLock;
 
 /// Words of a state; `M`: the distance of the middle word in the recurrence.

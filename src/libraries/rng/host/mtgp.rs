@@ -6,7 +6,7 @@
 //! University of Tokyo, under the three-clause BSD licence.
 
 use super::cursor::Cursor;
-use crate::runtime::room::{OrUnwind, filled, push};
+use crate::core::room::{OrUnwind, filled, push};
 
 /// Words of a state.
 const WORDS: usize = 351;

@@ -5,8 +5,8 @@
 //! until the image is below `n`.
 
 use super::math::further;
+use crate::core::room::{OrUnwind, collected};
 use crate::numerics::parallel::{Parts, each_part};
-use crate::runtime::room::{OrUnwind, collected};
 
 const ROUNDS: usize = 16;
 const MIX: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93);

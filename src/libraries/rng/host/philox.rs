@@ -7,16 +7,16 @@ use super::isa::{Loop, run};
 const MULTIPLIERS: (u32, u32) = (0xD251_1F53, 0xCD9E_8D57);
 const WEYL: (u32, u32) = (0x9E37_79B9, 0xBB67_AE85);
 /// Sub-sequences that take turns, as cuRAND lays the stream out.
-pub(super) const LANES: u64 = 1 << 16;
+pub(crate) const LANES: u64 = 1 << 16;
 
 /// The two words of a seed.
-pub(in super::super) fn key(seed: u64) -> [u32; 2] {
+pub(crate) fn key(seed: u64) -> [u32; 2] {
     [seed as u32, (seed >> 32) as u32]
 }
 
 /// Ten rounds.
 #[inline(always)]
-pub(in super::super) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let ([mut a, mut b, mut c, mut d], [mut k, mut l]) = (counter, key);
     for _ in 0..10 {
         let x = u64::from(MULTIPLIERS.0) * u64::from(a);
@@ -126,7 +126,7 @@ impl Loop for Interleave<'_, '_> {
 }
 
 /// The stream of one seed, from some place on.
-pub(super) struct Philox {
+pub(crate) struct Philox {
     key: [u32; 2],
     layout: Layout,
     /// The next visit.
@@ -134,7 +134,7 @@ pub(super) struct Philox {
 }
 
 impl Philox {
-    pub(super) fn new(seed: u64, layout: Layout, visit: u64) -> Self {
+    pub(crate) fn new(seed: u64, layout: Layout, visit: u64) -> Self {
         Philox { key: key(seed), layout, visit }
     }
 

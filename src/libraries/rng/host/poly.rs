@@ -1,6 +1,6 @@
 //! Polynomials over GF(2), modulo the characteristic polynomial of MT19937.
 
-use crate::runtime::room::{OrUnwind, array, collected, grown, push};
+use crate::core::room::{OrUnwind, array, collected, grown, push};
 
 /// The degree of the modulus.
 const DEGREE: usize = 19937;

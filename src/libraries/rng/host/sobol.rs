@@ -19,7 +19,7 @@ fn bits(at: usize, count: usize) -> u64 {
 }
 
 /// The direction numbers of a dimension, from 0 on, as fractions of 64 bits.
-pub(in super::super) fn directions(dimension: usize) -> [u64; 64] {
+pub(crate) fn directions(dimension: usize) -> [u64; 64] {
     let mut v = [0u64; 64];
     let Some(mut index) = dimension.checked_sub(1) else {
         v.iter_mut().enumerate().for_each(|(k, v)| *v = 1 << (63 - k));
@@ -70,7 +70,7 @@ fn at(v: &[u64; 64], index: u64) -> u64 {
 const RUN: u64 = 64;
 
 /// One dimension from some point on: words of 32 bits, or the two halves of 64, the low one first.
-pub(super) struct Sobol {
+pub(crate) struct Sobol {
     directions: [u64; 64],
     /// The constants that turn the first point of a run into each of its points.
     run: [u64; RUN as usize],
@@ -79,7 +79,7 @@ pub(super) struct Sobol {
 }
 
 impl Sobol {
-    pub(super) fn new(directions: [u64; 64], index: u64) -> Self {
+    pub(crate) fn new(directions: [u64; 64], index: u64) -> Self {
         let mut run = [0; RUN as usize];
         let mut x = 0;
         for (to, i) in run.iter_mut().zip(1u64..) {

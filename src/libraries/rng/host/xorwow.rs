@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::gf2::Matrix;
 use super::isa::{Loop, run};
-use crate::runtime::room::{OrUnwind, extend, filled, push};
+use crate::core::room::{OrUnwind, extend, filled, push};
 use std::sync::OnceLock;
 
 /// How many lanes take turns.
@@ -14,7 +14,7 @@ const WEYL: u32 = 362_437;
 const APART: usize = 67;
 
 /// The part of a state that is linear over bits.
-pub(in super::super) type Linear = [u32; 5];
+pub(crate) type Linear = [u32; 5];
 
 /// One step of the shift register.
 fn step(v: Linear) -> Linear {
@@ -64,7 +64,7 @@ fn jumped(mut v: Linear, steps: u64) -> Linear {
 }
 
 /// The state of lane 0 after `steps` steps, and its counter.
-pub(in super::super) fn after(seed: u64, steps: u64) -> (Linear, u32) {
+pub(crate) fn after(seed: u64, steps: u64) -> (Linear, u32) {
     let (v, counter) = seeded(seed);
     (jumped(v, steps), counter.wrapping_add((steps as u32).wrapping_mul(WEYL)))
 }
@@ -75,7 +75,7 @@ fn lanes() -> &'static [Matrix] {
 }
 
 /// The states of the lanes, and the row (one visit of each lane) that is being handed out.
-pub(super) struct Xorwow {
+pub(crate) struct Xorwow {
     /// Word `k` of every lane's state is `state[(turn + k) % 5]`.
     state: [Vec<u32>; 5],
     turn: usize,
@@ -108,7 +108,7 @@ impl Loop for Step<'_> {
 
 impl Xorwow {
     /// `visits` visits of `words` words each, from `visit` on.
-    pub(super) fn new(seed: u64, words: usize, visit: u64, visits: u64) -> Self {
+    pub(crate) fn new(seed: u64, words: usize, visit: u64, visits: u64) -> Self {
         let steps = (visit / LANES as u64).wrapping_mul(words as u64);
         let (mut v, counter) = after(seed, steps);
         let lane = visit % LANES as u64;

@@ -3,11 +3,11 @@
 
 use super::number::{Number, re, real};
 use super::part;
+use crate::core::room::{OrUnwind, filled};
 use crate::numerics::level3::rank::{self, Terms};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, filled};
 
 /// Up to this many rows are factored column by column.
 const LEAF: usize = 32;

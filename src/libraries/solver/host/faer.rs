@@ -2,7 +2,7 @@
 //!
 //! The input is dense (no gaps), finite, not empty and of moderate size; `spectra.rs` ensures that.
 
-use crate::runtime::room::{OrUnwind, filled, out_of_memory};
+use crate::core::room::{OrUnwind, filled, out_of_memory};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::{evd, svd};

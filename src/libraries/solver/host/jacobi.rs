@@ -5,8 +5,8 @@ use super::super::method::Jacobi;
 use super::super::method::Reached;
 use super::number::{Number, conj, modulus, norm, re, real};
 use super::singular::{Tall, Thin, ordered, orthonormalize};
+use crate::core::room::{OrUnwind, collected, filled};
 use crate::numerics::level3::view::MatMut;
-use crate::runtime::room::{OrUnwind, collected, filled};
 use num_complex::Complex64;
 
 /// The rotation that makes the off-diagonal element of `[alpha g; conj(g) beta]` zero: cosine, and the sine with the phase of g.

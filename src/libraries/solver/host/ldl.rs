@@ -3,8 +3,8 @@
 //! `hetf2`. An upper triangle is the lower one of the matrix with its rows and columns in reverse.
 
 use super::number::{Number, conj};
+use crate::core::room::{OrUnwind, filled, push};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, filled, push};
 
 /// A lower triangle, dense, with its rows in the order of elimination.
 struct Lower<T> {

@@ -1,11 +1,11 @@
 //! LU factors with partial pivoting of matrices of any shape, on the recursion of `numerics::level3::lu`.
 
 use super::number::Number;
+use crate::core::room::{OrUnwind, collected, filled};
 use crate::numerics::level3::lu;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, filled};
 
 /// `P * A = L * U` in place of an `m x n` A. Row `i` was swapped with row `pivots[i]`, counted from 1. Returns the
 /// first zero on the diagonal of U, counted from 1, or 0.

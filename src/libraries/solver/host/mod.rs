@@ -36,9 +36,9 @@ pub(crate) use number::Number;
 
 use super::method::Reached;
 use super::method::{EighMethod, SvdMethod};
+use crate::core::room::{OrUnwind, filled};
 use crate::numerics::level3::view::{Mat, MatMut};
 use crate::numerics::{Field, Trans};
-use crate::runtime::room::{OrUnwind, filled};
 use num_complex::Complex;
 
 /// The part of a matrix that begins at (`i`, `j`).

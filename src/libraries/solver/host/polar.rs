@@ -6,9 +6,9 @@ use super::number::{Number, norm, re, real};
 use super::qr;
 use super::singular::{Tall, Thin, ordered};
 use super::spectra;
+use crate::core::room::{OrUnwind, collected, copied, filled};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, copied, filled};
 
 /// More iterations than any matrix needs.
 const MOST: usize = 12;

@@ -4,10 +4,10 @@
 
 use super::number::{Number, conj, modulus, norm, re, real};
 use super::part;
+use crate::core::room::{OrUnwind, collected, copied, filled, grown};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, copied, filled, grown};
 use num_complex::Complex64;
 
 /// How many columns a panel has.

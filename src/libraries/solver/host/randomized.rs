@@ -5,9 +5,9 @@ use super::super::method::Reached;
 use super::number::{Number, conj};
 use super::singular::{Tall, Thin};
 use super::{qr, spectra};
+use crate::core::room::{OrUnwind, collected, filled};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, filled};
 use num_complex::Complex64;
 
 /// Normally distributed numbers: the same for a seed on every machine with the same mathematical functions.

@@ -3,12 +3,12 @@
 
 use super::number::{Number, is_finite, modulus};
 use super::{lu, part, qr};
+use crate::core::room::{OrUnwind, collected, filled, with_capacity};
 use crate::numerics::Field as _;
 use crate::numerics::gemm::Native;
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, filled, with_capacity};
 use num_complex::Complex;
 
 /// A type with one of half its precision.

@@ -6,8 +6,8 @@ use super::super::method::Reached;
 use super::super::method::SvdMethod;
 use super::number::{Number, conj, is_finite, modulus, norm, real};
 use super::{jacobi, polar, qr, randomized, spectra};
+use crate::core::room::{OrUnwind, collected, copied, filled, grown, with_capacity};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, copied, filled, grown, with_capacity};
 
 /// A dense matrix with at least as many rows as columns.
 pub(super) struct Tall<T> {

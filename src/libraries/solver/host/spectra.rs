@@ -10,10 +10,10 @@ use super::faer::General;
 use super::inverse::Hessenberg;
 use super::number::{Number, conj, is_finite, modulus, real};
 use super::{cholesky, jacobi};
+use crate::core::room::{OrUnwind, collected, filled, with_capacity};
 use crate::numerics::level3::threads as worth;
 use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
-use crate::runtime::room::{OrUnwind, collected, filled, with_capacity};
 use num_complex::Complex64;
 
 /// A scaled dense copy (only of the lower triangle if asked for), and the factor to multiply its spectrum with. `None`

@@ -3,7 +3,7 @@
 use super::super::prelude::*;
 use super::Lu;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -22,7 +22,7 @@ impl<T: SolverElement> Output for Lu<T> {
 }
 
 impl<T: SolverElement> Routine for Getrf<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "getrf";
     const OPERANDS: OperandNames = (&[], &["a", "pivots", "info"]);
     type Reads = ();

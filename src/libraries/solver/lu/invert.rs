@@ -3,7 +3,7 @@
 use super::super::Inverse;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -14,7 +14,7 @@ pub(in crate::libraries::solver) struct Getri<T> {
 }
 
 impl<T: SolverElement> Routine for Getri<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "getri";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["c"]);
     type Reads = (T, i64);
@@ -97,8 +97,8 @@ impl Solver {
     pub fn getri<'a, T: SolverElement>(
         &self,
         of_a: Matrix,
-        factors: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i64>>,
+        factors: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i64>,
         of_c: Matrix,
         c: DeviceBuffer<T>,
     ) -> Submitted<Inverse<T>> {

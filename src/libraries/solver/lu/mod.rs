@@ -9,7 +9,11 @@ pub(super) use {factor::Getrf, invert::Getri, solve::Getrs};
 
 use super::matrix::Matrix;
 use super::{Solver, SolverElement};
-use crate::{DeviceBuffer, PendingDispatch, Result, Submitted, Transpose};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::Result;
+use crate::device::dispatch::Submitted;
+use crate::libraries::flags::Transpose;
 
 /// The factors `P * A = L * U` of a matrix, or of each of a batch. They own the buffer that held A.
 ///

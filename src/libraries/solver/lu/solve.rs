@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -14,7 +14,7 @@ pub(in crate::libraries::solver) struct Getrs<T> {
 }
 
 impl<T: SolverElement> Routine for Getrs<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "getrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     type Reads = (T, i64);
@@ -81,8 +81,8 @@ impl Solver {
         &self,
         trans: Transpose,
         of_a: Matrix,
-        factors: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i64>>,
+        factors: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i64>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

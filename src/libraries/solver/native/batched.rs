@@ -5,9 +5,9 @@ use super::super::SolverElement;
 use super::super::matrix::Matrix;
 use super::handle::Cusolver;
 use super::{Copy, i32s};
-use crate::cuda::Queue;
-use crate::cuda::Series;
-use crate::{Error, Result, Uplo};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::{Queue, Series};
+use crate::libraries::flags::Uplo;
 
 /// The most rows of a matrix in a batch, and the fewest matrices, for which one call is faster than a loop.
 const ROWS: usize = 256;

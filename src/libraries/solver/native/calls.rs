@@ -3,13 +3,15 @@
 use super::super::verdict::First;
 use super::functions::cusolverDnHandle_t;
 use super::handle::{Cusolver, Functions};
-use crate::cuda::Queue;
-use crate::library::{Called, Code};
-use crate::{Element, Error, Result, Uplo};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::Queue;
+use crate::engines::library::{Called, Code};
+use crate::libraries::flags::Uplo;
 use std::ffi::c_void;
 
 /// `cudaDataType` of an element type.
-pub(in crate::libraries::solver) const fn code<T: crate::blas::VectorElement>() -> u32 {
+pub(in crate::libraries::solver) const fn code<T: crate::libraries::blas::VectorElement>() -> u32 {
     T::CODES.element
 }
 

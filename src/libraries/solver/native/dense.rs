@@ -5,8 +5,9 @@
 use super::super::SolverElement;
 use super::calls::{lettered, pointer, sized};
 use super::{code, i32s};
-use crate::cuda::Queue;
-use crate::{Diag, Result, Transpose, Uplo};
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
+use crate::libraries::flags::{Diag, Transpose, Uplo};
 use std::ptr::null;
 
 /// An address and a leading dimension.

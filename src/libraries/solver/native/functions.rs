@@ -1,6 +1,6 @@
 //! The functions of cuSOLVER in the 64-bit form, which take the type as an argument.
 
-use crate::library::function_table;
+use crate::engines::library::function_table;
 use std::ffi::c_void;
 
 /// What a handle points at.
@@ -224,6 +224,10 @@ mod tests {
         let typed = CusolverTyped::NAMES.iter().flat_map(|(_, names)| names);
         let required = CusolverFunctions::REQUIRED.iter().flat_map(|names| names.iter());
         let names = typed.copied().chain(required.filter_map(|name| name.to_str().ok()));
-        crate::library::assert_names("cusolverDn", names, CusolverFunctions::load().map(CusolverFunctions::library));
+        crate::engines::library::assert_names(
+            "cusolverDn",
+            names,
+            CusolverFunctions::load().map(CusolverFunctions::library),
+        );
     }
 }

@@ -6,8 +6,8 @@
 
 use super::functions::cusolverDnHandle_t;
 use super::{CusolverFunctions, CusolverTyped, status};
-use crate::cuda::{AnyThread, Native};
-use crate::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
+use crate::engines::cuda::{AnyThread, Native};
+use crate::engines::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
 use std::sync::OnceLock;
 
 /// cuSOLVER as a [`CudaLibrary`] of the core.
@@ -38,8 +38,8 @@ impl CudaLibrary for Cusolver {
     type Handle = Handle;
     type Shared = ();
 
-    fn kernels() -> &'static [&'static crate::Ptx] {
-        static ALL: &[&crate::Ptx] = &[&super::kernels::KERNELS, &super::kernels::RANKS];
+    fn kernels() -> &'static [&'static crate::engines::cuda::Ptx] {
+        static ALL: &[&crate::engines::cuda::Ptx] = &[&super::kernels::KERNELS, &super::kernels::RANKS];
         ALL
     }
 

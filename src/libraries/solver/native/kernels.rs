@@ -1,7 +1,10 @@
 //! Our own kernels, for what cuSOLVER does not do.
 
-use crate::cuda::Queue;
-use crate::{DType, Element, LaunchDims, Ptx, Result, Uplo};
+use crate::core::element::{DType, Element};
+use crate::core::error::Result;
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{Ptx, Queue};
+use crate::libraries::flags::Uplo;
 
 pub(super) static KERNELS: Ptx = Ptx::new(include_str!("kernels.ptx"));
 pub(super) static RANKS: Ptx = Ptx::new(include_str!("../kernels/ranks.ptx"));
@@ -98,7 +101,8 @@ impl Queue<'_> {
     ) -> Result<()> {
         let (parts, name) = real_parts::<T>([c"sum_squares_4", c"sum_squares_8"]);
         let args = [x.into(), rows.saturating_mul(parts).into(), ld.saturating_mul(parts).into(), sums.into()];
-        let columns = u32::try_from(cols).map_err(|_| crate::Error::invalid("b", format!("{cols} columns")))?;
+        let columns =
+            u32::try_from(cols).map_err(|_| crate::core::error::Error::invalid("b", format!("{cols} columns")))?;
         let dims = LaunchDims { grid: (columns, 1, 1), block: (BLOCK, 1, 1), shared: 0 };
         // SAFETY: as above; the matrix lies inside an operand (checked), and a sum of each column inside another.
         if cols == 0 { Ok(()) } else { unsafe { self.launch(&RANKS, name, dims, &args) } }

@@ -4,9 +4,9 @@
 use super::super::method::Jacobi;
 use super::functions::{CusolverFunctions, JacobiInfo};
 use super::handle::Cusolver;
-use crate::Result;
-use crate::cuda::Queue;
-use crate::library::{Code, Refusal};
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
+use crate::engines::library::{Code, Refusal};
 use std::ffi::c_void;
 
 /// Which of the two kinds of object it is.

@@ -3,8 +3,11 @@
 //! 8000 units for a 13 x 10 matrix of f32 near 1e-35).
 
 use super::kernels::real_parts;
-use crate::cuda::Queue;
-use crate::{Element, LaunchDims, Ptx, Result, Uplo};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{Ptx, Queue};
+use crate::libraries::flags::Uplo;
 use std::ffi::CStr;
 
 static KERNELS: Ptx = Ptx::new(include_str!("../kernels/range.ptx"));

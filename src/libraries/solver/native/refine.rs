@@ -5,9 +5,9 @@ use super::super::refine::Lowest;
 use super::dense::At;
 use super::i32s;
 use super::status::IRS_MATRIX_SINGULAR;
-use crate::Result;
-use crate::cuda::Queue;
-use crate::library::{Called, Code};
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
+use crate::engines::library::{Called, Code};
 
 /// Calls the routine for a precision: in the table its name is that of its kind with a word for the precision.
 macro_rules! by_precision {

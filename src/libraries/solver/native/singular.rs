@@ -6,8 +6,8 @@ use super::super::method::{Jacobi, Randomized};
 use super::calls::{lettered, pointer, sized};
 use super::dense::At;
 use super::{code, i32s};
-use crate::Result;
-use crate::cuda::Queue;
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
 use std::ptr::null;
 
 /// The largest matrix of a batch that gesvdj takes in one call.
@@ -100,7 +100,7 @@ impl Queue<'_> {
         info: u64,
     ) -> Result<f64> {
         let (m, n, lda, ldu, ldv) = (m as i64, n as i64, lda as i64, ldu as i64, ldv as i64);
-        let ty = if complex { code::<crate::Complex<f64>>() } else { code::<f64>() };
+        let ty = if complex { code::<num_complex::Complex<f64>>() } else { code::<f64>() };
         let (real, a, s, u, v) = (code::<f64>(), pointer(a), pointer(s), pointer(u), pointer(v));
         let (job, thin) = (u32::from(vectors), i32::from(!full));
         // In memory that outlives the call, in case the library writes it late.

@@ -6,8 +6,9 @@ use super::super::method::Jacobi;
 use super::calls::{lettered, pointer, sized};
 use super::dense::At;
 use super::{code, i32s};
-use crate::cuda::Queue;
-use crate::{Result, Uplo};
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
+use crate::libraries::flags::Uplo;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 

@@ -1,6 +1,6 @@
 //! The status codes of cuSOLVER.
 
-use crate::library::{Class, Status};
+use crate::engines::library::{Class, Status};
 
 /// A factor of lower precision is singular.
 pub(super) const IRS_MATRIX_SINGULAR: i32 = 30;

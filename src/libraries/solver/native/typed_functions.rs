@@ -1,7 +1,7 @@
 //! The functions of cuSOLVER with one version for each type, named by its letter, and 32-bit sizes.
 
 use super::functions::{JacobiInfo, cusolverDnHandle_t};
-use crate::library::typed_table;
+use crate::engines::library::typed_table;
 use std::ffi::c_void;
 
 typed_table! {

@@ -1,9 +1,38 @@
 //! ormqr and unmqr.
 
 use super::super::prelude::*;
-use crate::Side;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
+use crate::libraries::flags::Side;
+
+/// The product of the Q of a [`Qr`](super::super::Qr) with another matrix: see [`Solver::ormqr`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct ApplyQ {
+    side: Side,
+    trans: Transpose,
+    a: Matrix,
+    c: Matrix,
+}
+
+impl ApplyQ {
+    /// `Q * C` for the Q of the factored matrix `of_a`.
+    pub fn new(of_a: Matrix, of_c: Matrix) -> Self {
+        ApplyQ { side: Side::Left, trans: Transpose::No, a: of_a, c: of_c }
+    }
+
+    /// The side of C from which Q is multiplied.
+    pub fn side(mut self, side: Side) -> Self {
+        self.side = side;
+        self
+    }
+
+    /// Whether Q is transposed.
+    pub fn trans(mut self, trans: Transpose) -> Self {
+        self.trans = trans;
+        self
+    }
+}
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -16,7 +45,7 @@ pub(in crate::libraries::solver) struct Ormqr<T> {
 }
 
 impl<T: SolverElement> Routine for Ormqr<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "ormqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["c"]);
     type Reads = (T, T);
@@ -92,14 +121,13 @@ impl Solver {
     /// transpose of a complex Q; a stale or foreign buffer. C comes back.
     pub fn ormqr<'a, T: SolverElement>(
         &self,
-        (side, trans): (Side, Transpose),
-        of_a: Matrix,
-        reflectors: impl Into<In<'a, T>>,
-        tau: impl Into<In<'a, T>>,
-        of_c: Matrix,
+        spec: ApplyQ,
+        reflectors: impl Readable<'a, T>,
+        tau: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let op = Ormqr { side, trans, a: of_a, c: of_c, _type: PhantomData };
+        let ApplyQ { side, trans, a, c: of_c } = spec;
+        let op = Ormqr { side, trans, a, c: of_c, _type: PhantomData };
         self.submit(op, (reflectors.into(), tau.into()), (c,))
     }
 }

@@ -3,7 +3,7 @@
 use super::super::prelude::*;
 use super::Qr;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -22,7 +22,7 @@ impl<T: SolverElement> Output for Qr<T> {
 }
 
 impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = if PIVOTED { "geqp3" } else { "geqrf" };
     const OPERANDS: OperandNames = (&[], &["a", "tau", "columns"]);
     type Reads = ();

@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
+use crate::core::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -20,7 +20,7 @@ impl<T: SolverElement> Orgqr<T> {
 }
 
 impl<T: SolverElement> Routine for Orgqr<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "orgqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["q"]);
     type Reads = (T, T);
@@ -105,8 +105,8 @@ impl Solver {
     pub fn orgqr<'a, T: SolverElement>(
         &self,
         of_a: Matrix,
-        reflectors: impl Into<In<'a, T>>,
-        tau: impl Into<In<'a, T>>,
+        reflectors: impl Readable<'a, T>,
+        tau: impl Readable<'a, T>,
         of_q: Matrix,
         q: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {

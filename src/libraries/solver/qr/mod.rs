@@ -5,13 +5,15 @@ mod factor;
 mod generate;
 mod solve;
 
+pub use apply::ApplyQ;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use {apply::Ormqr, factor::Geqrf, generate::Orgqr, solve::Qrs};
 
 use super::Solution;
 use super::matrix::Matrix;
 use super::prelude::*;
-use crate::{PendingDispatch, Side};
+use crate::core::dispatch::PendingDispatch;
+use crate::libraries::flags::Side;
 
 /// The factors `A = Q * R` of a matrix, or of each of a batch, or `A * P = Q * R` with column pivoting. They own the
 /// buffer that held A.
@@ -69,11 +71,13 @@ impl<T: SolverElement> Qr<T> {
     pub fn apply(
         &self,
         solver: &Solver,
-        (side, trans): (Side, Transpose),
+        side: Side,
+        trans: Transpose,
         of_c: Matrix,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        solver.ormqr((side, trans), self.matrix, &self.reflectors, &self.tau, of_c, c)
+        let spec = ApplyQ::new(self.matrix, of_c).side(side).trans(trans);
+        solver.ormqr(spec, &self.reflectors, &self.tau, c)
     }
 
     /// The first `min(rows, cols)` columns of Q in a new buffer without gaps ([`Solver::orgqr`]).

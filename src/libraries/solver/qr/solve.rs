@@ -3,7 +3,7 @@
 use super::super::Solution;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -16,7 +16,7 @@ pub(in crate::libraries::solver) struct Qrs<T> {
 type Reads<T> = (T, T, Option<i64>);
 
 impl<T: SolverElement> Routine for Qrs<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "geqrs";
     const OPERANDS: OperandNames = (&["a", "tau", "columns"], &["b"]);
     type Reads = Reads<T>;

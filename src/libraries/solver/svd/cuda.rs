@@ -3,10 +3,10 @@
 use super::super::method::{Jacobi, Reached, SvdMethod};
 use super::super::prelude::*;
 use super::{SvdShape, Vectors, polar};
-use crate::cuda::Queue;
+use crate::engines::cuda::Queue;
 
 /// The options of the Jacobi method if one call takes the whole batch: small matrices without gaps.
-pub(super) fn in_one_call(shape: &SvdShape, method: SvdMethod) -> Option<Jacobi> {
+pub(crate) fn in_one_call(shape: &SvdShape, method: SvdMethod) -> Option<Jacobi> {
     let of = &shape.a;
     match method {
         SvdMethod::Jacobi(jacobi) if of.is_batch() && of.leading() == of.rows => {
@@ -23,7 +23,7 @@ pub(in crate::libraries::solver) fn room<T>(queue: &mut Queue<'_>, rows: usize, 
 
 /// Decomposes with memory for U and V, since some routines write to it even if vectors are not wanted. Writes `V^H` if
 /// they are.
-pub(super) fn with_vectors<T: SolverElement, R>(
+pub(crate) fn with_vectors<T: SolverElement, R>(
     queue: &mut Queue<'_>,
     full: bool,
     (m, n): (usize, usize),
@@ -45,7 +45,7 @@ pub(super) fn with_vectors<T: SolverElement, R>(
 }
 
 /// Many small matrices in one call: U and V are square, and the requested columns are copied out of them.
-pub(super) fn batched<T: SolverElement>(
+pub(crate) fn batched<T: SolverElement>(
     queue: &mut Queue<'_>,
     shape: &SvdShape,
     jacobi: Jacobi,
@@ -71,7 +71,7 @@ pub(super) fn batched<T: SolverElement>(
 }
 
 /// One matrix.
-pub(super) fn one<T: SolverElement>(
+pub(crate) fn one<T: SolverElement>(
     queue: &mut Queue<'_>,
     (shape, method): (&SvdShape, SvdMethod),
     a: At,
@@ -131,7 +131,7 @@ pub(in crate::libraries::solver) fn thin<T: SolverElement>(
 
 /// The library takes matrices with at least as many rows as columns. For others the adjoint is decomposed: `A^H = V * S
 /// * U^H`.
-pub(super) fn bidiagonal<T: SolverElement>(
+pub(crate) fn bidiagonal<T: SolverElement>(
     queue: &mut Queue<'_>,
     full: bool,
     (m, n): (usize, usize),

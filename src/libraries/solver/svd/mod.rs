@@ -1,7 +1,7 @@
 //! Singular values and vectors.
 
 #[cfg(feature = "cuda")]
-pub(super) mod cuda;
+pub(crate) mod cuda;
 #[cfg(feature = "cuda")]
 mod polar;
 
@@ -9,7 +9,7 @@ use super::method::{Reached, SvdMethod};
 use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
-use crate::runtime::room::{collected, filled};
+use crate::core::room::{collected, filled};
 
 /// Which vectors to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -115,10 +115,10 @@ pub(super) struct Gesvd<T> {
     _type: PhantomData<T>,
 }
 
-type Written<T> = (T, <T as crate::blas::BlasElement>::Real, Option<T>, Option<T>, i32);
+type Written<T> = (T, <T as crate::libraries::blas::BlasElement>::Real, Option<T>, Option<T>, i32);
 
 impl<T: SolverElement> Routine for Gesvd<T> {
-    type Front = crate::solver::Solver;
+    type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "gesvd";
     const OPERANDS: OperandNames = (&[], &["a", "s", "u", "vh", "info"]);
     const LEAVES_UNDEFINED: &'static [usize] = &[0];
@@ -126,7 +126,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
     type Reads = ();
     type Output = Svd<T>;
     /// The verdict, and the packed [`Reached`].
-    type Raw = crate::Complex<f64>;
+    type Raw = num_complex::Complex<f64>;
 
     fn check(&self, (): &(), (a, s, u, vh, info): &Spans<Written<T>>) -> Result<()> {
         let of = &self.shape.a;
@@ -161,7 +161,11 @@ impl<T: SolverElement> Routine for Gesvd<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, s, u, vh, info): <Written<T> as crate::Elems>::SlicesMut<'_>) -> Result<Self::Raw> {
+    fn host(
+        &self,
+        (): (),
+        (a, s, u, vh, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<Self::Raw> {
         let (of, method) = (&self.shape.a, &self.shape.method);
         let values = batch::vectors_mut(s, self.shape.values(), of.count);
         let (u, vh) =

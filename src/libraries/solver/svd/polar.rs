@@ -5,7 +5,7 @@
 
 use super::super::prelude::*;
 use super::cuda::{bidiagonal, room, with_vectors};
-use crate::cuda::Queue;
+use crate::engines::cuda::Queue;
 
 /// Decomposes a matrix, and returns how far its values were moved.
 pub(super) fn decompose<T: SolverElement>(

@@ -8,8 +8,9 @@ use super::super::made::Producer;
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, Spans};
-use crate::{Enqueue, Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
@@ -42,7 +43,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,
@@ -106,14 +107,16 @@ impl Sparse {
     /// let device = windlass::Device::host()?;
     /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[0, 1], &[1.0f32, 2.0])?;
     /// let b = device.sparse().upload_csr(2, 2, &[0, 2, 2], &[0, 1], &[10.0f32, 20.0])?;
-    /// let c = device.sparse().add((2.0, &a), (1.0, &b))?;
+    /// let c = device.sparse().add(2.0, &a, 1.0, &b)?;
     /// assert_eq!(device.download(c.values())?.await_result()?, [12.0, 20.0, 4.0]);
     /// # Ok(()) }
     /// ```
     pub fn add<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
-        (alpha, a): (T::Scalar, &Compressed<T, I, M>),
-        (beta, b): (T::Scalar, &Compressed<T, I, M>),
+        alpha: T::Scalar,
+        a: &Compressed<T, I, M>,
+        beta: T::Scalar,
+        b: &Compressed<T, I, M>,
     ) -> Result<Compressed<T, I, M>> {
         let (rows, cols) = (a.rows(), a.cols());
         if (rows, cols) != (b.rows(), b.cols()) {

@@ -17,7 +17,9 @@ mod sums;
 mod vectors;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(
+    registry: &mut crate::engines::worker::Registry,
+) {
     super::made::register::<add::Add<T, I>>(registry);
     super::made::register::<select::Select<T, I>>(registry);
     registry.call::<stack::Stack<T, I>>();

@@ -9,9 +9,11 @@ use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 #[cfg(feature = "cuda")]
-use crate::Span;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result};
+use crate::core::buffer::Span;
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -22,7 +24,7 @@ pub(super) struct Scale<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_scale";
     const OPERANDS: OperandNames = (&["a", "a", "a", "rows", "columns"], &["values"]);
     type Reads = (I, I, T, Option<T>, Option<T>);

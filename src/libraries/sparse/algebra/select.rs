@@ -9,8 +9,9 @@ use super::super::made::Producer;
 use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, Spans};
-use crate::{Enqueue, Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -43,7 +44,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (from, columns, entries): &Spans<(I, I, T)>,

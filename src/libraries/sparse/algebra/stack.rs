@@ -8,10 +8,12 @@ use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, OperandNames, Spans};
+use crate::core::buffer::{DeviceBuffer, In, List};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
-use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
+use crate::core::room::collected;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -24,7 +26,7 @@ pub(super) struct Stack<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Stack<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_stack";
     const OPERANDS: OperandNames = (&["parts", "parts", "parts"], &["offsets", "indices", "values"]);
     type Reads = (List<I>, List<I>, List<T>);

@@ -8,8 +8,11 @@ use super::super::native::{ENTRIES, Pick};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, DeviceKind, Enqueue, Error, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::device_info::DeviceKind;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -22,7 +25,7 @@ pub(super) struct Sums<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_sums";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["sums"]);
     type Reads = (I, I, T);
@@ -83,7 +86,7 @@ pub(super) struct Diagonal<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_diagonal";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["diagonal"]);
     type Reads = (I, I, T);

@@ -7,10 +7,14 @@ use super::super::host::vectors;
 use super::super::native::{ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::Ptx;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, PendingDispatch, Result, Submitted};
+use crate::engines::cuda::Ptx;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// The lengths of a sparse vector and of the dense one.
@@ -55,7 +59,7 @@ macro_rules! routine {
         }
 
         impl<$t: SparseElement, $i: SparseIndex> Routine for $name<$t, $i> {
-            type Front = crate::Sparse;
+            type Front = crate::libraries::sparse::Sparse;
             const NAME: &'static str = $label;
             const OPERANDS: OperandNames = $operands;
             type Reads = ($($read,)*);
@@ -65,13 +69,13 @@ macro_rules! routine {
             fn check(
                 &self,
                 reads: &Spans<Self::Reads>,
-                writes: &Spans<<$output as crate::Output>::Writes>,
+                writes: &Spans<<$output as crate::core::op::Output>::Writes>,
             ) -> Result<()> {
-                let check: fn(&Self, &Spans<Self::Reads>, &Spans<<$output as crate::Output>::Writes>) -> Result<()> = $check;
+                let check: fn(&Self, &Spans<Self::Reads>, &Spans<<$output as crate::core::op::Output>::Writes>) -> Result<()> = $check;
                 check(self, reads, writes)
             }
 
-            fn overwrites_each(&self, _: &Spans<<$output as crate::Output>::Writes>, _: usize) -> bool {
+            fn overwrites_each(&self, _: &Spans<<$output as crate::core::op::Output>::Writes>, _: usize) -> bool {
                 let over: fn(&Self) -> bool = $over;
                 over(self)
             }
@@ -83,8 +87,8 @@ macro_rules! routine {
             #[cfg(feature = "host")]
             fn host(
                 &self,
-                reads: <Self::Reads as crate::Elems>::Slices<'_>,
-                writes: <<$output as crate::Output>::Writes as crate::Elems>::SlicesMut<'_>,
+                reads: <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+                writes: <<$output as crate::core::op::Output>::Writes as crate::core::buffer::Elems>::SlicesMut<'_>,
             ) -> Result<$raw> {
                 Ok(($host)(self, reads, writes))
             }
@@ -92,7 +96,7 @@ macro_rules! routine {
             #[cfg(feature = "cuda")]
             fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
                 let half: fn(&Self, &mut Enqueue<'_, Call<Self>>, &'static Ptx) -> Result<()> = $cuda;
-                half(self, queue, ENTRIES(<$t as crate::Element>::DTYPE)?)
+                half(self, queue, ENTRIES(<$t as crate::core::element::Element>::DTYPE)?)
             }
 
             fn finish(&self, raw: $raw) -> Result<$raw> {
@@ -181,7 +185,7 @@ routine! {
         let ((indices, values, y), result) = (*queue.reads(), queue.result()?);
         let args =
             [indices.into(), values.into(), values.len().into(), u64::from(this.conj).into(), y.into(), result.into()];
-        let dims = crate::LaunchDims { grid: (1, 1, 1), block: (32, 1, 1), shared: 0 };
+        let dims = crate::core::launch::LaunchDims { grid: (1, 1, 1), block: (32, 1, 1), shared: 0 };
         // SAFETY: the parameters in order and type, of arrays as long as was checked; the result is an element.
         unsafe { queue.launch(ptx, I::pick([c"dot_4", c"dot_8"]), dims, &args) }
     }
@@ -223,7 +227,7 @@ impl Sparse {
     /// elements; a stale or foreign buffer. `values` comes back.
     pub fn gather<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
         x: &SparseVector<U, I>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
@@ -251,7 +255,8 @@ impl Sparse {
     /// As [`axpby`](Self::axpby). Both buffers come back.
     pub fn rot<T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
-        (c, s): (T::Scalar, T::Scalar),
+        c: T::Scalar,
+        s: T::Scalar,
         x: &SparseVector<U, I>,
         values: DeviceBuffer<T>,
         y: DeviceBuffer<T>,
@@ -267,7 +272,7 @@ impl Sparse {
     pub fn dot<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         self.sum_of_products(x, false, y.into())
     }
@@ -279,7 +284,7 @@ impl Sparse {
     pub fn dotc<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Into<In<'a, T>>,
+        y: impl Readable<'a, T>,
     ) -> Result<PendingDispatch<T>> {
         self.sum_of_products(x, true, y.into())
     }
@@ -291,6 +296,6 @@ impl Sparse {
         y: In<'_, T>,
     ) -> Result<PendingDispatch<T>> {
         let dot = Dot::<T, I> { at: Places::of(x), conj, _types: PhantomData };
-        Ok(self.submit(dot, (x.indices().as_in(), x.values().as_in(), y), ())?)
+        self.submit(dot, (x.indices().as_in(), x.values().as_in(), y), ())
     }
 }

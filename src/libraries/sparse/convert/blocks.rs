@@ -1,7 +1,7 @@
 //! Compressed rows to blocks and back.
 
 use super::super::element::{SparseElement, SparseIndex};
-use super::super::formats::{SparseMatrix, Stored};
+use super::super::formats::{Blocks, SparseMatrix, Stored};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
 #[cfg(feature = "cuda")]
@@ -14,8 +14,11 @@ use super::super::made::Producer;
 use super::super::native::{ARRANGE, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Bsr, Csr, Sparse};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Order, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Order;
 use std::marker::PhantomData;
 
 /// Expands all elements of all blocks to compressed rows.
@@ -27,7 +30,7 @@ pub(super) struct Unblock<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "bsr_to_csr";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "columns", "values"]);
     type Reads = (I, I, T);
@@ -137,7 +140,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (from, columns, entries): &Spans<(I, I, T)>,
@@ -206,7 +209,7 @@ impl Sparse {
         let (offsets, columns, values) = self.produce(to, reads)?;
         // SAFETY: the block columns of each row are sorted and not repeated, when they are counted and when they are
         // stored.
-        unsafe { Bsr::assume_valid((rows, cols), (block, order), offsets, columns, values) }
+        unsafe { Bsr::assume_valid(Blocks::new(rows, cols, block).order(order), offsets, columns, values) }
     }
 
     /// Converts blocks to compressed rows; zeros stored in the blocks become entries. The matrix is returned at once,

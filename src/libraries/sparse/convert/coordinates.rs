@@ -7,8 +7,10 @@ use super::super::host;
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Csr, Sparse};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// Computes the row of each entry from the offsets.
@@ -35,7 +37,7 @@ fn check_offsets(rows: usize, offsets: usize) -> Result<()> {
 }
 
 impl<I: SparseIndex> Routine for Expand<I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "csr_to_coo";
     const OPERANDS: OperandNames = (&["a"], &["rows"]);
     type Reads = (I,);
@@ -75,7 +77,7 @@ impl<I: SparseIndex> Routine for Expand<I> {
 }
 
 impl<I: SparseIndex> Routine for Compress<I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "coo_to_csr";
     const OPERANDS: OperandNames = (&["a"], &["offsets"]);
     type Reads = (I,);

@@ -14,10 +14,14 @@ use super::super::made::Producer;
 use super::super::native::{ARRANGE, ENTRIES, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::cuda::KernelArg;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted};
+use crate::engines::cuda::KernelArg;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Order;
 use std::marker::PhantomData;
 
 /// The layout of a dense matrix in its buffer: column-major without gaps by default.
@@ -53,7 +57,7 @@ pub(super) struct ToDense<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_to_dense";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["dense"]);
     type Reads = (I, I, T);
@@ -158,7 +162,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (dense,): &Spans<(T,)>,
@@ -234,16 +238,17 @@ impl Sparse {
     /// use windlass::{Device, Order, sparse::{Csr, Dense}};
     /// let device = Device::host()?;
     /// let dense = device.upload([0.0f32, 3.0, 0.5, 0.0])?.into_output();
-    /// let a: Csr<f32> = device.sparse().from_dense((2, 2), Dense::new(Order::Row), 1.0, &dense)?;
+    /// let a: Csr<f32> = device.sparse().from_dense(2, 2, Dense::new(Order::Row), 1.0, &dense)?;
     /// assert_eq!(device.download(a.values())?.await_result()?, [3.0]);
     /// # Ok(()) }
     /// ```
     pub fn from_dense<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        (rows, cols): (usize, usize),
+        rows: usize,
+        cols: usize,
         how: Dense,
         threshold: f64,
-        dense: impl Into<In<'a, T>>,
+        dense: impl Readable<'a, T>,
     ) -> Result<Csr<T, I>> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Error::invalid("threshold", format!("{threshold} is negative or NaN")));

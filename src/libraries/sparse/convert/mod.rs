@@ -17,7 +17,9 @@ mod turn;
 pub use dense::Dense;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(
+    registry: &mut crate::engines::worker::Registry,
+) {
     registry.call::<coordinates::Expand<I>>();
     registry.call::<coordinates::Compress<I>>();
     registry.call::<turn::Turn<T, I>>();

@@ -7,8 +7,10 @@ use super::super::host;
 use super::super::native::{ARRANGE, Pick, SORT};
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// Sorts the entries by row and then by column (stable: duplicates keep their order), and counts the distinct
@@ -49,7 +51,7 @@ fn same_lengths(lengths: [usize; 3]) -> Result<()> {
 const FAULT: u64 = 1 << 63;
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sort_coordinates";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
@@ -127,7 +129,7 @@ pub(super) struct Sum<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sum_duplicates";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
     type Reads = (I, I, T);
@@ -193,17 +195,18 @@ impl Sparse {
     /// let rows = device.upload([1i32, 0, 1])?.into_output();
     /// let columns = device.upload([0i32, 1, 0])?.into_output();
     /// let values = device.upload([1.0f32, 5.0, 10.0])?.into_output();
-    /// let a = device.sparse().sum_duplicates((2, 2), &rows, &columns, &values)?;
+    /// let a = device.sparse().sum_duplicates(2, 2, &rows, &columns, &values)?;
     /// assert_eq!(device.download(a.row_indices())?.await_result()?, [0, 1]);
     /// assert_eq!(device.download(a.values())?.await_result()?, [5.0, 11.0]);
     /// # Ok(()) }
     /// ```
     pub fn sum_duplicates<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        (rows, cols): (usize, usize),
-        row_indices: impl Into<In<'a, I>>,
-        column_indices: impl Into<In<'a, I>>,
-        values: impl Into<In<'a, T>>,
+        rows: usize,
+        cols: usize,
+        row_indices: impl Readable<'a, I>,
+        column_indices: impl Readable<'a, I>,
+        values: impl Readable<'a, T>,
     ) -> Result<Coo<T, I>> {
         let (row_indices, column_indices, values) = (row_indices.into(), column_indices.into(), values.into());
         let (device, len) = (&self.device, values.len());

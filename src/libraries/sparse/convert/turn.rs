@@ -7,10 +7,12 @@ use super::super::host::{self, Rows};
 use super::super::native::{Cusparse, ENTRIES};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csc, Csr, Major, Sparse};
+use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
-use crate::Span;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Result};
+use crate::core::buffer::Span;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// Computes the compressed rows of the transpose.
@@ -24,7 +26,7 @@ pub(super) struct Turn<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "csr_to_csc";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "indices", "values"]);
     type Reads = (I, I, T);

@@ -6,8 +6,11 @@ use super::super::formats::SparseMatrix as _;
 use super::super::host::direct;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, GpuRef, In, Result, Uplo};
+use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Uplo;
 use std::marker::PhantomData;
 
 /// The method for solving a system.
@@ -105,7 +108,7 @@ impl<I: SparseIndex> Output for Found<I> {
 }
 
 impl<I: SparseIndex> Routine for Analyse<I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "direct_analysis";
     const OPERANDS: OperandNames = (&["a", "a"], &["order", "parents", "starts"]);
     type Reads = (I, I);
@@ -152,7 +155,7 @@ impl<I: SparseIndex> Routine for Analyse<I> {
 
     fn finish(&self, total: u64) -> Result<u64> {
         if total > I::LARGEST as u64 {
-            let kind = <I as crate::Element>::DTYPE;
+            let kind = <I as crate::core::element::Element>::DTYPE;
             let text = format!("the factor has {total} entries, too many for {kind} indices: use i64");
             return Err(Error::invalid("indices", text));
         }

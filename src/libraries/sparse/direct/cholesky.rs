@@ -6,11 +6,14 @@ use super::super::host::direct::cholesky::{self, Structure, Triangle};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
-use crate::error::Site;
-use crate::op::{Cost, OperandNames, Output, Spans};
+use crate::core::buffer::{DeviceBuffer, GpuRef, List};
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
 #[cfg(feature = "host")]
-use crate::runtime::room::collected;
-use crate::{DeviceBuffer, Enqueue, Error, GpuRef, List, Result, Submitted, Uplo};
+use crate::core::room::collected;
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Uplo;
 use std::marker::PhantomData;
 
 /// The factorization `P * A * P^T = L * L^H` of a sparse matrix, from [`Sparse::cholesky`].
@@ -67,7 +70,7 @@ impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_cholesky";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan"], &["rows", "values"]);
     /// Offsets, indices and values of A; the plan.
@@ -99,7 +102,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (offsets, indices, values, plan): <Self::Reads as crate::Elems>::Slices<'_>,
+        (offsets, indices, values, plan): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (rows, factor): (&mut [I], &mut [T]),
     ) -> Result<u64> {
         rows.fill(I::of(0));
@@ -139,7 +142,7 @@ pub(in super::super) struct Solve<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_cholesky_solve";
     const OPERANDS: OperandNames = (&["plan", "factor", "factor", "factor"], &["b"]);
     /// Order, offsets, rows and values of the factor.

@@ -21,9 +21,9 @@ pub use qr::LeastSquares;
 use super::element::SparseIndex;
 #[cfg(feature = "host")]
 use super::host::direct::NONE;
-use crate::Error;
+use crate::core::error::Error;
 #[cfg(feature = "host")]
-use crate::runtime::room::{OrUnwind, collected};
+use crate::core::room::{OrUnwind, collected};
 
 /// The reason why no GPU supports this.
 #[cfg(feature = "cuda")]
@@ -68,7 +68,12 @@ fn parts<'a, I>(plan: &[&'a [I]]) -> Plan<'a, I> {
 }
 
 /// Checks the lengths of a plan, and of the structure of `nnz` entries if it follows.
-fn check_parts<I: crate::Element>(n: usize, nnz: usize, rows: usize, plan: &[crate::Span<I>]) -> crate::Result<()> {
+fn check_parts<I: crate::core::element::Element>(
+    n: usize,
+    nnz: usize,
+    rows: usize,
+    plan: &[crate::core::buffer::Span<I>],
+) -> crate::core::error::Result<()> {
     let fits = match plan {
         [_, _, _] => true,
         [_, _, _, offsets, indices] => Some(offsets.len()) == rows.checked_add(1) && indices.len() == nnz,
@@ -81,7 +86,7 @@ fn check_parts<I: crate::Element>(n: usize, nnz: usize, rows: usize, plan: &[cra
 }
 
 /// Checks the lengths of the arrays of an analysis.
-fn check_plan(n: usize, lens: [usize; 3]) -> crate::Result<()> {
+fn check_plan(n: usize, lens: [usize; 3]) -> crate::core::error::Result<()> {
     if lens == [n, n, n.saturating_add(1)] {
         Ok(())
     } else {
@@ -90,13 +95,13 @@ fn check_plan(n: usize, lens: [usize; 3]) -> crate::Result<()> {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SolveElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: super::SolveElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<cholesky::Factor<T, I>>();
     registry.call::<cholesky::Solve<T, I>>();
     registry.call::<qr::Solve<T, I>>();
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register_indices<I: SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register_indices<I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<analyse::Analyse<I>>();
 }

@@ -6,9 +6,11 @@ use super::super::host::{Rows, direct::cholesky::Structure, direct::qr};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
-use crate::error::Site;
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, List, Rejected, Result, Submitted};
+use crate::core::buffer::{DeviceBuffer, List, Readable};
+use crate::core::error::{Error, Rejected, Result, Site};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// The result of [`Sparse::solve_qr`].
@@ -38,7 +40,7 @@ pub(in super::super) struct Solve<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sparse_qr";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "b"], &["x"]);
     /// Offsets, indices and values of A; the plan; B.
@@ -73,7 +75,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (offsets, indices, values, plan, b): <Self::Reads as crate::Elems>::Slices<'_>,
+        (offsets, indices, values, plan, b): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (x,): (&mut [T],),
     ) -> Result<u64> {
         x.fill(T::default());
@@ -131,7 +133,7 @@ impl Sparse {
         analysis: &Analysis<I>,
         a: &Csr<T, I>,
         columns: usize,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<LeastSquares<T>> {
         if let Err(error) = analysis.check(analysis.direct == Direct::Qr, a) {

@@ -4,7 +4,10 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
-use crate::{Error, GpuRef, Order, Output, Result};
+use crate::core::buffer::{GpuRef, Shareable};
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
+use crate::libraries::flags::Order;
 
 /// A sparse matrix of dense square blocks. Its rows of blocks are compressed and validated like the rows of a
 /// [`Csr`](super::Csr). Rows and columns are multiples of the block size. The values are the elements of one block
@@ -14,6 +17,28 @@ pub struct Bsr<T: SparseElement, I: SparseIndex = i32> {
     offsets: GpuRef<I>,
     columns: GpuRef<I>,
     values: GpuRef<T>,
+}
+
+/// The sizes of a matrix of square blocks, for [`Sparse::bsr`](crate::Sparse::bsr).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Blocks {
+    pub(in super::super) extent: Extent,
+    pub(in super::super) size: usize,
+    pub(in super::super) order: Order,
+}
+
+impl Blocks {
+    /// A matrix of `rows x cols` elements, in blocks of `size x size`, each column-major.
+    pub fn new(rows: usize, cols: usize, size: usize) -> Self {
+        Blocks { extent: Extent { rows, cols }, size, order: Order::Column }
+    }
+
+    /// The order of the elements in each block.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
 }
 
 /// The layout of a matrix of blocks, which the host knows without the device.
@@ -35,14 +60,13 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
     /// [`Error::InvalidArgument`] if the lengths do not fit, the sizes are not multiples of the block size, or the
     /// index type cannot represent a size.
     pub unsafe fn assume_valid(
-        (rows, cols): (usize, usize),
-        (block, order): (usize, Order),
-        offsets: impl Into<GpuRef<I>>,
-        columns: impl Into<GpuRef<I>>,
-        values: impl Into<GpuRef<T>>,
+        spec: Blocks,
+        offsets: impl Shareable<I>,
+        columns: impl Shareable<I>,
+        values: impl Shareable<T>,
     ) -> Result<Self> {
         let (offsets, columns, values) = (offsets.into(), columns.into(), values.into());
-        let layout = Self::layout_of(Extent { rows, cols }, block, order, columns.len());
+        let layout = Self::layout_of(spec.extent, spec.size, spec.order, columns.len());
         layout.check::<I>(offsets.len(), columns.len(), values.len())?;
         Ok(Bsr { layout, offsets, columns, values })
     }
@@ -97,7 +121,7 @@ impl<T: SparseElement, I: SparseIndex> Bsr<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs.
-    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Bsr<U, I>> {
+    pub fn with_values<U: SparseElement>(&self, values: impl Shareable<U>) -> Result<Bsr<U, I>> {
         let values = values.into();
         if values.len() != self.values.len() {
             let reason = format!("{} elements, but the blocks have {}", values.len(), self.values.len());

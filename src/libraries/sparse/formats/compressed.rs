@@ -4,7 +4,9 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::structure::Structure;
 use super::{SparseMatrix, Stored, sealed};
-use crate::{DeviceBuffer, Error, GpuRef, Output, Result};
+use crate::core::buffer::{DeviceBuffer, GpuRef, Shareable};
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
 use std::marker::PhantomData;
 
 /// Whether rows or columns are compressed. Sealed: [`ByRows`] and [`ByColumns`].
@@ -75,9 +77,9 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
     pub unsafe fn assume_valid(
         rows: usize,
         cols: usize,
-        offsets: impl Into<GpuRef<I>>,
-        indices: impl Into<GpuRef<I>>,
-        values: impl Into<GpuRef<T>>,
+        offsets: impl Shareable<I>,
+        indices: impl Shareable<I>,
+        values: impl Shareable<T>,
     ) -> Result<Self> {
         let (offsets, indices, values) = (offsets.into(), indices.into(), values.into());
         Self::layout_of(rows, cols, indices.len()).check::<I>(offsets.len(), indices.len(), values.len())?;
@@ -148,7 +150,7 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
     /// assert_eq!(device.download(a.values())?.await_result()?, [5.0, 6.0]);
     /// # Ok(()) }
     /// ```
-    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Compressed<U, I, M>> {
+    pub fn with_values<U: SparseElement>(&self, values: impl Shareable<U>) -> Result<Compressed<U, I, M>> {
         let values = values.into();
         if values.len() != self.indices.len() {
             let reason = format!("{} elements, but the structure has {} entries", values.len(), self.indices.len());

@@ -4,7 +4,9 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{Extent, Format, Layout};
 use super::compressed::Arrays;
 use super::{SparseMatrix, Stored, sealed};
-use crate::{Error, GpuRef, Output, Result};
+use crate::core::buffer::{GpuRef, Shareable};
+use crate::core::error::{Error, Result};
+use crate::core::op::Output;
 
 /// A sparse matrix of coordinates: each entry has a row and a column index. Validated: the indices lie inside the
 /// matrix, are sorted by row and then by column, and no position occurs twice.
@@ -32,9 +34,9 @@ impl<T: SparseElement, I: SparseIndex> Coo<T, I> {
     pub unsafe fn assume_valid(
         rows: usize,
         cols: usize,
-        row_indices: impl Into<GpuRef<I>>,
-        column_indices: impl Into<GpuRef<I>>,
-        values: impl Into<GpuRef<T>>,
+        row_indices: impl Shareable<I>,
+        column_indices: impl Shareable<I>,
+        values: impl Shareable<T>,
     ) -> Result<Self> {
         let (firsts, columns, values) = (row_indices.into(), column_indices.into(), values.into());
         Self::layout_of(rows, cols, columns.len()).check::<I>(firsts.len(), columns.len(), values.len())?;
@@ -80,7 +82,7 @@ impl<T: SparseElement, I: SparseIndex> Coo<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs.
-    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<Coo<U, I>> {
+    pub fn with_values<U: SparseElement>(&self, values: impl Shareable<U>) -> Result<Coo<U, I>> {
         let values = values.into();
         if values.len() != self.columns.len() {
             let reason = format!("{} elements, but the structure has {} entries", values.len(), self.columns.len());

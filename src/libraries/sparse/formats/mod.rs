@@ -12,7 +12,7 @@ mod upload;
 mod validate;
 mod vector;
 
-pub use bsr::Bsr;
+pub use bsr::{Blocks, Bsr};
 pub use compressed::{ByColumns, ByRows, Compressed, Csc, Csr, Major};
 pub use coo::Coo;
 pub(super) use structure::Structure;
@@ -20,7 +20,7 @@ pub use vector::SparseVector;
 
 use super::element::{SparseElement, SparseIndex};
 use super::layout::Layout;
-use crate::In;
+use crate::core::buffer::In;
 
 pub(super) mod sealed {
     pub trait Sealed {}
@@ -51,7 +51,7 @@ pub struct Stored<'a, T: SparseElement, I: SparseIndex> {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<validate::Validate<Csr<T, I>>>();
     registry.call::<validate::Validate<Csc<T, I>>>();
     registry.call::<validate::Validate<Coo<T, I>>>();

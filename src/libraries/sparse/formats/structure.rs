@@ -1,6 +1,6 @@
 //! What is known of a structure in addition to its arrays.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::core::sync::{AtomicU64, Ordering};
 
 /// An identifier for the contents of offsets and indices, and a result of their validation.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]

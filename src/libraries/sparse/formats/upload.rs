@@ -3,7 +3,7 @@
 use super::super::Sparse;
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Coo, Csc, Csr};
-use crate::Result;
+use crate::core::error::Result;
 
 impl Sparse {
     /// Uploads and validates a matrix of compressed rows, and waits for the result: [`csr`](Self::csr) for arrays in

@@ -11,9 +11,12 @@ use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use super::bsr::BlockExtent;
 use super::compressed::Arrays;
-use super::{Bsr, Compressed, Coo, Csc, Csr, Major};
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Order, Result, Submitted};
+use super::{Blocks, Bsr, Compressed, Coo, Csc, Csr, Major};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// A format as the output of an operation; its host part is made from its layout.
@@ -58,7 +61,7 @@ pub(in super::super) struct Validate<B> {
 }
 
 impl<B: Built> Routine for Validate<B> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "validate";
     const OPERANDS: OperandNames = (&[], &["a", "a", "a"]);
     type Reads = ();
@@ -239,20 +242,19 @@ impl Sparse {
         self.validate(Coo::<T, I>::layout_of(rows, cols, column_indices.len()), (row_indices, column_indices, values))
     }
 
-    /// Makes a matrix of `block x block` blocks, whose elements are stored in `order`: as [`csr`](Self::csr), with the
-    /// offsets of the rows of blocks and the block column of each block. `rows` and `cols` count elements, not blocks.
+    /// Makes a matrix of square blocks: as [`csr`](Self::csr), with the offsets of the rows of blocks and the block column of
+    /// each block.
     ///
     /// # Errors
     /// As [`csr`](Self::csr), and if the sizes are not multiples of the block size.
     pub fn bsr<T: SparseElement, I: SparseIndex>(
         &self,
-        (rows, cols): (usize, usize),
-        (block, order): (usize, Order),
+        spec: Blocks,
         offsets: DeviceBuffer<I>,
         columns: DeviceBuffer<I>,
         values: DeviceBuffer<T>,
     ) -> Submitted<Bsr<T, I>> {
-        let layout = Bsr::<T, I>::layout_of(Extent { rows, cols }, block, order, columns.len());
+        let layout = Bsr::<T, I>::layout_of(spec.extent, spec.size, spec.order, columns.len());
         self.validate(layout, (offsets, columns, values))
     }
 }

@@ -8,8 +8,11 @@ use super::super::host;
 #[cfg(feature = "cuda")]
 use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, GpuRef, Output, Result, Submitted};
+use crate::core::buffer::{DeviceBuffer, GpuRef, Shareable};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// A sparse vector of `len` elements: the sorted indices of the stored elements, none repeated, and their values.
@@ -27,11 +30,7 @@ impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths differ or the index type cannot represent a size.
-    pub unsafe fn assume_valid(
-        len: usize,
-        indices: impl Into<GpuRef<I>>,
-        values: impl Into<GpuRef<T>>,
-    ) -> Result<Self> {
+    pub unsafe fn assume_valid(len: usize, indices: impl Shareable<I>, values: impl Shareable<T>) -> Result<Self> {
         let (indices, values) = (indices.into(), values.into());
         check::<I>(len, indices.len(), values.len())?;
         Ok(SparseVector { len, indices, values })
@@ -66,7 +65,7 @@ impl<T: SparseElement, I: SparseIndex> SparseVector<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs.
-    pub fn with_values<U: SparseElement>(&self, values: impl Into<GpuRef<U>>) -> Result<SparseVector<U, I>> {
+    pub fn with_values<U: SparseElement>(&self, values: impl Shareable<U>) -> Result<SparseVector<U, I>> {
         let (indices, values) = (self.indices.clone(), values.into());
         check::<I>(self.len, indices.len(), values.len())?;
         Ok(SparseVector { len: self.len, indices, values })
@@ -112,7 +111,7 @@ pub(in super::super) struct ValidateVector<T, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "validate_vector";
     const OPERANDS: OperandNames = (&[], &["indices", "values"]);
     type Reads = ();

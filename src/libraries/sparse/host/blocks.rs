@@ -6,7 +6,7 @@ use super::spmm::Steps;
 use super::spmv::update;
 use super::transpose::Owned;
 use super::{Rows, at, put, split};
-use crate::runtime::room::{OrUnwind, extend, filled};
+use crate::core::room::{OrUnwind, extend, filled};
 
 /// Blocks of `size x size` in compressed rows of blocks. `count` and `width` are the numbers of block rows and of block
 /// columns.

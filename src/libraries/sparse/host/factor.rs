@@ -2,7 +2,7 @@
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::at;
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 
 /// The position of a column in the entries of a row.
 fn find<I: SparseIndex>(indices: &[I], start: usize, end: usize, column: usize) -> Option<usize> {

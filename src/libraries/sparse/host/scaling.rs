@@ -2,7 +2,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 
 /// `a_ij * rows_i * columns_j`; a factor that is not given is 1.
 pub(crate) fn scale<T: SparseElement, I: SparseIndex>(

@@ -7,7 +7,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
-use crate::runtime::room::{OrUnwind, filled, grown};
+use crate::core::room::{OrUnwind, filled, grown};
 
 /// Marks columns: a column that was seen in the current row has the mark of that row.
 struct Marks {

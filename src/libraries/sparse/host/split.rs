@@ -2,7 +2,7 @@
 
 use super::super::element::SparseIndex;
 use super::at;
-use crate::runtime::room::{OrUnwind, collected};
+use crate::core::room::{OrUnwind, collected};
 use std::ops::Range;
 
 /// The number of entries that is worth a task.

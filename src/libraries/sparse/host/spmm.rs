@@ -3,7 +3,7 @@
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spmv::update;
 use super::{Rows, at, split};
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 
 /// The layout of a dense matrix: element `(i, j)` is at `i * row + j * column`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::{Rows, at, split};
-use crate::runtime::room::{OrUnwind, filled};
+use crate::core::room::{OrUnwind, filled};
 
 /// How the stored rows are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

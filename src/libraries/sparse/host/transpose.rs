@@ -3,7 +3,7 @@
 use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spgemm::accumulate;
 use super::{Rows, at, put, split};
-use crate::runtime::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected, filled};
 
 /// The maximum number of tasks: each reads the whole matrix and writes a range of columns.
 const TASKS: usize = 4;

@@ -6,7 +6,7 @@
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::{Rows, at, put, split};
-use crate::runtime::room::{OrUnwind, filled, grown};
+use crate::core::room::{OrUnwind, filled, grown};
 
 /// Which triangle is used, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

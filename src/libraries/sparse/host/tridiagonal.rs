@@ -2,7 +2,7 @@
 
 use super::super::element::SolveElement;
 use super::{at, put};
-use crate::runtime::room::{OrUnwind, collected, copied, filled};
+use crate::core::room::{OrUnwind, collected, copied, filled};
 
 /// The three diagonals of a matrix with as many rows as `d` has elements. `lower[0]` and the last element of `upper`
 /// are not read.

@@ -2,7 +2,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::{at, put};
-use crate::runtime::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected, filled};
 use rayon::slice::ParallelSliceMut;
 
 /// The order of the entries by row and then by column; duplicates keep their order.

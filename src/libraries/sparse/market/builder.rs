@@ -2,8 +2,8 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::{Coo, Csr, Sparse};
-use crate::runtime::room::{collected, push, with_capacity};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
+use crate::core::room::{collected, push, with_capacity};
 
 /// Entries of a matrix in any order, in host memory. Entries at the same position are summed in the order in which they
 /// were added.

@@ -2,7 +2,7 @@
 
 use super::super::element::{SparseElement, SparseIndex};
 use super::CooBuilder;
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::io::{BufRead, Read};
 
 /// How much of a file has been read or written.

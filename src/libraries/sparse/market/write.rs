@@ -3,7 +3,7 @@
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::{Coo, Sparse};
 use super::read::{EVERY, MarketProgress};
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 use std::io::Write;
 
 impl Sparse {
@@ -31,8 +31,8 @@ impl Sparse {
         // All three downloads are submitted before the first wait.
         let (rows, columns) = (self.device.download(a.row_indices())?, self.device.download(a.column_indices())?);
         let values = self.device.download(a.values())?;
-        let (rows, columns) = (rows.await_result().map_err(Error::from)?, columns.await_result().map_err(Error::from)?);
-        let (values, total) = (values.await_result().map_err(Error::from)?, a.nnz());
+        let (rows, columns) = (rows.await_result()?, columns.await_result()?);
+        let (values, total) = (values.await_result()?, a.nnz());
         let failed = |e: std::io::Error| Error::library(format!("writing the matrix: {e}"));
         let field = if T::DTYPE.is_complex() { "complex" } else { "real" };
         writeln!(out, "%%MatrixMarket matrix coordinate {field} general").map_err(failed)?;

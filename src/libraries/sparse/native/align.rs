@@ -3,8 +3,10 @@
 
 use super::super::element::SparseIndex;
 use super::SORT;
-use crate::cuda::Queue;
-use crate::{Element, Result, Span};
+use crate::core::buffer::Span;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
 
 const ALIGN: u64 = 16;
 

@@ -4,9 +4,10 @@
 use super::super::element::{SparseElement, SparseIndex};
 use super::super::layout::{DenseAt, Format, Layout};
 use super::functions::{CusparseFunctions, RawDense, RawMatrix, RawVector};
-use crate::cuda::{AnyThread, Native};
-use crate::library::{Code, Refusal};
-use crate::{Error, Order, Result};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::{AnyThread, Native};
+use crate::engines::library::{Code, Refusal};
+use crate::libraries::flags::Order;
 
 /// A descriptor, destroyed when it is dropped.
 pub(in super::super) struct Described<D: AnyThread> {

@@ -1,7 +1,7 @@
 //! The functions of cuSPARSE that are called here. Enum parameters are their numbers in `cusparse.h`.
 
-use crate::cuda::{AnyThread, opaque_handles};
-use crate::library::{function_table, typed_table};
+use crate::engines::cuda::{AnyThread, opaque_handles};
+use crate::engines::library::{function_table, typed_table};
 use cudarc::driver::sys::CUstream;
 use std::ffi::c_void;
 
@@ -131,6 +131,10 @@ mod tests {
         let typed = CusparseTyped::NAMES.iter().flat_map(|(_, names)| names);
         let required = CusparseFunctions::REQUIRED.iter().flat_map(|names| names.iter());
         let names = typed.copied().chain(required.filter_map(|name| name.to_str().ok()));
-        crate::library::assert_names("cusparse", names, CusparseFunctions::load().map(CusparseFunctions::library));
+        crate::engines::library::assert_names(
+            "cusparse",
+            names,
+            CusparseFunctions::load().map(CusparseFunctions::library),
+        );
     }
 }

@@ -3,10 +3,11 @@
 use super::functions::{CusparseFunctions, CusparseTyped, RawHandle};
 use super::kept::{self, Kept};
 use super::status;
-use crate::cuda::Native;
-use crate::cuda::Queue;
-use crate::library::{Called, Code, CudaLibrary, LoadError, Refusal, Seat, Status};
-use crate::{Element, Error, Result, Span};
+use crate::core::buffer::Span;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::{Native, Queue};
+use crate::engines::library::{Called, Code, CudaLibrary, LoadError, Refusal, Seat, Status};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -33,7 +34,7 @@ impl CudaLibrary for Cusparse {
     type Handle = Handle;
     type Shared = ();
 
-    fn kernels() -> &'static [&'static crate::Ptx] {
+    fn kernels() -> &'static [&'static crate::engines::cuda::Ptx] {
         super::kernels::AHEAD
     }
 

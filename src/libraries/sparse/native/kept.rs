@@ -10,10 +10,10 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::descriptors::Described;
 use super::functions::RawMatrix;
 use super::handle::Cusparse;
-use crate::Result;
-use crate::cache::Cache;
-use crate::cuda::Queue;
-use crate::library::Code;
+use crate::core::cache::Cache;
+use crate::core::error::Result;
+use crate::engines::cuda::Queue;
+use crate::engines::library::Code;
 
 /// The preprocessed matrices, by purpose.
 pub(super) type Kept = Cache<Purpose, Looked>;

@@ -1,9 +1,10 @@
 //! Kernels of our own, from `kernels/*.cu`, compiled to PTX for each element type by NVRTC 13.0.
 
 use super::super::element::SparseIndex;
-use crate::cuda::KernelArg;
-use crate::cuda::Queue;
-use crate::{DType, Error, LaunchDims, Ptx, Result};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{KernelArg, Ptx, Queue};
 use std::ffi::CStr;
 
 /// The kernels that are loaded ahead of time.

@@ -1,6 +1,6 @@
 //! The status codes of cuSPARSE (`cusparseStatus_t`).
 
-use crate::library::{Class, Status};
+use crate::engines::library::{Class, Status};
 
 /// The library does not support the operation.
 pub(in super::super) const NOT_SUPPORTED: i32 = 10;

@@ -12,10 +12,11 @@ pub use spmv::Spmv;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::element::{SparseElement, SparseIndex};
-use crate::{Error, Result, Span};
+use crate::core::buffer::Span;
+use crate::core::error::{Error, Result};
 
 /// Checks that a scalar in device memory has at least one element.
-fn check_scalar<S: crate::Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
+fn check_scalar<S: crate::core::element::Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
     match at {
         Some(span) if span.is_empty() => {
             Err(Error::invalid(name, "0 elements, but a scalar in device memory takes 1".to_string()))
@@ -31,7 +32,7 @@ fn scalar<S: Copy>(value: S, at: Option<&[S]>) -> S {
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<spmv::Product<T, I>>();
     registry.call::<spmm::Product<T, I>>();
     registry.call::<sddmm::Sampled<T, I>>();

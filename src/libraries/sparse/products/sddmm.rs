@@ -10,9 +10,13 @@ use super::super::layout::operation;
 use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Order, Result, Submitted, Transpose};
 use std::marker::PhantomData;
 
 /// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of the sparse C. A and B are
@@ -89,7 +93,7 @@ pub(super) struct Sampled<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sddmm";
     const OPERANDS: OperandNames = (&["pattern", "pattern", "a", "b"], &["values"]);
     type Reads = (I, I, T, T);
@@ -208,8 +212,8 @@ impl Sparse {
         &self,
         spec: Sddmm<T::Scalar>,
         c: &Csr<U, I>,
-        a: impl Into<In<'a, T>>,
-        b: impl Into<In<'a, T>>,
+        a: impl Readable<'a, T>,
+        b: impl Readable<'a, T>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (rows, cols, nnz) = (c.rows(), c.cols(), c.nnz());

@@ -8,8 +8,11 @@ use super::super::made::Producer;
 use super::super::native::{PRODUCTS, Pick};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Result, Submitted};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// The sizes of a matrix in compressed rows.
@@ -79,7 +82,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::Op>(
+    fn cuda<O: crate::core::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,
@@ -143,7 +146,7 @@ pub(super) struct Masked<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spgemm_masked";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b", "b", "b", "mask", "mask"], &["values"]);
     type Reads = (I, I, T, I, I, T, I, I);
@@ -167,7 +170,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a0, a1, a2, b0, b1, b2, m0, m1): <Self::Reads as crate::Elems>::Slices<'_>,
+        (a0, a1, a2, b0, b1, b2, m0, m1): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (values,): (&mut [T],),
     ) -> Result<()> {
         spgemm::masked(&self.a.rows(a0, a1, a2), &self.b.rows(b0, b1, b2), self.alpha, (m0, m1), values);
@@ -273,7 +276,7 @@ impl Sparse {
     ) -> Submitted<DeviceBuffer<T>> {
         let shape = Some((mask.rows(), mask.cols()));
         if let Err(error) = check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), shape) {
-            return Err(crate::Rejected::new(error, (values,)));
+            return Err(crate::core::error::Rejected::new(error, (values,)));
         }
         let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
         let masked = Masked::<T, I> { a: Side::of(a), b: Side::of(b), alpha, _index: PhantomData };

@@ -15,11 +15,15 @@ use super::super::native::{
     Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
-use crate::libraries::setters::array_setters;
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::Result;
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
-use crate::library::Code;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, In, Order, Result, Submitted, Transpose};
+use crate::engines::library::Code;
+use crate::libraries::flags::{Order, Transpose};
+use crate::libraries::setters::array_setters;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. By
@@ -104,7 +108,7 @@ pub(super) struct Product<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spmm";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b"], &["c"]);
     type Reads = (I, I, T, T);
@@ -306,7 +310,7 @@ impl Sparse {
         &self,
         spec: Spmm<T::Scalar>,
         a: &impl SparseMatrix<T, I>,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Stored { layout, structure, first, second, values } = a.stored();

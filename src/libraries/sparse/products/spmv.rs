@@ -16,11 +16,15 @@ use super::super::native::{
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
-use crate::blas::Scaled;
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
-use crate::library::Code;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted, Transpose};
+use crate::engines::library::Code;
+use crate::libraries::blas::Scaled;
+use crate::libraries::flags::Transpose;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
@@ -45,7 +49,7 @@ impl<S: Number> Spmv<S> {
     }
 }
 
-crate::blas::scalar::scalars!(Spmv<S: Number>, alpha: S, beta: S);
+crate::libraries::blas::scalar::scalars!(Spmv<S: Number>, alpha: S, beta: S);
 
 impl<S: Number> Default for Spmv<S> {
     fn default() -> Self {
@@ -65,7 +69,7 @@ pub(super) struct Product<T: SparseElement, I> {
 }
 
 impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spmv";
     const OPERANDS: OperandNames = (&["a", "a", "a", "x", "alpha", "beta"], &["y"]);
     type Reads = (I, I, T, T, Option<T::Scalar>, Option<T::Scalar>);
@@ -98,7 +102,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (first, second, values, x, alpha, beta): <Self::Reads as crate::Elems>::Slices<'_>,
+        (first, second, values, x, alpha, beta): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (y,): (&mut [T],),
     ) -> Result<()> {
         let (alpha, beta) = (super::scalar(self.spec.alpha, alpha), super::scalar(self.spec.beta, beta));
@@ -285,7 +289,7 @@ impl Sparse {
         &self,
         spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
         a: &impl SparseMatrix<T, I>,
-        x: impl Into<In<'a, T>>,
+        x: impl Readable<'a, T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let Scaled { spec, alpha, beta } = spec.into();

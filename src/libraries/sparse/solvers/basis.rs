@@ -8,8 +8,10 @@ use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
 #[cfg(feature = "host")]
 use super::scalars::quotient;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, List, Result};
+use crate::core::buffer::{DeviceBuffer, In, List};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// Elements in one part of an inner product. The parts depend on the sizes alone, so any number of threads gives the
@@ -28,7 +30,7 @@ pub(super) struct Combine<T: SolveElement> {
     pub(super) sign: T,
 }
 
-fn check_list<T: SolveElement>(v: &[crate::Span<T>], w: usize, h: usize) -> Result<()> {
+fn check_list<T: SolveElement>(v: &[crate::core::buffer::Span<T>], w: usize, h: usize) -> Result<()> {
     if h < v.len() {
         return Err(Error::invalid("h", format!("{h} elements for {} vectors", v.len())));
     }
@@ -39,7 +41,7 @@ fn check_list<T: SolveElement>(v: &[crate::Span<T>], w: usize, h: usize) -> Resu
 }
 
 impl<T: SolveElement> Routine for Dots<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "basis_dots";
     const OPERANDS: OperandNames = (&["v", "w"], &["h"]);
     type Reads = (List<T>, T);
@@ -103,7 +105,7 @@ impl<T: SolveElement> Routine for Dots<T> {
 }
 
 impl<T: SolveElement> Routine for Combine<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "basis_combine";
     const OPERANDS: OperandNames = (&["v", "h"], &["w"]);
     type Reads = (List<T>, T);
@@ -170,7 +172,7 @@ pub(super) struct Rotate<T> {
 }
 
 impl<T: SolveElement> Routine for Rotate<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "gmres_rotate";
     const OPERANDS: OperandNames = (&["h", "again", "square"], &["state"]);
     type Reads = (T, T, T);
@@ -272,7 +274,7 @@ pub(super) struct BackSolve<T> {
 }
 
 impl<T: SolveElement> Routine for BackSolve<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "gmres_coefficients";
     const OPERANDS: OperandNames = (&["state"], &["y"]);
     type Reads = (T,);

@@ -3,11 +3,12 @@
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, In, Result};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by the preconditioned conjugate gradient
@@ -40,10 +41,10 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Into<In<'b, T>>,
+        b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         self.by_passes((a, m), b.into(), x, how, pass)
     }
 }

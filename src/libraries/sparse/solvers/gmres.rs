@@ -4,11 +4,12 @@ use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::basis::{residual_at, state_len};
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, In, Result};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The
@@ -22,10 +23,10 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Into<In<'b, T>>,
+        b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let b = b.into();
         // More vectors than the matrix has rows, or than there will be iterations, are never used.
         let restart = how.restart.min(b.len()).min(how.limit).max(1);

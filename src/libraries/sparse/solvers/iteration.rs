@@ -1,18 +1,20 @@
 //! Stopping criteria of an iteration, and its result.
 
-use crate::{DeviceBuffer, Element, Error};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::element::Element;
+use crate::core::error::Error;
 use std::sync::Arc;
 
 /// The progress of an iteration, as the progress hook receives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct IterationProgress {
     /// Number of iterations done when the residual had this value.
     pub iteration: usize,
     /// The norm of the residual, divided by the norm of the right-hand side.
     pub residual: f64,
 }
 
-type Hook = Arc<dyn Fn(Progress) + Send + Sync>;
+type Hook = Arc<dyn Fn(IterationProgress) + Send + Sync>;
 
 /// When an iteration stops: at a tolerance of the residual, or after a number of iterations.
 #[derive(Clone)]
@@ -67,7 +69,7 @@ impl Iteration {
     }
 
     /// A hook that is called on the calling thread with each residual that arrives.
-    pub fn progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+    pub fn progress(mut self, hook: impl Fn(IterationProgress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(hook));
         self
     }
@@ -83,7 +85,7 @@ impl std::fmt::Debug for Iteration {
 
 /// The result of an iteration that converged.
 #[derive(Debug)]
-pub struct Solution<T: Element> {
+pub struct IterativeSolution<T: Element> {
     /// The solution.
     pub x: DeviceBuffer<T>,
     /// Number of iterations done.
@@ -91,7 +93,7 @@ pub struct Solution<T: Element> {
     /// The norm of `b - A * x`, computed from this `x` after the last iteration, divided by the norm of b.
     pub residual: f64,
     /// Every residual that was checked during the iteration, as its recurrence has it.
-    pub history: Vec<Progress>,
+    pub history: Vec<IterationProgress>,
 }
 
 /// Why an iteration did not find a solution.
@@ -106,7 +108,7 @@ pub enum Unsolved<T: Element> {
         /// The last iterate, which can be used to continue.
         x: DeviceBuffer<T>,
         /// Every residual that was checked.
-        history: Vec<Progress>,
+        history: Vec<IterationProgress>,
     },
     /// The residual became NaN or infinite: the matrix or the preconditioner does not satisfy the requirements of the
     /// method, the input is not finite, or a number overflowed.
@@ -128,8 +130,8 @@ impl<T: Element> From<Error> for Unsolved<T> {
     }
 }
 
-impl<T: Element, B> From<crate::Rejected<B>> for Unsolved<T> {
-    fn from(rejected: crate::Rejected<B>) -> Self {
+impl<T: Element, B> From<crate::core::error::Rejected<B>> for Unsolved<T> {
+    fn from(rejected: crate::core::error::Rejected<B>) -> Self {
         Unsolved::Failed(rejected.error)
     }
 }

@@ -3,12 +3,13 @@
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
@@ -21,10 +22,10 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Into<In<'b, T>>,
+        b: impl Readable<'b, T>,
         x: DeviceBuffer<T>,
         how: &Iteration,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         self.by_passes((a, m), b.into(), x, how, pass)
     }
 }
@@ -38,7 +39,7 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let blas = device.blas();
     // The norm of b in which this method measures residuals.
     let copy = device.duplicate(system.b())?.into_output();
-    let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result().map_err(Error::from)?;
+    let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result()?;
     watch.begin(square.re().abs().sqrt());
 
     let mut newer = system.residual(&x)?;

@@ -31,11 +31,11 @@ mod system;
 mod vectors;
 mod watch;
 
-pub use iteration::{Iteration, Progress, Solution, Unsolved};
+pub use iteration::{Iteration, IterationProgress, IterativeSolution, Unsolved};
 pub use precondition::Preconditioner;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: super::SolveElement>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<scalars::Quotient<T>>();
     registry.call::<scalars::Lanczos<T>>();
     registry.call::<vectors::Xpby<T>>();

@@ -8,11 +8,12 @@
 use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
-use super::iteration::{Iteration, Solution, Unsolved};
+use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::Preconditioner;
 use super::system::System;
 use super::watch::Watch;
-use crate::{DeviceBuffer, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::Result;
 
 impl Sparse {
     /// Solves by passes of a method.
@@ -23,11 +24,11 @@ impl Sparse {
         x: DeviceBuffer<T>,
         how: &Iteration,
         pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,
-    ) -> Result<Solution<T>, Unsolved<T>> {
+    ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let system = System::new(self, (a, m), b, &x)?;
         if system.norm == 0.0 {
             let x = self.device.fill(x, T::default())?.into_output();
-            return Ok(Solution { x, iterations: 0, residual: 0.0, history: Vec::new() });
+            return Ok(IterativeSolution { x, iterations: 0, residual: 0.0, history: Vec::new() });
         }
         if !system.norm.is_finite() {
             return Err(Unsolved::Broken { iterations: 0, x, residual: f64::NAN });
@@ -53,7 +54,10 @@ impl Sparse {
             residual = system.true_residual(&x)?;
             if !residual.is_finite() {
                 // Continues with the last x that was finite, if that is better than the one of the beginning.
-                let kept = watch.kept.take().map(|kept| Ok::<_, crate::Error>((system.true_residual(&kept)?, kept)));
+                let kept = watch
+                    .kept
+                    .take()
+                    .map(|kept| Ok::<_, crate::core::error::Error>((system.true_residual(&kept)?, kept)));
                 broken = true;
                 (residual, x) = match kept.transpose()? {
                     Some((of_kept, kept)) if of_kept.is_finite() => (of_kept, kept),
@@ -92,7 +96,7 @@ impl Sparse {
         watch.tell(iterations, residual);
         let history = watch.history;
         if residual <= target {
-            return Ok(Solution { x, iterations, residual, history });
+            return Ok(IterativeSolution { x, iterations, residual, history });
         }
         if broken || !residual.is_finite() {
             return Err(Unsolved::Broken { iterations, x, residual });

@@ -1,8 +1,10 @@
 //! Preconditioners: approximate inverses with which an iteration converges sooner.
 
 use super::super::element::{SolveElement, SparseIndex};
-use super::super::{Csr, Sparse, Spmv, Triangular};
-use crate::{DeviceBuffer, Diag, GpuRef, Result, Transpose, Uplo};
+use super::super::{Csr, Sparse, SparseTriangular, Spmv};
+use crate::core::buffer::{DeviceBuffer, GpuRef};
+use crate::core::error::Result;
+use crate::libraries::flags::{Diag, Transpose, Uplo};
 
 /// An approximation of the inverse of a matrix. It is made once and applied in each iteration, without a wait.
 #[derive(Clone, Debug)]
@@ -13,7 +15,7 @@ pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
     Jacobi(GpuRef<T>),
     /// A solve with a lower triangle, then with an upper one: [`Sparse::ilu0_preconditioner`],
     /// [`Sparse::ic0_preconditioner`].
-    Triangles(Box<[Triangular<T, I>; 2]>),
+    Triangles(Box<[SparseTriangular<T, I>; 2]>),
     /// The sum of the powers of `1 - D^-1 * A` from 0 to `degree`, times `D^-1`: some steps of the Jacobi iteration.
     Polynomial {
         /// The matrix.
@@ -106,7 +108,7 @@ impl Sparse {
     /// `y + s * x`, with s in device memory.
     pub(super) fn plus<T: SolveElement>(
         &self,
-        s: crate::In<'_, T>,
+        s: crate::core::buffer::In<'_, T>,
         x: &DeviceBuffer<T>,
         y: DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>> {
@@ -115,6 +117,6 @@ impl Sparse {
 }
 
 /// One scalar of a buffer of factors: `place` is 0 or 1.
-pub(super) fn factor<T: SolveElement>(q: &DeviceBuffer<T>, place: usize) -> Result<crate::In<'_, T>> {
+pub(super) fn factor<T: SolveElement>(q: &DeviceBuffer<T>, place: usize) -> Result<crate::core::buffer::In<'_, T>> {
     q.as_in().slice(place..place + 1)
 }

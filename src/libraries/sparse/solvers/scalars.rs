@@ -5,8 +5,10 @@ use super::super::element::SolveElement;
 #[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// `a / b`, or zero if `b` is zero.
@@ -26,7 +28,7 @@ fn first<T: Copy + Default>(x: &[T]) -> T {
 pub(super) struct Quotient<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Quotient<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "quotient";
     const OPERANDS: OperandNames = (&["a", "b", "c", "d"], &["to"]);
     type Reads = (T, T, Option<T>, Option<T>);
@@ -62,7 +64,7 @@ impl<T: SolveElement> Routine for Quotient<T> {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((a, b, c, d), (to,)) = (*queue.reads(), *queue.writes());
-        let address = |scalar: Option<crate::Span<T>>| scalar.map_or(0, |scalar| scalar.address());
+        let address = |scalar: Option<crate::core::buffer::Span<T>>| scalar.map_or(0, |scalar| scalar.address());
         let args = [a.into(), b.into(), address(c).into(), address(d).into(), to.into()];
         // SAFETY: the parameters in order and type; each scalar has its element, the output two (checked).
         unsafe { queue.each(SOLVE(T::DTYPE)?, c"quotients_all", 1, &args) }
@@ -74,19 +76,19 @@ impl<T: SolveElement> Routine for Quotient<T> {
 }
 
 /// Positions in the state of MINRES.
-pub(super) mod state {
+pub(crate) mod state {
     /// The number of elements.
-    pub(in super::super) const LEN: usize = 14;
+    pub(crate) const LEN: usize = 14;
     /// The factors of the vector updates, in this order: 1 / beta, -beta / (previous beta), -alpha / beta, -(previous
     /// epsilon), -delta, 1 / gamma, phi; then the norm of the residual.
-    pub(in super::super) const INVERSE: usize = 0;
-    pub(in super::super) const BACK: usize = 1;
-    pub(in super::super) const ALPHA: usize = 2;
-    pub(in super::super) const EPSILON: usize = 3;
-    pub(in super::super) const DELTA: usize = 4;
-    pub(in super::super) const GAMMA: usize = 5;
-    pub(in super::super) const PHI: usize = 6;
-    pub(in super::super) const RESIDUAL: usize = 7;
+    pub(crate) const INVERSE: usize = 0;
+    pub(crate) const BACK: usize = 1;
+    pub(crate) const ALPHA: usize = 2;
+    pub(crate) const EPSILON: usize = 3;
+    pub(crate) const DELTA: usize = 4;
+    pub(crate) const GAMMA: usize = 5;
+    pub(crate) const PHI: usize = 6;
+    pub(crate) const RESIDUAL: usize = 7;
 }
 
 /// A step of the scalar recurrence of MINRES (Paige and Saunders 1975); [`state`] describes its state.
@@ -108,7 +110,7 @@ pub(super) struct Lanczos<T> {
 }
 
 impl<T: SolveElement> Routine for Lanczos<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "minres_scalars";
     const OPERANDS: OperandNames = (&["product"], &["state"]);
     type Reads = (T,);

@@ -10,7 +10,8 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::super::{Sparse, Spmv};
 use super::precondition::Preconditioner;
-use crate::{DeviceBuffer, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::error::{Error, Result};
 
 /// A scaled system, and the operations of which the methods consist.
 pub(super) struct System<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> {
@@ -65,9 +66,9 @@ impl Sparse {
 
     /// The Euclidean norm, also where the norm or the squares of the elements are outside the range of the type.
     /// cuBLAS' is exact only where squares are normal numbers.
-    fn norm<'x, T: SolveElement>(&self, x: impl Into<In<'x, T>>) -> Result<Norm> {
+    fn norm<'x, T: SolveElement>(&self, x: impl Readable<'x, T>) -> Result<Norm> {
         let x = x.into();
-        let value = T::norm_of(self.device.blas().nrm2(x)?.await_result().map_err(Error::from)?);
+        let value = T::norm_of(self.device.blas().nrm2(x)?.await_result()?);
         let exponent = if value.is_infinite() {
             -(T::RANGE / 2)
         } else if value < 2f64.powi(-(T::RANGE / 3)) {
@@ -76,7 +77,7 @@ impl Sparse {
             return Ok(Norm { value, exponent: 0 });
         };
         let moved = self.shift(self.device.duplicate(x)?.into_output(), exponent)?;
-        let value = T::norm_of(self.device.blas().nrm2(&moved)?.await_result().map_err(Error::from)?);
+        let value = T::norm_of(self.device.blas().nrm2(&moved)?.await_result()?);
         Ok(Norm { value, exponent: -exponent })
     }
 }

@@ -5,8 +5,10 @@ use super::super::element::SolveElement;
 #[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 macro_rules! lengths {
@@ -23,7 +25,7 @@ macro_rules! lengths {
 pub(super) struct Xpby<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Xpby<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "xpby";
     const OPERANDS: OperandNames = (&["x", "s"], &["y"]);
     type Reads = (T, T);
@@ -68,7 +70,7 @@ impl<T: SolveElement> Routine for Xpby<T> {
 pub(super) struct Times<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Times<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "times";
     const OPERANDS: OperandNames = (&["d", "x"], &["z"]);
     type Reads = (T, T);
@@ -117,7 +119,7 @@ impl<T: SolveElement> Routine for Times<T> {
 pub(super) struct Reciprocal<T>(PhantomData<fn() -> T>);
 
 impl<T: SolveElement> Routine for Reciprocal<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "reciprocal";
     const OPERANDS: OperandNames = (&[], &["x"]);
     type Reads = ();

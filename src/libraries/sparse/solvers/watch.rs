@@ -2,8 +2,10 @@
 
 use super::super::Sparse;
 use super::super::element::SolveElement;
-use super::iteration::{Iteration, Progress};
-use crate::{DeviceBuffer, Error, In, PendingDispatch, Result};
+use super::iteration::{Iteration, IterationProgress};
+use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::error::Result;
 
 /// Whether the iteration continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ pub(super) struct Watch<'w, T: SolveElement> {
     sent: Option<Look<T>>,
     /// The last residual of this pass, and how often it came again.
     last: Option<(f64, usize)>,
-    pub(super) history: Vec<Progress>,
+    pub(super) history: Vec<IterationProgress>,
 }
 
 impl<'w, T: SolveElement> Watch<'w, T> {
@@ -94,7 +96,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
             return Ok(Verdict::GoOn);
         };
         let first = |sent: PendingDispatch<Vec<T>>| -> Result<T> {
-            Ok(sent.await_result().map_err(Error::from)?.first().copied().unwrap_or_default())
+            Ok(sent.await_result()?.first().copied().unwrap_or_default())
         };
         let raw = first(residual)?;
         let broken = alive.map(first).transpose()?.is_some_and(|alive| alive == T::default());
@@ -120,7 +122,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         if self.history.last().is_some_and(|last| last.iteration >= iteration) {
             return;
         }
-        let progress = Progress { iteration, residual };
+        let progress = IterationProgress { iteration, residual };
         self.history.push(progress);
         if let Some(hook) = &self.how.progress {
             hook(progress);

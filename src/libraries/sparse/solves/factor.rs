@@ -8,9 +8,10 @@ use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::error::Site;
-use crate::op::{Cost, OperandNames, Output, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// The kind of factorization.
@@ -41,7 +42,7 @@ impl<T: SolveElement> Output for Factored<T> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "incomplete_factors";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["factors"]);
     type Reads = (I, I, T);

@@ -10,17 +10,17 @@ mod factor;
 mod triangular;
 mod tridiagonal;
 
-pub use triangular::{Spsm, Triangular};
+pub use triangular::{SparseTriangular, Spsm};
 pub use tridiagonal::Gtsv;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SolveElement, I: super::SparseIndex>(registry: &mut crate::worker::Registry) {
+pub(super) fn register<T: super::SolveElement, I: super::SparseIndex>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<triangular::Levels<T, I>>();
     registry.call::<triangular::Solve<T, I>>();
     registry.call::<factor::Factor<T, I>>();
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register_elements<T: super::SolveElement>(registry: &mut crate::worker::Registry) {
+pub(super) fn register_elements<T: super::SolveElement>(registry: &mut crate::engines::worker::Registry) {
     registry.call::<tridiagonal::Solve<T>>();
 }

@@ -9,16 +9,21 @@ use super::super::native::{Pick, SOLVE};
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
+use crate::core::buffer::{DeviceBuffer, GpuRef, Readable, Shareable};
+use crate::core::device_info::DeviceKind;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
-use crate::cuda::KernelArg;
+use crate::engines::cuda::KernelArg;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::{Diag, Order, Transpose, Uplo};
 use crate::libraries::setters::array_setters;
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, DeviceKind, Diag, Enqueue, Error, GpuRef, In, Order, Result, Submitted, Transpose, Uplo};
 use std::marker::PhantomData;
 
 /// A triangle of a sparse matrix, prepared for solving by [`Sparse::triangular`]. It keeps the analysis of the
 /// structure; [`with_values`](Self::with_values) reuses it for other values.
-pub struct Triangular<T: SolveElement, I: SparseIndex = i32> {
+pub struct SparseTriangular<T: SolveElement, I: SparseIndex = i32> {
     /// The matrix as compressed rows: those of the transpose if columns are compressed.
     stored: Csr<T, I>,
     /// The rows that the solve reads: the same as `stored`, or its transpose.
@@ -37,7 +42,7 @@ pub(super) struct How {
     pub(super) conj: bool,
 }
 
-impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
+impl<T: SolveElement, I: SparseIndex> SparseTriangular<T, I> {
     /// The number of rows, which is the number of columns.
     pub fn n(&self) -> usize {
         self.rows.rows()
@@ -47,23 +52,23 @@ impl<T: SolveElement, I: SparseIndex> Triangular<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values differs; a stale or foreign buffer; [`Error::OutOfMemory`].
-    pub fn with_values(&self, sparse: &Sparse, values: impl Into<GpuRef<T>>) -> Result<Self> {
+    pub fn with_values(&self, sparse: &Sparse, values: impl Shareable<T>) -> Result<Self> {
         let stored = self.stored.with_values(values)?;
         let rows = if self.turned { sparse.transpose(&stored)? } else { stored.clone() };
-        Ok(Triangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
+        Ok(SparseTriangular { stored, rows, turned: self.turned, how: self.how, levels: self.levels.clone() })
     }
 }
 
-impl<T: SolveElement, I: SparseIndex> Clone for Triangular<T, I> {
+impl<T: SolveElement, I: SparseIndex> Clone for SparseTriangular<T, I> {
     fn clone(&self) -> Self {
         let (stored, rows, levels) = (self.stored.clone(), self.rows.clone(), self.levels.clone());
-        Triangular { stored, rows, turned: self.turned, how: self.how, levels }
+        SparseTriangular { stored, rows, turned: self.turned, how: self.how, levels }
     }
 }
 
-impl<T: SolveElement, I: SparseIndex> std::fmt::Debug for Triangular<T, I> {
+impl<T: SolveElement, I: SparseIndex> std::fmt::Debug for SparseTriangular<T, I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Triangular({:?}, {:?})", self.rows, self.how)
+        write!(f, "SparseTriangular({:?}, {:?})", self.rows, self.how)
     }
 }
 
@@ -77,7 +82,7 @@ pub(super) struct Levels<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spsv_analysis";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["order", "starts"]);
     type Reads = (I, I, T);
@@ -138,7 +143,7 @@ pub(super) struct Solve<T: SolveElement, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "spsm";
     const OPERANDS: OperandNames = (&["a", "a", "a", "b", "order", "starts"], &["x"]);
     type Reads = (I, I, T, T, I, I);
@@ -166,7 +171,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (offsets, indices, values, b, order, starts): <Self::Reads as crate::Elems>::Slices<'_>,
+        (offsets, indices, values, b, order, starts): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (x,): (&mut [T],),
     ) -> Result<()> {
         use super::super::host::{at, put};
@@ -181,7 +186,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             triangle.solve(&rows, 1, x, levels);
             return Ok(());
         }
-        let mut work: Vec<T> = crate::runtime::room::with_capacity(count.saturating_mul(n))?;
+        let mut work: Vec<T> = crate::core::room::with_capacity(count.saturating_mul(n))?;
         for row in 0..count {
             work.extend((0..n).map(|column| self.alpha * at(b, from.place(row, column))));
         }
@@ -310,7 +315,7 @@ impl Sparse {
         uplo: Uplo,
         diag: Diag,
         trans: Transpose,
-    ) -> Result<Triangular<T, I>> {
+    ) -> Result<SparseTriangular<T, I>> {
         let n = a.rows();
         if n != a.cols() {
             return Err(Error::invalid("a", format!("{n} x {} is not square", a.cols())));
@@ -329,7 +334,7 @@ impl Sparse {
         };
         let made = (self.device.uninit(n)?, self.device.uninit(len)?);
         let (order, starts) = self.submit(levels, reads, made)?.into_output();
-        Ok(Triangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
+        Ok(SparseTriangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
     }
 
     /// `x = alpha * op(A)^-1 * b` for a prepared triangle. On a GPU a kernel of our own computes it with the same bits
@@ -342,16 +347,16 @@ impl Sparse {
     /// [`Error::InvalidArgument`] if the lengths do not fit; a stale or foreign buffer. `x` comes back.
     pub fn spsv<'a, T: SolveElement, I: SparseIndex>(
         &self,
-        a: &Triangular<T, I>,
+        a: &SparseTriangular<T, I>,
         alpha: T,
-        b: impl Into<In<'a, T>>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let (b, n) = (b.into(), a.n());
         for (name, len) in [("b", b.len()), ("x", x.len())] {
             if len != n {
                 let error = Error::invalid(name, format!("{len} elements, but the triangle has {n} rows"));
-                return Err(crate::Rejected::new(error, (x,)));
+                return Err(crate::core::error::Rejected::new(error, (x,)));
             }
         }
         self.spsm(Spsm::new(1).alpha(alpha), a, b, x)
@@ -366,8 +371,8 @@ impl Sparse {
     pub fn spsm<'a, T: SolveElement, I: SparseIndex>(
         &self,
         spec: Spsm<T>,
-        a: &Triangular<T, I>,
-        b: impl Into<In<'a, T>>,
+        a: &SparseTriangular<T, I>,
+        b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let ([order_b, order_x], [ldb, ldx]) = (spec.order, spec.ld);

@@ -7,8 +7,11 @@ use super::super::host::{split, tridiagonal::Diagonals};
 #[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
 use super::super::routine::{Call, Routine};
-use crate::op::{Cost, OperandNames, Spans};
-use crate::{DeviceBuffer, Enqueue, Error, In, Result, Submitted};
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
 
 /// Tridiagonal systems of `n` rows: one matrix with several right-hand sides, or a batch of matrices with one
@@ -105,7 +108,7 @@ pub(super) struct Solve<T> {
 }
 
 impl<T: SolveElement> Routine for Solve<T> {
-    type Front = crate::Sparse;
+    type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "gtsv";
     const OPERANDS: OperandNames = (&["lower", "d", "upper"], &["b"]);
     type Reads = (T, T, T);
@@ -261,9 +264,9 @@ impl Sparse {
     pub fn gtsv<'a, T: SolveElement>(
         &self,
         spec: Gtsv,
-        lower: impl Into<In<'a, T>>,
-        d: impl Into<In<'a, T>>,
-        upper: impl Into<In<'a, T>>,
+        lower: impl Readable<'a, T>,
+        d: impl Readable<'a, T>,
+        upper: impl Readable<'a, T>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         self.submit(Solve::<T> { spec, _type: PhantomData }, (lower.into(), d.into(), upper.into()), (b,))

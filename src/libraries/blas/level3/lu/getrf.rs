@@ -2,15 +2,15 @@
 
 use super::super::super::prelude::*;
 use super::super::spread::{Even, Listed, Spread};
-use super::Lu;
+use super::LuBatch;
+#[cfg(feature = "host")]
+use crate::core::room::collected;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-#[cfg(feature = "host")]
-use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in crate::libraries::blas::level3) struct Factor<T, L>(Lu, PhantomData<(T, L)>);
+pub(in crate::libraries::blas::level3) struct Factor<T, L>(LuBatch, PhantomData<(T, L)>);
 
 impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
     const NAME: &'static str = if L::LISTED { "getrf_batched" } else { "getrf_strided_batched" };
@@ -40,8 +40,12 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a, pivots, info): <(L::Of<T>, i32, i32) as crate::Elems>::SlicesMut<'_>) -> Result<()> {
-        let (Lu { n, .. }, count, of_a) = (self.0, self.0.count(), self.0.a());
+    fn host(
+        &self,
+        (): (),
+        (a, pivots, info): <(L::Of<T>, i32, i32) as crate::core::buffer::Elems>::SlicesMut<'_>,
+    ) -> Result<()> {
+        let (LuBatch { n, .. }, count, of_a) = (self.0, self.0.count(), self.0.a());
         if n == 0 {
             return super::regular(info, count);
         }
@@ -53,7 +57,7 @@ impl<T: BlasElement, L: Spread> Routine for Factor<T, L> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let (Lu { n, .. }, count, of_a, (a, pivots, info)) = (self.0, self.0.count(), self.0.a(), queue.writes());
+        let (LuBatch { n, .. }, count, of_a, (a, pivots, info)) = (self.0, self.0.count(), self.0.a(), queue.writes());
         if count == 0 {
             return Ok(());
         }
@@ -77,7 +81,7 @@ type Factors<A> = (A, DeviceBuffer<i32>, DeviceBuffer<i32>);
 
 impl Blas {
     /// LU factors with partial pivoting of each of a batch at even distances in one buffer, in place
-    /// (`cublas<t>getrfBatched`); see [`Lu`]. Returns the factors, the pivots (`n * count` of them) and the infos
+    /// (`cublas<t>getrfBatched`); see [`LuBatch`]. Returns the factors, the pivots (`n * count` of them) and the infos
     /// (`count`); a singular matrix is not an error of the call.
     ///
     /// # Errors
@@ -86,8 +90,8 @@ impl Blas {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Transpose, blas::Lu};
-    /// let (device, lu) = (Device::host()?, Lu::new(2));
+    /// use windlass::{Device, Transpose, blas::LuBatch};
+    /// let (device, lu) = (Device::host()?, LuBatch::new(2));
     /// let (blas, a) = (device.blas(), device.upload([1.0f64, 2.0, 1.0, 4.0])?.into_output()); // [1 1; 2 4]
     /// let (a, pivots, info) = blas.getrf_strided_batched(lu, a, device.uninit(2)?, device.uninit(1)?)?.await_result()?;
     /// assert_eq!(device.download(&a)?.await_result()?, [2.0, 0.5, 4.0, -1.0]);
@@ -100,7 +104,7 @@ impl Blas {
     /// ```
     pub fn getrf_strided_batched<T: BlasElement>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         a: DeviceBuffer<T>,
         pivots: DeviceBuffer<i32>,
         info: DeviceBuffer<i32>,
@@ -112,13 +116,13 @@ impl Blas {
     /// (`cublas<t>getrfBatched`). Pivots and infos are each in one buffer for all matrices.
     ///
     /// # Errors
-    /// As [`getrf_strided_batched`](Self::getrf_strided_batched), and when [`Lu::batch`] was set to a number that is
+    /// As [`getrf_strided_batched`](Self::getrf_strided_batched), and when [`LuBatch::batch`] was set to a number that is
     /// not that of the buffers. All buffers come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Transpose, blas::Lu};
-    /// let (device, lu) = (Device::host()?, Lu::new(1));
+    /// use windlass::{Device, Transpose, blas::LuBatch};
+    /// let (device, lu) = (Device::host()?, LuBatch::new(1));
     /// let a = vec![device.upload([2.0f64])?.into_output(), device.upload([4.0f64])?.into_output()];
     /// let (pivots, info) = (device.uninit(2)?, device.uninit(2)?);
     /// let (a, pivots, _) = device.blas().getrf_batched(lu, a, pivots, info)?.await_result()?;
@@ -130,7 +134,7 @@ impl Blas {
     /// ```
     pub fn getrf_batched<T: BlasElement>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         a: Vec<DeviceBuffer<T>>,
         pivots: DeviceBuffer<i32>,
         info: DeviceBuffer<i32>,

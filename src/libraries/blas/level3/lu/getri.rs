@@ -3,16 +3,16 @@
 use super::super::super::prelude::*;
 use super::super::batch::check_int;
 use super::super::spread::{Even, Listed, Spread};
-use super::Lu;
+use super::LuBatch;
+#[cfg(feature = "host")]
+use crate::core::room::{OrUnwind, collected, filled};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-#[cfg(feature = "host")]
-use crate::runtime::room::{OrUnwind, collected, filled};
 
 /// From the factors (getri), or from the matrices themselves (matinv).
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in crate::libraries::blas::level3) struct Invert<T, L, const FACTORED: bool>(Lu, PhantomData<(T, L)>);
+pub(in crate::libraries::blas::level3) struct Invert<T, L, const FACTORED: bool>(LuBatch, PhantomData<(T, L)>);
 
 /// Maximum number of rows of matrices that the library inverts in one call.
 #[cfg(feature = "cuda")]
@@ -57,10 +57,10 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a, pivots): <Self::Reads as crate::Elems>::Slices<'_>,
-        (c, info): <(L::Of<T>, i32) as crate::Elems>::SlicesMut<'_>,
+        (a, pivots): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+        (c, info): <(L::Of<T>, i32) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
-        let (Lu { n, .. }, count, of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
+        let (LuBatch { n, .. }, count, of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
         if n == 0 {
             return super::regular(info, count);
         }
@@ -85,7 +85,7 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (c, info)) = (queue.reads(), queue.writes());
-        let (Lu { n, .. }, count, mut of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
+        let (LuBatch { n, .. }, count, mut of_a, of_c) = (self.0, self.0.count(), self.0.a(), self.0.b("c", self.0.n));
         if count == 0 {
             return Ok(());
         }
@@ -128,16 +128,16 @@ impl<T: BlasElement, L: Spread, const FACTORED: bool> Routine for Invert<T, L, F
 
 impl Blas {
     /// The inverse of each of a batch at even distances in one buffer, into C, from the factors and pivots of
-    /// [`getrf_strided_batched`](Self::getrf_strided_batched) (`cublas<t>getriBatched`); see [`Lu`]. If the info of a
+    /// [`getrf_strided_batched`](Self::getrf_strided_batched) (`cublas<t>getriBatched`); see [`LuBatch`]. If the info of a
     /// matrix is not zero, the contents of its part of C are not specified.
     ///
     /// # Errors
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched); `c` and `info` come back.
     pub fn getri_strided_batched<'a, T: BlasElement>(
         &self,
-        lu: Lu,
-        a: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i32>>,
+        lu: LuBatch,
+        a: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i32>,
         c: DeviceBuffer<T>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<i32>)> {
@@ -151,9 +151,9 @@ impl Blas {
     /// As [`getrf_batched`](Self::getrf_batched); all of `c`, and `info`, come back.
     pub fn getri_batched<'a, T: BlasElement>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         a: &[In<'a, T>],
-        pivots: impl Into<In<'a, i32>>,
+        pivots: impl Readable<'a, i32>,
         c: Vec<DeviceBuffer<T>>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(Vec<DeviceBuffer<T>>, DeviceBuffer<i32>)> {
@@ -161,15 +161,15 @@ impl Blas {
     }
 
     /// The inverse of each of a batch at even distances in one buffer, into C (`cublas<t>matinvBatched` up to 32 rows,
-    /// factors and `getriBatched` beyond); see [`Lu`]. If the info of a matrix is not zero, the contents of its part of
+    /// factors and `getriBatched` beyond); see [`LuBatch`]. If the info of a matrix is not zero, the contents of its part of
     /// C are not specified.
     ///
     /// # Errors
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched); `c` and `info` come back.
     pub fn matinv_strided_batched<'a, T: BlasElement>(
         &self,
-        lu: Lu,
-        a: impl Into<In<'a, T>>,
+        lu: LuBatch,
+        a: impl Readable<'a, T>,
         c: DeviceBuffer<T>,
         info: DeviceBuffer<i32>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<i32>)> {
@@ -184,11 +184,11 @@ impl Blas {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, blas::Lu};
+    /// use windlass::{Device, blas::LuBatch};
     /// let device = Device::host()?;
     /// let (x, y) = (device.upload([2.0f64])?.into_output(), device.upload([4.0f64])?.into_output());
     /// let (c, info) = (vec![device.uninit(1)?, device.uninit(1)?], device.uninit(2)?);
-    /// let (a, lu) = ([x.as_in(), y.as_in()], Lu::new(1));
+    /// let (a, lu) = ([x.as_in(), y.as_in()], LuBatch::new(1));
     /// let (c, info) = device.blas().matinv_batched(lu, &a, c, info)?.await_result()?;
     /// assert_eq!(device.download(&c[1])?.await_result()?, [0.25]);
     /// assert_eq!(device.download(&info)?.await_result()?, [0, 0]);
@@ -196,7 +196,7 @@ impl Blas {
     /// ```
     pub fn matinv_batched<T: BlasElement>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         a: &[In<'_, T>],
         c: Vec<DeviceBuffer<T>>,
         info: DeviceBuffer<i32>,

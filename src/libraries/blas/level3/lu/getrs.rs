@@ -3,16 +3,16 @@
 use super::super::super::prelude::*;
 use super::super::batch::check_int;
 use super::super::spread::{Even, Listed, Spread};
-use super::Lu;
+use super::LuBatch;
+#[cfg(feature = "host")]
+use crate::core::room::collected;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
-#[cfg(feature = "host")]
-use crate::runtime::room::collected;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in crate::libraries::blas::level3) struct Solve<T, L> {
-    lu: Lu,
+    lu: LuBatch,
     trans: Transpose,
     nrhs: usize,
     _type: PhantomData<(T, L)>,
@@ -44,10 +44,10 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     #[cfg(feature = "host")]
     fn host(
         &self,
-        (a, pivots): <Self::Reads as crate::Elems>::Slices<'_>,
-        (b,): <(L::Of<T>,) as crate::Elems>::SlicesMut<'_>,
+        (a, pivots): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
+        (b,): <(L::Of<T>,) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
-        let (Lu { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
+        let (LuBatch { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
         if n == 0 || self.nrhs == 0 {
             return Ok(());
         }
@@ -62,7 +62,7 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, pivots), (b,)) = (queue.reads(), queue.writes());
-        let (Lu { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
+        let (LuBatch { n, .. }, count, of_a, of_b) = (self.lu, self.lu.count(), self.lu.a(), self.lu.b("b", self.nrhs));
         if n == 0 || count == 0 || self.nrhs == 0 {
             return Ok(());
         }
@@ -88,17 +88,17 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
 impl Blas {
     /// Solves `op(A) * X = B` with `nrhs` right-hand sides for each of a batch at even distances in one buffer, in
     /// place of B, from the factors and pivots of [`getrf_strided_batched`](Self::getrf_strided_batched)
-    /// (`cublas<t>getrsBatched`); see [`Lu`]. If a matrix is singular, its solution holds infinities and NaN.
+    /// (`cublas<t>getrsBatched`); see [`LuBatch`]. If a matrix is singular, its solution holds infinities and NaN.
     ///
     /// # Errors
     /// As [`getrf_strided_batched`](Self::getrf_strided_batched); `b` comes back.
     pub fn getrs_strided_batched<'a, T: BlasElement>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         trans: Transpose,
         nrhs: usize,
-        a: impl Into<In<'a, T>>,
-        pivots: impl Into<In<'a, i32>>,
+        a: impl Readable<'a, T>,
+        pivots: impl Readable<'a, i32>,
         b: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
         let solve = Solve::<T, Even> { lu, trans, nrhs, _type: PhantomData };
@@ -112,11 +112,11 @@ impl Blas {
     /// As [`getrf_batched`](Self::getrf_batched); all of `b` comes back.
     pub fn getrs_batched<'a, T: BlasElement>(
         &self,
-        lu: Lu,
+        lu: LuBatch,
         trans: Transpose,
         nrhs: usize,
         a: &[In<'a, T>],
-        pivots: impl Into<In<'a, i32>>,
+        pivots: impl Readable<'a, i32>,
         b: Vec<DeviceBuffer<T>>,
     ) -> Submitted<Vec<DeviceBuffer<T>>> {
         let solve = Solve::<T, Listed> { lu: lu.listed(a.len()), trans, nrhs, _type: PhantomData };

@@ -28,7 +28,7 @@ use super::spread::Spread;
 /// inverse, so `matinv` takes row-major matrices as they are. All sizes must fit 32-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
-pub struct Lu {
+pub struct LuBatch {
     n: usize,
     count: Option<usize>,
     lda: Option<usize>,
@@ -37,14 +37,14 @@ pub struct Lu {
     stride_b: Option<usize>,
 }
 
-impl Lu {
+impl LuBatch {
     /// Matrices of `n x n`: one, or as many as there are buffers, unless [`batch`](Self::batch) sets the number.
     pub fn new(n: usize) -> Self {
-        Lu { n, count: None, lda: None, stride_a: None, ldb: None, stride_b: None }
+        LuBatch { n, count: None, lda: None, stride_a: None, ldb: None, stride_b: None }
     }
 }
 
-impl Lu {
+impl LuBatch {
     /// `count` matrices.
     pub fn batch(mut self, count: usize) -> Self {
         self.count = Some(count);
@@ -61,7 +61,7 @@ impl Lu {
     }
 }
 
-setters!(Lu {
+setters!(LuBatch {
     /// Elements between the columns of A.
     lda: usize;
     /// Elements from one A to the next.
@@ -72,7 +72,7 @@ setters!(Lu {
     stride_b: usize;
 });
 
-impl Lu {
+impl LuBatch {
     /// A.
     fn a(&self) -> Operand {
         let ld = self.lda.unwrap_or(self.n.max(1));

@@ -2,9 +2,10 @@
 
 use super::plan::{Lies, Padded, slices};
 use super::product::{Beside, Finish, Sums};
-use crate::blaslt::types::data;
-use crate::cuda::Queue;
-use crate::{KernelArg, LaunchDims, Ptx, Result};
+use crate::core::error::Result;
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{KernelArg, Ptx, Queue};
+use crate::libraries::blaslt::types::data;
 use std::ffi::CStr;
 
 static NARROW: Ptx = Ptx::new(include_str!("../../kernels/matmul_32.ptx"));
@@ -131,7 +132,10 @@ impl Queue<'_> {
         }
         let size = if double { 8 } else { 4 };
         let bytes = lines.checked_mul(slices).and_then(|n| n.checked_mul(batch)).and_then(|n| n.checked_mul(size));
-        self.scratch(bytes.ok_or_else(|| crate::Error::invalid("grad", "the size of its partial sums overflows"))?)
+        self.scratch(
+            bytes
+                .ok_or_else(|| crate::core::error::Error::invalid("grad", "the size of its partial sums overflows"))?,
+        )
     }
 
     /// Adds up. If there are many terms, first adds up parts of them, and then the parts.

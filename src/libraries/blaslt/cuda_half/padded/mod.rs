@@ -33,8 +33,12 @@ use super::super::operands::{ReadPlaces, Reading};
 use super::super::spec::Layout;
 use super::super::types::{self, MatmulTypes};
 use super::super::way::Way;
-use crate::blaslt::native::Factor;
-use crate::{Element, Enqueue, KernelArg, Result, Transpose};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::engines::cuda::KernelArg;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::Factor;
+use crate::libraries::flags::Transpose;
 use plan::{Lies, Padded};
 use product::{Beside, Finish, Product, Strided, Sums};
 

@@ -1,7 +1,7 @@
 //! Sizes and distances of a product in the form that the library supports for every type: which copies it needs, and
 //! how large they are.
 
-use crate::{Error, Result};
+use crate::core::error::{Error, Result};
 
 /// Sizes and leading dimensions are multiples of this many elements.
 const UNIT: usize = 16;

@@ -1,13 +1,12 @@
 //! A padded product as plain data, the same for all types, and how it is enqueued.
 
 use super::plan::{Lies, Padded};
-use crate::KernelArg;
-use crate::Result;
-use crate::blaslt::epilogue::Function;
-use crate::blaslt::native::{Addresses, Factor, MatrixOf, Problem, Which};
-use crate::blaslt::types::{self, data};
-use crate::blaslt::way::{Form, Way};
-use crate::cuda::Queue;
+use crate::core::error::Result;
+use crate::engines::cuda::{KernelArg, Queue};
+use crate::libraries::blaslt::epilogue::Function;
+use crate::libraries::blaslt::native::{Addresses, Factor, MatrixOf, Problem, Which};
+use crate::libraries::blaslt::types::{self, data};
+use crate::libraries::blaslt::way::{Form, Way};
 use smallvec::SmallVec;
 
 /// An additional matrix, or vectors; the address is 0 if there is none. Distances are in elements, for a mask in bits.
@@ -163,7 +162,7 @@ impl Product {
                 batch: batch as u32,
                 compute: self.compute,
                 scale: type_sums,
-                epilogue: crate::blaslt::epilogue::Kind::default().code(),
+                epilogue: crate::libraries::blaslt::epilogue::Kind::default().code(),
                 bias_type: None,
                 aux_type: None,
                 bias_stride: 0,

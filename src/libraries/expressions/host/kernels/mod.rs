@@ -68,15 +68,15 @@ impl Level {
 }
 
 /// An operation on one, two or three values. `T` is the lane that a table is asked for.
-pub(super) trait Map1<T> {
+pub(crate) trait Map1<T> {
     type R;
     fn map(a: T) -> Self::R;
 }
-pub(super) trait Map2<T> {
+pub(crate) trait Map2<T> {
     type R;
     fn map(a: T, b: T) -> Self::R;
 }
-pub(super) trait Map3<T> {
+pub(crate) trait Map3<T> {
     /// The first operand.
     type A;
     fn map(a: Self::A, b: T, c: T) -> T;
@@ -133,7 +133,7 @@ macro_rules! loops { ($select:ident $vectors:ident $scalar:ident $trait:ident [$
         }
     }
 
-    pub(super) fn $select<O: $trait<T>, T: Copy>(level: Level) -> Kernel where $($bound)* {
+    pub(crate) fn $select<O: $trait<T>, T: Copy>(level: Level) -> Kernel where $($bound)* {
         match level {
             Level::Vectors => $vectors::<O, T>,
             Level::Scalar => $scalar::<O, T>,

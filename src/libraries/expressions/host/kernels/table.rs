@@ -3,8 +3,8 @@
 use super::arithmetic::*;
 use super::convert::{NarrowBf16, To, WidenBf16};
 use super::{Kernel, Level, half, one, one_alone, three, two, two_alone};
-use crate::expressions::functions;
-use crate::expressions::low::{Instr, Lane, LowOp};
+use crate::libraries::expressions::functions;
+use crate::libraries::expressions::low::{Instr, Lane, LowOp};
 
 /// Returns the loop of `$op` for a lane; is `None` if the operation does not exist there.
 macro_rules! lanes { ($make:ident, $op:ty, $lane:expr, $level:expr; $($name:ident $t:ty),*) => {

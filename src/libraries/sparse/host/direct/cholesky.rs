@@ -3,7 +3,7 @@
 use super::super::super::element::SolveElement;
 use super::super::{at, put};
 use super::{Above, Reach, places};
-use crate::runtime::room::{OrUnwind, collected, copied, filled};
+use crate::core::room::{OrUnwind, collected, copied, filled};
 
 /// The structure of a factor: the elimination order, the tree, and the offsets of the columns.
 pub(crate) struct Structure<'a> {

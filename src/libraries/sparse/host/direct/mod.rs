@@ -8,7 +8,7 @@ mod tree;
 
 use super::super::element::SparseIndex;
 use super::{at, put};
-use crate::runtime::room::{OrUnwind, collected, filled, push};
+use crate::core::room::{OrUnwind, collected, filled, push};
 use order::Graph;
 pub(crate) use tree::{Above, NONE, Reach, Tree};
 

@@ -6,7 +6,7 @@
 //! columns of `A^H * A` each row of A is a clique from the beginning, so the product is never formed.
 
 use super::super::{at, put};
-use crate::runtime::room::{OrUnwind, collected, extend, filled, grown_with, out_of_memory, push, with_capacity};
+use crate::core::room::{OrUnwind, collected, extend, filled, grown_with, out_of_memory, push, with_capacity};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -5,7 +5,7 @@ use super::super::super::element::{SolveElement, SparseIndex};
 use super::super::{Rows, at, put};
 use super::cholesky::Structure;
 use super::{NONE, places};
-use crate::runtime::room::{OrUnwind, copied, filled};
+use crate::core::room::{OrUnwind, copied, filled};
 
 /// R during the computation: the rows of the factor, each with its rotated part of the right-hand sides.
 struct Growing<T> {

@@ -2,7 +2,7 @@
 //! role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990).
 
 use super::super::{at, put};
-use crate::runtime::room::{OrUnwind, copied, extend, filled, push};
+use crate::core::room::{OrUnwind, copied, extend, filled, push};
 
 /// The parent of a root, which has none.
 pub(crate) const NONE: usize = usize::MAX;

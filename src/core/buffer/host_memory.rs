@@ -1,0 +1,171 @@
+//! Memory of this process for buffers of the host engine.
+//!
+//! The system provides large memory as pages that read as zeros and cost nothing until they are touched. So memory is
+//! allocated with `alloc_zeroed`, and never zeroed here. With a large alignment `alloc_zeroed` would allocate and then
+//! write all of it, so the alignment is made by hand.
+//!
+//! The first use of a page costs more than the copy that uses it. So large freed memory is kept in a list of the
+//! process, and reused for requests of about the same size that do not need zeros. The memory of vectors that held
+//! copies of host data is reused in the same way ([`recycle`]).
+
+use crate::core::element::Element;
+use parking_lot::{Mutex, const_mutex};
+use std::alloc::Layout;
+
+/// Alignment for every element type and for vector instructions.
+const ALIGN: usize = 64;
+/// Smaller memory is not kept here: the system's allocator keeps it by itself, and its `calloc` is a short `memset`.
+const LARGE: usize = 256 << 10;
+/// The largest block that is kept; then the limits on all kept blocks, in bytes and in number.
+const KEPT_EACH: usize = 256 << 20;
+const KEPT: usize = 512 << 20;
+const KEPT_COUNT: usize = 64;
+
+/// A block of at least one byte. When dropped, it is freed or kept for reuse.
+#[derive(Debug)]
+pub(crate) struct HostMemory {
+    /// The address of the allocator's block; the usable bytes begin at the next multiple of [`ALIGN`].
+    base: u64,
+    layout: Layout,
+}
+
+/// The blocks kept for reuse. Only `try_lock` is used: in a forked child the lock might never be released.
+static FREE: Mutex<Free> = const_mutex(Free { list: Vec::new(), bytes: 0 });
+
+struct Free {
+    /// In the order in which they were freed.
+    list: Vec<HostMemory>,
+    bytes: usize,
+}
+
+impl Free {
+    /// Takes a kept block of this alignment whose size is at least that of `layout`, at most an eighth more, and a
+    /// multiple of `unit`.
+    fn take(&mut self, layout: Layout, unit: usize) -> Option<HostMemory> {
+        let wanted = layout.size();
+        let fits = |kept: &Layout| {
+            let size = kept.size();
+            kept.align() == layout.align() && size >= wanted && size - wanted <= wanted / 8 && size.is_multiple_of(unit)
+        };
+        let index = self.list.iter().rposition(|kept| fits(&kept.layout))?;
+        let found = self.list.remove(index);
+        self.bytes -= found.layout.size();
+        Some(found)
+    }
+
+    /// Keeps `memory`. Returns the blocks that are evicted for it, the oldest first.
+    fn keep(&mut self, memory: HostMemory) -> Vec<HostMemory> {
+        self.bytes += memory.layout.size();
+        self.list.push(memory);
+        let mut gone = Vec::new();
+        while self.bytes > KEPT || self.list.len() > KEPT_COUNT {
+            let oldest = self.list.remove(0);
+            self.bytes -= oldest.layout.size();
+            gone.push(oldest);
+        }
+        gone
+    }
+
+    fn empty(&mut self) -> Vec<HostMemory> {
+        self.bytes = 0;
+        std::mem::take(&mut self.list)
+    }
+}
+
+impl HostMemory {
+    /// `bytes` bytes of memory, at least one: zeroed, or, if `zeroed` is false, perhaps with old contents. `None` when
+    /// there is not enough memory.
+    pub(crate) fn new(bytes: usize, zeroed: bool) -> Option<Self> {
+        // With the allocator's own alignment `alloc_zeroed` is `calloc`.
+        let layout = Layout::from_size_align(bytes.checked_add(ALIGN)?, align_of::<u64>()).ok()?;
+        let large = bytes >= LARGE;
+        if large
+            && !zeroed
+            && let Some(kept) = FREE.try_lock().and_then(|mut free| free.take(layout, 1))
+        {
+            return Some(kept);
+        }
+        let memory = Self::fresh(layout).or_else(|| {
+            let kept = FREE.try_lock().map(|mut free| free.empty()).unwrap_or_default();
+            if kept.is_empty() {
+                return None;
+            }
+            kept.into_iter().for_each(HostMemory::free);
+            Self::fresh(layout)
+        })?;
+        if large {
+            large_pages(memory.base as *mut u8, layout.size());
+        }
+        Some(memory)
+    }
+
+    fn fresh(layout: Layout) -> Option<Self> {
+        // SAFETY: the layout's size is not zero.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) } as u64;
+        (base != 0).then_some(HostMemory { base, layout })
+    }
+
+    /// The address of the first usable byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.base.next_multiple_of(ALIGN as u64)
+    }
+
+    fn free(self) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: it came from the allocator with this layout, and is not dropped again.
+        unsafe { std::alloc::dealloc(this.base as *mut u8, this.layout) }
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        let this = HostMemory { ..*self };
+        let size = this.layout.size();
+        if !(LARGE..=KEPT_EACH).contains(&size) {
+            return this.free();
+        }
+        match FREE.try_lock() {
+            Some(mut free) => {
+                let gone = free.keep(this);
+                drop(free);
+                gone.into_iter().for_each(HostMemory::free);
+            }
+            None => this.free(),
+        }
+    }
+}
+
+/// An empty vector with capacity for `len` elements, made from kept memory. `None` if `len` is small or no kept block
+/// fits.
+pub(crate) fn recycled<T: Element>(len: usize) -> Option<Vec<T>> {
+    let layout = Layout::array::<T>(len).ok().filter(|layout| layout.size() >= LARGE)?;
+    let kept = FREE.try_lock()?.take(layout, size_of::<T>())?;
+    let kept = std::mem::ManuallyDrop::new(kept);
+    // SAFETY: the block came from the allocator with this alignment, its size is a multiple of the element's size, and
+    // it has no other owner.
+    Some(unsafe { Vec::from_raw_parts(kept.base as *mut T, 0, kept.layout.size() / size_of::<T>()) })
+}
+
+/// Keeps a vector's memory for reuse, if it is large.
+pub(crate) fn recycle<T: Element>(data: Vec<T>) {
+    if let Ok(layout) = Layout::array::<T>(data.capacity())
+        && layout.size() >= LARGE
+    {
+        let mut data = std::mem::ManuallyDrop::new(data);
+        drop(HostMemory { base: data.as_mut_ptr() as u64, layout });
+    }
+}
+
+/// Asks the system for large pages for fresh memory that is about to be written completely: page faults for small pages
+/// cost more than the copy. Only a hint.
+pub(crate) fn large_pages(at: *mut u8, bytes: usize) {
+    const LARGE: usize = 2 << 20;
+    if bytes >= 2 * LARGE {
+        let start = (at as usize).next_multiple_of(LARGE);
+        let end = (at as usize + bytes) / LARGE * LARGE;
+        if end > start {
+            // SAFETY: whole pages inside an allocation of ours.
+            unsafe { crate::system::thread::advise_large_pages(start, end - start) };
+        }
+    }
+}

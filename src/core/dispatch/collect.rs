@@ -1,0 +1,102 @@
+//! Waiting for several dispatches.
+
+use super::{Backoff, PendingDispatch, Subscribed};
+use crate::core::clock::{self, Deadline, Timing};
+use crate::core::op::{Failure, Output};
+use crate::core::order::Parker;
+use crate::core::sync::Arc;
+use std::time::Duration;
+
+/// Waits for all of them, in order.
+///
+/// # Errors
+/// The results are independent: one failure does not affect the others.
+pub fn await_all<O: Output>(pendings: impl IntoIterator<Item = PendingDispatch<O>>) -> Vec<Result<O, Failure<O>>> {
+    pendings.into_iter().map(PendingDispatch::await_result).collect()
+}
+
+/// Waits until one of them is ready, removes it (the last one moves to its place) and returns its index and its result.
+/// `None` if the vector is empty.
+pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<Answer<O>> {
+    take_one(pendings, None)
+}
+
+/// As [`await_any`], but waits at most `limit`. Also returns `None` if none was ready by then; the vector is then
+/// unchanged.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use std::time::Duration;
+/// let device = windlass::Device::host()?;
+/// let x = device.upload(vec![3.0f32, 4.0])?.into_output();
+/// let mut pendings = vec![device.blas().nrm2(&x)?, device.blas().asum(&x)?];
+/// while let Some((_, answer)) = windlass::await_any_timeout(&mut pendings, Duration::from_secs(10)) {
+///     assert!([5.0, 7.0].contains(&answer?));
+/// }
+/// # Ok(()) }
+/// ```
+pub fn await_any_timeout<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, limit: Duration) -> Option<Answer<O>> {
+    // If they belong to several devices, the limit is measured by the clock of the first.
+    take_one(pendings, timing_of(pendings).clock.after(limit))
+}
+
+fn timing_of<O: Output>(pendings: &[PendingDispatch<O>]) -> &'static Timing {
+    pendings.first().map_or_else(Timing::standard, PendingDispatch::timing)
+}
+
+/// The index of a pending, and what [`PendingDispatch::await_result`] returned.
+pub type Answer<O> = (usize, Result<O, Failure<O>>);
+
+fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Deadline>) -> Option<Answer<O>> {
+    if pendings.is_empty() {
+        return None;
+    }
+    let index = match pendings.iter().position(PendingDispatch::is_ready) {
+        Some(index) => index,
+        // A wait here would deadlock the device, or the calling thread. The first pending's result is the error that says so.
+        None if crate::core::inside::inside_op() => 0,
+        None if pendings.iter().all(|one| one.task().is_some_and(|task| task.waits_for_hook())) => 0,
+        None => wait_for_one(pendings, until)?,
+    };
+    let pending = pendings.swap_remove(index);
+    Some((index, pending.await_result()))
+}
+
+/// Sleeps until one of them is ready; `None` when the deadline passed. Unsubscribes from all before it returns, so no
+/// registrations accumulate on long work.
+fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Deadline>) -> Option<usize> {
+    let parker = Arc::new(Parker::default());
+    let mut backoff = Backoff::new(&timing_of(pendings).waits);
+    let mut polled = false;
+    let mut armed = false;
+    let index = loop {
+        if let Some(index) = pendings.iter().position(PendingDispatch::is_ready) {
+            break Some(index);
+        }
+        if clock::is_over(until) {
+            // The thread may have been suspended between that poll and the look at the clock.
+            break pendings.iter().position(PendingDispatch::is_ready);
+        }
+        if !armed {
+            // Subscribed only once; the parker remembers a wake-up that comes before the sleep.
+            let answers = pendings.iter().filter_map(PendingDispatch::task).map(|t| t.subscribe(&parker));
+            for answer in answers {
+                polled |= answer == Subscribed::Poll;
+                if answer == Subscribed::Settled {
+                    parker.wake();
+                }
+            }
+            armed = true;
+            continue;
+        }
+        if polled {
+            backoff.pause(until);
+        } else {
+            parker.sleep(until);
+        }
+    };
+    for task in pendings.iter().filter_map(PendingDispatch::task) {
+        task.unsubscribe(&parker);
+    }
+    index
+}

@@ -1,0 +1,30 @@
+//! The floor of what a dispatch is. Time, errors, element types, buffers and the order of their uses, operations and what
+//! they leave, epochs, traces. It may use `system`, and nothing of the floors above.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod arena;
+pub(crate) mod buffer;
+pub(crate) mod cache;
+pub mod clock;
+pub(crate) mod device_info;
+pub(crate) mod dispatch;
+pub(crate) mod element;
+pub(crate) mod epoch;
+pub(crate) mod error;
+pub(crate) mod fp8;
+pub(crate) mod health;
+pub(crate) mod inside;
+pub(crate) mod intern;
+pub(crate) mod launch;
+pub(crate) mod machine;
+pub(crate) mod op;
+pub(crate) mod order;
+pub(crate) mod parallel;
+#[cfg_attr(not(feature = "host"), expect(dead_code, reason = "host halves use most of it"))]
+pub(crate) mod room;
+#[cfg(target_os = "linux")]
+pub(crate) mod segment;
+pub(crate) mod settings;
+pub(crate) mod sync;
+pub(crate) mod trace;
+pub(crate) mod truth;

@@ -1,0 +1,94 @@
+//! Device to device.
+
+use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
+use crate::engines::cuda_enqueue::Enqueue;
+use std::marker::PhantomData;
+
+/// Copies one buffer into another of the same device.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct DeviceCopy<T> {
+    len: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T: Element> Op for DeviceCopy<T> {
+    const NAME: &'static str = "copy";
+    const OPERANDS: OperandNames = (&["source"], &["target"]);
+    const LIBRARY: &'static str = "copy";
+    type Reads = (T,);
+    type Output = DeviceBuffer<T>;
+    type Raw = ();
+
+    fn check(&self, (source,): &Spans<(T,)>, (target,): &Spans<(T,)>) -> Result<()> {
+        super::check_target(target.len(), source.len(), "copied")
+    }
+
+    fn overwrites(&self, _: &Spans<(T,)>) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { flops: 0, bytes: 2 * (self.len * size_of::<T>()) as u64 }
+    }
+
+    fn host(&self, (source,): Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
+        target.copy_from_slice(source);
+        Ok(())
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        {
+            let ((source,), (target,)) = (*queue.reads(), *queue.writes());
+            // SAFETY: two operands of the same length (checked).
+            unsafe { queue.copy(target.address(), source.address(), source.bytes()) }
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = queue;
+            Err(crate::core::error::Error::unsupported("this build has no CUDA engine"))
+        }
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Copies a buffer, or a range of one, into a buffer of the same length; both may be windows (see
+    /// [`In::slice`](crate::In::slice) and [`DeviceBuffer::narrow`]).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ; a stale buffer, or one of
+    /// another device. The target is returned.
+    pub fn copy<'a, T: Element>(
+        &self,
+        source: impl Readable<'a, T>,
+        target: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
+        let source = source.into();
+        self.dispatch(DeviceCopy { len: source.len(), _type: PhantomData }, (source,), (target,))
+    }
+
+    /// A new buffer with the same contents.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy) and [`uninit`](Self::uninit).
+    pub fn duplicate<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+        let source = source.into();
+        let target = self.uninit(source.len())?;
+        Ok(self.copy(source, target)?)
+    }
+}

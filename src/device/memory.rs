@@ -1,0 +1,167 @@
+//! Allocation of buffers.
+
+use super::Device;
+use crate::core::buffer::{Allocation, DeviceBuffer, InitState, Region};
+use crate::core::clock;
+use crate::core::element::Element;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Stale};
+use crate::core::order::AccessHistory;
+use crate::core::sync::Arc;
+use crate::device::engine::Engine;
+use crate::engines::config::{MOST_ASKED, is_patient};
+
+/// Whether the caller is an operation's host half.
+fn is_inside_an_operation() -> bool {
+    #[cfg(feature = "host")]
+    return crate::core::inside::inside_op();
+    #[cfg(not(feature = "host"))]
+    false
+}
+
+/// What an allocation asks for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    bytes: usize,
+    len: usize,
+    zeroed: bool,
+}
+
+/// Bytes of `len` elements.
+fn bytes_of<T: Element>(len: usize) -> Result<usize> {
+    len.checked_mul(size_of::<T>())
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))
+}
+
+impl Device {
+    /// A buffer of `len` zeros.
+    ///
+    /// Returns a buffer, not a pending: nothing is left to report, and later operations on it are ordered after the
+    /// zeroing.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] with the bytes that were requested, free and allowed; [`Error::InvalidArgument`] when the
+    /// size overflows; the device's own error when it cannot be used.
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        match self.kind() {
+            // The memory comes zeroed from the system, and counts as written.
+            crate::core::device_info::DeviceKind::Host if self.recording().is_none() => {
+                let region = self.region(bytes_of::<T>(len)?, len)?;
+                Ok(DeviceBuffer::new(region, 0, len))
+            }
+            _ => Ok(self.fill(self.uninit(len)?, T::zeroed())?.into_output()),
+        }
+    }
+
+    /// A buffer of `len` elements that were never written.
+    ///
+    /// Checked: the first operation on it must overwrite all of it (an upload, a fill, a GEMM with `beta == 0` into a
+    /// matrix without gaps). Reading it before that fails with [`Error::InvalidArgument`].
+    ///
+    /// # Errors
+    /// As [`zeros`](Self::zeros).
+    pub fn uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        let region = self.region_of(bytes_of::<T>(len)?, len, false)?;
+        let content = if len == 0 { InitState::Valid } else { InitState::Uninit };
+        region.init.set(content);
+        Ok(DeviceBuffer::new(region, 0, len))
+    }
+
+    /// `bytes` bytes of memory for `len` elements, which count as written; on a host device they are zeros.
+    pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
+        self.region_of(bytes, len, true)
+    }
+
+    fn region_of(&self, bytes: usize, len: usize, zeroed: bool) -> Result<Arc<Region>> {
+        let wanted = Wanted { bytes, len, zeroed };
+        let mut epoch = self.epoch();
+        let (allocation, track) = loop {
+            match self.allocate(&epoch, wanted) {
+                // A rebuild has ended the epoch. The caller uses nothing of it, so the next epoch serves as well.
+                Err(error @ Error::GpuRefStale { reason: Stale::Generation { .. }, .. }) => {
+                    let next = self.epoch();
+                    if Arc::ptr_eq(&next, &epoch) {
+                        let cause = "the device is being rebuilt".into();
+                        let site = error.site().cloned().unwrap_or_default();
+                        return Err(self.refusal(&epoch, Error::ContextPoisoned { cause, site }));
+                    }
+                    epoch = next;
+                }
+                answer => break answer.map_err(|error| self.refusal(&epoch, error))?,
+            }
+        };
+        Ok(Region::new(allocation, epoch, InitState::Valid, track, 0..len))
+    }
+
+    /// For an error that no dispatch will report: adds the device to it, and counts it.
+    pub(crate) fn refusal(&self, epoch: &Epoch, error: Error) -> Error {
+        let error = error.locate(|site| {
+            site.set_device(epoch.label.to_string(), epoch.generation);
+        });
+        self.inner.counters.count_error(&error);
+        error
+    }
+
+    /// Allocates. If memory is short, and the engine does not handle that itself: waits for what is in flight, then
+    /// calls the user's `on_out_of_memory`, and tries again as long as that frees memory.
+    fn allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
+        if epoch.engine.makes_room() {
+            return self.try_allocate(epoch, wanted);
+        }
+        let mut answer = self.allocate_patiently(epoch, wanted);
+        for _ in 0..MOST_ASKED {
+            match &answer {
+                Err(error) if self.inner.config.engine.made_room(error) => {
+                    answer = self.allocate_patiently(epoch, wanted)
+                }
+                _ => break,
+            }
+        }
+        answer
+    }
+
+    /// Tries again while work is in flight: dropped buffers keep their memory until the work that uses them is
+    /// complete.
+    fn allocate_patiently(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
+        epoch.admit()?;
+        if epoch.engine.allocation_is_to_fail() {
+            return Err(epoch.meter.refusal(wanted.bytes as u64));
+        }
+        // Waiting cannot help: the limit is too small, or the caller would wait for its own operation.
+        let hopeless = wanted.bytes as u64 > epoch.meter.limit() || is_inside_an_operation();
+        let (start, mut looks, mut idle) = (epoch.timing.clock.start(), 0, false);
+        loop {
+            match self.try_allocate(epoch, wanted) {
+                // One more attempt after the engine became idle.
+                Err(Error::OutOfMemory { .. }) if !hopeless && !idle && is_patient(epoch.timing, start, looks) => {
+                    looks += 1;
+                    idle = epoch.engine.is_idle(epoch);
+                    if !idle {
+                        clock::pause(epoch.timing.waits.glance);
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn try_allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
+        epoch.admit()?;
+        match Engine::of(epoch) {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => Ok((
+                Arc::new(Allocation::host(wanted.bytes, wanted.zeroed, epoch.meter.clone())?),
+                AccessHistory::default(),
+            )),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) => engine.allocate(epoch, wanted.bytes, &self.inner.config.engine),
+            #[cfg(target_os = "linux")]
+            Engine::Worker(engine) => {
+                let (allocation, track) = engine.allocate(epoch, wanted.bytes, wanted.len)?;
+                Ok((Arc::new(allocation), track))
+            }
+            Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, AccessHistory::default())),
+        }
+    }
+}

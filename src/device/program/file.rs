@@ -1,0 +1,293 @@
+//! Programs in files.
+//!
+//! A file names operations as the orders to a worker process do: by their position in the executable, which is
+//! identified by the hash of its file; or by the names of their types, for a program that was built with all of them.
+
+use super::Later;
+use super::Program;
+use super::cross::{ArrivedStep, Packed};
+use super::operands::ReplayReads;
+use super::plan::{Plan, Use};
+use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
+use super::tape::{Entry, Operand, Part, Piece, Tape, Written};
+use crate::core::buffer::AnyIns;
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::op::contained;
+use crate::core::sync::Arc;
+use crate::device::Device;
+use crate::device::worker::Modules;
+use crate::device::worker::with_named;
+use crate::engines::tape::Answering;
+use crate::engines::tape::not_recordable;
+use crate::engines::tape::step::Conclude;
+use crate::engines::worker::{OpCode, executable, with_handler};
+use smallvec::SmallVec;
+use std::path::Path;
+
+impl Program {
+    /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars,
+    /// sizes and labels, and the lengths and types of the buffers that each replay is given. The data of
+    /// [captured](Self::bind) windows is not written, only their lengths. On Linux.
+    ///
+    /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if
+    /// both have the cargo feature `worker-program`, which compiles all operations of this library (and no others) into
+    /// the program, and if the compiler gave their types the same names.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a program with launches of kernels, or with an operation that cannot be serialized
+    /// because it does not implement [`Op::wire`](crate::Op::wire). [`Error::InvalidArgument`] when the file cannot be
+    /// written; an earlier file at that path is left as it was.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use windlass::{Device, Program};
+    /// let device = Device::host()?;
+    /// let (program, ()) = device.record(|r| {
+    ///     let x = r.labelled("twice").blas().scal(2.0, r.operand::<f64>(2)?)?.into_output();
+    ///     Ok(drop(r.labelled("norm").blas().nrm2(&x)?))
+    /// })?;
+    /// let path = std::env::temp_dir().join(format!("windlass-doc-{}", std::process::id()));
+    /// program.save(&path)?;
+    ///
+    /// let loaded = Program::load(&device, &path, ())?;
+    /// let norm = loaded.later::<f64>(loaded.step("norm").ok_or("no such step")?)?;
+    /// let x = device.upload(vec![3.0f64, 4.0])?.into_output();
+    /// assert_eq!(loaded.replay((), (x,))?.await_result()?.get(&norm)?, 10.0);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok(()) }
+    /// # #[cfg(not(target_os = "linux"))] fn main() {}
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let saved = Saved { executable: executable()?, ..self.saved()? };
+        write(path.as_ref(), &saved.to_bytes()?)
+    }
+
+    /// Reads a program that [`save`](Self::save) has written, for this device, which may use another engine than the
+    /// one it was recorded on. `captured` are the buffers, or slices of buffers, that it reads besides those of each replay:
+    /// one for each captured window, in the order of their numbers. See [`bind`](Self::bind).
+    ///
+    /// A program that no recording could have made is refused. But the checksum detects damage, not an attack: like a
+    /// shared library, a file refers to code of the executable by its position. Load only files whose code you would
+    /// run.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a file that cannot be read, is damaged, or is of another version, and for too few
+    /// or too many buffers for the captured windows, or one of another length. [`Error::Unsupported`] for an operation that this
+    /// executable does not know, or that its device cannot record.
+    pub fn load<'a>(device: &Device, path: impl AsRef<Path>, captured: impl ReplayReads<'a>) -> Result<Program> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|error| unusable(path, &error))?;
+        let saved = Saved::of_bytes(&bytes)?;
+        Self::of_saved(device, &saved, executable()? == saved.executable, &captured.into_reads())
+    }
+
+    /// The value that a step leaves for the host in each replay, for a program that was loaded; while recording,
+    /// [`Recorder::later`](crate::Recorder::later) returns the same. `H` is what the operation's pending returns
+    /// besides buffers: the number of a `nrm2`, `()` for a verdict.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a step that does not exist, that leaves nothing, or that leaves a value of
+    /// another type.
+    pub fn later<H: 'static>(&self, step: usize) -> Result<Later<H>> {
+        let plan = &*self.plan;
+        let (Some(node), Some(of)) = (plan.nodes.get(step), plan.steps.get(step)) else {
+            return Err(Error::invalid(
+                "step",
+                format!("there is no step {step}; the program has {} steps", plan.nodes.len()),
+            ));
+        };
+        let Some(answer) = node.answer else {
+            return Err(Error::invalid("step", format!("`{}` has no result for the host", node.info.op)));
+        };
+        let Some(conclude) = of.conclusion().downcast_ref::<Conclude<H>>() else {
+            let reason =
+                format!("the host result of `{}` is not of the type {}", node.info.op, std::any::type_name::<H>());
+            return Err(Error::invalid("H", reason));
+        };
+        let task = Arc::new(Answering::new(of.clone(), plan.id, Some(answer), *conclude));
+        Ok(Later { recording: plan.id, answer, task })
+    }
+
+    /// The contents of a file for this program, without the hash of the executable.
+    pub(super) fn saved(&self) -> Result<Saved> {
+        let plan = &*self.plan;
+        let piece = |piece: &Piece| {
+            let given = match piece.part {
+                Part::Temporary => None,
+                Part::Input(index) => plan.inputs.get(index),
+                Part::Operand(index) => plan.operands.get(index),
+            };
+            let (dtype, fresh) = given.map_or((DType::U8, false), |given| (given.dtype, given.fresh));
+            SavedPiece { part: piece.part, bytes: piece.bytes, dtype: dtype as u32, fresh }
+        };
+        let mut steps = Vec::with_capacity(plan.nodes.len());
+        for (node, step) in plan.nodes.iter().zip(&plan.steps) {
+            let info = &node.info;
+            if info.kernel.is_some() {
+                return Err(not_recordable(info.op, "a program that launches kernels cannot be saved"));
+            }
+            let (here, named) = contained(|| Ok((step.crossing(OpCode::Offset)?, step.crossing(OpCode::Name)?)))?;
+            let operand = |one: &Use| SavedUse { source: one.source, offset: one.offset, bytes: one.bytes };
+            steps.push(SavedStep {
+                op: format!("`{}` of {}", info.op, info.library),
+                distance: here.code,
+                name: named.code,
+                packed: here.op,
+                shape: here.shape,
+                label: info.label.map(str::to_string),
+                operands: node.uses.iter().map(operand).collect(),
+            });
+        }
+        #[cfg(feature = "cuda")]
+        let graphs = self.graphs.wanted.load(crate::core::sync::Ordering::Relaxed);
+        #[cfg(not(feature = "cuda"))]
+        let graphs = false;
+        Ok(Saved {
+            executable: [0; 32],
+            graphs,
+            pieces: plan.pieces.iter().map(piece).collect(),
+            captured: self.captured.iter().map(|one| Elements::of(&one.as_in())).collect(),
+            steps,
+        })
+    }
+
+    /// Makes the program that a file holds. `same`: this executable wrote the file.
+    pub(super) fn of_saved(device: &Device, saved: &Saved, same: bool, captured: &AnyIns<'_>) -> Result<Program> {
+        let (recorder, tape, id) = device.recorder()?;
+        tape.close(); // nothing is recorded: the steps come from the file
+        let (given, lengths) = (captured.len(), &saved.captured);
+        if given != lengths.len() {
+            return Err(Error::invalid(
+                "captured",
+                format!("{given} buffers, but {} windows were recorded", lengths.len()),
+            ));
+        }
+        for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
+            let given = Elements::of(buffer);
+            if given != recorded {
+                return Err(Error::invalid(
+                    format!("captured {index}"),
+                    format!("the buffer has {given}, but {recorded} were recorded"),
+                ));
+            }
+        }
+        let captured = captured.iter().map(|one| one.captured()).collect();
+        let mut written = Written { captured, ..Written::default() };
+        written.pieces_of(&saved.pieces)?;
+        for (index, step) in saved.steps.iter().enumerate() {
+            add(&tape, &mut written, step, same).map_err(|error| in_step(index, step, error))?;
+        }
+        let captured = std::mem::take(&mut written.captured);
+        let plan = Plan::of(id, written, captured.len(), !tape.real().engine.is_host())?;
+        let program = Program::on(device, (recorder, tape), plan, captured)?;
+        if saved.graphs {
+            program.capture_graphs();
+        }
+        Ok(program)
+    }
+}
+
+impl Written {
+    /// Names the recording's memory again, as the recording did.
+    fn pieces_of(&mut self, saved: &[SavedPiece]) -> Result<()> {
+        for (index, piece) in saved.iter().enumerate() {
+            let named = self.piece_of(piece);
+            named.map_err(|error| unreadable(format!("memory {index}, {:?}: {error}", piece.part)))?;
+        }
+        Ok(())
+    }
+
+    fn piece_of(&mut self, &SavedPiece { part, bytes, dtype, fresh }: &SavedPiece) -> Result<Piece> {
+        let no = |what: &'static str| Error::invalid(what, "no recording has memory like this");
+        let dtype = DType::from_code(dtype).ok_or_else(|| no("dtype"))?;
+        let len = usize::try_from(bytes).ok().filter(|bytes| bytes.is_multiple_of(dtype.size()));
+        let operand = Operand { dtype, len: len.ok_or_else(|| no("bytes"))? / dtype.size(), fresh };
+        match part {
+            Part::Temporary if fresh || dtype != DType::U8 => Err(no("dtype")),
+            Part::Temporary => self.temporary(bytes),
+            Part::Input(_) if fresh => Err(no("fresh")),
+            Part::Input(index) if index == self.inputs.len() => self.given(operand, true),
+            Part::Operand(index) if index == self.operands.len() => self.given(operand, false),
+            _ => Err(no("index")),
+        }
+    }
+}
+
+/// Adds a step, if a recording on this device could have recorded it. `same`: this executable wrote the file.
+fn add(tape: &Tape, written: &mut Written, saved: &SavedStep, same: bool) -> Result<()> {
+    // Before the operation sees their lengths.
+    for (index, one) in saved.operands.iter().enumerate() {
+        written.inside(index, (one.source, one.offset, one.bytes))?;
+    }
+    let (mut arrived, modules) = (None, Modules::default());
+    let mut read = |call: &mut dyn crate::engines::dispatch::Call| {
+        tape.records(call, saved.operands.len())?;
+        let operands = &mut saved.operands.iter().map(|one| (one.offset, one.bytes));
+        let packed = Packed { op: &saved.packed, shape: &saved.shape, operands };
+        arrived = Some(ArrivedStep::of(call, packed, (tape.real(), &modules))?);
+        Ok(())
+    };
+    // Decoding and checking an operation runs its author's code.
+    contained(|| match same {
+        true => with_handler(saved.distance, &mut read),
+        false => with_named(saved.name, &mut read),
+    })?;
+    let ArrivedStep { step, facts, mut info, writes, sizes } =
+        arrived.ok_or_else(|| unreadable("a step holds no valid operation"))?;
+    info.label = saved.label.as_deref().map(|label| *crate::core::intern::name(label));
+    let answer = (facts.raw_bytes > 0).then_some(written.answers);
+    written.answers += usize::from(answer.is_some());
+    let uses = saved.operands.iter().zip(&writes).map(|(one, &(writes, overwrites))| Use {
+        source: one.source,
+        offset: one.offset,
+        bytes: one.bytes,
+        writes,
+        overwrites,
+    });
+    let uses: SmallVec<_> = uses.collect();
+    written.admit(Entry { step, info, facts, uses, answer }, &sizes)
+}
+
+#[cold]
+fn in_step(index: usize, step: &SavedStep, error: Error) -> Error {
+    match error {
+        Error::Unsupported { reason, .. } => Error::unsupported(format!("step {index}, {}: {reason}", step.op)),
+        Error::InvalidArgument { argument, reason, .. } => {
+            let argument = if argument == "path" { String::new() } else { format!("`{argument}`: ") };
+            Error::invalid("path", format!("step {index}, {}: {argument}{reason}", step.op))
+        }
+        other => unreadable(format!("step {index}, {}: {other}", step.op)),
+    }
+}
+
+#[cold]
+fn unusable(path: &Path, error: &std::io::Error) -> Error {
+    Error::invalid("path", format!("{}: {error}", path.display()))
+}
+
+/// Writes to a temporary file first and renames it, so that the file exists either completely or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut new = path.as_os_str().to_os_string();
+    new.push(format!(".new-{}", std::process::id()));
+    let new = Path::new(&new);
+    std::fs::write(new, bytes).and_then(|()| std::fs::rename(new, path)).map_err(|error| {
+        let _ = std::fs::remove_file(new); // it may not be there
+        unusable(path, &error)
+    })
+}
+
+#[cfg(test)]
+#[cfg(feature = "host")]
+#[path = "file_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[cfg(feature = "host")]
+#[path = "file_fuzz.rs"]
+pub(crate) mod fuzz;
+
+#[cfg(test)]
+#[cfg(feature = "host")]
+#[path = "file_model.rs"]
+mod model;

@@ -1,0 +1,80 @@
+//! What a replay returns.
+
+use super::operands::Moved;
+use super::replay::Answers;
+use crate::core::buffer::{AnyBuffers, Dyn};
+use crate::core::dispatch::{PendingDispatch, Task};
+use crate::core::error::{Error, Result};
+use crate::core::op::{Made, Output};
+use crate::core::sync::Arc;
+
+/// A value that a recorded operation leaves for the host in each replay: made by
+/// [`Recorder::later`](crate::Recorder::later), read by [`Replayed::get`].
+pub struct Later<H> {
+    pub(super) recording: u64,
+    pub(super) answer: usize,
+    pub(super) task: Arc<dyn Task<H>>,
+}
+
+impl<H> Clone for Later<H> {
+    fn clone(&self) -> Self {
+        Later { recording: self.recording, answer: self.answer, task: self.task.clone() }
+    }
+}
+
+impl<H> std::fmt::Debug for Later<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Later(answer {} of recording {})", self.answer, self.recording)
+    }
+}
+
+/// A completed replay: the buffers that were moved in, and the answers of its operations.
+#[derive(Debug)]
+pub struct Replayed<W> {
+    /// The buffers that were moved in, in the same order.
+    pub buffers: W,
+    answers: Answers,
+}
+
+impl<W> Replayed<W> {
+    /// The value that this operation left in this replay. If [`Program::set`](crate::Program::set) has replaced it, that is
+    /// the value of the operation that was in its place when the replay was submitted.
+    ///
+    /// # Errors
+    /// The operation's numerical verdict; [`Error::InvalidArgument`] when the operation is of another program, or of a
+    /// call of `set` that failed.
+    pub fn get<H>(&self, later: &Later<H>) -> Result<H> {
+        let Later { recording, answer, task } = later;
+        if *recording != self.answers.plan.id {
+            return Err(Error::invalid("later", "its operation belongs to another program"));
+        }
+        let answer = self.answers.of(*answer);
+        let answer = answer.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
+        task.take(&mut Made::answering(answer))
+    }
+}
+
+impl<W: Moved> PendingDispatch<Replayed<W>> {
+    /// Returns the buffers at once, for a next operation that follows on the device. The answers of the steps are
+    /// discarded. If a step fails, operations that read the buffers fail with [`Error::Upstream`].
+    ///
+    /// # Errors
+    /// No failure is known: the buffers are those that were moved in.
+    pub fn into_buffers(self) -> Result<W> {
+        Ok(W::of_any(self.split().0)?)
+    }
+}
+
+impl<W: Moved> Replayed<W> {
+    pub(super) fn new(buffers: AnyBuffers, answers: Answers) -> Result<Self> {
+        Ok(Replayed { buffers: W::of_any(buffers)?, answers })
+    }
+}
+
+impl<W: Moved> Output for Replayed<W> {
+    type Writes = Dyn;
+    type Host = Answers;
+    fn join(buffers: AnyBuffers, answers: Answers) -> Result<Self> {
+        Ok(Replayed { buffers: W::of_any(buffers)?, answers })
+    }
+}

@@ -1,0 +1,391 @@
+//! What a recording becomes: steps, their dependencies, and the places of their temporaries in the arena.
+//!
+//! A step follows every earlier one that wrote what it reads, or that used what it writes: the same order that
+//! dispatches keep. Temporaries share one arena. A temporary reuses the memory of another only where each of its steps
+//! already follows all steps of the other. So reuse adds no dependencies, and branches stay parallel.
+
+use super::admit::check_outputs;
+use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
+use crate::core::buffer::Places;
+use crate::core::dispatch::Facts;
+#[cfg(feature = "cuda")]
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, Mutex};
+use crate::core::trace::OpInfo;
+use crate::engines::tape::Step;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::ops::Deref;
+
+/// With more steps than this, each step follows the one before it, because the dependency matrix takes memory that
+/// grows with the square of their number.
+const MOST: usize = 8192;
+/// Work with fewer operations plus bytes than this is not worth another thread.
+const LIGHT: u64 = 64 << 10;
+
+/// What holds an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) enum Source {
+    Piece(usize),
+    Captured(usize),
+}
+
+/// An operand of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) source: Source,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) writes: bool,
+    /// The previous contents do not matter.
+    pub(super) overwrites: bool,
+}
+
+impl Use {
+    pub(super) fn of_piece(piece: usize, offset: u64, bytes: usize, (writes, overwrites): (bool, bool)) -> Self {
+        Use { source: Source::Piece(piece), offset, bytes: bytes as u64, writes, overwrites }
+    }
+
+    pub(super) fn of_captured(index: usize, bytes: usize) -> Self {
+        Use { source: Source::Captured(index), offset: 0, bytes: bytes as u64, writes: false, overwrites: false }
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.bytes)
+    }
+
+    fn meets(&self, other: &Use) -> bool {
+        self.offset < other.end() && other.offset < self.end()
+    }
+
+    fn covers(&self, other: &Use) -> bool {
+        self.offset <= other.offset && other.end() <= self.end()
+    }
+}
+
+/// Where an operand lies in a replay: the index of a base address of the replay, and an offset from it in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) base: usize,
+    pub(super) offset: u64,
+}
+
+/// One step.
+pub(super) struct Node {
+    pub(super) info: OpInfo,
+    pub(super) facts: &'static Facts,
+    pub(super) uses: SmallVec<[Use; 4]>,
+    pub(super) places: SmallVec<[Place; 4]>,
+    /// The steps that it follows directly.
+    pub(super) after: SmallVec<[usize; 2]>,
+    /// The steps that follow it directly.
+    pub(super) before: SmallVec<[usize; 2]>,
+    pub(super) answer: Option<usize>,
+    /// Its range among the plans that all steps need, on a GPU.
+    pub(super) plans: std::ops::Range<usize>,
+    /// Whether it may be worth a thread of its own.
+    pub(super) heavy: bool,
+}
+
+/// A recording after planning; all replays share it.
+pub(crate) struct Plan {
+    pub(super) shape: Arc<Shape>,
+    pub(super) steps: Vec<Arc<dyn Step>>,
+    /// How often a step was replaced.
+    pub(super) version: u64,
+    /// The base addresses of the replay that the steps' operands were last placed for.
+    placed: Mutex<Vec<u64>>,
+}
+
+impl Deref for Plan {
+    type Target = Shape;
+    fn deref(&self) -> &Shape {
+        &self.shape
+    }
+}
+
+/// All of a plan except its operations.
+pub(crate) struct Shape {
+    pub(super) id: u64,
+    pub(super) nodes: Vec<Node>,
+    pub(super) inputs: Vec<Operand>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) captured: usize,
+    pub(super) answers: usize,
+    /// For each answer: the step that leaves it.
+    pub(super) answered: Vec<Option<usize>>,
+    /// Bytes of the temporaries. On a GPU the answers follow them in the arena.
+    pub(super) arena: u64,
+    /// For each piece: the offset in the arena, if it is a temporary.
+    pub(super) slots: Vec<Option<u64>>,
+    pub(super) pieces: Vec<Piece>,
+    /// Whether some steps are worth running in parallel.
+    pub(super) parallel: bool,
+    /// Whether some steps need plans.
+    #[cfg(feature = "cuda")]
+    pub(super) prepared: bool,
+}
+
+impl Plan {
+    /// Plans a recording, which reads `captured` buffers of the device; `gpu`: whether the device is a GPU.
+    pub(super) fn of(id: u64, written: Written, captured: usize, gpu: bool) -> Result<Self> {
+        let Written { pieces, entries, inputs, operands, answers, .. } = written;
+        check_outputs(&pieces, &entries, &operands)?;
+        let after = if entries.len() > MOST { chain(entries.len()) } else { follows(&entries) };
+        let before_all = ancestors(&after);
+        let (slots, arena) = lay_out(&pieces, &entries, &before_all)?;
+        let (given, read) = (inputs.len(), inputs.len() + captured);
+        let place = |one: &Use| match one.source {
+            Source::Captured(index) => Place { base: given + index, offset: one.offset },
+            Source::Piece(piece) => match pieces.get(piece).map(|piece| piece.part) {
+                Some(Part::Input(index)) => Place { base: index, offset: one.offset },
+                Some(Part::Operand(index)) => Place { base: read + index, offset: one.offset },
+                _ => {
+                    let slot = slots.get(piece).copied().flatten().unwrap_or(0);
+                    Place { base: read + operands.len(), offset: slot.saturating_add(one.offset) }
+                }
+            },
+        };
+        let (mut nodes, mut steps) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+        for (entry, after) in entries.into_iter().zip(after) {
+            let Entry { step, info, facts, uses, answer } = entry;
+            let places = uses.iter().map(place).collect();
+            let heavy = is_heavy(&info);
+            nodes.push(Node { info, facts, uses, places, after, before: SmallVec::new(), answer, plans: 0..0, heavy });
+            steps.push(step);
+        }
+        let shape = Shape {
+            id,
+            nodes,
+            inputs,
+            operands,
+            captured,
+            answers,
+            answered: Vec::new(),
+            arena,
+            pieces,
+            slots,
+            parallel: false,
+            #[cfg(feature = "cuda")]
+            prepared: false,
+        };
+        Plan::complete(shape, steps, gpu)
+    }
+
+    /// Completes a plan with what can be derived from its nodes and steps.
+    pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<dyn Step>>, gpu: bool) -> Result<Self> {
+        let nodes = &mut shape.nodes;
+        for index in 0..nodes.len() {
+            let after = nodes.get(index).map(|node| node.after.clone()).unwrap_or_default();
+            for earlier in after {
+                if let Some(node) = nodes.get_mut(earlier) {
+                    node.before.push(index);
+                }
+            }
+        }
+        shape.answered = vec![None; shape.answers];
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(place) = node.answer.and_then(|answer| shape.answered.get_mut(answer)) {
+                *place = Some(index);
+            }
+        }
+        let after: Vec<_> = nodes.iter().map(|node| node.after.clone()).collect();
+        shape.parallel = is_parallel(nodes, &ancestors(&after));
+        #[cfg(feature = "cuda")]
+        if gpu {
+            super::enqueue::count_plans(nodes, &steps)?;
+            shape.prepared = nodes.iter().any(|node| node.facts.prepared);
+        }
+        let _ = gpu;
+        Ok(Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() })
+    }
+
+    /// Pinned memory for the answers of one replay, on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) fn reserve(&self, epoch: &Arc<Epoch>) -> Result<Option<crate::engines::cuda::Reserved>> {
+        match (epoch.engine.as_cuda(), self.answers) {
+            (Some(engine), 1..) => {
+                engine.reserve(epoch, self.answers * size_of::<crate::engines::tape::step::Cell>()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The same plan with one step replaced by another operation on the same operands.
+    pub(super) fn with_step(&self, index: usize, step: Arc<dyn Step>) -> Self {
+        let mut steps = self.steps.clone();
+        if let Some(place) = steps.get_mut(index) {
+            *place = step;
+        }
+        Plan { shape: self.shape.clone(), steps, version: self.version + 1, placed: Mutex::default() }
+    }
+
+    /// How many base addresses a replay has: one for each input, captured buffer and operand, and one for the arena.
+    pub(super) fn bases(&self) -> usize {
+        self.inputs.len() + self.captured + self.operands.len() + 1
+    }
+
+    /// Bytes of the arena: temporaries, and a slot for each answer.
+    pub(super) fn arena_bytes(&self) -> u64 {
+        // No device has as much memory as a sum that overflows.
+        let answers = self.answers.saturating_mul(size_of::<crate::engines::tape::step::Cell>());
+        self.arena.saturating_add(answers as u64)
+    }
+
+    /// Sets the addresses of the steps' operands for this replay. Replays run one after another.
+    pub(super) fn place(&self, bases: &[u64]) -> Result<()> {
+        if bases.len() != self.bases() {
+            return Err(Error::library("internal error: a replay has other operands than its recording"));
+        }
+        let mut placed = self.placed.lock();
+        if *placed == bases {
+            return Ok(());
+        }
+        let moved = |place: &Place| placed.get(place.base) != bases.get(place.base);
+        for (node, step) in self.nodes.iter().zip(&self.steps) {
+            if !node.places.iter().any(moved) {
+                continue;
+            }
+            let mut places = node.places.iter();
+            step.place(&mut Places(&mut |address, _| {
+                if let Some(place) = places.next()
+                    && let Some(base) = bases.get(place.base)
+                {
+                    *address = base + place.offset;
+                }
+            }));
+        }
+        placed.clear();
+        placed.extend_from_slice(bases);
+        Ok(())
+    }
+}
+
+/// Whether a step may be worth a thread of its own; a step of unknown work (0) may be.
+pub(super) fn is_heavy(info: &OpInfo) -> bool {
+    let work = info.flops.saturating_add(info.bytes);
+    work == 0 || work >= LIGHT
+}
+
+/// Dependencies where each step follows the one before it.
+fn chain(len: usize) -> Vec<SmallVec<[usize; 2]>> {
+    (0..len).map(|i| i.checked_sub(1).into_iter().collect()).collect()
+}
+
+/// The steps that each step follows directly.
+fn follows(entries: &[Entry]) -> Vec<SmallVec<[usize; 2]>> {
+    let mut open: std::collections::HashMap<Source, Vec<(usize, Use)>> = std::collections::HashMap::new();
+    let mut all = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        let mut after: SmallVec<[usize; 2]> = SmallVec::new();
+        for one in entry.uses.iter().filter(|one| one.bytes > 0) {
+            let earlier = open.entry(one.source).or_default();
+            let conflicts = earlier.iter().filter(|(_, other)| (one.writes || other.writes) && one.meets(other));
+            after.extend(conflicts.map(|(step, _)| *step).filter(|step| *step != index));
+            if one.writes {
+                // A later step that conflicts with one of these conflicts with this one too, which follows them.
+                earlier.retain(|(step, other)| *step == index || !one.covers(other));
+            }
+            earlier.push((index, *one));
+        }
+        after.sort_unstable();
+        after.dedup();
+        all.push(after);
+    }
+    all
+}
+
+/// For each step, all steps that it follows, directly or not. `None`: all earlier ones.
+struct Ancestors(Option<Vec<Vec<u64>>>);
+
+fn ancestors(after: &[SmallVec<[usize; 2]>]) -> Ancestors {
+    if after.len() > MOST {
+        return Ancestors(None);
+    }
+    let mut all: Vec<Vec<u64>> = Vec::with_capacity(after.len());
+    for (index, direct) in after.iter().enumerate() {
+        let mut own = vec![0u64; index.div_ceil(64)];
+        for &step in direct {
+            let theirs = all.get(step).map(Vec::as_slice).unwrap_or_default();
+            own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own |= theirs);
+            if let Some(word) = own.get_mut(step / 64) {
+                *word |= 1 << (step % 64);
+            }
+        }
+        all.push(own);
+    }
+    Ancestors(Some(all))
+}
+
+impl Ancestors {
+    /// Whether `later` follows `earlier`.
+    fn has(&self, later: usize, earlier: usize) -> bool {
+        match &self.0 {
+            None => earlier < later,
+            Some(all) => {
+                let word = all.get(later).and_then(|own| own.get(earlier / 64)).copied().unwrap_or(0);
+                word >> (earlier % 64) & 1 == 1
+            }
+        }
+    }
+}
+
+/// A block of the arena, and the steps that use its latest temporary.
+struct Block {
+    offset: u64,
+    bytes: u64,
+    users: Vec<usize>,
+}
+
+/// The offsets of the temporaries in the arena, and the size of the arena in bytes.
+fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> Result<(Vec<Option<u64>>, u64)> {
+    let mut users: Vec<Vec<usize>> = pieces.iter().map(|_| Vec::new()).collect();
+    let mut order = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        for one in &entry.uses {
+            let Source::Piece(piece) = one.source else { continue };
+            if let Some(users) = users.get_mut(piece) {
+                if users.is_empty() {
+                    order.push(piece);
+                }
+                if users.last() != Some(&index) {
+                    users.push(index);
+                }
+            }
+        }
+    }
+    let (mut slots, mut blocks, mut end) = (vec![None; pieces.len()], Vec::<Block>::new(), 0u64);
+    for index in order {
+        let Some(piece) = pieces.get(index).filter(|piece| piece.part == Part::Temporary) else { continue };
+        let users = users.get_mut(index).map(std::mem::take).unwrap_or_default();
+        let free = |block: &Block| users.iter().all(|&own| block.users.iter().all(|&other| before.has(own, other)));
+        let fits = blocks.iter_mut().filter(|block| block.bytes >= piece.bytes && free(block));
+        let offset = match fits.min_by_key(|block| block.bytes) {
+            Some(block) => {
+                block.users = users;
+                block.offset
+            }
+            None => {
+                let bytes = piece.bytes.checked_next_multiple_of(ALIGN);
+                let next = bytes.and_then(|bytes| end.checked_add(bytes));
+                let (Some(bytes), Some(next)) = (bytes, next) else {
+                    return Err(Error::invalid("len", "the temporaries exceed the address space"));
+                };
+                blocks.push(Block { offset: end, bytes, users });
+                std::mem::replace(&mut end, next)
+            }
+        };
+        if let Some(slot) = slots.get_mut(index) {
+            *slot = Some(offset);
+        }
+    }
+    Ok((slots, end))
+}
+
+/// Whether there are two heavy steps of which neither follows the other.
+fn is_parallel(nodes: &[Node], before: &Ancestors) -> bool {
+    let heavy: Vec<usize> = nodes.iter().enumerate().filter(|(_, node)| node.heavy).map(|(index, _)| index).collect();
+    // If the heavy steps form a chain, each follows the one before it.
+    heavy.iter().zip(heavy.iter().skip(1)).any(|(&earlier, &later)| !before.has(later, earlier))
+}

@@ -1,0 +1,50 @@
+//! Whether two tensors are equal within a tolerance.
+
+use super::numbers::{Number, number};
+use super::{Layout, ReadableTensor};
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::device::Device;
+
+impl Device {
+    /// Whether `|a - b| <= atol + rtol * |b|` for all elements, broadcast to common extents: NumPy's `allclose`. Equal
+    /// infinities are close; a NaN is close to nothing. Copies both to the host, and waits.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the extents do not broadcast; else as
+    /// [`download_tensor`](Self::download_tensor), and the failure of what makes them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let (x, one) = (device.tensor([2, 2], [1.0f32, 1.0, 1.0, 1.0001])?, device.tensor([1], [1.0f32])?);
+    /// assert!(device.allclose(&x, &one, 1e-3, 0.0)?);
+    /// assert!(!device.allclose(&x, &one, 1e-5, 1e-8)?);
+    /// # Ok(()) }
+    /// ```
+    pub fn allclose<'a, 'b, T: Element>(
+        &self,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+        rtol: f64,
+        atol: f64,
+    ) -> Result<bool> {
+        let (a, b) = (a.into(), b.into());
+        let common = Layout::broadcast_extents(&[a.extents(), b.extents()])?;
+        let (a, b) = (self.download_tensor(a.broadcast(&common)?)?, self.download_tensor(b.broadcast(&common)?)?);
+        let (a, b) = (a.await_result()?, b.await_result()?);
+        Ok(a.iter().zip(&b).all(|(a, b)| is_close(number(a), number(b), rtol, atol)))
+    }
+}
+
+fn is_close(a: Number, b: Number, rtol: f64, atol: f64) -> bool {
+    let (difference, size) = match (a, b) {
+        (a, b) if a == b => return true,
+        (Number::Integer(a), Number::Integer(b)) => ((a - b) as f64, b as f64),
+        (Number::Real(a), Number::Real(b)) => (a - b, b),
+        (Number::Complex(a, i), Number::Complex(b, j)) => ((a - b).hypot(i - j), b.hypot(j)),
+        _ => return false,
+    };
+    // An infinity is close to itself alone.
+    size.is_finite() && difference.abs() <= atol + rtol * size.abs()
+}

@@ -1,0 +1,104 @@
+//! New tensors, and tensors read back.
+
+use super::layout::Layout;
+use super::{ReadableTensor, Tensor};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::copy::Uploadable;
+
+impl Device {
+    /// A tensor of these elements, in row-major order: the last axis is the fastest. Uploads them, as
+    /// [`upload`](Self::upload); operations on the tensor are ordered after that.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there are more or fewer elements than the extents say; else as
+    /// [`upload`](Self::upload).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.tensor([2, 3], vec![1.0f64; 6])?;
+    /// assert_eq!((x.extents(), x.rank(), x.len()), (&[2, 3][..], 2, 6));
+    /// assert!(device.tensor([2, 3], vec![1.0f64; 5]).is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn tensor<'a, T: Element>(
+        &self,
+        extents: impl AsRef<[usize]>,
+        elements: impl Uploadable<'a, T>,
+    ) -> Result<Tensor<T>> {
+        let (layout, elements) = (Layout::row_major(extents)?, elements.into());
+        let given = elements.as_slice().len();
+        if given != layout.len() {
+            let what = format!("{given} elements, but {:?} are {}", layout.extents(), layout.len());
+            return Err(Error::invalid("elements", what));
+        }
+        let buffer = self.upload(elements)?.into_output();
+        Ok(Tensor::from_parts(buffer, layout))
+    }
+
+    /// A row-major tensor of zeros; see [`zeros`](Self::zeros).
+    ///
+    /// # Errors
+    /// As [`zeros`](Self::zeros); [`Error::InvalidArgument`] for extents that no tensor can have.
+    pub fn zeros_tensor<T: Element>(&self, extents: impl AsRef<[usize]>) -> Result<Tensor<T>> {
+        let layout = Layout::row_major(extents)?;
+        Ok(Tensor::from_parts(self.zeros(layout.len())?, layout))
+    }
+
+    /// A row-major tensor that was never written: the first operation on it must overwrite all of it. See
+    /// [`uninit`](Self::uninit).
+    ///
+    /// # Errors
+    /// As [`zeros_tensor`](Self::zeros_tensor).
+    pub fn uninit_tensor<T: Element>(&self, extents: impl AsRef<[usize]>) -> Result<Tensor<T>> {
+        let layout = Layout::row_major(extents)?;
+        Ok(Tensor::from_parts(self.uninit(layout.len())?, layout))
+    }
+
+    /// A row-major tensor of one value.
+    ///
+    /// # Errors
+    /// As [`zeros_tensor`](Self::zeros_tensor).
+    pub fn full_tensor<T: Element>(&self, extents: impl AsRef<[usize]>, value: T) -> Result<Tensor<T>> {
+        Ok(self.fill_part(self.uninit_tensor(extents)?, value)?.into_output())
+    }
+
+    /// Copies the elements of a view to the host, the last axis the fastest. If they do not lie so in the buffer, the device
+    /// brings them into that order first, in memory of its own ([`contiguous`](Self::contiguous)).
+    ///
+    /// # Errors
+    /// As [`download`](Self::download) and [`contiguous`](Self::contiguous).
+    pub fn download_tensor<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
+        let x = x.into();
+        if x.layout().is_row_major() {
+            return self.download(x.operand()?.0);
+        }
+        let dense = self.contiguous(&x)?.into_output();
+        self.download(dense.buffer())
+    }
+
+    /// The value of a tensor of one element, of any rank: waits for it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is not exactly one element; else as [`download`](Self::download), and the
+    /// failure of what makes it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.tensor([2, 2], [1, 2, 3, 4])?;
+    /// assert_eq!(device.item(x.slice((1, 0))?)?, 3);
+    /// # Ok(()) }
+    /// ```
+    pub fn item<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<T> {
+        let x = x.into();
+        let several = || Error::invalid("x", format!("{:?} are {} elements, not one", x.extents(), x.len()));
+        if x.len() != 1 {
+            return Err(several());
+        }
+        self.download_tensor(&x)?.await_result()?.first().copied().ok_or_else(several)
+    }
+}

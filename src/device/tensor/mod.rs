@@ -1,0 +1,42 @@
+//! Tensors: a buffer, and where the elements of a tensor lie in it.
+//!
+//! ```text
+//! Tensor<T>        (owns a DeviceBuffer, is written) ─┐
+//! TensorRef<'a, T> (borrows In, or shares GpuRef)  ───┼─> Layout: extents, strides, offset
+//! Part<T>          (a Tensor of which a part is written)
+//! ```
+//!
+//! - A [`Layout`] is plain data, and all views are made of it alone: `layout/`. What holds for one is said there.
+//! - A tensor knows no engine beyond what its buffer knows. Order, generations and memory are the buffer's.
+//! - Elements are moved by one operation, `assign/`: copies between strided views, fills, `contiguous`.
+//! - `make.rs`: new tensors, and tensors read back. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
+//!   an [`Op`](crate::Op).
+//!
+//! It stands beside the buffers and below the libraries, so that each front can take tensors.
+
+mod assign;
+mod close;
+mod layout;
+mod make;
+mod numbers;
+mod operand;
+mod part;
+mod readable;
+mod show;
+#[expect(clippy::module_inception, reason = "the file of the type that the folder is about")]
+mod tensor;
+mod tensor_ref;
+
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(crate) use assign::register;
+#[cfg(feature = "expressions")]
+pub(crate) use layout::fused;
+pub use layout::{AxisSlice, AxisSlices, Layout};
+pub use operand::Strided;
+pub use part::Part;
+#[cfg(feature = "expressions")]
+pub(crate) use part::Whole;
+pub use readable::{ReadableTensor, WritableTensor};
+pub use show::Shown;
+pub use tensor::Tensor;
+pub use tensor_ref::TensorRef;

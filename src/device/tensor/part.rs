@@ -1,0 +1,98 @@
+//! What an operation writes of a tensor.
+
+use super::tensor::check_inside;
+use super::{Layout, Tensor};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::element::Element;
+use crate::core::error::{Rejected, Result};
+use crate::device::dispatch::Submitted;
+use std::convert::Infallible;
+
+/// A tensor that is moved into an operation which writes a part of it, or all: a [`Tensor`] converts to it. The whole
+/// tensor comes back.
+#[derive(Debug)]
+pub struct Part<T: Element> {
+    pub(super) tensor: Tensor<T>,
+    pub(super) layout: Layout,
+}
+
+impl<T: Element> Tensor<T> {
+    /// The part of it that an operation shall write: any layout made of its own.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.zeros_tensor::<i32>([3, 3])?;
+    /// let x = device.fill_part(x.part(|all| all.diagonal(0, 0, 1))?, 1)?.await_result()?;
+    /// assert_eq!(device.show(&x)?.to_string(), "[[1 0 0]\n [0 1 0]\n [0 0 1]]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// That of `part`; [`Error::InvalidArgument`](crate::Error::InvalidArgument) when its layout reaches beyond the buffer.
+    /// The tensor comes back.
+    pub fn part(self, part: impl FnOnce(&Layout) -> Result<Layout>) -> Result<Part<T>, Rejected<Self>> {
+        let made = part(self.layout()).and_then(|layout| {
+            check_inside(&layout, self.buffer().len())?;
+            Ok(layout)
+        });
+        match made {
+            Ok(layout) => Ok(Part { tensor: self, layout }),
+            Err(error) => Err(Rejected::new(error, self)),
+        }
+    }
+}
+
+impl<T: Element> Part<T> {
+    /// Where the part lies in the buffer.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The tensor.
+    pub fn into_tensor(self) -> Tensor<T> {
+        self.tensor
+    }
+}
+
+/// A tensor without its buffer, of which an operation has a window.
+pub(crate) struct Whole {
+    window: (usize, usize),
+    layout: Layout,
+}
+
+impl<T: Element> Part<T> {
+    /// The window of the buffer from the first to the last element of the part, the layout in that window, and what makes the
+    /// tensor again of the buffer.
+    pub(crate) fn operand(self) -> (DeviceBuffer<T>, Layout, Whole) {
+        let (first, len) = self.layout.span();
+        let (mut buffer, layout) = self.tensor.into_parts();
+        let window = (buffer.offset, buffer.len);
+        (buffer.offset, buffer.len) = (buffer.offset + first, len);
+        (buffer, self.layout.moved_down(first), Whole { window, layout })
+    }
+}
+
+impl Whole {
+    pub(crate) fn tensor<T: Element>(self, mut buffer: DeviceBuffer<T>) -> Tensor<T> {
+        (buffer.offset, buffer.len) = self.window;
+        Tensor::from_parts(buffer, self.layout)
+    }
+
+    /// A submission that writes the window, as one that writes the tensor.
+    pub(crate) fn submitted<T: Element>(self, submitted: Submitted<DeviceBuffer<T>>) -> Submitted<Tensor<T>> {
+        match submitted {
+            Ok(pending) => Ok(pending
+                .retype(|(buffer,)| Ok::<_, Infallible>((self.tensor(buffer),)))
+                .unwrap_or_else(|never| match never {})),
+            Err(rejected) => Err(rejected.map(|(buffer,)| (self.tensor(buffer),))),
+        }
+    }
+}
+
+impl<T: Element> From<Tensor<T>> for Part<T> {
+    fn from(tensor: Tensor<T>) -> Self {
+        let layout = tensor.layout().clone();
+        Part { tensor, layout }
+    }
+}

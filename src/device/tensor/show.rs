@@ -1,0 +1,244 @@
+//! Tensors printed as NumPy prints arrays.
+
+use super::numbers::{Number, number, shortest};
+use super::{AxisSlice, Layout, ReadableTensor, TensorRef};
+use crate::core::element::{DType, Element};
+use crate::core::error::Result;
+use crate::device::Device;
+use std::fmt::{self, Display, Write};
+
+/// Tensors with more elements are printed with the first and the last [`EDGE`] of each axis alone.
+const MOST: usize = 1000;
+const EDGE: usize = 3;
+/// Columns of a line.
+const WIDTH: usize = 75;
+/// Digits after the point.
+const PRECISION: usize = 8;
+
+/// The elements of a tensor as text: see [`Device::show`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown(String);
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Device {
+    /// The elements as NumPy prints them: of a tensor of more than 1000 elements only those at the edges, which are all that
+    /// is copied to the host. Waits.
+    ///
+    /// # Errors
+    /// As [`download_tensor`](Self::download_tensor), and the failure of what makes the tensor.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.tensor([2, 2], [1.0f32, -0.5, 10.25, 3.0])?;
+    /// assert_eq!(device.show(&x)?.to_string(), "[[ 1.   -0.5 ]\n [10.25  3.  ]]");
+    /// let long: Vec<i32> = (0..2000).collect();
+    /// assert_eq!(device.show(&device.tensor([2000], long)?)?.to_string(), "[   0    1    2 ... 1997 1998 1999]");
+    /// # Ok(()) }
+    /// ```
+    pub fn show<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Shown> {
+        let x = x.into();
+        let is_long = x.len() > MOST;
+        let elements = if is_long { self.edges(&x)? } else { self.download_tensor(&x)?.await_result()? };
+        let numbers: Vec<Number> = elements.iter().map(number).collect();
+        let text = match (x.rank(), numbers.first()) {
+            (0, Some(only)) => scalar(T::DTYPE, *only),
+            _ => {
+                let mut lines =
+                    Lines { cells: cells(T::DTYPE, &numbers).into_iter(), is_long, text: String::new(), column: 0 };
+                lines.axes(x.extents(), 1);
+                lines.text
+            }
+        };
+        Ok(Shown(text))
+    }
+
+    /// The first and the last elements of each axis that is longer; brought together by the device.
+    fn edges<T: Element>(&self, x: &TensorRef<'_, T>) -> Result<Vec<T>> {
+        let kept: Vec<usize> = x.extents().iter().map(|n| (*n).min(2 * EDGE)).collect();
+        let mut small = self.uninit_tensor::<T>(&kept)?;
+        if x.extents().iter().filter(|n| **n > 2 * EDGE).count() > 0 {
+            // Its corners are written one after the other.
+            small = self.fill_part(small, T::default())?.into_output();
+        }
+        let mut corners: Vec<(Vec<AxisSlice>, Vec<AxisSlice>)> = vec![(vec![], vec![])];
+        for n in x.extents() {
+            let back = n.saturating_sub(EDGE);
+            let ends: &[(AxisSlice, AxisSlice)] = match *n > 2 * EDGE {
+                true => &[((..EDGE).into(), (..EDGE).into()), ((EDGE..).into(), (back..).into())],
+                false => &[((..).into(), (..).into())],
+            };
+            let with = |(to, from): &(Vec<_>, Vec<_>), end: &(AxisSlice, AxisSlice)| {
+                ([&to[..], &[end.0]].concat(), [&from[..], &[end.1]].concat())
+            };
+            corners = corners.iter().flat_map(|corner| ends.iter().map(move |end| with(corner, end))).collect();
+        }
+        for (to, from) in corners {
+            let corner = small.part(|all: &Layout| all.slice(to))?;
+            small = self.assign(corner, x.slice(from)?)?.into_output();
+        }
+        self.download_tensor(&small)?.await_result()
+    }
+}
+
+/// Writes cells with brackets.
+struct Lines {
+    cells: std::vec::IntoIter<String>,
+    is_long: bool,
+    text: String,
+    column: usize,
+}
+
+impl Lines {
+    /// The elements of these axes; `depth` brackets are open once its own is.
+    fn axes(&mut self, extents: &[usize], depth: usize) {
+        let Some((n, inner)) = extents.split_first() else { return };
+        if extents.contains(&0) {
+            return self.text.push_str("[]");
+        }
+        self.text.push('[');
+        let gap = (self.is_long && *n > 2 * EDGE).then_some(EDGE);
+        if depth == 1 {
+            self.column = 1;
+        }
+        for i in 0..if gap.is_some() { 2 * EDGE } else { *n } {
+            match inner {
+                [] => {
+                    if gap == Some(i) {
+                        self.cell("...".to_owned(), i == 0, depth);
+                    }
+                    let cell = self.cells.next().unwrap_or_default();
+                    self.cell(cell, i == 0, depth);
+                }
+                _ => {
+                    if gap == Some(i) {
+                        self.lines(inner.len(), depth);
+                        self.text.push_str("...");
+                    }
+                    if i > 0 {
+                        self.lines(inner.len(), depth);
+                    }
+                    self.column = depth + 1;
+                    self.axes(inner, depth + 1);
+                }
+            }
+        }
+        self.text.push(']');
+    }
+
+    /// A new line, and an empty one for each further axis.
+    fn lines(&mut self, axes: usize, depth: usize) {
+        self.text.extend(std::iter::repeat_n('\n', axes));
+        self.text.extend(std::iter::repeat_n(' ', depth));
+    }
+
+    fn cell(&mut self, cell: String, is_first: bool, depth: usize) {
+        if !is_first {
+            if self.column + 1 + cell.len() >= WIDTH {
+                self.text.push('\n');
+                self.text.extend(std::iter::repeat_n(' ', depth));
+                self.column = depth;
+            } else {
+                self.text.push(' ');
+                self.column += 1;
+            }
+        }
+        self.column += cell.len();
+        self.text.push_str(&cell);
+    }
+}
+
+/// The text of the only element of a tensor without axes.
+fn scalar(dtype: DType, number: Number) -> String {
+    match number {
+        Number::Integer(x) => x.to_string(),
+        Number::Real(x) => format!("{:?}", shortest(dtype, x)),
+        Number::Complex(re, im) => format!("({}{:+}j)", shortest(dtype, re), shortest(dtype, im)),
+    }
+}
+
+/// The numbers as text of one width.
+fn cells(dtype: DType, numbers: &[Number]) -> Vec<String> {
+    let real = |part: fn(&Number) -> f64| -> Vec<f64> { numbers.iter().map(|x| shortest(dtype, part(x))).collect() };
+    match numbers.first() {
+        Some(Number::Real(_)) => reals(&real(|x| if let Number::Real(x) = x { *x } else { 0.0 }), false),
+        Some(Number::Complex(..)) => {
+            let re = reals(&real(|x| if let Number::Complex(re, _) = x { *re } else { 0.0 }), false);
+            let im = reals(&real(|x| if let Number::Complex(_, im) = x { *im } else { 0.0 }), true);
+            let joined = |(re, im): (&String, &String)| {
+                let digits = im.trim_end();
+                format!("{re}{digits}j{}", " ".repeat(im.len() - digits.len()))
+            };
+            re.iter().zip(&im).map(joined).collect()
+        }
+        _ => {
+            let text = |x: &Number| if let Number::Integer(x) = x { x.to_string() } else { String::new() };
+            let all: Vec<String> = numbers.iter().map(text).collect();
+            let width = all.iter().map(String::len).max().unwrap_or(0);
+            all.iter().map(|x| format!("{x:>width$}")).collect()
+        }
+    }
+}
+
+/// A real number in parts: sign and whole digits, or a name; digits after the point; exponent.
+struct Parts {
+    left: String,
+    digits: String,
+    power: Option<i32>,
+    is_finite: bool,
+}
+
+/// Real numbers, their points below each other; with an exponent if they are large, small or far apart.
+fn reals(numbers: &[f64], signed: bool) -> Vec<String> {
+    let sizes = || numbers.iter().map(|x| x.abs()).filter(|x| x.is_finite() && *x != 0.0);
+    let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
+    let exponent = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;
+    let all: Vec<Parts> = numbers.iter().map(|x| parts(*x, exponent, signed)).collect();
+    let widest = |width: fn(&Parts) -> usize| all.iter().filter(|x| x.is_finite).map(width).max().unwrap_or(0);
+    let fraction = widest(|x| x.digits.len());
+    let power = widest(|x| x.power.map_or(0, |power| power.unsigned_abs().to_string().len().max(2)));
+    let number = widest(|x| x.left.len() + 1) + fraction + if exponent { power + 2 } else { 0 };
+    let width = all.iter().filter(|x| !x.is_finite).map(|x| x.left.len()).fold(number, usize::max);
+    let text = |x: &Parts| {
+        let mut text = x.left.clone();
+        if x.is_finite {
+            let fill = if exponent { '0' } else { ' ' };
+            text.push('.');
+            text.push_str(&x.digits);
+            text.extend(std::iter::repeat_n(fill, fraction - x.digits.len()));
+        }
+        if let Some(e) = x.power {
+            let _ = write!(text, "e{}{:0power$}", if e < 0 { '-' } else { '+' }, e.unsigned_abs());
+        }
+        format!("{text:>width$}")
+    };
+    all.iter().map(text).collect()
+}
+
+fn parts(x: f64, exponent: bool, signed: bool) -> Parts {
+    let sign = match x {
+        x if x.is_sign_negative() && !x.is_nan() => "-",
+        _ if signed => "+",
+        _ => "",
+    };
+    if !x.is_finite() {
+        let name = if x.is_nan() { "nan" } else { "inf" };
+        return Parts { left: format!("{sign}{name}"), digits: String::new(), power: None, is_finite: false };
+    }
+    let x = x.abs();
+    let after_the_point = |text: &str| text.split_once('.').map_or(0, |(_, rest)| rest.find('e').unwrap_or(rest.len()));
+    let mut text = if exponent { format!("{x:e}") } else { x.to_string() };
+    if after_the_point(&text) > PRECISION {
+        text = if exponent { format!("{x:.PRECISION$e}") } else { format!("{x:.PRECISION$}") };
+    }
+    let (mantissa, power) =
+        text.split_once('e').map_or((&*text, None), |(mantissa, power)| (mantissa, power.parse().ok()));
+    let (whole, digits) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (left, digits) = (format!("{sign}{whole}"), digits.trim_end_matches('0').to_owned());
+    Parts { left, digits, power, is_finite: true }
+}

@@ -1,0 +1,333 @@
+//! Views that are read.
+
+use super::Tensor;
+use super::layout::Layout;
+use super::tensor::check_inside;
+use crate::core::buffer::{DeviceBuffer, GpuRef, In, Readable};
+use crate::core::element::Element;
+use crate::core::error::Result;
+
+/// A view of a tensor, which is read: it borrows a [`Tensor`], or shares the memory of one ([`Tensor::share`]).
+///
+/// A shared one is `TensorRef<'static, T>`: cloneable, `Send + Sync`, and it needs no owner. Operations take either, by
+/// value or by reference, wherever they take a [`ReadableTensor`](crate::tensor::ReadableTensor); a buffer counts as a vector.
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// use windlass::{Device, TensorRef};
+/// let device = Device::host()?;
+/// let x: TensorRef<'static, i32> = device.tensor([2, 2], [1, 2, 3, 4])?.share();
+/// let diagonal = x.diagonal(0, 0, 1)?;
+/// assert_eq!(device.download_tensor(&diagonal)?.await_result()?, [1, 4]);
+/// drop(diagonal);
+/// assert!(x.try_unique().is_ok()); // the last handle: writable again
+/// # Ok(()) }
+/// ```
+pub struct TensorRef<'a, T: Element> {
+    handle: Handle<'a, T>,
+    layout: Layout,
+}
+
+enum Handle<'a, T: Element> {
+    Borrowed(In<'a, T>),
+    Shared(GpuRef<T>),
+}
+
+impl<T: Element> Clone for Handle<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Handle::Borrowed(part) => Handle::Borrowed(*part),
+            Handle::Shared(shared) => Handle::Shared(shared.clone()),
+        }
+    }
+}
+
+impl<T: Element> Clone for TensorRef<'_, T> {
+    fn clone(&self) -> Self {
+        TensorRef { handle: self.handle.clone(), layout: self.layout.clone() }
+    }
+}
+
+impl<'a, T: Element> TensorRef<'a, T> {
+    pub(super) fn borrowed(part: In<'a, T>, layout: Layout) -> Self {
+        TensorRef { handle: Handle::Borrowed(part), layout }
+    }
+
+    pub(super) fn shared(shared: GpuRef<T>, layout: Layout) -> TensorRef<'static, T> {
+        TensorRef { handle: Handle::Shared(shared), layout }
+    }
+
+    /// A view of a buffer or of a part of one, with any layout that lies inside of it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the layout reaches beyond the buffer.
+    pub fn from_buffer(buffer: impl Readable<'a, T>, layout: Layout) -> Result<Self> {
+        let part = buffer.into();
+        check_inside(&layout, part.len())?;
+        Ok(TensorRef::borrowed(part, layout))
+    }
+
+    /// As [`from_buffer`](Self::from_buffer), of a shared buffer.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_shared(buffer: GpuRef<T>, layout: Layout) -> Result<TensorRef<'static, T>> {
+        check_inside(&layout, buffer.len())?;
+        Ok(TensorRef::<'static, T>::shared(buffer, layout))
+    }
+
+    /// Where its elements lie in the [`buffer`](Self::buffer).
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The buffer; it may have elements that do not belong to the view.
+    pub fn buffer(&self) -> In<'_, T> {
+        match &self.handle {
+            Handle::Borrowed(part) => *part,
+            Handle::Shared(shared) => shared.as_in(),
+        }
+    }
+
+    /// The same view, borrowed from this one.
+    pub fn view(&self) -> TensorRef<'_, T> {
+        TensorRef::borrowed(self.buffer(), self.layout.clone())
+    }
+
+    /// The part of the buffer from the first to the last element, and the layout in that part.
+    pub(crate) fn operand(&self) -> Result<(In<'_, T>, Layout)> {
+        let (first, len) = self.layout.span();
+        Ok((self.buffer().slice(first..first + len)?, self.layout.moved_down(first)))
+    }
+}
+
+impl<T: Element> TensorRef<'static, T> {
+    /// Turns the last handle of the memory back into the owner. The tensor has the layout of this view.
+    ///
+    /// # Errors
+    /// Returns the view when it borrows, and while other handles exist.
+    pub fn try_unique(self) -> Result<Tensor<T>, Self> {
+        let TensorRef { handle, layout } = self;
+        let shared = match handle {
+            Handle::Shared(shared) => shared,
+            handle => return Err(TensorRef { handle, layout }),
+        };
+        // The owner's window is the full extent of the buffer; the layout counts from the beginning of this handle's.
+        let before = shared.window_start();
+        match shared.try_unique() {
+            Ok(mut buffer) => {
+                // No overflow, and inside: the window is a part of the full extent.
+                (buffer.len, buffer.offset) = (buffer.len - before, buffer.offset + before);
+                Ok(Tensor::from_parts(buffer, layout))
+            }
+            Err(shared) => Err(TensorRef { handle: Handle::Shared(shared), layout }),
+        }
+    }
+}
+
+impl<'a, T: Element> From<&'a Tensor<T>> for TensorRef<'a, T> {
+    fn from(tensor: &'a Tensor<T>) -> Self {
+        tensor.view()
+    }
+}
+
+impl<'a, T: Element> From<&'a TensorRef<'_, T>> for TensorRef<'a, T> {
+    fn from(view: &'a TensorRef<'_, T>) -> Self {
+        view.view()
+    }
+}
+
+/// A vector of all elements.
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for TensorRef<'a, T> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
+        TensorRef::borrowed(buffer.as_in(), Layout::vector(buffer.len()))
+    }
+}
+
+/// A vector of all elements.
+impl<'a, T: Element> From<In<'a, T>> for TensorRef<'a, T> {
+    fn from(part: In<'a, T>) -> Self {
+        TensorRef::borrowed(part, Layout::vector(part.len()))
+    }
+}
+
+/// A vector of all elements.
+impl<'a, T: Element> From<&'a GpuRef<T>> for TensorRef<'a, T> {
+    fn from(shared: &'a GpuRef<T>) -> Self {
+        shared.as_in().into()
+    }
+}
+
+/// A vector of all elements.
+impl<T: Element> From<GpuRef<T>> for TensorRef<'static, T> {
+    fn from(shared: GpuRef<T>) -> Self {
+        let layout = Layout::vector(shared.len());
+        TensorRef::shared(shared, layout)
+    }
+}
+
+/// Says type, extents, device and generation. Neither waits nor copies; for the elements see
+/// [`Device::show`](crate::Device::show).
+impl<T: Element> std::fmt::Debug for TensorRef<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let epoch = &self.buffer().region.epoch;
+        write!(f, "TensorRef<{}>({:?} on {}, generation {})", T::DTYPE, self.layout, epoch.label, epoch.generation)
+    }
+}
+
+/// The views of a tensor and of a view: each is the layout's own, of the same memory.
+macro_rules! views {
+    ($view:ty) => {
+        /// The number of elements along each axis.
+        pub fn extents(&self) -> &[usize] {
+            self.layout().extents()
+        }
+
+        /// The number of axes.
+        pub fn rank(&self) -> usize {
+            self.layout().rank()
+        }
+
+        /// The number of elements.
+        pub fn len(&self) -> usize {
+            self.layout().len()
+        }
+
+        /// Whether there are no elements.
+        pub fn is_empty(&self) -> bool {
+            self.layout().is_empty()
+        }
+
+        /// The device generation in which its memory was made.
+        pub fn generation(&self) -> u64 {
+            self.view().buffer().region.epoch.generation
+        }
+
+        /// A part, by ranges with steps, and indices: NumPy's basic indexing. See [`Layout::slice`] and
+        /// [`AxisSlice`](crate::tensor::AxisSlice).
+        ///
+        /// # Errors
+        /// As [`Layout::slice`].
+        pub fn slice(&self, slices: impl $crate::device::tensor::AxisSlices) -> Result<$view> {
+            Ok(self.view_of(self.layout().slice(slices)?))
+        }
+
+        /// The part at one index of an axis, which vanishes. See [`Layout::index`].
+        ///
+        /// # Errors
+        /// As [`Layout::index`].
+        pub fn index(&self, axis: isize, index: isize) -> Result<$view> {
+            Ok(self.view_of(self.layout().index(axis, index)?))
+        }
+
+        /// The same elements, in row-major order, with other extents; only where no element has to move. See
+        /// [`Layout::reshape`].
+        ///
+        /// # Errors
+        /// As [`Layout::reshape`]; if a copy would be needed, [`Device::contiguous`](crate::Device::contiguous) makes it.
+        pub fn reshape(&self, extents: impl AsRef<[usize]>) -> Result<$view> {
+            Ok(self.view_of(self.layout().reshape(extents)?))
+        }
+
+        /// The axes in another order. See [`Layout::permute`].
+        ///
+        /// # Errors
+        /// As [`Layout::permute`].
+        pub fn permute(&self, axes: impl AsRef<[isize]>) -> Result<$view> {
+            Ok(self.view_of(self.layout().permute(axes)?))
+        }
+
+        /// The axes in reverse order; for a matrix its transpose.
+        #[must_use = "this returns a view"]
+        pub fn transpose(&self) -> $view {
+            self.view_of(self.layout().transpose())
+        }
+
+        /// Two axes change places. See [`Layout::swap_axes`].
+        ///
+        /// # Errors
+        /// As [`Layout::swap_axes`].
+        pub fn swap_axes(&self, one: isize, other: isize) -> Result<$view> {
+            Ok(self.view_of(self.layout().swap_axes(one, other)?))
+        }
+
+        /// The elements along an axis in reverse order. See [`Layout::flip`].
+        ///
+        /// # Errors
+        /// As [`Layout::flip`].
+        pub fn flip(&self, axis: isize) -> Result<$view> {
+            Ok(self.view_of(self.layout().flip(axis)?))
+        }
+
+        /// Repeated along axes of extent 1 and new axes, to these extents: NumPy's `broadcast_to`. See [`Layout::broadcast`].
+        ///
+        /// # Errors
+        /// As [`Layout::broadcast`].
+        pub fn broadcast(&self, extents: impl AsRef<[usize]>) -> Result<$view> {
+            Ok(self.view_of(self.layout().broadcast(extents)?))
+        }
+
+        /// Without the axes of extent 1.
+        #[must_use = "this returns a view"]
+        pub fn squeeze(&self) -> $view {
+            self.view_of(self.layout().squeeze())
+        }
+
+        /// Without one axis, whose extent is 1. See [`Layout::squeeze_axis`].
+        ///
+        /// # Errors
+        /// As [`Layout::squeeze_axis`].
+        pub fn squeeze_axis(&self, axis: isize) -> Result<$view> {
+            Ok(self.view_of(self.layout().squeeze_axis(axis)?))
+        }
+
+        /// With a new axis of extent 1. See [`Layout::unsqueeze`].
+        ///
+        /// # Errors
+        /// As [`Layout::unsqueeze`].
+        pub fn unsqueeze(&self, axis: isize) -> Result<$view> {
+            Ok(self.view_of(self.layout().unsqueeze(axis)?))
+        }
+
+        /// The diagonal of two axes, as the new last axis. See [`Layout::diagonal`].
+        ///
+        /// # Errors
+        /// As [`Layout::diagonal`].
+        pub fn diagonal(&self, above: isize, one: isize, other: isize) -> Result<$view> {
+            Ok(self.view_of(self.layout().diagonal(above, one, other)?))
+        }
+
+        /// The first `mid` elements along an axis, and the others. See [`Layout::split`].
+        ///
+        /// # Errors
+        /// As [`Layout::split`].
+        pub fn split(&self, axis: isize, mid: usize) -> Result<($view, $view)> {
+            let (front, back) = self.layout().split(axis, mid)?;
+            Ok((self.view_of(front), self.view_of(back)))
+        }
+
+        /// Windows of `size` elements along an axis, one every `step` elements, as a new last axis. See [`Layout::windows`].
+        ///
+        /// # Errors
+        /// As [`Layout::windows`].
+        pub fn windows(&self, axis: isize, size: usize, step: usize) -> Result<$view> {
+            Ok(self.view_of(self.layout().windows(axis, size, step)?))
+        }
+    };
+}
+
+impl<T: Element> Tensor<T> {
+    fn view_of(&self, layout: Layout) -> TensorRef<'_, T> {
+        TensorRef::borrowed(self.buffer().as_in(), layout)
+    }
+
+    views!(TensorRef<'_, T>);
+}
+
+impl<T: Element> TensorRef<'_, T> {
+    fn view_of(&self, layout: Layout) -> Self {
+        TensorRef { handle: self.handle.clone(), layout }
+    }
+
+    views!(Self);
+}

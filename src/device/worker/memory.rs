@@ -1,0 +1,133 @@
+//! The worker's allocations, by the client's numbers.
+//!
+//! The client splits and joins buffers without telling the worker. An operand names the region that its handle owns,
+//! and the worker adapts the regions of the allocation: they are disjoint at all times, and each has its own ordering
+//! state. A window that is not a region yet is cut out of the regions that it overlaps. It follows what they have in
+//! flight, and so do the remaining parts of them.
+
+use crate::core::buffer::{InitState, Region, View};
+use crate::core::error::{Error, Result};
+use crate::core::order::AccessHistory;
+use crate::core::sync::{Arc, Mutex};
+use crate::engines::worker::order::Place;
+use parking_lot::MutexGuard;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What the client has allocated. A shard's lock is held while an operand is looked up or cut, but never while waiting
+/// for one: an order that needs a region cut follows all orders that were sent for the old regions
+/// (`buffer/region.rs`).
+#[derive(Default)]
+pub(crate) struct Memory([Mutex<HashMap<u64, Allocated>>; SHARDS]);
+
+const SHARDS: usize = 16;
+
+enum Allocated {
+    /// The number of elements, and regions with disjoint windows.
+    Regions(usize, Vec<Arc<Region>>),
+    /// There was no memory: an order that uses it fails with this error.
+    Failed(Error),
+}
+
+/// An operand of an order.
+pub(crate) struct Operand {
+    region: Arc<Region>,
+    offset: usize,
+    len: usize,
+}
+
+impl Operand {
+    pub(crate) fn view(&self) -> View<'_> {
+        let whole = self.len == self.region.window.len();
+        View::new(&self.region, (self.offset, self.len), whole)
+    }
+}
+
+impl Memory {
+    fn shard(&self, id: u64) -> Result<MutexGuard<'_, HashMap<u64, Allocated>>> {
+        let shard = self.0.get((id / 64) as usize % SHARDS);
+        shard.map(Mutex::lock).ok_or_else(|| Error::library("internal error: no such shard of the memory table"))
+    }
+
+    pub(crate) fn add(&self, id: u64, len: usize, region: Result<Arc<Region>>) {
+        if let Ok(mut shard) = self.shard(id) {
+            shard.insert(id, region.map_or_else(Allocated::Failed, |region| Allocated::Regions(len, vec![region])));
+        }
+    }
+
+    /// Its memory is freed once the work that uses it is done.
+    pub(crate) fn remove(&self, id: u64) {
+        let held = self.shard(id).map(|mut shard| shard.remove(&id));
+        drop(held); // without the lock
+    }
+
+    /// An order that was to write these was not carried out. An order that reads them fails with this error, and so
+    /// does one that reads what is made of them.
+    pub(crate) fn fail(&self, written: &[Place], error: &Error) {
+        for place in written {
+            // Memory that could not be allocated reports its own error.
+            if let Ok(operand) = self.operand(place) {
+                operand.region.init.fail(error);
+            }
+        }
+    }
+
+    /// The histories of these operands: what they have in flight.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn in_flight(&self, places: &[Place]) -> Vec<AccessHistory> {
+        let operands = places.iter().filter_map(|place| self.operand(place).ok());
+        operands.map(|operand| operand.region.history.lock().clone()).collect()
+    }
+
+    /// The operand that an order names.
+    pub(crate) fn operand(&self, place: &Place) -> Result<Operand> {
+        let garbled = || Error::library("an order names memory that the worker does not have");
+        let mut shard = self.shard(place.id)?;
+        let (elements, regions) = match shard.get_mut(&place.id) {
+            Some(Allocated::Regions(len, regions)) => (*len, regions),
+            Some(Allocated::Failed(error)) => return Err(error.clone()),
+            None => return Err(garbled()),
+        };
+        let at = |n: u64| usize::try_from(n).ok();
+        let window = at(place.region.0).zip(at(place.region.1)).map(|(start, end)| start..end).ok_or_else(garbled)?;
+        let (offset, len) = match place.window {
+            None => (window.start, window.len()),
+            Some((offset, len)) => at(offset).zip(at(len)).ok_or_else(garbled)?,
+        };
+        let inside = offset >= window.start && offset.checked_add(len).is_some_and(|end| end <= window.end);
+        if !inside || window.start > window.end || window.end > elements {
+            return Err(garbled());
+        }
+        let region = match regions.iter().find(|region| region.window == window) {
+            Some(region) => region.clone(),
+            None => cut(regions, window).ok_or_else(garbled)?,
+        };
+        Ok(Operand { region, offset, len })
+    }
+}
+
+/// Makes `window` a region of its own, cut out of those that it overlaps.
+fn cut(regions: &mut Vec<Arc<Region>>, window: Range<usize>) -> Option<Arc<Region>> {
+    let first = regions.first()?;
+    let (allocation, epoch) = (first.allocation.clone(), first.epoch.clone());
+    let (old, mut kept): (Vec<_>, Vec<_>) =
+        std::mem::take(regions).into_iter().partition(|r| r.window.start < window.end && window.start < r.window.end);
+    let mut track = AccessHistory::default();
+    let mut content = InitState::Valid;
+    for region in &old {
+        let theirs = region.history.lock().clone();
+        content = content.worse(region.init.get());
+        for rest in [region.window.start..window.start, window.end..region.window.end] {
+            if rest.start < rest.end {
+                let worth = region.init.get();
+                kept.push(Region::new(allocation.clone(), epoch.clone(), worth, theirs.clone(), rest));
+            }
+        }
+        track.absorb(theirs);
+    }
+    let region = Region::new(allocation, epoch, content, track, window);
+    kept.push(region.clone());
+    *regions = kept;
+    drop(old); // last: an allocation without a region is freed
+    Some(region)
+}

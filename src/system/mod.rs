@@ -1,0 +1,21 @@
+//! The operating system: the calls that only some systems have, each behind a function that every system has.
+//!
+//! So the crate compiles for systems that it was never run on; what they lack is said where it is asked for. Two parts
+//! stay outside, since they exist on one system only: worker processes (`engines/worker`, `device/worker`, and
+//! `core/segment.rs`; Linux), and the
+//! guard of the compiler's destructors (`loader/destructors.rs`, Linux with the GNU linker). `.ci/run` checks that no other
+//! file calls the system.
+//!
+//! | file | content |
+//! |---|---|
+//! | `files` | files of other users, private files, pipes |
+//! | `shared_library` | the dynamic linker |
+//! | `process` | forks, exits, privileges |
+//! | `thread` | how punctual sleeps are, the clock, large pages |
+
+#[cfg_attr(not(feature = "nvrtc"), allow(dead_code, reason = "the compiler's cache uses it"))]
+pub(crate) mod files;
+pub(crate) mod process;
+#[cfg(feature = "cuda")]
+pub(crate) mod shared_library;
+pub(crate) mod thread;

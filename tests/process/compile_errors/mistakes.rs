@@ -1,0 +1,112 @@
+//! A program of mistakes, one a line: `compile_errors/mod.rs` compiles it and compares. It has no other errors.
+#![allow(unused_variables, unused_imports)]
+
+use windlass::blas::Gemv;
+use windlass::fft::FftComplex;
+use windlass::nvrtc::{Kernel, LaunchConfig};
+use windlass::solver::Matrix;
+use windlass::sparse::Csr;
+use windlass::{Complex, Device, DeviceBuffer, Gemm, Program, Result, Tensor, TensorRef};
+
+type X = DeviceBuffer<f32>;
+
+struct Particle {
+    x: f32,
+}
+
+fn work_in_flight_is_no_operand(device: &Device, x: X, y: X) -> Result<()> {
+    let x = device.upload([1.0f32])?;
+    device.blas().dot(&x, &y)?; //~ work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`
+    device.blas().dot(&y, x)?; //~ is no vector that a call can read elements of `f32` from
+    Ok(())
+}
+
+fn nor_of_a_product(device: &Device, x: X, c: X) -> Result<()> {
+    let pending = device.upload([1.0f32])?;
+    device.blas().gemm(Gemm::new(1, 1, 1), &pending, &x, c)?; //~ work in flight gives its buffer by `.await_result()?`
+    Ok(())
+}
+
+fn nor_what_is_written(device: &Device, a: X, x: X) -> Result<()> {
+    let pending = device.upload([1.0f32])?;
+    device.blas().gemv(Gemv::new(1, 1), &a, &x, pending)?; //~ is no vector that a call can write elements of `f32` to
+    Ok(())
+}
+
+fn nor_a_tensor(device: &Device, x: Tensor<f32>) -> Result<()> {
+    let pending = device.contiguous(&x)?;
+    device.show(&pending)?; //~ work in flight gives its tensor by `.await_result()?`
+    device.show(x.slice(..1))?; //~ a view that can fail, such as `slice` or `reshape`, is taken out of its `Result` by `?`
+    device.fill_part(x.transpose(), 1.0)?; //~ a view (`TensorRef`) is only read
+    Ok(())
+}
+
+fn nor_kept(device: &Device, offsets: DeviceBuffer<i32>, columns: DeviceBuffer<i32>) -> Result<()> {
+    let values = device.upload([1.0f32])?;
+    // SAFETY: it does not compile.
+    unsafe { Csr::assume_valid(1, 1, offsets, columns, values)? }; //~ expected a `GpuRef<_>` or a `DeviceBuffer<_>`, by value
+    Ok(())
+}
+
+fn nor_read_by_a_kernel(device: &Device, kernel: Kernel, program: Program) -> Result<()> {
+    let pending = device.upload([1.0f32])?;
+    // SAFETY: it does not compile.
+    unsafe { kernel.launch(LaunchConfig::for_elements(1)?, (&pending, 1.0f32))? }; //~ work in flight gives its buffer by `.await_result()?`
+    program.replay((&pending,), ())?; //~ is no operand that a replay can read
+    Ok(())
+}
+
+fn what_is_read_is_borrowed(device: &Device, x: X, c: X, y: X) -> Result<()> {
+    device.blas().gemm(Gemm::new(1, 1, 1), x, &y, c)?; //~ `DeviceBuffer<f32>` is no operand that a call can read elements of
+    device.to_vec(y.slice(..1))?; //~ or a part of one: `x.slice(range)?`
+    Ok(())
+}
+
+fn one_type_of_elements(device: &Device, x: X, wide: DeviceBuffer<f64>, c: X) -> Result<()> {
+    device.blas().gemm(Gemm::new(1, 1, 1), &x, &wide, c)?; //~ is no operand that a call can read elements of `f32` from
+    Ok(())
+}
+
+fn a_result_that_is_not_there_yet(device: &Device, x: X, a: X) -> Result<()> {
+    device.blas().nrm2(&x)?.into_output(); //~ `f32` is not complete before the device is done
+    device.download(&x)?.into_output(); //~ wait for it: `.await_result()?`
+    device.solver().lu(Matrix::new(1, 1), a)?.into_output(); //~ `.split()` gives the buffers of a factorization at once
+    Ok(())
+}
+
+fn what_memory_holds(device: &Device) -> Result<()> {
+    device.upload(vec![true])?; //~ a `bool` is stored as a `u8`
+    device.upload([1usize])?; //~ a `usize` as a `u64`
+    device.upload(vec![Particle { x: 1.0 }])?; //~ of a struct of your own, store each field in a buffer
+    device.upload(vec![vec![1.0f32]])?; //~ nested vectors as one (`.concat()`)
+    device.upload::<f32>((0..4).map(|i| i as f32))?; //~ of an iterator make a vector: `.collect::<Vec<_>>()`
+    device.zeros::<bool>(4)?; //~ `bool` is no element type of device memory
+    Ok(())
+}
+
+fn element_types_of_a_routine(device: &Device, x: X, n: DeviceBuffer<i32>) -> Result<()> {
+    device.blas().dot(&n, &n)?; //~ `i32` is no element type of vectors in BLAS
+    device.solver().lu(Matrix::new(1, 1), n)?; //~ `i32` is no element type of factorizations
+    device.fft().fft(&x, [1])?; //~ `rfft` takes real data
+    Ok(())
+}
+
+/// Globs of several modules do not collide, neither with each other nor with the names that every program has.
+mod globs {
+    use windlass::blas::*;
+    use windlass::blaslt::*;
+    use windlass::fft::*;
+    use windlass::nvrtc::*;
+    use windlass::rng::*;
+    use windlass::solver::*;
+    use windlass::sparse::*;
+    use windlass::tensor::*;
+    use windlass::timeline::*;
+    use windlass::*;
+
+    fn standard() -> Result<Option<String>, Box<dyn std::error::Error>> {
+        Ok(Some(Vec::<u8>::new().len().to_string()))
+    }
+}
+
+fn main() {}
