@@ -3,10 +3,7 @@
 use super::LONG;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, List, Op, OpKind, PendingDispatch, Rejected, Result, Slices, SlicesMut,
-    Spans, Submitted,
-};
+use windlass::{Device, DeviceBuffer, Enqueue, Error, List, Op, OpKind, Result, Slices, SlicesMut, Spans, Submitted};
 
 #[cfg(feature = "cuda")]
 static KERNELS: windlass::Ptx = windlass::Ptx::new(include_str!("../../src/device/supervisor/self_test.ptx")); // `y = x * x + 1`
@@ -151,9 +148,7 @@ pub fn open_paths(devices: &[&Device]) {
 }
 
 /// The buffers of an exchange, whether it was submitted or refused.
-pub fn outputs(
-    submitted: Result<PendingDispatch<Vec<DeviceBuffer<u32>>>, Rejected<(Vec<DeviceBuffer<u32>>,)>>,
-) -> (Vec<DeviceBuffer<u32>>, Option<Error>) {
+pub fn outputs(submitted: Submitted<Vec<DeviceBuffer<u32>>>) -> (Vec<DeviceBuffer<u32>>, Option<Error>) {
     match submitted {
         Ok(pending) => (pending.into_output(), None),
         Err(rejected) => (rejected.back.expect("the outputs come back").0, Some(rejected.error)),

@@ -29,12 +29,10 @@ mod tensor_ref;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
-#[cfg(feature = "expressions")]
 pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;
 pub use part::Part;
-#[cfg(feature = "expressions")]
 pub(crate) use part::Whole;
 pub use readable::{ReadableTensor, WritableTensor};
 pub use show::Shown;

@@ -285,7 +285,7 @@ impl Device {
             Ok(Ahead(Map { formula, scalars, outputs, inputs: inputs?, in_place: false, nest: OnceLock::new() }))
         };
         let ahead = inputs.with(layouts).map_err(told)?;
-        Ok(self.dispatch(ahead, (), ())?)
+        self.dispatch(ahead, (), ())
     }
 
     /// New row-major tensors of these extents whose elements are given by their place: see

@@ -158,8 +158,9 @@ loops!(two vectors2 scalar2 Map2 [] |args, at, value| {
 });
 loops!(three vectors3 scalar3 Map3 [O::A: Copy] |args, at, value| {
     // SAFETY: the contract of `Kernel`.
-    let (dst, a, b, c): (&mut Chunk<T>, &Chunk<O::A>, &Chunk<T>, &Chunk<T>) =
-        unsafe { (result(args, at), chunk(args, 0, at), chunk(args, 1, at), chunk(args, 2, at)) };
+    let (dst, a): (&mut Chunk<T>, &Chunk<O::A>) = unsafe { (result(args, at), chunk(args, 0, at)) };
+    // SAFETY: as above.
+    let (b, c): (&Chunk<T>, &Chunk<T>) = unsafe { (chunk(args, 1, at), chunk(args, 2, at)) };
     for (((dst, a), b), c) in dst.iter_mut().zip(a).zip(b).zip(c) {
         *dst = O::map(value!(a), *b, *c);
     }
