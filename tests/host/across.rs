@@ -174,7 +174,7 @@ fn a_half_that_fails_fails_on_all_devices_and_what_overwrites_heals() {
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         let [a, b]: [_; 2] = outputs.0.try_into().unwrap();
         for (device, buffer) in [(&one, &a), (&two, &b)] {
-            let error = device.download(buffer).and_then(|data| Ok(data.await_result()?)).unwrap_err();
+            let error = device.download(buffer).and_then(windlass::PendingDispatch::await_result).unwrap_err();
             assert!(matches!(error, Error::Upstream { .. }), "{error}");
         }
         let outputs = Exchange::<false>::default().submit(&[&one, &two], &[&x, &y], vec![a, b]).unwrap();
