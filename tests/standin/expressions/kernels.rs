@@ -172,7 +172,7 @@ fn a_kernel_that_is_not_loaded_is_an_error_and_the_next_use_tries_again() {
         let x = gpu.full_tensor([8], 3.0f64).unwrap();
         gpu.synchronize(crate::common::LONG).unwrap();
         // No binary for this GPU. (For want of memory it would try again.)
-        driver.fail("cuModuleLoadDataEx", 1, 209);
+        driver.fail("cuModuleLoadDataEx", 0, 209);
         let y = gpu.zeros_tensor::<f64>([8]).unwrap();
         let error = gpu.map_into(&x, y, |x| x * x).unwrap().await_result().unwrap_err();
         assert!(matches!(error.error, Error::LibraryError { .. }), "{error}");
