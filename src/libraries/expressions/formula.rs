@@ -109,7 +109,7 @@ pub(crate) fn record(types: &[crate::core::element::DType], run: impl FnOnce(&Op
 /// It takes symbols of the types `I` and gives the outputs `O`. Every number in the closure is a parameter, whose value
 /// [`with_scalars`](Self::with_scalars) changes without another kernel.
 ///
-/// ```ignore
+/// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::expressions::{Formula, Symbol};
 /// let device = windlass::Device::best()?;
@@ -147,7 +147,7 @@ impl<I: Symbols, O: Outputs> Formula<I, O> {
     /// operation that its type does not have, a number that the type of its partner does not hold, symbols of two closures;
     /// more than 4096 nodes or 128 numbers.
     ///
-    /// ```ignore
+    /// ```
     /// use windlass::expressions::{Formula, Symbol};
     /// let wrong = Formula::new(|n: Symbol<i32>| (n + 1).sqrt()).unwrap_err();
     /// assert_eq!(wrong.to_string(), "invalid argument `formula`: sqrt of add(input 0, parameter 0): i32 is no floating point number: cast it");

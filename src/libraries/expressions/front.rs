@@ -125,7 +125,7 @@ impl Device {
     /// threads. [`prepare`](Self::prepare) does that ahead. Later uses find the kernel, also with other values of the numbers
     /// in the closure.
     ///
-    /// ```ignore
+    /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
     /// let x = device.tensor([2, 3], [1.0f32, -2.0, 3.0, -4.0, 5.0, -6.0])?;
@@ -153,7 +153,7 @@ impl Device {
     /// As [`map`](Self::map), into tensors or [`part`](crate::Tensor::part)s of some, which may have any strides. The inputs
     /// are broadcast to the first one's extents.
     ///
-    /// ```ignore
+    /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
     /// let (x, y) = (device.tensor([2], [1.0f32, 2.0])?, device.zeros_tensor::<f32>([2, 2])?);
@@ -185,7 +185,7 @@ impl Device {
     /// Updates tensors, or [`part`](crate::Tensor::part)s of some, in place: each element is read and written at its own place.
     /// The closure takes the symbols of what is updated and those of the inputs, and returns the new values.
     ///
-    /// ```ignore
+    /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
     /// let (w, v) = (device.full_tensor([2], 1.0f32)?, device.zeros_tensor::<f32>([2])?);
@@ -260,7 +260,7 @@ impl Device {
     /// # Errors
     /// As [`apply`](Self::apply).
     ///
-    /// ```ignore
+    /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::expressions::{Formula, Symbol};
     /// let device = windlass::Device::best()?;
@@ -294,7 +294,7 @@ impl Device {
     /// # Errors
     /// As [`map`](Self::map).
     ///
-    /// ```ignore
+    /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::expressions::position;
     /// let device = windlass::Device::best()?;
@@ -318,7 +318,7 @@ impl Device {
     /// types, extents that differ, a layout that reaches beyond its operand, outputs that overlap; else as
     /// [`map_into`](Self::map_into). The buffers come back.
     ///
-    /// ```ignore
+    /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::expressions::{Formula, Symbol};
     /// use windlass::tensor::Layout;

@@ -14,7 +14,7 @@
 //! | `&a + &b`, `a.exp()` | builds a [`Deferred`] expression until `eval` |
 //! | [`Device::evaluate`](crate::Device::evaluate) | computes an [`Expr`] over untyped buffers |
 //!
-//! ```ignore
+//! ```
 //! # fn main() -> Result<(), windlass::Error> {
 //! let device = windlass::Device::best()?;
 //! let (x, y) = (device.tensor([3], [1.0f32, 2.0, 3.0])?, device.tensor([3], [-2.0f32, 0.0, 2.0])?);

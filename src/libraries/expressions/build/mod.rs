@@ -24,7 +24,7 @@ use super::ir::Op;
 ///
 /// Outside of a closure the symbol belongs to none, and using it is an error.
 ///
-/// ```ignore
+/// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::expressions::position;
 /// let device = windlass::Device::host()?;

@@ -4,7 +4,7 @@
 //! bits as [`Rng`](crate::Rng) gives. A formula does not move the stream on; [`Stream::at`] is where another one begins. Only
 //! Philox can be reached at any position at once.
 //!
-//! ```ignore
+//! ```
 //! # fn main() -> Result<(), windlass::Error> {
 //! use windlass::expressions::random;
 //! let device = windlass::Device::best()?;

@@ -77,7 +77,7 @@ pub struct Constant(pub(crate) Scalar);
 
 /// Makes a number a part of the formula, so that another value is another formula, and the compiler may use it.
 ///
-/// ```ignore
+/// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::expressions::{Formula, Symbol, constant};
 /// let half = Formula::new(|x: Symbol<f32>| x * constant(0.5))?;

@@ -29,7 +29,7 @@ use tape::{Tape, TapeOperand};
 /// The rules are those of a [`Symbol`](super::Symbol): nothing is promoted, a number takes the type of what it meets, operands
 /// are broadcast to each other. What is used twice is computed once.
 ///
-/// ```ignore
+/// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// let device = windlass::Device::best()?;
 /// let x = device.tensor([2, 2], [0.0f32, 1.0, 2.0, 3.0])?;
