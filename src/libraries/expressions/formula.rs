@@ -150,7 +150,7 @@ impl<I: Symbols, O: Outputs> Formula<I, O> {
     /// ```
     /// use windlass::expressions::{Formula, Symbol};
     /// let wrong = Formula::new(|n: Symbol<i32>| (n + 1).sqrt()).unwrap_err();
-    /// assert_eq!(wrong.to_string(), "invalid argument `formula`: sqrt of add(input 0, parameter 0): i32 is no floating point number: cast it");
+    /// assert_eq!(wrong.to_string(), "argument `formula`: sqrt of add(input 0, parameter 0): i32 is no floating point number: cast it");
     /// ```
     pub fn new(f: impl FnOnce(I) -> O) -> Result<Self> {
         let recorded = record(I::DTYPES, |open| sealed::Symbols::raws(f(I::inputs(open, 0))))?;
