@@ -28,7 +28,7 @@ use super::ir::Op;
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::expressions::position;
 /// let device = windlass::Device::host()?;
-/// let eye = device.tabulate([2, 3], || position(0).eq(position(1)).select(1.0f32, 0.0))?.await_result()?;
+/// let eye = device.tabulate([2, 3], || position(0).eq(position(1)).select::<f32>(1.0, 0.0))?.await_result()?;
 /// assert_eq!(device.show(&eye)?.to_string(), "[[1. 0. 0.]\n [0. 1. 0.]]");
 /// # Ok(()) }
 /// ```
