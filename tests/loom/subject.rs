@@ -9,7 +9,7 @@ pub(crate) mod handles;
 pub(crate) mod keep_alive;
 #[path = "../../src/engines/cuda/last_event.rs"]
 pub(crate) mod last_event;
-#[path = "../../src/engines/cuda/late.rs"]
+#[path = "../../src/core/order/late.rs"]
 pub(crate) mod late;
 #[path = "../../src/core/epoch/life.rs"]
 pub(crate) mod life;

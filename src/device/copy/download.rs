@@ -5,9 +5,10 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Output, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Output, Spans, Wire};
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use std::marker::PhantomData;
 
 /// How a download converts the elements into its result.

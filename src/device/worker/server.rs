@@ -15,6 +15,8 @@ use crate::core::clock::{self, Clock, Stopwatch, Timing};
 use crate::core::dispatch::raw::RemoteResult;
 use crate::core::error::{Error, Result};
 use crate::core::op::wire;
+#[cfg(feature = "cuda")]
+use crate::core::order::Completion;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
@@ -252,7 +254,9 @@ impl Server {
     fn await_in_flight(&self, places: &[Place]) {
         let mut backoff = crate::core::dispatch::Backoff::new(&Timing::standard().waits);
         let tracks = self.memory.in_flight(places);
-        while !tracks.iter().all(|track| track.all().all(crate::core::order::Completion::poll)) {
+        let epoch = self.device.epoch();
+        let is_over = |end: &Completion| epoch.engine.as_cuda().map_or(end.is_past(), |engine| engine.core.poll(end));
+        while !tracks.iter().all(|track| track.all().all(is_over)) {
             backoff.pause(None);
         }
     }

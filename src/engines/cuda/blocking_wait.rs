@@ -73,7 +73,7 @@ impl BlockingWaits {
         let waits = unsafe {
             api.stream_wait_event(stream.0, event, 0).ok().and_then(|()| api.event_record(blocking.0, stream.0).ok())
         };
-        if waits.is_ok() && slot.sequence.reached(ticket) {
+        if waits.is_ok() && slot.stream.sequence.reached(ticket) {
             self.late.push(pair);
             return Ok(true);
         }
@@ -82,7 +82,7 @@ impl BlockingWaits {
         let code = waits.and_then(|()| unsafe { api.event_synchronize(blocking.0) }.ok());
         self.free.push(pair);
         code.map(|()| {
-            slot.sequence.observe(ticket);
+            slot.stream.sequence.observe(ticket);
             true
         })
     }

@@ -4,8 +4,9 @@ use super::queue::{EnqueueOn, Queue};
 use crate::core::buffer::Span;
 use crate::core::element::Element;
 use crate::core::error::Result;
-use crate::core::op::SpansOf;
-use crate::core::op::{Op, PlanKey, Spans, WritesOf};
+use crate::core::op::Spans;
+use crate::engines::op::SpansOf;
+use crate::engines::op::{Op, PlanKey, WritesOf};
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 

@@ -5,15 +5,14 @@
 //! locked instructions, on every operand of every dispatch.
 
 use super::api::Code;
-use super::late::Added;
-use super::slot::{Mark, Slot, State};
+use super::slot::{Slot, SlotMark, State};
 use super::submit::Around;
-use super::{Core, Late, Native, fault};
+use super::{Core, Native, fault};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::order::Completion;
+use crate::core::order::late::Added;
+use crate::core::order::{Completion, EventHandle, Late, Mark};
 use crate::core::sync::{Arc, Ordering};
-use cudarc::driver::sys::CUevent;
 use smallvec::SmallVec;
 
 /// The end of an earlier dispatch that was not known to have completed when it was checked.
@@ -23,35 +22,47 @@ pub(super) struct Follow {
     slot: usize,
     ticket: u64,
     /// `None`: the ticket is open, see `ring.rs`.
-    event: Option<Native<CUevent>>,
+    event: Option<EventHandle>,
 }
 
 /// All that one dispatch must follow, writers first.
 pub(super) type Follows = SmallVec<[Follow; 6]>;
 
 impl Follow {
+    #[inline]
+    fn of(mark: &Mark) -> Self {
+        Follow { slot: mark.stream.number, ticket: mark.ticket, event: mark.event }
+    }
+
     /// Its slot.
     pub(super) fn slot<'c>(&self, core: &'c Core) -> Option<&'c Slot> {
         core.slot(self.slot)
     }
 
     fn is_past(&self, core: &Core) -> bool {
-        self.slot(core).is_none_or(|slot| slot.shared.sequence.reached(self.ticket))
+        self.slot(core).is_none_or(|slot| slot.stream.sequence.reached(self.ticket))
     }
 
     /// Nothing was enqueued after it on its slot.
     pub(super) fn is_last(&self, core: &Core) -> bool {
-        self.slot(core).is_some_and(|slot| self.ticket >= slot.shared.sequence.issued())
+        self.slot(core).is_some_and(|slot| self.ticket >= slot.stream.sequence.issued())
     }
 
     /// Work that follows this end also follows `mark`.
     fn covers(&self, mark: &Mark) -> bool {
-        self.slot == mark.slot.index && self.ticket >= mark.ticket
+        self.slot == mark.stream.number && self.ticket >= mark.ticket
     }
 
     /// Its ticket has no event yet, and its slot is not the one numbered `leased`.
     pub(super) fn must_be_closed(&self, leased: usize) -> bool {
         self.event.is_none() && self.slot != leased
+    }
+}
+
+impl SlotMark {
+    /// For a dispatch that follows it.
+    pub(super) fn followed(&self) -> Follow {
+        Follow { slot: self.slot.index, ticket: self.ticket, event: self.event.and_then(Native::handle) }
     }
 }
 
@@ -90,13 +101,26 @@ impl Core {
         known
     }
 
+    /// Whether it has completed; asks the driver if necessary.
+    pub(crate) fn poll(&self, end: &Completion) -> bool {
+        let poll = |mark: &Mark| {
+            let slot = self.slot(mark.stream.number).filter(|slot| Arc::ptr_eq(&slot.stream, &mark.stream));
+            mark.is_past() || slot.is_some_and(|s| s.shared.poll(mark.ticket, mark.event.map(Native::of_handle)))
+        };
+        match end {
+            Completion::Cuda(mark) => poll(mark),
+            Completion::Late(late) => late.all(poll),
+            _ => end.is_past(),
+        }
+    }
+
     /// Adds the marks where `end` ends on the device, as far as they are known.
     #[inline]
     pub(super) fn add(&self, end: &Completion, follows: &mut Follows) -> Added {
         match end {
             Completion::Cuda(mark) => {
                 if !mark.is_past() {
-                    follows.push(self.following(mark));
+                    follows.push(Follow::of(mark));
                 }
                 Added::Followed
             }
@@ -109,14 +133,9 @@ impl Core {
     fn add_late(&self, late: &Late, follows: &mut Follows) -> Added {
         late.follow(|mark| {
             if !mark.is_past() {
-                follows.push(self.following(mark));
+                follows.push(Follow::of(mark));
             }
         })
-    }
-
-    #[inline]
-    pub(super) fn following(&self, mark: &Mark) -> Follow {
-        Follow { slot: mark.slot.index, ticket: mark.ticket, event: mark.event }
     }
 
     /// Whether the work that ends with `end` is ordered after `earlier`: both are on one stream, or the work was made
@@ -135,15 +154,15 @@ impl Core {
 
     #[inline]
     fn is_mark_followed(&self, mark: &Mark, follows: &Follows, end: &Mark) -> bool {
-        mark.same_slot(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(mark))
+        mark.same_stream(end) || mark.is_past() || follows.iter().any(|follow| follow.covers(mark))
     }
 
     /// The marks in `follows` that are on other slots than the one numbered `own` and are not known to have completed.
     #[cfg(target_os = "linux")]
-    pub(super) fn ahead(&self, follows: &Follows, own: usize) -> Vec<Mark> {
+    pub(super) fn ahead(&self, follows: &Follows, own: usize) -> Vec<SlotMark> {
         let mark = |follow: &Follow| {
             let slot = follow.slot(self).filter(|_| follow.slot != own)?.shared.clone();
-            Some(Mark { slot, ticket: follow.ticket, event: follow.event })
+            Some(SlotMark { slot, ticket: follow.ticket, event: follow.event.map(Native::of_handle) })
         };
         follows.iter().filter(|follow| !follow.is_past(self)).filter_map(mark).collect()
     }
@@ -172,7 +191,7 @@ impl Core {
                     }
                 }
             };
-            (follow.ticket, follow.event) = (ticket, Some(event));
+            (follow.ticket, follow.event) = (ticket, event.handle());
         }
         Ok(())
     }
@@ -192,7 +211,7 @@ impl Core {
             if state.follows(follow.slot, follow.ticket) {
                 continue;
             }
-            let Some(event) = follow.event else {
+            let Some(event) = follow.event.map(Native::of_handle) else {
                 return Err(Error::library("an earlier operation's completion could not be recorded"));
             };
             // SAFETY: the event lives until the end of its epoch. That end takes the lease that we hold. The context is

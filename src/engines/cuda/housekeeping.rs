@@ -143,7 +143,7 @@ impl Nudge {
 impl Core {
     /// Whether something is queued or in flight that a sweep must handle.
     fn has_queued(&self) -> bool {
-        let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
+        let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.stream.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
         let leaving = self.modules.has_leaving() || self.objects.has_leaving();
         self.reclaim.parked() > 0 || (leaving && !over) || self.all_slots().any(busy)
@@ -198,7 +198,7 @@ impl Core {
             // SAFETY: the stream is alive until `destroy`, and we hold its lease.
             let code = unsafe { self.context.api.stream_query(state.stream.0) };
             if code.is_success() {
-                slot.shared.sequence.observe(slot.shared.sequence.issued());
+                slot.stream.sequence.observe(slot.stream.sequence.issued());
             } else if code != Code::NOT_READY {
                 slot.shared.report(code, "cuStreamQuery");
             }
@@ -342,7 +342,7 @@ impl Core {
             slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
-            slot.shared.sequence.without_pollers(|| {
+            slot.stream.sequence.without_pollers(|| {
                 let stream = state.stream.0;
                 state.handles.destroy(self.libraries, &mut gone);
                 for address in slot.shared.live.take().into_iter().chain(state.take_memory()) {

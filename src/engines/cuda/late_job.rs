@@ -8,7 +8,7 @@ use super::lease::{Choice, Place};
 use super::members::Member;
 use super::plans::Cell;
 use super::ring::Retired;
-use super::slot::Mark;
+use super::slot::SlotMark;
 use super::staging::Patience;
 use super::submit::Around;
 use super::table_staging;
@@ -18,19 +18,19 @@ use crate::core::buffer::Views;
 use crate::core::clock::{self, Deadline};
 use crate::core::dispatch::{Backoff, Ongoing, Wait, is_stealing, steal_one};
 use crate::core::error::{Error, Result};
-use crate::core::op::plan::AnyPlan;
 use crate::core::op::{Made, Make, Next, OpKind, guarded};
 use crate::core::order::{Completion, Runnable};
 use crate::core::sync::{Arc, Ordering};
 use crate::core::trace::Event;
 use crate::engines::dispatch::{Call, Submission};
+use crate::engines::op::plan::AnyPlan;
 use smallvec::SmallVec;
 
 /// For each device, the stream that is held for it.
 type Members<'f> = SmallVec<[Option<Member<'f>>; 1]>;
 
 /// For each device, where the last phase ends there; `None` if nothing was enqueued.
-type PhaseEnds = SmallVec<[Option<Mark>; 1]>;
+type PhaseEnds = SmallVec<[Option<SlotMark>; 1]>;
 
 impl Frame {
     /// Why one of its devices is gone.
@@ -77,7 +77,7 @@ impl Frame {
 
     /// Waits until a phase has completed. (It occupies its thread and its stream meanwhile, and there are few of both:
     /// a kernel that never ends keeps them.)
-    fn await_phase(&self, end: Option<&Option<Mark>>) -> Result<()> {
+    fn await_phase(&self, end: Option<&Option<SlotMark>>) -> Result<()> {
         let Some(Some(end)) = end else {
             return Err(Error::library("the event at the end of a phase could not be recorded"));
         };
@@ -216,7 +216,7 @@ impl Frame {
             work.edges.get(index).into_iter().flatten().for_each(|(edge, _)| add(edge));
             views.iter().for_each(|view| view.region.history.lock().all().for_each(&mut add));
             let end = ends.get(index).and_then(Option::as_ref);
-            place.follows.extend(end.filter(|end| !end.is_past()).map(|end| share.core.following(end)));
+            place.follows.extend(end.filter(|end| !end.is_past()).map(|end| end.followed()));
             places.push(place);
         }
         let mut retired = Retired::new();

@@ -20,21 +20,21 @@
 //! 7. A dispatch over several devices is late as a whole: it is one job, with an end and a share on each device, and all
 //!    of its ends are bound with one outcome.
 //!
-//! `late.rs` is its end, `late_job.rs` its enqueue; its type is in `task.rs`.
+//! `core/order/late.rs` is its end, `late_job.rs` its enqueue; its type is in `task.rs`.
 
-use super::late::Ends;
+use super::Core;
 use super::lease::{Choice, Place};
 use super::plans::{Cell, Need};
-use super::slot::Mark;
+use super::slot::SlotMark;
 use super::submit::Around;
-use super::{Core, Late};
 use crate::core::buffer::{InitState, View};
 use crate::core::dispatch::Options;
 use crate::core::dispatch::{Facts, Gate, Ongoing};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Made, OpKind};
-use crate::core::order::{Completion, Core as Settled, Follower, Runnable};
+use crate::core::order::late::Ends;
+use crate::core::order::{Completion, Core as Settled, Follower, Late, Mark, Runnable};
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::worker::Relay;
@@ -69,7 +69,7 @@ pub(crate) struct Frame {
     /// Why it failed. Set before the dispatch is bound.
     pub(super) error: OnceLock<Error>,
     /// If it failed after something was enqueued: where that ends.
-    pub(super) touched: OnceLock<Ends<Mark>>,
+    pub(super) touched: OnceLock<Ends<SlotMark>>,
     /// What the enqueue needs. Taken by the thread that enqueues it.
     pub(super) work: Mutex<Option<Work>>,
     /// The buffers that its phases made. (They are not kept in the ring, which must hold no `Epoch`.)
@@ -110,8 +110,8 @@ impl Share {
     }
 
     /// Binds its end: to `end`, or if nothing was enqueued to the ends of what it was to follow.
-    pub(super) fn bind(&self, end: Option<&Mark>, edges: &Edges, outcome: Result<()>) {
-        let mut ends: Ends<Mark> = end.cloned().into_iter().collect();
+    pub(super) fn bind(&self, end: Option<&SlotMark>, edges: &Edges, outcome: Result<()>) {
+        let mut ends: Ends<Mark> = end.map(SlotMark::published).into_iter().collect();
         if end.is_none() {
             let marks = edges.iter().flat_map(|(edge, _)| edge.marks()).filter(|mark| !mark.is_past());
             for mark in marks {
@@ -245,7 +245,9 @@ fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
     let end = Completion::Late(late.clone());
     let covers = |edge: &Completion, earlier: &Completion| match (edge, earlier) {
         (Completion::Late(edge), Completion::Late(earlier)) => Arc::ptr_eq(edge, earlier),
-        (Completion::Cuda(edge), Completion::Cuda(earlier)) => edge.same_slot(earlier) && edge.ticket >= earlier.ticket,
+        (Completion::Cuda(edge), Completion::Cuda(earlier)) => {
+            edge.same_stream(earlier) && edge.ticket >= earlier.ticket
+        }
         _ => false,
     };
     // Work that was published between `look` and this, by an alias, stays in the history beside this work.

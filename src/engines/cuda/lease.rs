@@ -111,7 +111,7 @@ impl Core {
         if let Some(lease) = follows.iter().filter_map(slot_of).find_map(try_lease) {
             return lease;
         }
-        let least = order.clone().min_by_key(|slot| slot.shared.sequence.in_flight());
+        let least = order.clone().min_by_key(|slot| slot.stream.sequence.in_flight());
         least.and_then(try_lease).or_else(|| order.find_map(try_lease)).unwrap_or_else(|| self.whichever(home))
     }
 

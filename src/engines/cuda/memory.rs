@@ -7,14 +7,14 @@
 use super::api::{Code, Driver};
 use super::context::{BINDING, Context};
 use super::reclaim::free_some;
-use super::slot::{Mark, Shared, State};
+use super::slot::{Shared, State};
 use super::{Core, CudaEngine, Native, fault};
 use crate::core::buffer::{Allocation, Home};
 use crate::core::clock;
 use crate::core::device_info::PoolInfo;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::order::{AccessHistory, Completion};
+use crate::core::order::{AccessHistory, Completion, Mark};
 use crate::core::sync::Arc;
 use crate::engines::config::{EngineConfig, MOST_ASKED, is_patient};
 use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
@@ -188,7 +188,7 @@ impl CudaEngine {
                 Arc::new(fresh.inspect_err(|_| epoch.meter.give(bytes as u64))?)
             }
         };
-        let mark = Mark { ticket: slot.sequence.issued() + 1, event: None, slot: slot.clone() };
+        let mark = Mark { ticket: slot.stream.sequence.issued() + 1, event: None, stream: slot.stream.clone() };
         Ok((allocation, AccessHistory::after(Completion::Cuda(mark))))
     }
 

@@ -19,7 +19,7 @@
 //!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! submit.rs: a dispatch    follow.rs: what it waits for on the device
 //! lease.rs: the choice of its slot    under_lease.rs, turn.rs: the steps while the slot is leased
-//! late_submit.rs: a dispatch that is enqueued after its submission; late_job.rs: its enqueue; late.rs: its end
+//! late_submit.rs: a dispatch that is enqueued after its submission; late_job.rs: its enqueue; core/order/late.rs: its end
 //! across.rs, together.rs: a dispatch over several devices
 //! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
 //! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
@@ -56,7 +56,6 @@ mod housekeeping;
 mod in_use;
 mod inside;
 mod last_event;
-mod late;
 mod late_job;
 mod late_submit;
 mod launch;
@@ -110,7 +109,7 @@ pub use plans::PlanBuilder;
 pub use ptx::{KernelArg, Ptx};
 pub use queue::EnqueueOn;
 pub(crate) use queue::Queue;
-pub(crate) use slot::{Mark, State as SlotState};
+pub(crate) use slot::State as SlotState;
 pub(crate) use staging::{Reserved, Staging};
 pub(crate) use tables::Series;
 pub(crate) use task::{CudaTask, LateTask, Leg};
@@ -127,9 +126,6 @@ use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
 use std::sync::Weak;
-
-/// The end of a late dispatch, in the buffers of one device. It has completed when all of its marks have.
-pub(crate) type Late = late::Binding<Mark, crate::core::error::Error, crate::core::order::Follower>;
 
 /// The engine of one epoch of a CUDA device.
 pub(crate) struct CudaEngine {
@@ -250,7 +246,7 @@ impl CudaEngine {
             if slot.lease.is_locked() {
                 slot.shared.poll_last(); // the sweep skipped it
             }
-            slot.shared.sequence.in_flight()
+            slot.stream.sequence.in_flight()
         };
         self.core.late.in_flight() + self.core.all_slots().map(in_flight).sum::<u64>()
     }
@@ -260,7 +256,7 @@ impl CudaEngine {
         self.core.sweep();
         let is_drained = |slot: &slot::Slot| {
             let state = slot.lease.try_lock();
-            state.is_some() && slot.shared.sequence.in_flight() == 0
+            state.is_some() && slot.stream.sequence.in_flight() == 0
         };
         // Late dispatches are checked before the slots, because they end there. Blocking waits are checked after the
         // slots: no new one is admitted meanwhile.
@@ -301,7 +297,7 @@ impl CudaEngine {
         tickets.iter().all(|&(index, (ticket, event))| {
             let Some(slot) = self.core.slot(index) else { return true };
             // The sweep has polled the last ticket of each slot, except the slots that another thread holds.
-            let sequence = &slot.shared.sequence;
+            let sequence = &slot.stream.sequence;
             let asked = sequence.issued() == ticket && !slot.lease.is_locked();
             sequence.reached(ticket) || (!asked && slot.shared.poll(ticket, event))
         })
@@ -312,7 +308,7 @@ impl CudaEngine {
         let core = &self.core;
         stats.slots = core.slots.len();
         for slot in core.all_slots() {
-            let in_flight = slot.shared.sequence.in_flight();
+            let in_flight = slot.stream.sequence.in_flight();
             stats.in_flight += in_flight;
             stats.slots_busy += usize::from(in_flight > 0);
             stats.dispatches += slot.shared.dispatches.load(Ordering::Relaxed);

@@ -226,7 +226,7 @@ impl Core {
             if slot.shared.over() {
                 return false;
             }
-            if slot.shared.sequence.in_flight() > 0 {
+            if slot.stream.sequence.in_flight() > 0 {
                 return true;
             }
             leases.push(lease);

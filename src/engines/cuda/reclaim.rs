@@ -12,9 +12,9 @@
 //! Nothing here calls the driver, except [`free_some`], which the holder of a lease calls, and the polls of
 //! [`Reclaim::unpark`].
 
-use super::fault;
 use super::housekeeping::Nudge;
 use super::slot::{Shared, State};
+use super::{Core, fault};
 use crate::core::buffer::{Allocation, Home, Pool};
 use crate::core::epoch::life::Stand;
 use crate::core::order::{AccessHistory, Completion};
@@ -22,6 +22,7 @@ use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
 use crossbeam_queue::SegQueue;
 use std::any::Any;
+use std::sync::Weak;
 
 /// The slot whose pool an allocation came from, and its index in the slot's list of live addresses.
 fn origin(home: &Home) -> Option<(&Shared, u32)> {
@@ -53,40 +54,54 @@ impl std::fmt::Debug for Reclaim {
 
 impl Pool for Shared {
     fn release(&self, allocation: &Arc<Allocation>, uses: AccessHistory) {
-        let life = &self.life;
         // The epoch is over, or this is a forked child, where the lists below may be locked for ever.
         if self.over() {
-            return self.reclaim.give_up(life.stand());
+            return self.reclaim.give_up(self.life.stand());
         }
+        let core = || self.core.get().and_then(Weak::upgrade);
+        match self.only_stream(&uses) {
+            Some(number) if number == self.index => self.free_behind(allocation),
+            Some(number) => match core().as_ref().and_then(|core| core.slot(number)) {
+                Some(slot) => slot.shared.free_behind(allocation),
+                None => self.park(allocation, uses),
+            },
+            None => self.park(allocation, uses),
+        }
+    }
+}
+
+impl Shared {
+    /// The number of the stream that all uses in flight are on; this one's if there are none. `None` if they are on several,
+    /// or if one of them is not enqueued yet. (All are of this device: see `follow.rs`.)
+    fn only_stream(&self, uses: &AccessHistory) -> Option<usize> {
         // Check this before the marks. In the other order, work that is bound between the two checks would be missed by
         // both.
-        let coming = uses.all().any(Completion::is_coming);
-        let mut marks = uses.all().flat_map(Completion::marks).filter(|mark| !mark.is_past());
-        let target = match marks.next() {
-            _ if coming => None,
-            None => Some(self),
-            Some(first) => marks.all(|m| m.same_slot(first)).then_some(&*first.slot),
-        };
-        // A stream of another device (a peer copy) cannot free for this pool.
-        let reclaim = &self.reclaim;
-        match target.filter(|slot| Arc::ptr_eq(&slot.context, &self.context)) {
-            Some(slot) => {
-                slot.frees.push(allocation.clone());
-                // The end of the epoch may have cleared the list just before this push.
-                if life.dead() {
-                    return slot.frees.clear();
-                }
-            }
-            None => {
-                drop(marks);
-                reclaim.park(allocation.clone(), uses);
-                // As above.
-                if life.dead() {
-                    return drop(reclaim.take());
-                }
-            }
+        if uses.all().any(Completion::is_coming) {
+            return None;
         }
-        reclaim.nudge.nudge();
+        let mut marks = uses.all().flat_map(Completion::marks).filter(|mark| !mark.is_past());
+        let Some(first) = marks.next() else { return Some(self.index) };
+        marks.all(|mark| mark.same_stream(first)).then_some(first.stream.number)
+    }
+
+    /// Has it freed behind what is on this stream.
+    fn free_behind(&self, allocation: &Arc<Allocation>) {
+        self.frees.push(allocation.clone());
+        // The end of the epoch may have cleared the list just before this push.
+        if self.life.dead() {
+            return self.frees.clear();
+        }
+        self.reclaim.nudge.nudge();
+    }
+
+    /// Has it freed when all of its uses are complete.
+    fn park(&self, allocation: &Arc<Allocation>, uses: AccessHistory) {
+        self.reclaim.park(allocation.clone(), uses);
+        // As above.
+        if self.life.dead() {
+            return drop(self.reclaim.take());
+        }
+        self.reclaim.nudge.nudge();
     }
 }
 
@@ -124,12 +139,12 @@ impl Reclaim {
 
     /// Hands the parked allocations whose uses are all complete to their slots. True if some are left, or if another
     /// thread is in this function.
-    pub(crate) fn unpark(&self) -> bool {
+    pub(crate) fn unpark(&self, core: &Core) -> bool {
         let Some(mut parked) = self.parked.try_lock() else { return true };
         parked.extend(std::iter::from_fn(|| self.coming.pop()));
         let before = parked.len();
         parked.retain(|(allocation, uses)| {
-            let done = uses.all().all(Completion::poll);
+            let done = uses.all().all(|end| core.poll(end));
             if let (true, Some((slot, _))) = (done, origin(&allocation.home)) {
                 slot.frees.push(allocation.clone());
             }
@@ -164,7 +179,7 @@ pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool
         slot.live.leave(place);
         if let Err(code) = code.ok() {
             slot.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);
-            if let Some(epoch) = shared.epoch.get().and_then(std::sync::Weak::upgrade) {
+            if let Some(epoch) = shared.epoch.get().and_then(Weak::upgrade) {
                 fault::report(&epoch, code, "cuMemFreeAsync");
             }
         }

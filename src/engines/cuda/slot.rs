@@ -14,6 +14,7 @@ use crate::core::dispatch::Backoff;
 use crate::core::epoch::life::Life;
 use crate::core::epoch::{Epoch, process};
 use crate::core::order::sequence::Sequence;
+use crate::core::order::{Completion, EventHandle, Mark, Stream};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::engines::library::Handles;
 use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
@@ -22,13 +23,16 @@ use std::sync::{OnceLock, Weak};
 /// A slot: the state under the lease, and the part that marks share.
 pub(crate) struct Slot {
     pub(crate) shared: Arc<Shared>,
+    /// The same as that of `shared`, one step nearer.
+    pub(crate) stream: Arc<Stream>,
     pub(crate) lease: Mutex<State>,
 }
 
 /// What the marks of a slot hold: enough to tell whether a ticket has completed, also after the engine has ended.
 pub(crate) struct Shared {
     pub(crate) index: usize,
-    pub(crate) sequence: Sequence,
+    /// The part of it that the marks in buffers hold.
+    pub(crate) stream: Arc<Stream>,
     pub(crate) life: Arc<Life>,
     pub(crate) context: Arc<Context>,
     pub(crate) timing: &'static Timing,
@@ -52,13 +56,15 @@ pub(crate) struct Shared {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Slot({}, {:?})", self.index, self.sequence)
+        write!(f, "Slot({}, {:?})", self.index, self.stream.sequence)
     }
 }
 
 /// State that only the holder of the lease touches.
 pub(crate) struct State {
     pub(crate) stream: Native<CUstream>,
+    /// Where the last dispatch on it ends. It is kept so that to publish the next one touches no count of an `Arc`.
+    pub(crate) end: Completion,
     pub(crate) ring: Ring<Native<CUevent>>,
     /// For each other slot, the last ticket that this stream was made to wait for: later work on this stream follows it
     /// anyway.
@@ -107,10 +113,12 @@ impl Slot {
         reclaim: Arc<Reclaim>,
         timing: &'static Timing,
     ) -> Self {
+        let in_order = Arc::new(Stream { number: index, sequence: Sequence::new() });
+        let end = Completion::Cuda(Mark { stream: in_order.clone(), ticket: 0, event: None });
         Slot {
             shared: Arc::new(Shared {
                 index,
-                sequence: Sequence::new(),
+                stream: in_order.clone(),
                 life,
                 context,
                 timing,
@@ -128,6 +136,7 @@ impl Slot {
             }),
             lease: Mutex::new(State {
                 stream: Native(stream),
+                end,
                 ring: Ring::new(),
                 followed: Vec::new(),
                 result: None,
@@ -137,12 +146,13 @@ impl Slot {
                 workspace: None,
                 kept: Vec::new(),
             }),
+            stream: in_order,
         }
     }
 
     /// Whether nothing is in flight, as far as is known.
     pub(crate) fn is_idle(&self) -> bool {
-        self.shared.sequence.in_flight() == 0
+        self.stream.sequence.in_flight() == 0
     }
 }
 
@@ -215,7 +225,7 @@ impl Shared {
 
     /// The last ticket issued, and the event to query for it.
     pub(crate) fn last(&self) -> (u64, Option<Native<CUevent>>) {
-        let issued = self.sequence.issued();
+        let issued = self.stream.sequence.issued();
         match self.last_event.after(issued.saturating_sub(1)) {
             Some((newest, event)) => (newest, Some(Native(event))),
             None => (issued, None),
@@ -231,8 +241,8 @@ impl Shared {
     /// Whether `ticket` has completed; queries `event` if needed. Never waits.
     pub(crate) fn poll(&self, ticket: u64, event: Option<Native<CUevent>>) -> bool {
         match event {
-            Some(event) => self.sequence.poll(ticket, || self.ask(ticket, event.0)).unwrap_or(false),
-            None => self.sequence.reached(ticket),
+            Some(event) => self.stream.sequence.poll(ticket, || self.ask(ticket, event.0)).unwrap_or(false),
+            None => self.stream.sequence.reached(ticket),
         }
     }
 }
@@ -275,7 +285,7 @@ impl State {
         {
             self.ring.looked();
         }
-        self.ring.reap(&shared.sequence, most, out);
+        self.ring.reap(&shared.stream.sequence, most, out);
     }
 
     /// Issues the next ticket and records an event for it. If that fails the ticket is open: the next event recorded on
@@ -290,11 +300,11 @@ impl State {
         };
         let event = match self.ring.event(make) {
             Ok(event) => event,
-            Err(code) => return (shared.sequence.issue(), None, code),
+            Err(code) => return (shared.stream.sequence.issue(), None, code),
         };
         // SAFETY: event and stream are alive, because the end of the epoch first takes this slot's lease.
         let code = unsafe { api.event_record(event.0, self.stream.0) };
-        let ticket = shared.sequence.issue();
+        let ticket = shared.stream.sequence.issue();
         if code.is_success() {
             shared.last_event.set(ticket, event.0);
             (ticket, Some(event), code)
@@ -305,36 +315,29 @@ impl State {
     }
 }
 
-/// The end of a dispatch on a slot: a ticket, and the event recorded for it.
+/// The end of a dispatch on a slot, as its task knows it: a ticket, and the event recorded for it. (What the buffers know of
+/// it is a [`Mark`].)
 ///
 /// Once the ticket is known to be complete, the event may be recycled for a later ticket. A thread or stream that waits
 /// for it then waits a little longer at worst. It waits for work that was enqueued earlier than the wait, so no cycle
 /// can form.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct SlotMark {
     pub(crate) slot: Arc<Shared>,
     pub(crate) ticket: u64,
     /// `None`: open, see `ring.rs`.
     pub(crate) event: Option<Native<CUevent>>,
 }
 
-impl Mark {
+impl SlotMark {
     pub(crate) fn is_past(&self) -> bool {
-        self.slot.sequence.reached(self.ticket)
+        self.slot.stream.sequence.reached(self.ticket)
     }
 
-    /// Becomes the later of the two marks if both are of one slot; returns whether they are. (A mark may be published
-    /// late: `peer.rs` does so after it has given back the lease.)
-    pub(crate) fn renew(&mut self, later: &Mark) -> bool {
-        let same = self.same_slot(later);
-        if same && later.ticket >= self.ticket {
-            (self.ticket, self.event) = (later.ticket, later.event);
-        }
-        same
-    }
-
-    pub(crate) fn same_slot(&self, other: &Mark) -> bool {
-        Arc::ptr_eq(&self.slot, &other.slot)
+    /// As the buffers remember it.
+    pub(crate) fn published(&self) -> Mark {
+        let event = self.event.and_then(Native::handle);
+        Mark { stream: self.slot.stream.clone(), ticket: self.ticket, event }
     }
 
     /// Whether it has completed; asks the driver if needed.
@@ -349,5 +352,18 @@ impl Mark {
         while !self.poll() && !self.slot.over() {
             backoff.pause(None);
         }
+    }
+}
+
+impl Native<CUevent> {
+    /// As the marks in buffers hold it.
+    #[inline]
+    pub(crate) fn handle(self) -> Option<EventHandle> {
+        EventHandle::new(self.0.expose_provenance())
+    }
+
+    #[inline]
+    pub(crate) fn of_handle(handle: EventHandle) -> Self {
+        Native(std::ptr::with_exposed_provenance_mut(handle.get()))
     }
 }

@@ -94,7 +94,7 @@ impl Arriving {
             return Err(Error::library("the event at the end of a download could not be recorded"));
         };
         while !self.slot.poll(ticket, event) {
-            if self.slot.over() && !self.slot.sequence.reached(ticket) {
+            if self.slot.over() && !self.slot.stream.sequence.reached(ticket) {
                 return Err(ended(&self.slot));
             }
             if start.elapsed() < timing.staging.spin { std::hint::spin_loop() } else { backoff.pause(None) }

@@ -13,11 +13,12 @@ use crate::core::buffer::View;
 use crate::core::dispatch::{Facts, Gate};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::op::plan::AnyPlan;
-use crate::core::op::{OpKind, Prepare, guarded};
+use crate::core::op::{OpKind, guarded};
 use crate::core::sync::Arc;
 use crate::core::trace::Event;
 use crate::engines::dispatch::{Call, Submission};
+use crate::engines::op::Prepare;
+use crate::engines::op::plan::AnyPlan;
 use smallvec::SmallVec;
 
 impl CudaEngine {

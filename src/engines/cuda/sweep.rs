@@ -54,7 +54,7 @@ impl Core {
         let mut out = Retired::new();
         for slot in self.all_slots() {
             let shared = &slot.shared;
-            let idle = shared.sequence.in_flight() == 0 && shared.frees.is_empty();
+            let idle = shared.stream.sequence.in_flight() == 0 && shared.frees.is_empty();
             let Some(mut state) = slot.lease.try_lock() else {
                 left = true;
                 continue;
@@ -72,7 +72,7 @@ impl Core {
                 }
             }
             let before = out.len();
-            state.ring.reap(&shared.sequence, usize::MAX, &mut out);
+            state.ring.reap(&shared.stream.sequence, usize::MAX, &mut out);
             if !state.ring.is_empty() && state.ring.last_event().is_none() {
                 // Only open tickets are left: record an event that answers for them.
                 if let Ok(_bound) = self.context.bind() {
@@ -92,7 +92,7 @@ impl Core {
             }
         }
         left |= self.unload_some();
-        left |= self.reclaim.unpark();
+        left |= self.reclaim.unpark(self);
         // Memory that was unparked just now waits on a slot. And other sweeps may not have dropped yet what they took
         // out.
         left || self.all_slots().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()

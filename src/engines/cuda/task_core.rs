@@ -3,7 +3,7 @@
 
 use super::pinned::SmallSlot;
 use super::queue::Keeps;
-use super::slot::Mark;
+use super::slot::SlotMark;
 use super::staging::{Staged, ended};
 use super::timer::Timer;
 use super::together::Rings;
@@ -38,7 +38,7 @@ pub(super) enum Landed {
 
 /// The part of a task that does not depend on its op, so that its code is compiled once.
 pub(crate) struct TaskCore {
-    pub(super) mark: Mark,
+    pub(super) mark: SlotMark,
     state: AtomicU8,
     pub(super) landed: Mutex<Landed>,
     pub(super) extra: Option<Box<Extra>>,
@@ -48,7 +48,7 @@ pub(crate) struct TaskCore {
 pub(super) struct Extra {
     /// In a worker, whose client wants to know when the device can start the work: the marks of other slots that it
     /// follows.
-    pub(super) ahead: Vec<Mark>,
+    pub(super) ahead: Vec<SlotMark>,
     /// What must outlive the work. Dropped when the ring drops the task.
     pub(super) _keeps: Contained<Keeps>,
     /// For a dispatch over several devices.
@@ -64,7 +64,7 @@ pub(super) struct Extra {
 /// What a dispatch over several devices leaves on the others.
 pub(super) struct Elsewhere {
     /// Where its work ends, and what must outlive it there.
-    pub(super) ends: Vec<(Mark, Contained<Keeps>)>,
+    pub(super) ends: Vec<(SlotMark, Contained<Keeps>)>,
     pub(super) rings: Rings,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Elsewhere {
 pub(super) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
 
 impl TaskCore {
-    pub(super) fn new(mark: Mark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
+    pub(super) fn new(mark: SlotMark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
         TaskCore { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
     }
 
@@ -91,13 +91,13 @@ impl TaskCore {
     }
 
     /// The marks on other devices, for a dispatch over several.
-    fn elsewhere(&self) -> impl Iterator<Item = &Mark> {
+    fn elsewhere(&self) -> impl Iterator<Item = &SlotMark> {
         let elsewhere = self.extra.as_ref().and_then(|extra| extra.elsewhere.as_ref());
         elsewhere.into_iter().flat_map(|elsewhere| &elsewhere.ends).map(|(mark, _)| mark)
     }
 
     /// The mark of a device that is over and has not done its part, or else the lead's.
-    fn culprit(&self) -> &Mark {
+    fn culprit(&self) -> &SlotMark {
         self.elsewhere().find(|mark| mark.slot.over() && !mark.is_past()).unwrap_or(&self.mark)
     }
 }
@@ -109,13 +109,13 @@ impl TaskCore {
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
         }
-        if self.mark.poll() && self.elsewhere().all(Mark::poll) {
+        if self.mark.poll() && self.elsewhere().all(SlotMark::poll) {
             return self.conclude(op, true);
         }
         if self.mark.slot.over() || self.elsewhere().any(|mark| mark.slot.over()) {
             // The flag is set after the last poll that could have helped. A task that is not known to be complete now
             // never will be.
-            return self.conclude(op, self.mark.is_past() && self.elsewhere().all(Mark::is_past));
+            return self.conclude(op, self.mark.is_past() && self.elsewhere().all(SlotMark::is_past));
         }
         false
     }
@@ -326,7 +326,7 @@ impl TaskCore {
 
     #[cfg(target_os = "linux")]
     pub(super) fn may_run(&self) -> bool {
-        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(Mark::poll))
+        self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(SlotMark::poll))
     }
 
     pub(super) fn device_time(&self) -> Option<Duration> {

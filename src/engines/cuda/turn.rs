@@ -6,7 +6,7 @@ use super::memory::FREES_PER_LEASE;
 use super::queue::{Keeps, Leavings, OtherQueues, Queue};
 use super::reclaim::free_some;
 use super::ring::Retired;
-use super::slot::Mark;
+use super::slot::SlotMark;
 use super::task_core::Landed;
 use super::timer::Timer;
 use super::under_lease::Given;
@@ -15,7 +15,6 @@ use crate::core::buffer::InitState;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::Contained;
-use crate::core::order::Completion;
 use crate::core::order::KeepAlive;
 use crate::core::sync::{Arc, Ordering};
 use crate::engines::dispatch::Submission;
@@ -48,9 +47,9 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     /// Where its work ends; `None` if nothing was enqueued.
-    pub(super) fn end(&self) -> Option<Mark> {
+    pub(super) fn end(&self) -> Option<SlotMark> {
         let slot = &self.lease.slot.shared;
-        self.end.map(|end| Mark { slot: slot.clone(), ticket: end.ticket, event: end.event })
+        self.end.map(|end| SlotMark { slot: slot.clone(), ticket: end.ticket, event: end.event })
     }
 
     /// Call when all leases are taken: the end of an epoch sets its flag first, and takes the leases after that.
@@ -123,7 +122,7 @@ impl<'t, 'x> Turn<'t, 'x> {
         match self.place.core.bind(self.epoch()) {
             Ok(_bound) => self.record(failure),
             Err(error) => {
-                self.end = Some(End { ticket: self.lease.slot.shared.sequence.issue(), event: None });
+                self.end = Some(End { ticket: self.lease.slot.stream.sequence.issue(), event: None });
                 failure.get_or_insert(error);
             }
         }
@@ -164,23 +163,24 @@ impl<'t, 'x> Turn<'t, 'x> {
     /// Completions that this work does not follow stay in the history. Through an alias, another thread may have
     /// submitted work on another part of a buffer after this work looked at it.
     #[inline(always)]
-    pub(super) fn publish(&self, failure: Option<&Error>, is_alone: bool) -> Mark {
+    pub(super) fn publish(&mut self, failure: Option<&Error>, is_alone: bool) -> SlotMark {
         let End { ticket, event } = self.end.unwrap_or(End { ticket: 0, event: None });
-        let end = Completion::Cuda(Mark { slot: self.lease.slot.shared.clone(), ticket, event });
+        self.lease.state.end.advance(ticket, event.and_then(Native::handle));
+        let end = &self.lease.state.end;
         let s = self.place.around;
         for (i, view) in s.views.iter().enumerate() {
             if i < s.read_count {
-                view.region.history.lock().publish_read(&end);
+                view.region.history.lock().publish_read(end);
                 continue;
             }
             // SAFETY: dropped before the next one is made; that of `gather` is gone.
             let mut track = unsafe { view.history() };
             view.region.writers_done.store(false, Ordering::Release);
             if view.is_part() {
-                track.publish_part(&end);
+                track.publish_part(end);
             } else {
-                track.publish_write_beside(&end, |earlier| {
-                    self.place.core.is_followed(earlier, &self.place.follows, &end)
+                track.publish_write_beside(end, |earlier| {
+                    self.place.core.is_followed(earlier, &self.place.follows, end)
                 });
             }
             drop(track);
@@ -191,15 +191,11 @@ impl<'t, 'x> Turn<'t, 'x> {
                 Some(_) => view.region.init.set(InitState::Uninit),
             }
         }
-        match end {
-            Completion::Cuda(mark) => mark,
-            // Not reached: `end` was made above.
-            _ => Mark { slot: self.lease.slot.shared.clone(), ticket, event },
-        }
+        SlotMark { slot: self.lease.slot.shared.clone(), ticket, event }
     }
 
     /// In a worker, whose client wants to know when the device can start the work: what it follows on other slots.
-    pub(super) fn ahead(&self, s: &Submission<'_, '_>, mark: &Mark) -> Vec<Mark> {
+    pub(super) fn ahead(&self, s: &Submission<'_, '_>, mark: &SlotMark) -> Vec<SlotMark> {
         #[cfg(target_os = "linux")]
         if s.relay.is_some() {
             return self.place.core.ahead(&self.place.follows, mark.slot.index);
@@ -226,7 +222,7 @@ impl<'t, 'x> Turn<'t, 'x> {
         let (core, epoch) = (self.place.core, self.epoch());
         let timer = core.timers.timer(core.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
         // Nothing is in flight on this stream, so an event recorded now completes at once.
-        if traced && self.lease.slot.shared.sequence.in_flight() == 0 {
+        if traced && self.lease.slot.stream.sequence.in_flight() == 0 {
             core.timers.anchor(core.context.api, self.lease.state.stream, core.timing.clock);
         }
         self.record_timer(timer.start)?;

@@ -16,9 +16,9 @@ use super::together::Rings;
 use super::turn::Turn;
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::Made;
-use crate::core::op::plan::AnyPlan;
 use crate::core::sync::Arc;
 use crate::engines::dispatch::{Call, Submission};
+use crate::engines::op::plan::AnyPlan;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a dispatch was not enqueued.

@@ -9,17 +9,14 @@ use super::enqueued::Enqueued;
 use crate::core::buffer::Elems;
 #[cfg(target_os = "linux")]
 use crate::core::buffer::{Receive, Shape};
-use crate::core::dispatch::TaskOf;
 use crate::core::dispatch::{Facts, Ongoing, TaskHold};
 use crate::core::error::{Error, Result};
-use crate::core::op::SpansOf;
-#[cfg(feature = "cuda")]
-use crate::core::op::{Contained, Make, Next, Prepare, Retention};
 #[cfg(feature = "host")]
-use crate::core::op::{Cost, cost_of};
+use crate::core::op::Cost;
+#[cfg(feature = "cuda")]
+use crate::core::op::{Contained, Make, Next, Retention};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing};
-use crate::core::op::{Op, WritesOf};
 #[cfg(feature = "cuda")]
 use crate::core::order::KeepAlive;
 #[cfg(feature = "host")]
@@ -28,8 +25,15 @@ use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::{CudaTask, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore};
+use crate::engines::dispatch::TaskOf;
 #[cfg(feature = "host")]
 use crate::engines::host::{Frame, Keep, Node};
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::SpansOf;
+#[cfg(feature = "host")]
+use crate::engines::op::cost_of;
+use crate::engines::op::{Op, WritesOf};
 use crate::engines::tape::{Answering, Recorded, Step, conclude};
 #[cfg(target_os = "linux")]
 use crate::engines::worker::{Flight, Flying, OpCode, WorkerTask};
@@ -162,7 +166,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     fn operand_name(&self, index: usize, read_count: usize) -> String {
         match (&self.op, &self.spans) {
-            (Some(op), Some(spans)) => crate::core::dispatch::operand_name(op, spans, index, read_count),
+            (Some(op), Some(spans)) => crate::engines::op::operand_name(op, spans, index, read_count),
             _ => format!("operand {index}"),
         }
     }

@@ -4,10 +4,10 @@ use super::contract::{Listed, Placement};
 use crate::core::dispatch::Options;
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
-use crate::core::op::Op;
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::dispatch::Typed;
+use crate::engines::op::Op;
 use std::marker::PhantomData;
 
 pub(crate) fn on_each_slot<L: Listed>(options: &Options, epoch: &Arc<Epoch>) -> Result<()> {

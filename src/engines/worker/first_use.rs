@@ -8,6 +8,7 @@ use super::layout;
 #[cfg(feature = "cuda")]
 use crate::core::clock::Clock;
 use crate::core::clock::Timing;
+use crate::core::order::Progress;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use std::cell::RefCell;
@@ -44,7 +45,8 @@ pub(crate) fn end(control: &Segment, lane: usize) {
 }
 
 /// For the client: the worker is in a first use in this lane, and has not been for too long.
-pub(crate) fn is_under_way(control: &Segment, lane: usize, timing: &Timing) -> bool {
-    let since = control.word(layout::first_use(lane)).load(Ordering::Relaxed);
+pub(crate) fn is_under_way(progress: &Progress, timing: &Timing) -> bool {
+    let Some(control) = progress.control() else { return false };
+    let since = control.word(layout::first_use(progress.lane)).load(Ordering::Relaxed);
     since != 0 && Duration::from_nanos(timing.clock.nanos().saturating_sub(since)) < timing.watch.first_use
 }

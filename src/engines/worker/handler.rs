@@ -9,8 +9,8 @@
 
 use super::distance;
 use crate::core::error::{Error, Result};
-use crate::core::op::Op;
 use crate::engines::dispatch::{Call, Typed};
+use crate::engines::op::Op;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 

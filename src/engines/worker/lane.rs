@@ -5,9 +5,10 @@ use super::frees::Frees;
 use super::link::Link;
 use super::order::{self, Free, head};
 use super::ring::{Pushed, Ring};
-use super::turn::{After, Progress, Turn};
+use super::turn::After;
 use super::{layout, turn};
 use crate::core::error::{Error, Result};
+use crate::core::order::{Progress, Turn};
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 
@@ -51,7 +52,7 @@ impl Lane {
     pub(super) fn new(control: &Arc<Segment>, flights: &Arc<Flights>, index: usize) -> Self {
         let ring = Ring::new(control.clone(), layout::orders(index), layout::ORDERS_CAPACITY);
         Lane {
-            progress: Progress::new(control.clone(), index),
+            progress: Progress::new(control.clone(), index, layout::carried(index)),
             outbox: Mutex::new(Outbox { ring, flights: Some(flights.clone()), places: Vec::new(), since_reap: 0 }),
             submitted: AtomicU64::new(0),
             sent: AtomicU64::new(0),

@@ -111,7 +111,6 @@ pub(crate) use handler::Registry;
 pub(crate) use handler::{OpCode, With, with_handler};
 pub(crate) use relay::Relay;
 pub(crate) use task::WorkerTask;
-pub(crate) use turn::Turn;
 
 /// What this thread does next is slow, but only the first time: a worker's watchdog does not count it.
 #[cfg(feature = "cuda")]

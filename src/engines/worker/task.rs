@@ -6,9 +6,10 @@ use crate::core::clock::{Deadline, Timing};
 use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
-use crate::core::op::{Contained, HostOf, Made, Op};
+use crate::core::op::{Contained, Made};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, AtomicU32};
+use crate::engines::op::{HostOf, Op};
 use std::time::Duration;
 
 /// One allocation for each dispatch: the part that is the same for every operation, and the op.

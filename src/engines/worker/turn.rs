@@ -5,73 +5,12 @@
 //! engine), and an order names those that must be carried out before it. **Carried out** means submitted to the
 //! worker's device, which orders the work itself from there on. It does not mean that the work is done.
 
-use super::{first_use, layout};
 use crate::core::buffer::View;
-use crate::core::clock::Timing;
-use crate::core::order::Completion;
-use crate::core::segment::Segment;
-use crate::core::sync::{Arc, AtomicBool, Ordering};
+use crate::core::order::{Completion, Turn};
 use smallvec::SmallVec;
 
 /// Lanes of a worker.
 pub(crate) const LANES: usize = 16;
-
-/// How far the worker has come in one lane.
-#[derive(Debug)]
-pub(crate) struct Progress {
-    control: Arc<Segment>,
-    pub(crate) lane: usize,
-    /// The worker is gone: all orders count as carried out.
-    over: AtomicBool,
-}
-
-impl Progress {
-    pub(crate) fn new(control: Arc<Segment>, lane: usize) -> Arc<Self> {
-        Arc::new(Progress { control, lane, over: AtomicBool::new(false) })
-    }
-
-    /// The number of the last order that was carried out.
-    pub(crate) fn carried(&self) -> u64 {
-        if self.over.load(Ordering::Relaxed) {
-            return u64::MAX;
-        }
-        self.control.word(layout::carried(self.lane)).load(Ordering::Acquire)
-    }
-
-    /// The worker is in a first use in this lane: see `first_use.rs`.
-    pub(crate) fn is_in_first_use(&self, timing: &Timing) -> bool {
-        !self.over.load(Ordering::Relaxed) && first_use::is_under_way(&self.control, self.lane, timing)
-    }
-
-    /// The worker is gone, and all dispatches that were sent to it are settled.
-    pub(crate) fn end(&self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// An order: the `number`-th of its lane, counted from 1.
-#[derive(Clone, Debug)]
-pub(crate) struct Turn {
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) number: u64,
-}
-
-impl Turn {
-    /// It was carried out: an order that is sent now comes after it without naming it.
-    pub(crate) fn is_past(&self) -> bool {
-        self.progress.carried() >= self.number
-    }
-
-    /// Becomes the later of the two if both are of one lane; else returns false. (All turns of a buffer are of one
-    /// worker.)
-    pub(crate) fn renew(&mut self, other: &Turn) -> bool {
-        let same = self.progress.lane == other.progress.lane;
-        if same {
-            self.number = self.number.max(other.number);
-        }
-        same
-    }
-}
 
 /// The orders that must be carried out before an order: the last one of each lane.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Measures how long the worker has been at one operation.
 
 use super::answers::{Answers, DONE};
+use super::first_use;
 use super::flights::Flights;
 use super::lane::Lane;
 use super::turn::LANES;
@@ -88,7 +89,7 @@ impl Watchdog {
             return None;
         }
         self.looked = Some(now);
-        if lanes.iter().any(|lane| lane.progress.is_in_first_use(self.timing)) {
+        if lanes.iter().any(|lane| first_use::is_under_way(&lane.progress, self.timing)) {
             self.first_use = Some(now);
         }
         let running = self.running(now, on_gpu, answers, flights.used());

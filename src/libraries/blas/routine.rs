@@ -6,8 +6,9 @@ use super::{Blas, Submitted};
 use crate::core::buffer::Elems;
 use crate::core::element::DType;
 use crate::core::error::Result;
-use crate::core::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::core::op::{Bufs, Cost, OperandNames, Output, Raw, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut, WritesOf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

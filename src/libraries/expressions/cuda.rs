@@ -5,10 +5,10 @@ use super::op::Map;
 use super::ptx::{Geometry, Kernel, Launch};
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::op::{Built, PlanKey};
 use crate::core::sync::Arc;
 use crate::engines::cuda::{Function, PlanBuilder};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
 

@@ -4,10 +4,11 @@ use super::{Dims, Fft};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 

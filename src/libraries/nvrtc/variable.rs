@@ -9,7 +9,7 @@ use crate::core::element::Element;
 #[cfg(target_os = "linux")]
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, OperandNames, Output, Slices, SlicesMut, Spans};
+use crate::core::op::{Cost, OperandNames, Output, Spans};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing, Wire};
 use crate::core::sync::Mutex;
@@ -17,6 +17,7 @@ use crate::core::sync::Mutex;
 use crate::engines::cuda::CudaEngine;
 use crate::engines::cuda::{Reserved, Staging};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 

@@ -6,8 +6,9 @@ use super::spec::{Method, Spec, Start};
 use super::stream::{Generator, Stream, spent};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 

@@ -43,7 +43,7 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
     /// Enqueues a kernel. Without output addresses it counts the indices of each row and writes the counts behind the
     /// first offset; with the addresses it writes indices and values.
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         reads: &Spans<Self::Reads>,

@@ -8,8 +8,8 @@ use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
 use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::core::error::Result;
-use crate::core::op::Prepare;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
 use smallvec::SmallVec;
 
 /// The transforms: of the arrays, of the kernels, and back.

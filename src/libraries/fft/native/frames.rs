@@ -8,8 +8,8 @@ use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
 use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::core::error::Result;
-use crate::core::op::Prepare;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
 
 /// The transform of all frames. If the spectra are halves, the factor is applied by the copy.
 fn transform(spec: &Stft, sizes: &FrameSizes, inverse: bool, stored: Precision) -> Result<Program> {

@@ -4,8 +4,8 @@ use super::super::spec::FftSpec;
 use super::handle::Cufft;
 use super::steps::{Buffers, Layouts, Precision, Program, Step, StepMemory, program};
 use crate::core::error::{Error, Result};
-use crate::core::op::{Op, Prepare};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Prepare};
 use smallvec::SmallVec;
 
 /// What happens to the input of an inner transform.

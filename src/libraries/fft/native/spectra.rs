@@ -4,9 +4,9 @@ use super::super::frames::FrameSizes;
 use super::steps::{Number, Precision};
 use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchDims;
-use crate::core::op::Op;
 use crate::engines::cuda::{KernelArg, Ptx};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Op;
 use std::ffi::CStr;
 
 static SINGLE: Ptx = Ptx::new(include_str!("spectra_32.ptx"));

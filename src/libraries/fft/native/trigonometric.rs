@@ -21,9 +21,9 @@ use super::spectra::computed;
 use super::steps::{Dim, End, Layouts, Many, Number, Precision, StepMemory};
 use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchDims;
-use crate::core::op::Prepare;
 use crate::engines::cuda::{KernelArg, Ptx};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
 use smallvec::{SmallVec, smallvec};
 use std::ffi::CStr;
 

@@ -162,7 +162,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (dense,): &Spans<(T,)>,

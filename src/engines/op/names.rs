@@ -1,8 +1,8 @@
 //! The names of operands in error messages.
 
 use crate::core::buffer::{Elems, Shape};
-use crate::core::op::SpansOf;
-use crate::core::op::{Op, WritesOf};
+use crate::engines::op::SpansOf;
+use crate::engines::op::{Op, WritesOf};
 
 /// The argument's name, with its index in a list: `x`, `a[3]`. If the operation gives no names: `input 0`, `output 0`.
 pub(crate) fn operand_name<O: Op>(op: &O, (reads, writes): &SpansOf<O>, index: usize, read_count: usize) -> String {

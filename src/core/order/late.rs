@@ -1,9 +1,9 @@
 //! The end of a dispatch that is not enqueued yet.
 //!
-//! Most work is enqueued by the thread that submits it; from then on its buffers hold a `Mark`. A helper thread
-//! (`late_job.rs`) enqueues work whose calls block, work that needs a plan that is still being built, and work that
-//! follows other such work. From their submission on (`late_submit.rs`), the buffers of such work hold a `Late` instead,
-//! which is a [`Binding`] of marks:
+//! Most work is enqueued by the thread that submits it; from then on its buffers hold a `Mark`. A helper thread of the
+//! engine enqueues work whose calls block, work that needs a plan that is still being built, and work that follows other
+//! such work (`engines/cuda/late_submit.rs`). From their submission on, the buffers of such work hold a `Late` instead, which
+//! is a [`Binding`] of marks:
 //!
 //! ```text
 //!   coming ──bind(marks, outcome), once──> bound

@@ -5,8 +5,8 @@
 //! for the same build, in a queue that occupies no thread. Plans are kept per epoch, bounded by count and bytes. The
 //! least recently used plan is evicted first; it is dropped when its last user is done.
 
-use super::Contained;
 use crate::core::error::{Error, Result};
+use crate::core::op::Contained;
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::PlanBuilder;
 use std::any::Any;

@@ -1,31 +1,24 @@
-//! What one unit of device work is.
+//! An operation: what it is to all floors above. The parts of it that no engine has to be known for (its results, its kinds, how it
+//! crosses) are in `core/op/`.
+//!
+//! `plan.rs`: the plans that an operation needs; `constants.rs`: what is known of it besides its operands; `names.rs`: the names of
+//! its operands in error messages.
 
-pub(crate) mod contained;
-mod internal;
-mod kind;
-mod made;
-mod output;
+mod constants;
+mod names;
 pub(crate) mod plan;
-mod retention;
-pub(crate) mod wire;
 
-pub(crate) use contained::{Contained, contained, cost_of, guarded};
-pub(crate) use internal::Internal;
-pub use kind::OpKind;
-pub(crate) use made::StepAnswer;
-pub use made::{Made, Make, Next};
-pub use output::{Immediate, Output};
+pub(crate) use constants::cost_of;
+pub(crate) use names::operand_name;
 pub use plan::{Built, PlanKey, Prepare};
-pub(crate) use retention::Retention;
 
 use crate::core::buffer::Elems;
-pub(crate) use crate::core::dispatch::raw::Index;
-pub use crate::core::dispatch::raw::Raw;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::core::op::{
+    Bufs, Cost, Internal, Made, Make, Next, OpKind, OperandNames, Output, Raw, Retention, Spans, Wire,
+};
 use crate::engines::cuda_enqueue::Enqueue;
-pub use wire::Wire;
-pub(crate) use wire::{Incoming, Outgoing, garbled};
 
 /// One unit of device work, as plain data.
 ///
@@ -86,7 +79,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     const PREPARED: bool = false;
     /// Whether the op uses a handle of a library that has a pool of handles, each bound to its own stream.
     #[doc(hidden)]
-    const POOLED: internal::Internal = internal::Internal::NO;
+    const POOLED: Internal = Internal::NO;
     /// Whether the op can use several devices at once ([`Device::dispatch_across`](crate::Device::dispatch_across)). Then
     /// its operands may be on any of them. Its CUDA half enqueues the work of each device on a stream of that device
     /// ([`Enqueue::on`](crate::Enqueue::on)).
@@ -94,10 +87,10 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// Whether one of its operands stands for something that has no unique owner. A submission that writes such an
     /// operand excludes all others that use it.
     #[doc(hidden)]
-    const GATED: internal::Internal = internal::Internal::NO;
+    const GATED: Internal = Internal::NO;
     /// Whether the op declares outputs only to be ordered between other ops. If it fails, their contents are unchanged.
     #[doc(hidden)]
-    const PRESERVES_ON_FAILURE: internal::Internal = internal::Internal::NO;
+    const PRESERVES_ON_FAILURE: Internal = Internal::NO;
     /// Indices of the outputs that the op uses as workspace. Their contents are undefined afterwards. Like a buffer
     /// that was never written, such an output, or the window of it that the op got, is refused to every op that would read
     /// it, until an op overwrites it.
@@ -265,20 +258,6 @@ pub trait Op: Sized + Send + Sync + 'static {
     }
 }
 
-/// The names of operands that are read, and of those that are written.
-pub type OperandNames = (&'static [&'static str], &'static [&'static str]);
-
-/// How much work an op is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// Floating-point (or integer) operations.
-    pub flops: u64,
-    /// Bytes that must move at least: each input read once, each output written once.
-    pub bytes: u64,
-}
-
-/// The addresses and lengths of a tuple's operands.
-pub type Spans<E> = <E as Elems>::Spans;
 /// Where the operands lie: first those that are read, then those that are written.
 pub(crate) type SpansOf<O> = (Spans<<O as Op>::Reads>, Spans<WritesOf<O>>);
 /// What an op's host half reads.
@@ -293,8 +272,3 @@ pub type Outs<O> = Bufs<<O as Op>::Output>;
 pub type WritesOf<O> = <<O as Op>::Output as Output>::Writes;
 /// The host part of an op's result.
 pub type HostOf<O> = <<O as Op>::Output as Output>::Host;
-/// The buffers inside an output.
-pub type Bufs<O> = <<O as Output>::Writes as Elems>::Bufs;
-/// What the failure of an operation with this output is: [`Rejected`](crate::Rejected) with its buffers, or a plain
-/// [`Error`](crate::Error) for an output without buffers, such as a scalar.
-pub type Failure<O> = <<O as Output>::Writes as Elems>::Failure;
