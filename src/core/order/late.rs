@@ -2,7 +2,7 @@
 //!
 //! Most work is enqueued by the thread that submits it; from then on its buffers hold a `Mark`. A helper thread of the
 //! engine enqueues work whose calls block, work that needs a plan that is still being built, and work that follows other
-//! such work (`engines/cuda/late_submit.rs`). From their submission on, the buffers of such work hold a `Late` instead, which
+//! such work (`engines/cuda/late/submit.rs`). From their submission on, the buffers of such work hold a `Late` instead, which
 //! is a [`Binding`] of marks:
 //!
 //! ```text

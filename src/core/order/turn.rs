@@ -1,4 +1,4 @@
-//! An order in a lane of a worker, as the buffers remember it: see `engines/worker/turn.rs`.
+//! An order in a lane of a worker, as the buffers remember it: see `engines/worker/shared/turn.rs`.
 
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicBool, Ordering};

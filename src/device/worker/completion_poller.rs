@@ -9,8 +9,8 @@ use crate::core::arena::Arrivals as _;
 use crate::core::clock::{self, Clock, Timing};
 use crate::core::dispatch::{Ongoing, Pace, Then};
 use crate::core::sync::Arc;
-use crate::engines::worker::answers::Answers;
-use crate::engines::worker::reply::Reply;
+use crate::engines::worker::child::Reply;
+use crate::engines::worker::shared::Answers;
 use crate::system::thread::FineTimer;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -268,8 +268,9 @@ mod tests {
     use super::*;
     use crate::core::segment::Segment;
     use crate::core::sync::{AtomicU32, Ordering};
-    use crate::engines::worker::answers::{Answers, FOOTPRINT};
-    use crate::engines::worker::reply::Outlet;
+    use crate::engines::worker::child::Outlet;
+    use crate::engines::worker::shared::Answers;
+    use crate::engines::worker::shared::answers::FOOTPRINT;
 
     const MAY_RUN: u32 = 1;
     const DONE: u32 = 2;

@@ -18,8 +18,8 @@ use crate::device::Device;
 use crate::device::program::Arrived;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::{CudaEngine, Function, LoadedModule};
-use crate::engines::worker::ask::{Ask, Question};
-use crate::engines::worker::handler::With;
+use crate::engines::worker::child::With;
+use crate::engines::worker::parent::{Ask, Question};
 use std::collections::HashMap;
 #[cfg(feature = "cuda")]
 use std::ffi::CString;

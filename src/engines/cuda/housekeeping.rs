@@ -6,9 +6,9 @@
 
 use super::Core;
 use super::api::Code;
+use super::context::fault;
 use super::context::{Bound, Context};
-use super::fault;
-use super::ring::Retired;
+use super::streams::Retired;
 use crate::core::clock;
 use crate::core::epoch::life::Stand;
 use crate::core::epoch::process;
@@ -143,7 +143,7 @@ impl Nudge {
 impl Core {
     /// Whether something is queued or in flight that a sweep must handle.
     fn has_queued(&self) -> bool {
-        let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.stream.sequence.in_flight() > 0;
+        let busy = |s: &super::streams::Slot| !s.shared.frees.is_surely_empty() || s.stream.sequence.in_flight() > 0;
         let over = self.slots.iter().any(|slot| slot.shared.over());
         let leaving = self.modules.has_leaving() || self.objects.has_leaving();
         self.reclaim.parked() > 0 || (leaving && !over) || self.all_slots().any(busy)
@@ -207,7 +207,10 @@ impl Core {
     }
 
     /// Takes the lease of a slot whose context is gone. `None` if its holder keeps it for too long.
-    fn lease_of_the_forsaken<'c>(&self, slot: &'c super::slot::Slot) -> Option<MutexGuard<'c, super::slot::State>> {
+    fn lease_of_the_forsaken<'c>(
+        &self,
+        slot: &'c super::streams::Slot,
+    ) -> Option<MutexGuard<'c, super::streams::State>> {
         let end = self.timing.clock.after(self.timing.sweeps.forsaken);
         loop {
             let state = match end {
@@ -269,7 +272,7 @@ impl Core {
             return;
         }
         self.left.store(true, Ordering::Release);
-        super::handed_on::forget(self.context.device);
+        super::memory::handed_on::forget(self.context.device);
         self.modules.close();
         let mut addresses = Vec::new();
         self.plans.clear();
@@ -313,7 +316,7 @@ impl Core {
 
     /// How many objects of the driver this engine holds; the context and the pool are two of them.
     fn natives(&self) -> u64 {
-        let of_slot = |slot: &super::slot::Slot| {
+        let of_slot = |slot: &super::streams::Slot| {
             let held = slot
                 .lease
                 .try_lock()

@@ -1,119 +1,62 @@
 //! The CUDA engine, in this process.
 //!
 //! ```text
-//! Core ─┬─ context.rs       the primary context; every entry makes it current, and restores the previous one
-//!       ├─ slot.rs          stream slots, each leased while work is enqueued; what the marks of a slot share
-//!       │   ├─ ring.rs      what is kept alive until its ticket has completed
-//!       │   ├─ tables.rs    tables of addresses for the batches of libraries
-//!       │   │   └─ table_staging.rs  pinned memory to copy long tables through
-//!       │   └─ ../library/  the slot's handles of libraries, and the workspace that they share
-//!       ├─ reclaim.rs       device memory on its way back to the pool
-//!       │   └─ frees.rs     the part of it that waits on a slot
-//!       ├─ pinned.rs        pinned host memory: blocks for staging, slots for small results
-//!       │   └─ handed_on.rs its reuse by later epochs
-//!       ├─ blocking_wait.rs blocking waits
-//!       ├─ module.rs        modules, the code of kernels; function.rs: a kernel; ptx.rs: kernels that ops bring
-//!       ├─ plans.rs         plans, each built once and used by many operations
-//!       ├─ helpers.rs       threads that build plans, and enqueue work that its submitter could not enqueue
-//!       │   └─ members.rs   streams that are held while a call blocks
-//!       └─ housekeeping.rs  a thread that does the necessary work when no other thread calls; sweep.rs: how
-//! submit.rs: a dispatch    follow.rs: what it waits for on the device
-//! lease.rs: the choice of its slot    under_lease.rs, turn.rs: the steps while the slot is leased
-//! late_submit.rs: a dispatch that is enqueued after its submission; late_job.rs: its enqueue; core/order/late.rs: its end
-//! across.rs, together.rs: a dispatch over several devices
-//! graph.rs: programs as CUDA graphs; quiet.rs, inside.rs: no other thread is in the driver during a capture
-//! queue.rs: the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
-//! launch.rs, limits.rs: kernel launches    task.rs, task_core.rs: a dispatch in flight    timer.rs: its time
-//! staging.rs: host data on its way    registered.rs: host data in memory shared with a parent process
-//! peer.rs: copies to another GPU
-//! memory.rs: the pool    live.rs: which addresses are allocated    last_event.rs: the newest mark
-//! executor.rs: what any engine can be asked    open.rs: opening a GPU    fault.rs: what a status code means
+//! open.rs              opens a GPU          executor.rs: what any engine can be asked
+//! api/                 the driver's functions and codes
+//! context/             the primary context, and faults
+//! streams/             stream slots, their leases, and what a stream waits for
+//! memory/              device memory, pinned host memory, tables of addresses
+//! code/                modules, kernels, launches, plans
+//! dispatch/            a dispatch, from its submission to the record of its end; the queue of an op's CUDA half
+//! late/                dispatches that are enqueued after their submission
+//! wait/                a dispatch in flight, and the waits for it
+//! graph/               programs as CUDA graphs
+//! housekeeping.rs      a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! ```
 //!
 //! The raw handles are our own, over functions that return integers (`api/`): nothing panics or blocks in a `Drop`, and
 //! a status code that the bindings do not know is harmless. **A `Drop` makes no driver call**; it only queues.
 //!
 //! How things are kept alive: device memory is given back only behind the completions of all its uses. Its regions know
-//! these completions (`reclaim.rs`), so work in flight need not hold the memory. Everything else that the device may
+//! these completions (`memory/reclaim.rs`), so work in flight need not hold the memory. Everything else that the device may
 //! still use (staging, pinned results, the op's own data) belongs to the task, which the slot's ring holds until its
 //! ticket has completed.
 
-mod across;
 pub(crate) mod api;
-mod blocking_wait;
+mod code;
 mod context;
-mod copies;
-mod enqueue;
+mod dispatch;
 mod executor;
-mod fault;
-mod follow;
-mod frees;
-mod function;
 mod graph;
-mod handed_on;
-mod helpers;
 mod housekeeping;
-mod in_use;
-mod inside;
-mod last_event;
-mod late_job;
-mod late_submit;
-mod launch;
-mod lease;
-mod limits;
-mod live;
-mod members;
+mod late;
 mod memory;
-mod module;
 pub(crate) mod open;
-mod peer;
-mod pinned;
-mod plans;
-mod ptx;
-#[cfg(debug_assertions)]
-mod ptx_params;
-mod queue;
-mod quiet;
-mod recent;
-mod reclaim;
-#[cfg(target_os = "linux")]
-mod registered;
-mod ring;
-mod slot;
-mod staging;
-mod submit;
+mod streams;
 mod sweep;
-mod table_staging;
-mod tables;
-mod task;
-mod task_core;
-mod timer;
-mod together;
-mod turn;
-mod turns;
-mod under_lease;
+mod wait;
 
-pub use enqueue::{Enqueue, StreamPtr};
-pub(crate) use fault::{CONTEXT_IS_DESTROYED, classify, report};
-pub(crate) use function::Function;
+pub(crate) use code::Function;
+pub(crate) use code::LoadedModule;
+pub use code::PlanBuilder;
+pub use code::{KernelArg, Ptx};
+pub(crate) use context::{CONTEXT_IS_DESTROYED, classify, report};
+pub use dispatch::EnqueueOn;
+pub(crate) use dispatch::Queue;
+pub use dispatch::{Enqueue, StreamPtr};
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
-pub(crate) use late_submit::{Frame as LateFrame, LateJob};
-pub(crate) use module::LoadedModule;
+pub(crate) use late::{Frame as LateFrame, LateJob};
+pub(crate) use memory::Peer;
+pub(crate) use memory::SLOT;
+pub(crate) use memory::Series;
+pub(crate) use memory::{Reserved, Staging};
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
 pub(crate) use open::{device_count, installed, known_count, open};
-pub(crate) use peer::Peer;
-pub(crate) use pinned::SLOT;
-pub use plans::PlanBuilder;
-pub use ptx::{KernelArg, Ptx};
-pub use queue::EnqueueOn;
-pub(crate) use queue::Queue;
-pub(crate) use slot::State as SlotState;
-pub(crate) use staging::{Reserved, Staging};
-pub(crate) use tables::Series;
-pub(crate) use task::{CudaTask, LateTask, Leg};
-pub(crate) use task_core::TaskCore;
+pub(crate) use streams::State as SlotState;
+pub(crate) use wait::TaskCore;
+pub(crate) use wait::{CudaTask, LateTask, Leg};
 
 use crate::core::clock::Timing;
 use crate::core::epoch::Epoch;
@@ -126,6 +69,7 @@ use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
 use std::sync::OnceLock;
 use std::sync::Weak;
+use streams::Slot;
 
 /// The engine of one epoch of a CUDA device.
 pub(crate) struct CudaEngine {
@@ -135,16 +79,16 @@ pub(crate) struct CudaEngine {
 /// What the engine, its parts and its housekeeping thread share.
 pub(crate) struct Core {
     pub(crate) context: Arc<Context>,
-    pub(crate) slots: Box<[slot::Slot]>,
-    pub(crate) pool: memory::Pool,
-    pub(crate) reclaim: Arc<reclaim::Reclaim>,
-    pub(crate) pinned: Arc<pinned::PinnedPool>,
+    pub(crate) slots: Box<[Slot]>,
+    pub(crate) pool: memory::MemoryPool,
+    pub(crate) reclaim: Arc<memory::Reclaim>,
+    pub(crate) pinned: Arc<memory::PinnedPool>,
     /// In a worker: which parts of the parent's memory are registered with the driver.
     #[cfg(target_os = "linux")]
-    pub(crate) registered: registered::Registered,
-    pub(crate) blocking_waits: blocking_wait::BlockingWaits,
-    pub(crate) timers: timer::Timers,
-    pub(crate) modules: Arc<module::Modules>,
+    pub(crate) registered: memory::Registered,
+    pub(crate) blocking_waits: wait::BlockingWaits,
+    pub(crate) timers: wait::Timers,
+    pub(crate) modules: Arc<code::Modules>,
     /// The libraries that can be used, and (`shared`) what the slots share of each.
     pub(crate) libraries: &'static [Entry],
     pub(crate) shared: crate::engines::library::Shared,
@@ -156,9 +100,9 @@ pub(crate) struct Core {
     pub(crate) housekeeper: housekeeping::Housekeeper,
     /// Dispatches that were submitted but are not enqueued yet.
     pub(crate) late: Arc<Flow>,
-    pub(crate) helpers: Arc<helpers::Helpers>,
-    pub(crate) pools: Box<[members::Pool]>,
-    pub(crate) plans: plans::Plans,
+    pub(crate) helpers: Arc<late::Helpers>,
+    pub(crate) pools: Box<[streams::Pool]>,
+    pub(crate) plans: code::Plans,
     /// Whether nothing of this epoch is left on the context, or it was given up.
     pub(crate) left: crate::core::sync::AtomicBool,
     pub(crate) counters: Arc<Counters>,
@@ -242,7 +186,7 @@ impl CudaEngine {
     /// The number of dispatches not known to be complete, after polling the device.
     pub(crate) fn in_flight(&self) -> u64 {
         self.core.sweep();
-        let in_flight = |slot: &slot::Slot| {
+        let in_flight = |slot: &Slot| {
             if slot.lease.is_locked() {
                 slot.shared.poll_last(); // the sweep skipped it
             }
@@ -254,7 +198,7 @@ impl CudaEngine {
     /// Whether nothing is in flight, and no admitted thread holds a lease or is inside the driver without one.
     pub(crate) fn is_drained(&self) -> bool {
         self.core.sweep();
-        let is_drained = |slot: &slot::Slot| {
+        let is_drained = |slot: &Slot| {
             let state = slot.lease.try_lock();
             state.is_some() && slot.stream.sequence.in_flight() == 0
         };
@@ -273,7 +217,7 @@ impl CudaEngine {
     }
 
     fn tickets(&self) -> Tickets {
-        let last = |slot: &slot::Slot| (slot.shared.index, slot.shared.last());
+        let last = |slot: &Slot| (slot.shared.index, slot.shared.last());
         self.core.all_slots().map(last).collect()
     }
 

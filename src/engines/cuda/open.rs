@@ -1,19 +1,19 @@
 //! Opening a GPU.
 
 use super::api::{Code, Driver};
-use super::blocking_wait::BlockingWaits;
+use super::code::Modules;
+use super::code::Plans;
+use super::context::fault;
 use super::context::{BINDING, Context};
-use super::helpers::Helpers;
 use super::housekeeping::Housekeeper;
-use super::members::Pool;
-use super::memory;
-use super::module::Modules;
-use super::pinned::PinnedPool;
-use super::plans::Plans;
-use super::reclaim::Reclaim;
-use super::slot::Slot;
-use super::timer::Timers;
-use super::{Core, CudaEngine, fault};
+use super::late::Helpers;
+use super::memory::Reclaim;
+use super::memory::{MemoryPool, PinnedPool};
+use super::streams::Pool;
+use super::streams::Slot;
+use super::wait::BlockingWaits;
+use super::wait::Timers;
+use super::{Core, CudaEngine};
 use crate::core::device_info::{DeviceInfo, DeviceKind};
 use crate::core::epoch::Epoch;
 use crate::core::epoch::life::Life;
@@ -156,7 +156,7 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
     const NON_BLOCKING: u32 = 1;
     let _bound = context.bind().map_err(|code| fault::error(code, BINDING))?;
     let api = context.api;
-    let pool = memory::Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
+    let pool = MemoryPool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());
     let housekeeper = Housekeeper::new();
     let reclaim = Arc::new(Reclaim::new(housekeeper.nudge.clone(), counters.clone()));
@@ -191,7 +191,7 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
         reclaim,
         slots: slots.into_boxed_slice(),
         #[cfg(target_os = "linux")]
-        registered: super::registered::Registered::default(),
+        registered: super::memory::Registered::default(),
         blocking_waits: BlockingWaits::default(),
         timers: Timers::new(),
         modules: Arc::new(Modules::new(housekeeper.nudge.clone())),
@@ -214,7 +214,7 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
     });
     context.enter();
     core.housekeeper.serve(&core);
-    super::handed_on::enter(&core);
+    super::memory::handed_on::enter(&core);
     core.pinned.warm();
     for slot in &core.slots {
         let _ = slot.shared.core.set(Arc::downgrade(&core));

@@ -2,8 +2,8 @@
 
 use super::Core;
 use super::housekeeping::Housekeeper;
-use super::reclaim::free_some;
-use super::ring::Retired;
+use super::memory::free_some;
+use super::streams::Retired;
 use crate::core::sync::{AtomicUsize, Ordering};
 use std::cell::Cell;
 
