@@ -257,7 +257,8 @@ impl Server {
         let mut backoff = crate::core::dispatch::Backoff::new(&Timing::standard().waits);
         let tracks = self.memory.in_flight(places);
         let epoch = self.device.epoch();
-        let is_over = |end: &Completion| epoch.engine.as_cuda().map_or(end.is_past(), |engine| engine.core.poll(end));
+        let is_over =
+            |end: &Completion| epoch.engine.as_cuda().map_or(end.is_past(), |engine| engine.core.streams.poll(end));
         while !tracks.iter().all(|track| track.all().all(is_over)) {
             backoff.pause(None);
         }

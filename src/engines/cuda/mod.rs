@@ -61,53 +61,45 @@ pub(crate) use wait::{CudaTask, LateTask, Leg};
 use crate::core::clock::Timing;
 use crate::core::epoch::Epoch;
 use crate::core::error::Text;
-use crate::core::order::flow::{Flow, Mark as LateMark};
-use crate::core::sync::{Arc, Mutex, Ordering};
+use crate::core::order::flow::Mark as LateMark;
+use crate::core::sync::{Arc, AtomicBool, Mutex};
 use crate::core::trace::{Counters, Stats};
-use crate::engines::library::Entry;
+use code::LoadedCode;
 use context::Context;
 use cudarc::driver::sys::{CUcontext, CUevent, CUfunction, CUgraphExec, CUmemoryPool, CUmodule, CUstream};
+use late::LateWork;
+use memory::Memory;
 use std::sync::OnceLock;
 use std::sync::Weak;
-use streams::Slot;
+use streams::{Slot, Streams};
 
 /// The engine of one epoch of a CUDA device.
 pub(crate) struct CudaEngine {
     pub(crate) core: Arc<Core>,
 }
 
-/// What the engine, its parts and its housekeeping thread share.
+/// What the engine, its parts and its housekeeping thread share: four objects, each with its own room.
 pub(crate) struct Core {
     pub(crate) context: Arc<Context>,
-    pub(crate) slots: Box<[Slot]>,
-    pub(crate) pool: memory::MemoryPool,
-    pub(crate) reclaim: Arc<memory::Reclaim>,
-    pub(crate) pinned: Arc<memory::PinnedPool>,
-    /// In a worker: which parts of the parent's memory are registered with the driver.
-    #[cfg(target_os = "linux")]
-    pub(crate) registered: memory::Registered,
-    pub(crate) blocking_waits: wait::BlockingWaits,
-    pub(crate) timers: wait::Timers,
-    pub(crate) modules: Arc<code::Modules>,
-    /// The libraries that can be used, and (`shared`) what the slots share of each.
-    pub(crate) libraries: &'static [Entry],
-    pub(crate) shared: crate::engines::library::Shared,
-    pub(crate) objects: Arc<crate::engines::library::Objects>,
-    /// Whether the native objects were torn down.
-    pub(crate) torn: crate::core::sync::AtomicBool,
-    /// GPUs that have access to our pool.
-    pub(crate) peers: Mutex<Vec<i32>>,
-    pub(crate) housekeeper: housekeeping::Housekeeper,
-    /// Dispatches that were submitted but are not enqueued yet.
-    pub(crate) late: Arc<Flow>,
-    pub(crate) helpers: Arc<late::Helpers>,
-    pub(crate) pools: Box<[streams::Pool]>,
-    pub(crate) plans: code::Plans,
-    /// Whether nothing of this epoch is left on the context, or it was given up.
-    pub(crate) left: crate::core::sync::AtomicBool,
+    pub(crate) streams: Streams,
+    pub(crate) memory: Memory,
+    pub(crate) late: LateWork,
+    pub(crate) code: LoadedCode,
     pub(crate) counters: Arc<Counters>,
     pub(crate) timing: &'static Timing,
-    pub(crate) epoch: Arc<OnceLock<Weak<Epoch>>>,
+    housekeeper: housekeeping::Housekeeper,
+    /// Whether the native objects were torn down.
+    torn: AtomicBool,
+    /// Whether nothing of this epoch is left on the context, or it was given up.
+    left: AtomicBool,
+    epoch: Arc<OnceLock<Weak<Epoch>>>,
+}
+
+impl Core {
+    /// Wakes the housekeeping thread: there may be something to do.
+    fn nudge(&self) {
+        self.housekeeper.nudge.nudge();
+    }
 }
 
 /// The last ticket of each slot at some moment, with the slot's number and the ticket's event.
@@ -174,7 +166,7 @@ unsafe impl<T: AnyThread> Sync for Native<T> {}
 impl CudaEngine {
     /// The names of the last operations of all slots, oldest first within a slot.
     pub(crate) fn last_ops(&self) -> Vec<Text> {
-        let names = self.core.all_slots().map(|s| s.shared.recent.names());
+        let names = self.core.streams.all().map(|s| s.shared.recent.names());
         names.flatten().collect()
     }
 
@@ -192,7 +184,7 @@ impl CudaEngine {
             }
             slot.stream.sequence.in_flight()
         };
-        self.core.late.in_flight() + self.core.all_slots().map(in_flight).sum::<u64>()
+        self.core.late.in_flight() + self.core.streams.all().map(in_flight).sum::<u64>()
     }
 
     /// Whether nothing is in flight, and no admitted thread holds a lease or is inside the driver without one.
@@ -205,20 +197,20 @@ impl CudaEngine {
         // Late dispatches are checked before the slots, because they end there. Blocking waits are checked after the
         // slots: no new one is admitted meanwhile.
         self.core.late.in_flight() == 0
-            && self.core.all_slots().all(is_drained)
-            && self.core.blocking_waits.inside() == 0
+            && self.core.streams.all().all(is_drained)
+            && self.core.streams.waits().inside() == 0
     }
 
     /// All work that has been submitted by now.
     pub(crate) fn issued(&self) -> Issued {
         // Read the late dispatches first: one that is enqueued between the two reads is then in at least one of them.
-        let late = Mutex::new(Some(LateMark::of(&self.core.late)));
+        let late = Mutex::new(Some(self.core.late.mark()));
         Issued { late, tickets: Mutex::new(self.tickets()) }
     }
 
     fn tickets(&self) -> Tickets {
         let last = |slot: &Slot| (slot.shared.index, slot.shared.last());
-        self.core.all_slots().map(last).collect()
+        self.core.streams.all().map(last).collect()
     }
 
     /// Whether all of `issued` is complete, after polling the device.
@@ -239,7 +231,7 @@ impl CudaEngine {
     fn have_passed(&self, tickets: &Tickets) -> bool {
         self.core.sweep();
         tickets.iter().all(|&(index, (ticket, event))| {
-            let Some(slot) = self.core.slot(index) else { return true };
+            let Some(slot) = self.core.streams.slot(index) else { return true };
             // The sweep has polled the last ticket of each slot, except the slots that another thread holds.
             let sequence = &slot.stream.sequence;
             let asked = sequence.issued() == ticket && !slot.lease.is_locked();
@@ -250,31 +242,9 @@ impl CudaEngine {
     /// Fills in what this engine counts.
     pub(crate) fn fill(&self, stats: &mut Stats) {
         let core = &self.core;
-        stats.slots = core.slots.len();
-        for slot in core.all_slots() {
-            let in_flight = slot.stream.sequence.in_flight();
-            stats.in_flight += in_flight;
-            stats.slots_busy += usize::from(in_flight > 0);
-            stats.dispatches += slot.shared.dispatches.load(Ordering::Relaxed);
-            if let Some(state) = slot.lease.try_lock() {
-                stats.events += state.ring.events() as u64;
-                stats.library_handles += state.handles.count();
-            }
-            stats.plan_hits += slot.shared.plans.hits.load(Ordering::Relaxed);
-            stats.plan_misses += slot.shared.plans.misses.load(Ordering::Relaxed);
-            stats.pool_hits += slot.shared.memory.hits.load(Ordering::Relaxed);
-            stats.pool_misses += slot.shared.memory.misses.load(Ordering::Relaxed);
-        }
-        stats.streams = core.all_slots().count() as u64 + core.blocking_waits.made();
-        let (hits, misses) = core.plans.counts();
-        stats.plan_hits += hits;
-        stats.plan_misses += misses;
-        (stats.plans, stats.plan_bytes) = core.plans.held();
+        core.streams.fill(stats);
+        core.code.fill(stats);
+        core.memory.fill(stats);
         stats.in_flight += core.late.in_flight();
-        stats.parked = core.reclaim.parked();
-        stats.pinned_bytes = core.pinned.bytes();
-        stats.staging_hits = core.pinned.hits();
-        stats.library_objects = core.objects.held() as u64;
-        core.shared.fill(core.libraries, stats);
     }
 }

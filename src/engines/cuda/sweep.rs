@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Whether this thread is inside a sweep, which called the code that runs now.
-pub(super) fn is_under_way_here() -> bool {
+pub(crate) fn is_under_way_here() -> bool {
     DEPTH.get() > 0
 }
 
@@ -42,7 +42,7 @@ impl Drop for Sweeping<'_> {
 
 impl Core {
     /// Whether another thread is inside a sweep: it may hold keep-alives that it has not dropped yet.
-    pub(super) fn is_swept_by_others(&self) -> bool {
+    pub(crate) fn is_swept_by_others(&self) -> bool {
         self.housekeeper.sweeping.load(Ordering::Acquire) > DEPTH.get()
     }
 
@@ -52,7 +52,7 @@ impl Core {
         let sweeping = Sweeping::begin(&self.housekeeper);
         let mut left = false;
         let mut out = Retired::new();
-        for slot in self.all_slots() {
+        for slot in self.streams.all() {
             let shared = &slot.shared;
             let idle = shared.stream.sequence.in_flight() == 0 && shared.frees.is_empty();
             let Some(mut state) = slot.lease.try_lock() else {
@@ -91,10 +91,10 @@ impl Core {
                 cargo.retire();
             }
         }
-        left |= self.unload_some();
-        left |= self.reclaim.unpark(self);
+        left |= self.code.unload_some(&self.streams);
+        left |= self.memory.unpark(&self.streams);
         // Memory that was unparked just now waits on a slot. And other sweeps may not have dropped yet what they took
         // out.
-        left || self.all_slots().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
+        left || self.streams.all().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
     }
 }

@@ -48,7 +48,7 @@ impl PlanKey for Key {
         let text =
             CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
         let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
         let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
         let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
         // Code of a kernel, roughly: a word of 16 bytes for each line.

@@ -34,7 +34,7 @@ impl Function {
         name: &CStr,
     ) -> Result<Option<Self>> {
         crate::engines::worker::first_use(); // the driver may load the kernel's code in this call
-        core.inside(epoch, || {
+        core.code.inside(epoch, || {
             let Some(raw) = module.function(core, epoch, name)? else { return Ok(None) };
             let attribute = |which: u32| -> Result<u32> {
                 let mut value = 0;
@@ -54,7 +54,7 @@ impl Function {
                 binary_version: attribute(6)?,
             };
             let allowed = attribute(8)?;
-            let limits = core.limits(epoch)?;
+            let limits = core.code.limits(epoch)?;
             let (raw, module) = (Native(raw), module.clone());
             Ok(Some(Function { raw, module, attributes, limits, allowed: AtomicU64::new(allowed.into()) }))
         })
@@ -63,7 +63,7 @@ impl Function {
     /// The kernel's parameters, as the driver reports them. `None` if the driver cannot report them (before CUDA 12.4).
     pub(crate) fn parameters(&self, core: &Arc<Core>, epoch: &Arc<Epoch>) -> Result<Option<Vec<Parameter>>> {
         const INVALID_VALUE: i32 = 1;
-        core.inside(epoch, || {
+        core.code.inside(epoch, || {
             let mut all = Vec::new();
             loop {
                 let (mut offset, mut bytes) = (0, 0);
@@ -83,7 +83,7 @@ impl Function {
     /// How many blocks of `threads` threads and `shared` bytes of dynamic shared memory can be resident on one
     /// multiprocessor.
     pub(crate) fn active_blocks(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, threads: u32, shared: u32) -> Result<u32> {
-        core.inside(epoch, || {
+        core.code.inside(epoch, || {
             self.allow(core, epoch, shared)?;
             let mut blocks = 0;
             // SAFETY: `blocks` is valid for the write, the module is loaded.
@@ -98,7 +98,7 @@ impl Function {
 
     /// The block size with the best occupancy, and the smallest number of blocks that reaches it.
     pub(crate) fn best_block(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, shared: u32) -> Result<(u32, u32)> {
-        core.inside(epoch, || {
+        core.code.inside(epoch, || {
             self.allow(core, epoch, shared)?;
             let (mut grid, mut block) = (0, 0);
             // SAFETY: both are valid for the write, the module is loaded; no callback, so the size is a constant.

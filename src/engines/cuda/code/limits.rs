@@ -1,16 +1,16 @@
 //! The limits that a device sets for launches.
 
+use super::LoadedCode;
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
 use crate::core::launch::DeviceLimits;
 use crate::core::sync::Arc;
-use crate::engines::cuda::Core;
 use crate::engines::cuda::context::fault;
 
 /// The limits, and the number of multiprocessors.
 pub(crate) type Limits = DeviceLimits;
 
-impl Core {
+impl LoadedCode {
     /// The device's limits. They are queried once and kept. The context is current.
     pub(crate) fn limits(&self, epoch: &Arc<Epoch>) -> Result<Limits> {
         if let Some(limits) = self.modules.limits.get() {

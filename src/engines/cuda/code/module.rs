@@ -11,6 +11,7 @@
 //! unloads those, since it waits for the context anyway. So a program that loads and drops modules for ever under
 //! continuous load keeps a bounded number of them.
 
+use super::LoadedCode;
 use super::limits::Limits;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Diagnostic, Error, PTX_INPUT, Result, Site, Stale};
@@ -18,6 +19,7 @@ use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::engines::cuda::api::{Code, Driver, codes};
 use crate::engines::cuda::context::fault;
 use crate::engines::cuda::housekeeping::Nudge;
+use crate::engines::cuda::streams::Streams;
 use crate::engines::cuda::{Core, Native, Queue};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::sys::{CUfunction, CUmodule};
@@ -37,7 +39,7 @@ pub(crate) struct Modules {
     leaving: SegQueue<Native<CUmodule>>,
     /// The epoch is over.
     closed: AtomicBool,
-    pub(super) limits: OnceLock<Limits>,
+    pub(crate) limits: OnceLock<Limits>,
     nudge: Arc<Nudge>,
 }
 
@@ -51,7 +53,7 @@ pub(crate) struct LoadedModule {
 impl LoadedModule {
     /// Fails if the module is of another epoch. Call under the lease of a slot of an epoch that is alive.
     pub(crate) fn admit(&self, queue: &Queue<'_>) -> Result<()> {
-        if Arc::ptr_eq(&self.modules, &queue.core.modules) {
+        if Arc::ptr_eq(&self.modules, &queue.core.code.modules) {
             return Ok(());
         }
         let reason = Stale::Generation { made: self.generation, now: queue.epoch.generation };
@@ -157,25 +159,20 @@ fn refused(epoch: &Arc<Epoch>, code: Code, log: &str, ptx: Option<&[u8]>) -> Err
     }
 }
 
-impl Core {
+impl LoadedCode {
     /// Runs `f` with the context current, counted as inside (`blocking_wait.rs`): the end of the epoch waits for it.
-    pub(crate) fn inside<R>(self: &Arc<Self>, epoch: &Arc<Epoch>, f: impl FnOnce() -> Result<R>) -> Result<R> {
-        let _inside = self.blocking_waits.enter();
+    pub(crate) fn inside<R>(&self, epoch: &Arc<Epoch>, f: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _inside = self.waits.enter();
         epoch.go_on()?;
-        let _bound = self.bind(epoch)?;
+        let _bound = self.context.bind_for(epoch)?;
         f()
     }
 
     /// Loads a module that is unloaded after its last use.
-    pub(crate) fn load_module(
-        self: &Arc<Self>,
-        epoch: &Arc<Epoch>,
-        image: &[u8],
-        is_text: bool,
-    ) -> Result<LoadedModule> {
+    pub(crate) fn load_module(&self, epoch: &Arc<Epoch>, image: &[u8], is_text: bool) -> Result<LoadedModule> {
         let load = || {
             if self.modules.leaving.len() >= MOST_LEAVING {
-                self.unload_leaving();
+                self.unload_leaving(&|code, call| fault::report(epoch, code, call));
             }
             self.modules.load(epoch, self.context.api, image, is_text)
         };
@@ -184,7 +181,7 @@ impl Core {
     }
 
     /// Finds the module `id`, or loads it to stay until the epoch's end. Call under a lease, with the context current.
-    pub(super) fn lasting_module(&self, epoch: &Arc<Epoch>, id: u64, text: &CStr) -> Result<CUmodule> {
+    pub(crate) fn lasting_module(&self, epoch: &Arc<Epoch>, id: u64, text: &CStr) -> Result<CUmodule> {
         let known = |list: &[(u64, Native<CUmodule>)]| list.iter().find(|(i, _)| *i == id).map(|(_, m)| m.0);
         if let Some(module) = known(&self.modules.lasting.lock()) {
             return Ok(module);
@@ -205,7 +202,7 @@ impl Core {
     }
 
     /// Finds a kernel of a module. The context must be current.
-    pub(super) fn find_function(&self, epoch: &Arc<Epoch>, module: CUmodule, name: &CStr) -> Result<CUfunction> {
+    pub(crate) fn find_function(&self, epoch: &Arc<Epoch>, module: CUmodule, name: &CStr) -> Result<CUfunction> {
         let mut function: CUfunction = std::ptr::null_mut();
         // SAFETY: the module is loaded, the name is zero-terminated.
         let code = unsafe { self.context.api.module_get_function(&mut function, module, name.as_ptr()) };
@@ -215,14 +212,14 @@ impl Core {
 
     /// Unloads modules and destroys library objects that wait for it, if nothing is in flight. True if some are left.
     /// The caller must hold no lease.
-    pub(crate) fn unload_some(&self) -> bool {
+    pub(in crate::engines::cuda) fn unload_some(&self, streams: &Streams) -> bool {
         if !self.modules.has_leaving() && !self.objects.has_leaving() {
             return false;
         }
         // Take all leases at once, so that no work can begin meanwhile. No thread waits for one lease while it holds
         // another.
-        let mut leases = Vec::with_capacity(self.slots.len());
-        for slot in self.all_slots() {
+        let mut leases = Vec::with_capacity(streams.len());
+        for slot in streams.all() {
             let Some(lease) = slot.lease.try_lock() else { return true };
             if slot.shared.over() {
                 return false;
@@ -241,14 +238,18 @@ impl Core {
             }
             Err(_) => return true,
         };
-        self.unload_leaving();
+        self.unload_leaving(&|code, call| {
+            if let Some(slot) = streams.first() {
+                slot.shared.report(code, call);
+            }
+        });
         self.destroy_leaving_objects();
         false
     }
 
     /// Unloads the modules that wait for it, even while other work is in flight. The context must be current, and the
     /// epoch must not end meanwhile.
-    fn unload_leaving(&self) {
+    fn unload_leaving(&self, report: &dyn Fn(Code, &str)) {
         while let Some(module) = self.modules.leaving.pop() {
             let mut loaded = self.modules.loaded.lock();
             let Some(place) = loaded.iter().position(|m| *m == module) else { continue };
@@ -257,15 +258,13 @@ impl Core {
             // SAFETY: taken off the list here, so unloaded once. Its last user is gone, so nothing of it runs.
             if let Err(code) = unsafe { self.context.api.module_unload(module.0) }.ok() {
                 self.counters.leaked.fetch_add(1, Ordering::Relaxed);
-                if let Some(slot) = self.slots.first() {
-                    slot.shared.report(code, "cuModuleUnload");
-                }
+                report(code, "cuModuleUnload");
             }
         }
     }
 }
 
-impl Core {
+impl LoadedCode {
     /// Destroys the library objects that wait for it. The context must be current, and the epoch must not end
     /// meanwhile.
     pub(crate) fn destroy_leaving_objects(&self) {
@@ -277,9 +276,9 @@ impl Core {
 
 impl LoadedModule {
     /// The kernel `name`; `None` if the module has no such kernel. The context must be current.
-    pub(super) fn function(&self, core: &Core, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<CUfunction>> {
+    pub(crate) fn function(&self, core: &Core, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<CUfunction>> {
         const NOT_FOUND: i32 = 500;
-        match core.find_function(epoch, self.raw.0, name) {
+        match core.code.find_function(epoch, self.raw.0, name) {
             Ok(function) => Ok(Some(function)),
             Err(error) if error.site().and_then(|site| site.code()) == Some(NOT_FOUND) => Ok(None),
             Err(error) => Err(error),
@@ -287,14 +286,14 @@ impl LoadedModule {
     }
 
     /// The address and size in bytes of the variable `name`; `None` if there is no such variable.
-    pub(crate) fn global(&self, core: &Arc<Core>, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<(u64, usize)>> {
+    pub(crate) fn global(&self, core: &Core, epoch: &Arc<Epoch>, name: &CStr) -> Result<Option<(u64, usize)>> {
         const NOT_FOUND: i32 = 500;
         let (mut address, mut bytes) = (0, 0);
-        core.inside(epoch, || {
+        core.code.inside(epoch, || {
             // SAFETY: both pointers are valid for the writes, the module is loaded, the name is zero-terminated.
-            let code =
+            let status =
                 unsafe { core.context.api.module_get_global(&mut address, &mut bytes, self.raw.0, name.as_ptr()) };
-            match code.ok() {
+            match status.ok() {
                 Ok(()) => Ok(Some((address, bytes))),
                 Err(Code(NOT_FOUND)) => Ok(None),
                 Err(code) => Err(fault::classify(epoch, code, "cuModuleGetGlobal")),

@@ -213,9 +213,9 @@ impl Core {
             match need {
                 Need::Ready(plan) => drop(cell.set(Ok(plan))),
                 Need::Missing(key) => {
-                    if self.plans.find(&*key, job, cell) {
+                    if self.code.plans.find(&*key, job, cell) {
                         let (core, epoch) = (self.clone(), epoch.clone());
-                        self.helpers.build(Box::new(move || core.build_plan(&epoch, &*key)));
+                        self.late.helpers().build(Box::new(move || core.build_plan(&epoch, &*key)));
                     }
                 }
             }
@@ -223,12 +223,7 @@ impl Core {
     }
 
     fn build_plan(self: &Arc<Self>, epoch: &Arc<Epoch>, key: &Key) {
-        let build = || {
-            let _inside = self.blocking_waits.enter();
-            epoch.go_on()?;
-            let _bound = self.bind(epoch)?;
-            key.build(&mut PlanBuilder { core: self, epoch })
-        };
+        let build = || self.code.inside(epoch, || key.build(&mut PlanBuilder { core: self, epoch }));
         let build = || {
             catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
                 Err(Error::Panicked { message: "while it built a plan".into(), site: Site::none() })
@@ -239,6 +234,6 @@ impl Core {
             // The library's own allocations can use the memory that the pool gives back.
             result = self.give_back(epoch).and_then(|()| build());
         }
-        self.plans.built(key, result);
+        self.code.plans.built(key, result);
     }
 }

@@ -4,15 +4,16 @@
 //! rebuild needs no special handling. A slot remembers the functions it has launched; finding one again takes no lock
 //! and hashes nothing.
 
+use super::LoadedCode;
 use crate::core::buffer::Span;
 use crate::core::element::Element;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchDims;
 use crate::core::sync::{Arc, AtomicU64, Ordering};
+use crate::engines::cuda::Native;
 use crate::engines::cuda::dispatch::Queue;
 use crate::engines::cuda::memory::KERNELS;
-use crate::engines::cuda::{Core, Native};
 use cudarc::driver::sys::CUfunction;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
@@ -38,7 +39,7 @@ impl Ptx {
     }
 
     #[cfg(debug_assertions)]
-    pub(super) fn declared(&self) -> &super::ptx_params::Declared {
+    pub(crate) fn declared(&self) -> &super::ptx_params::Declared {
         self.declared.get_or_init(|| super::ptx_params::declared(self.text))
     }
 
@@ -72,7 +73,7 @@ pub struct KernelArg {
 
 #[cfg(debug_assertions)]
 impl KernelArg {
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 }
@@ -113,10 +114,10 @@ pub(crate) struct Cached {
 // SAFETY: `name` is the address of a `'static` string. It is only compared.
 unsafe impl Send for Cached {}
 
-impl Core {
+impl LoadedCode {
     /// Loads kernels before they are first launched, because loading delays every launch on the GPU. It is only a head
     /// start: errors are ignored here, and the launch of such a kernel reports them.
-    pub(crate) fn preload(self: &Arc<Self>, epoch: &Arc<Epoch>, all: &[&'static Ptx]) {
+    pub(crate) fn preload(&self, epoch: &Arc<Epoch>, all: &[&'static Ptx]) {
         const MAX_THREADS: u32 = 0;
         for ptx in [&KERNELS].into_iter().chain(all.iter().copied()) {
             let Ok(text) = CString::new(ptx.text) else { continue };
@@ -144,8 +145,8 @@ impl Queue<'_> {
         }
         self.not_in_a_graph("a kernel that is not loaded yet")?;
         let text = CString::new(ptx.text).map_err(|_| Error::invalid("ptx", "the text contains a zero byte"))?;
-        let module = self.core.lasting_module(self.epoch, id, &text)?;
-        let function = self.core.find_function(self.epoch, module, name)?;
+        let module = self.core.code.lasting_module(self.epoch, id, &text)?;
+        let function = self.core.code.find_function(self.epoch, module, name)?;
         self.state.functions.push(Cached { module: id, name: name.as_ptr(), function: Native(function) });
         Ok(function)
     }

@@ -1,6 +1,9 @@
 //! The primary context of one GPU.
 
-use super::fault::CONTEXT_IS_DESTROYED;
+use super::fault::{self, CONTEXT_IS_DESTROYED};
+use crate::core::epoch::Epoch;
+use crate::core::error::Error;
+use crate::core::sync::Arc;
 use crate::core::sync::Mutex;
 use crate::engines::cuda::Native;
 use crate::engines::cuda::api::{Code, Driver};
@@ -38,6 +41,12 @@ impl Context {
         // SAFETY: `raw` is valid for the write.
         unsafe { api.device_primary_ctx_retain(&mut raw, device) }.ok()?;
         Ok(Context { api, device, raw: Native(raw), held: Mutex::default() })
+    }
+
+    /// As [`bind`](Self::bind); a failure ends the epoch if it must.
+    #[inline]
+    pub(crate) fn bind_for(&self, epoch: &Arc<Epoch>) -> Result<Bound<'_>, Error> {
+        self.bind().map_err(|code| fault::classify(epoch, code, BINDING))
     }
 
     /// Counts an epoch that makes native objects on it.

@@ -70,12 +70,12 @@ impl CudaEngine {
 fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Result<(), Undone> {
     let Some(lead) = places.first() else { return Ok(()) };
     let (core, trace) = (lead.core, s.trace);
-    let landed = core.landing(s.facts, s.epoch)?;
+    let landed = core.memory.landing(s.facts, s.epoch)?;
     let mut retired = Retired::new();
     let gate = Gate::enter(s.views, s.read_count, s.is_gated());
     for place in &mut *places {
         place.follows = Follows::new();
-        if !place.core.gather(place.around, &mut place.follows) {
+        if !place.core.streams.gather(place.around, &mut place.follows) {
             return Err(Undone::Late);
         }
     }
@@ -92,7 +92,7 @@ fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Resul
     outcome?;
     if let Some(trace) = trace {
         trace.emit(Event::AfterEnqueue, &s.info(Some(slot))?);
-        core.housekeeper.nudge.nudge(); // the completion must be seen, even if no thread waits for it
+        core.nudge(); // the completion must be seen, even if no thread waits for it
     }
     Ok(())
 }

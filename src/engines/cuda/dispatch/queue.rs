@@ -30,17 +30,17 @@ pub struct Queue<'q> {
     pub(crate) shared: &'q Arc<Shared>,
     pub(crate) state: &'q mut State,
     pub(crate) plans: &'q [AnyPlan],
-    pub(super) phase: usize,
-    pub(super) made: Option<&'q Made>,
+    pub(crate) phase: usize,
+    pub(crate) made: Option<&'q Made>,
     /// The size in bytes of the result that the op leaves for the host.
-    pub(super) raw_bytes: usize,
+    pub(crate) raw_bytes: usize,
     pub(crate) left: &'q mut Leavings,
     /// The other devices, for a dispatch over several.
-    pub(super) elsewhere: Option<&'q mut (dyn OtherQueues + 'q)>,
+    pub(crate) elsewhere: Option<&'q mut (dyn OtherQueues + 'q)>,
 }
 
 /// The leased streams of a dispatch on its devices other than the first.
-pub(super) trait OtherQueues {
+pub(crate) trait OtherQueues {
     /// How many there are.
     fn count(&self) -> usize;
     /// The stream of the device with this index.
@@ -51,9 +51,9 @@ pub(super) trait OtherQueues {
 pub(crate) struct Leavings {
     pub(crate) landed: Landed,
     /// What must outlive the work; most dispatches have nothing of the kind.
-    pub(super) keeps: Option<Keeps>,
+    pub(crate) keeps: Option<Keeps>,
     pub(crate) scratch: SmallVec<[u64; 2]>,
-    pub(super) result_asked: bool,
+    pub(crate) result_asked: bool,
     /// The work that the half enqueues is being captured into a CUDA graph.
     pub(crate) capturing: bool,
     /// Nothing was put on the stream, and the operands are unchanged.
@@ -61,7 +61,7 @@ pub(crate) struct Leavings {
 }
 
 impl Leavings {
-    pub(super) fn new(landed: Landed) -> Self {
+    pub(crate) fn new(landed: Landed) -> Self {
         Leavings {
             landed,
             keeps: None,
@@ -77,9 +77,9 @@ impl Leavings {
 #[derive(Default)]
 pub(crate) struct Keeps {
     /// Pinned memory that the device reads.
-    pub(super) blocks: SmallVec<[Block; 1]>,
+    pub(crate) blocks: SmallVec<[Block; 1]>,
     /// Other values.
-    pub(super) values: Kept,
+    pub(crate) values: Kept,
 }
 
 impl Leavings {
@@ -177,7 +177,7 @@ impl<'q> Queue<'q> {
     }
 
     /// The number of devices of the dispatch.
-    pub(super) fn devices(&self) -> usize {
+    pub(crate) fn devices(&self) -> usize {
         1 + self.elsewhere.as_ref().map_or(0, |elsewhere| elsewhere.count())
     }
 
@@ -198,7 +198,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Makes the stream of the device `later` wait for all that is on the stream of the device `earlier` by now.
-    pub(super) fn follow_on(&mut self, later: usize, earlier: usize) -> Result<()> {
+    pub(crate) fn follow_on(&mut self, later: usize, earlier: usize) -> Result<()> {
         let event = {
             let on = &mut self.on(earlier)?.queue;
             let (ticket, event, code) = on.state.record(on.shared);
@@ -220,11 +220,11 @@ impl<'q> Queue<'q> {
         self.check(BINDING, code)
     }
 
-    pub(super) fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {
+    pub(crate) fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {
         self.made.and_then(|made| made.span(index)).ok_or_else(|| not_made(index))
     }
 
-    pub(super) fn made_scratch(&self, index: usize) -> Result<u64> {
+    pub(crate) fn made_scratch(&self, index: usize) -> Result<u64> {
         self.made.and_then(|made| made.scratch(index)).ok_or_else(|| not_made(index))
     }
 
@@ -245,7 +245,7 @@ impl<'q> Queue<'q> {
 
     /// Whether this is one of the streams on which programs are replayed.
     pub(crate) fn is_on_a_seat(&self) -> bool {
-        self.core.is_seat(self.shared.index)
+        self.core.streams.is_seat(self.shared.index)
     }
 
     pub(crate) fn check(&self, call: &str, code: Code) -> Result<()> {
@@ -260,7 +260,7 @@ impl<'q> Queue<'q> {
 
     pub(crate) fn stream_memory(&self, bytes: usize) -> Result<u64> {
         self.not_in_a_graph("scratch memory")?;
-        let address = self.core.raw_alloc(self.state, bytes);
+        let address = self.core.memory.raw_alloc(self.state, bytes);
         address.map_err(|code| fault::refused(self.epoch, code, "cuMemAllocFromPoolAsync", bytes))
     }
 
@@ -312,7 +312,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Enqueues the copy of the result to pinned memory, behind the work.
-    pub(super) fn bring_result(self) -> Result<()> {
+    pub(crate) fn bring_result(self) -> Result<()> {
         let (Landed::Slot(slot), true, Some(address)) = (&self.left.landed, self.left.result_asked, self.state.result)
         else {
             return match (&self.left.landed, self.raw_bytes) {

@@ -3,15 +3,14 @@
 use super::turn::Turn;
 use super::under_lease::{Given, Undone, enqueue, enqueue_on};
 use crate::core::buffer::View;
-use crate::core::dispatch::{Facts, Gate};
+use crate::core::dispatch::Gate;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{OpKind, guarded};
 use crate::core::sync::Arc;
 use crate::core::trace::Event;
 use crate::engines::cuda::code::Need;
-use crate::engines::cuda::context::BINDING;
-use crate::engines::cuda::context::fault;
+use crate::engines::cuda::late::submit_late;
 use crate::engines::cuda::memory::Patience;
 use crate::engines::cuda::memory::table_staging;
 use crate::engines::cuda::streams::Retired;
@@ -37,7 +36,7 @@ impl CudaEngine {
     #[inline(never)]
     fn submit_prepared(&self, s: &mut Submission<'_, '_>) -> Result<()> {
         let facts = s.facts;
-        let mut needs = self.core.plans.needs();
+        let mut needs = self.core.code.plans().needs();
         if facts.prepared {
             guarded(&mut || s.call.prepare(&mut Prepare(&mut needs)))?; // the code of the op's author
         }
@@ -48,7 +47,7 @@ impl CudaEngine {
                 let all = needs.all;
                 self.submit_now(s, &plans, || all)
             }
-            _ => self.core.submit_late(s, needs.all),
+            _ => submit_late(&self.core, s, needs.all),
         }
     }
 
@@ -91,7 +90,7 @@ impl CudaEngine {
         };
         match outcome {
             Ok(()) => Ok(()),
-            Err(Undone::Late) => core.submit_late(s, needs),
+            Err(Undone::Late) => submit_late(core, s, needs),
             Err(undone) => Err(self.with_numbers(s.epoch, undone.error())),
         }
     }
@@ -108,7 +107,7 @@ impl CudaEngine {
 
 /// Tells the trace that the dispatch is about to be enqueued.
 #[inline]
-pub(super) fn announce(s: &Submission<'_, '_>) -> Result<()> {
+pub(crate) fn announce(s: &Submission<'_, '_>) -> Result<()> {
     if let Some(trace) = s.trace {
         trace.begin(&s.info(None)?, (s.operands(), s.read_count));
     }
@@ -147,14 +146,14 @@ impl Core {
         let trace = s.trace;
         let mut place = Place::new(self, around, s.options.seat.map_or(Choice::Any, Choice::Seat));
         let mut retired = Retired::new();
-        let landed = if facts.raw_bytes == 0 { Landed::Nothing } else { self.landing(facts, s.epoch)? };
+        let landed = if facts.raw_bytes == 0 { Landed::Nothing } else { self.memory.landing(facts, s.epoch)? };
         let given = Given { traced: trace.is_some(), plans, ..Given::default() };
         let staging = match facts.listed && s.operand_count > table_staging::MOST_WITHOUT {
             true => Some(self.table_staging(s.epoch, s.operand_count, patience)?),
             false => None,
         };
         let gate = Gate::enter(around.views, around.read_count, s.is_gated());
-        if !self.gather(around, &mut place.follows) {
+        if !self.streams.gather(around, &mut place.follows) {
             return Err(Undone::Late);
         }
         let mut lease = place.lease()?;
@@ -174,7 +173,7 @@ impl Core {
         result?;
         if let Some(trace) = trace {
             trace.emit(Event::AfterEnqueue, &s.info(Some(index))?);
-            self.housekeeper.nudge.nudge(); // the completion must be seen, even if no thread waits for it
+            self.nudge(); // the completion must be seen, even if no thread waits for it
         }
         Ok(())
     }
@@ -188,7 +187,7 @@ impl Core {
         call: &mut dyn Call,
     ) -> Result<()> {
         let facts = call.facts();
-        let Some(slot) = self.slot(index) else { return Ok(()) };
+        let Some(slot) = self.streams.slot(index) else { return Ok(()) };
         let mut s = Submission::new(call, facts, epoch, options, (&[], 0));
         let (mut place, mut retired) = (Place::new(self, Around::of(&s), Choice::Held(slot)), Retired::new());
         let lease = place.lease()?;
@@ -200,16 +199,8 @@ impl Core {
         result.map_err(Undone::error)
     }
 
-    /// Makes the place where the op's result will land.
-    pub(crate) fn landing(&self, op: &Facts, epoch: &Arc<Epoch>) -> Result<Landed> {
-        match op.raw_bytes {
-            0 => Ok(Landed::Nothing),
-            _ => self.small_slot(epoch).map(Landed::Slot),
-        }
-    }
-
     #[inline]
     pub(crate) fn bind(&self, epoch: &Arc<Epoch>) -> Result<crate::engines::cuda::context::Bound<'_>> {
-        self.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))
+        self.context.bind_for(epoch)
     }
 }

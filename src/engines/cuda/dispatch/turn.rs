@@ -39,7 +39,7 @@ struct End {
 
 impl<'t, 'x> Turn<'t, 'x> {
     #[inline(always)]
-    pub(super) fn new(place: &'t Place<'t, 'x>, lease: Lease<'t>, landed: Landed) -> Self {
+    pub(crate) fn new(place: &'t Place<'t, 'x>, lease: Lease<'t>, landed: Landed) -> Self {
         Turn { place, lease, left: Leavings::new(landed), end: None }
     }
 
@@ -55,13 +55,13 @@ impl<'t, 'x> Turn<'t, 'x> {
 
     /// Call when all leases are taken: the end of an epoch sets its flag first, and takes the leases after that.
     #[inline(always)]
-    pub(super) fn admit(&self, was_admitted: bool) -> Result<()> {
+    pub(crate) fn admit(&self, was_admitted: bool) -> Result<()> {
         if was_admitted { self.epoch().go_on() } else { self.epoch().admit() }
     }
 
     /// The steps before the op's CUDA half.
     #[inline(always)]
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         (name, label): (&'static &'static str, Option<&'static &'static str>),
         retired: &mut Retired,
@@ -75,7 +75,7 @@ impl<'t, 'x> Turn<'t, 'x> {
             free_some(shared, state, FREES_PER_LEASE);
         }
         if !self.place.follows.is_empty() {
-            core.follow(epoch, &self.place.follows, shared.index, state)?;
+            core.streams.follow(epoch, &self.place.follows, shared.index, state)?;
         }
         shared.recent.push(name, label);
         Ok(bound)
@@ -83,7 +83,7 @@ impl<'t, 'x> Turn<'t, 'x> {
 
     /// The leased stream, for the op's CUDA half.
     #[inline(always)]
-    pub(super) fn queue<'q>(
+    pub(crate) fn queue<'q>(
         &'q mut self,
         given: &'q Given<'_>,
         raw_bytes: usize,
@@ -96,7 +96,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     #[inline(always)]
-    pub(super) fn free_scratch(&self) {
+    pub(crate) fn free_scratch(&self) {
         for address in &self.left.scratch {
             // SAFETY: allocated on this stream by this dispatch, and freed behind its work.
             let _ = unsafe { self.place.core.context.api.mem_free_async(*address, self.lease.state.stream.0) };
@@ -106,7 +106,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     /// Records the end of the work, also after a failure: whatever was enqueued ends with a completion, so the buffers
     /// can go back to the caller.
     #[inline(always)]
-    pub(super) fn record(&mut self, failure: &mut Option<Error>) {
+    pub(crate) fn record(&mut self, failure: &mut Option<Error>) {
         let shared = &self.lease.slot.shared;
         // Only the holder of the lease counts, so no locked instruction is needed.
         shared.dispatches.store(shared.dispatches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl<'t, 'x> Turn<'t, 'x> {
 
     /// As [`record`](Self::record), if the context may not be current. Without it no event is made: it would belong to
     /// another context. The ticket is open then.
-    pub(super) fn record_bound(&mut self, failure: &mut Option<Error>) {
+    pub(crate) fn record_bound(&mut self, failure: &mut Option<Error>) {
         match self.place.core.bind(self.epoch()) {
             Ok(_bound) => self.record(failure),
             Err(error) => {
@@ -130,7 +130,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     /// Records an event behind what is on the stream by now.
-    pub(super) fn step(&mut self) -> Result<Native<CUevent>> {
+    pub(crate) fn step(&mut self) -> Result<Native<CUevent>> {
         let _bound = self.place.core.bind(self.epoch())?;
         let (ticket, event, code) = self.lease.state.record(&self.lease.slot.shared);
         self.lease.state.ring.push(ticket, event, None);
@@ -138,7 +138,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     /// Makes the stream wait for all of these events.
-    pub(super) fn follow_all(&self, events: &[Native<CUevent>]) -> Result<()> {
+    pub(crate) fn follow_all(&self, events: &[Native<CUevent>]) -> Result<()> {
         let _bound = self.place.core.bind(self.epoch())?;
         for event in events {
             // SAFETY: the events live until the ends of their epochs, which take the leases that the dispatch holds. The
@@ -151,7 +151,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     /// Waits until all that is on the stream is done.
-    pub(super) fn drain(&self) {
+    pub(crate) fn drain(&self) {
         let _bound = self.place.core.bind(self.epoch());
         // SAFETY: the stream is alive under the lease. A failure is a fault of the device, which the epoch will see.
         let _ = unsafe { self.place.core.context.api.stream_synchronize(self.lease.state.stream.0) };
@@ -164,7 +164,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     /// Completions that this work does not follow stay in the history. Through an alias, another thread may have
     /// submitted work on another part of a buffer after this work looked at it.
     #[inline(always)]
-    pub(super) fn publish(&mut self, failure: Option<&Error>, is_alone: bool) -> SlotMark {
+    pub(crate) fn publish(&mut self, failure: Option<&Error>, is_alone: bool) -> SlotMark {
         let End { ticket, event } = self.end.unwrap_or(End { ticket: 0, event: None });
         self.lease.state.end.advance(ticket, event.and_then(Native::handle));
         let end = &self.lease.state.end;
@@ -181,7 +181,7 @@ impl<'t, 'x> Turn<'t, 'x> {
                 track.publish_part(end);
             } else {
                 track.publish_write_beside(end, |earlier| {
-                    self.place.core.is_followed(earlier, &self.place.follows, end)
+                    self.place.core.streams.is_followed(earlier, &self.place.follows, end)
                 });
             }
             drop(track);
@@ -196,41 +196,42 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     /// In a worker, whose client wants to know when the device can start the work: what it follows on other slots.
-    pub(super) fn ahead(&self, s: &Submission<'_, '_>, mark: &SlotMark) -> Vec<SlotMark> {
+    pub(crate) fn ahead(&self, s: &Submission<'_, '_>, mark: &SlotMark) -> Vec<SlotMark> {
         #[cfg(target_os = "linux")]
         if s.relay.is_some() {
-            return self.place.core.ahead(&self.place.follows, mark.slot.index);
+            return self.place.core.streams.ahead(&self.place.follows, mark.slot.index);
         }
         let _ = (s, mark);
         Vec::new()
     }
 
     #[inline(always)]
-    pub(super) fn take_keeps(&mut self) -> Contained<Keeps> {
+    pub(crate) fn take_keeps(&mut self) -> Contained<Keeps> {
         Contained::new(self.left.keeps.take().unwrap_or_default())
     }
 
     /// Keeps `cargo` alive until the work has completed.
     #[inline(always)]
-    pub(super) fn keep(&mut self, cargo: Option<Arc<dyn KeepAlive>>) {
+    pub(crate) fn keep(&mut self, cargo: Option<Arc<dyn KeepAlive>>) {
         if let Some(End { ticket, event }) = self.end {
             self.lease.state.ring.push(ticket, event, cargo);
         }
     }
 
     #[cold]
-    pub(super) fn start_timer(&mut self, traced: bool) -> Result<Timer> {
+    pub(crate) fn start_timer(&mut self, traced: bool) -> Result<Timer> {
         let (core, epoch) = (self.place.core, self.epoch());
-        let timer = core.timers.timer(core.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
+        let timer =
+            core.streams.timers().timer(core.context.api).map_err(|c| fault::classify(epoch, c, "cuEventCreate"))?;
         // Nothing is in flight on this stream, so an event recorded now completes at once.
         if traced && self.lease.slot.stream.sequence.in_flight() == 0 {
-            core.timers.anchor(core.context.api, self.lease.state.stream, core.timing.clock);
+            core.streams.timers().anchor(core.context.api, self.lease.state.stream, core.timing.clock);
         }
         self.record_timer(timer.start)?;
         Ok(timer)
     }
 
-    pub(super) fn record_timer(&self, event: Native<CUevent>) -> Result<()> {
+    pub(crate) fn record_timer(&self, event: Native<CUevent>) -> Result<()> {
         // SAFETY: event and stream are alive under the lease; the context is current.
         unsafe { self.place.core.context.api.event_record(event.0, self.lease.state.stream.0) }
             .ok()

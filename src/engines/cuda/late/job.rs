@@ -128,8 +128,8 @@ impl Frame {
     fn members(&self, job: &Arc<dyn Runnable>) -> Result<Option<Members<'_>>> {
         let mut members = Members::new();
         for share in self.shares() {
-            let pool = if share.seat.is_none() { share.core.pool_of(self.facts) } else { None };
-            let member = match pool.map(|pool| share.core.member(pool, &share.epoch, job)).transpose()? {
+            let pool = if share.seat.is_none() { share.core.streams.pool_of(self.facts) } else { None };
+            let member = match pool.map(|pool| share.core.streams.member(pool, &share.epoch, job)).transpose()? {
                 Some(None) => return Ok(None), // gives back those that were taken
                 member => member.flatten(),
             };
@@ -197,7 +197,7 @@ impl Frame {
         ends: &mut PhaseEnds,
     ) -> Result<Option<Arc<Leg>>, Undone> {
         let (lead, operands) = (&self.lead.core, work.operands);
-        let landed = lead.landing(s.facts, s.epoch)?;
+        let landed = lead.memory.landing(s.facts, s.epoch)?;
         let staging = match s.facts.listed && operands > table_staging::MOST_WITHOUT {
             true => Some(lead.table_staging(s.epoch, operands, patience)?),
             false => None,
@@ -211,7 +211,7 @@ impl Frame {
             let around = Around { epoch: &share.epoch, views, ..Around::of(s) };
             let mut place = Place::new(&share.core, around, slot);
             let mut add = |end: &Completion| {
-                let _ = share.core.add(end, &mut place.follows); // bound by now
+                let _ = share.core.streams.add(end, &mut place.follows); // bound by now
             };
             work.edges.get(index).into_iter().flatten().for_each(|(edge, _)| add(edge));
             views.iter().for_each(|view| view.region.history.lock().all().for_each(&mut add));
@@ -281,7 +281,7 @@ pub(crate) fn dep_done(task: Arc<dyn LateJob>) {
     let frame = task.frame();
     if frame.settled().dep_done() {
         let core = frame.lead.core.clone();
-        core.helpers.push(task);
+        core.late.helpers().push(task);
     }
 }
 

@@ -9,4 +9,43 @@ mod submit;
 
 pub(crate) use helpers::Helpers;
 pub(crate) use job::{carried, dep_done, run};
-pub(crate) use submit::{Frame, LateJob, submit_late_on};
+pub(crate) use submit::{Frame, LateJob, submit_late, submit_late_on};
+
+use crate::core::order::flow::{Flow, Mark as LateMark};
+use crate::core::sync::Arc;
+
+/// The late dispatches of one epoch.
+pub(crate) struct LateWork {
+    /// Those that were submitted but are not enqueued yet.
+    flow: Arc<Flow>,
+    helpers: Arc<Helpers>,
+}
+
+impl LateWork {
+    pub(crate) fn new(helpers: Arc<Helpers>) -> Self {
+        LateWork { flow: Arc::new(Flow::new()), helpers }
+    }
+
+    /// Counts one. Returns its number.
+    fn enter(&self) -> u64 {
+        self.flow.enter()
+    }
+
+    /// It is enqueued, or has failed.
+    fn leave(&self, number: u64) {
+        self.flow.leave(number);
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.flow.in_flight()
+    }
+
+    /// All that were submitted by now.
+    pub(crate) fn mark(&self) -> LateMark {
+        LateMark::of(&self.flow)
+    }
+
+    pub(crate) fn helpers(&self) -> &Arc<Helpers> {
+        &self.helpers
+    }
+}

@@ -43,7 +43,7 @@ use std::sync::OnceLock;
 
 /// What a late dispatch follows on one device. The flag of an edge is true if the dispatch needs the data that the
 /// earlier work writes.
-pub(super) type Edges = SmallVec<[(Completion, bool); 6]>;
+pub(crate) type Edges = SmallVec<[(Completion, bool); 6]>;
 
 /// A late dispatch without its types, before and after it is enqueued.
 pub(crate) trait LateJob: Runnable {
@@ -57,45 +57,45 @@ pub(crate) trait LateJob: Runnable {
 
 /// The part of a late dispatch that does not depend on the type of its op.
 pub(crate) struct Frame {
-    pub(super) lead: Share,
+    pub(crate) lead: Share,
     /// The shares of the other devices, for a dispatch over several.
-    pub(super) others: Vec<Share>,
-    pub(super) facts: &'static Facts,
+    pub(crate) others: Vec<Share>,
+    pub(crate) facts: &'static Facts,
     /// Its number in traces.
-    pub(super) traced: u64,
-    pub(super) options: Options,
+    pub(crate) traced: u64,
+    pub(crate) options: Options,
     /// The CUDA half runs, or has run.
-    pub(super) begun: AtomicBool,
+    pub(crate) begun: AtomicBool,
     /// Why it failed. Set before the dispatch is bound.
-    pub(super) error: OnceLock<Error>,
+    pub(crate) error: OnceLock<Error>,
     /// If it failed after something was enqueued: where that ends.
-    pub(super) touched: OnceLock<Ends<SlotMark>>,
+    pub(crate) touched: OnceLock<Ends<SlotMark>>,
     /// What the enqueue needs. Taken by the thread that enqueues it.
-    pub(super) work: Mutex<Option<Work>>,
+    pub(crate) work: Mutex<Option<Work>>,
     /// The buffers that its phases made. (They are not kept in the ring, which must hold no `Epoch`.)
-    pub(super) made: Mutex<Made>,
+    pub(crate) made: Mutex<Made>,
 }
 
 /// The part of a late dispatch that belongs to one of its devices.
-pub(super) struct Share {
-    pub(super) core: Arc<Core>,
-    pub(super) epoch: Arc<Epoch>,
+pub(crate) struct Share {
+    pub(crate) core: Arc<Core>,
+    pub(crate) epoch: Arc<Epoch>,
     /// Its end in the buffers of this device.
     late: Arc<Late>,
     /// Its number in `Core::late`, which counts the late dispatches.
     number: u64,
     /// Which stream of its own it uses, if it has one: see [`Options::seat`].
-    pub(super) seat: Option<u8>,
+    pub(crate) seat: Option<u8>,
 }
 
 /// What the enqueue needs, and consumes.
-pub(super) struct Work {
-    pub(super) relay: Option<Relay>,
+pub(crate) struct Work {
+    pub(crate) relay: Option<Relay>,
     /// For each device, the lead first.
-    pub(super) edges: SmallVec<[Edges; 1]>,
-    pub(super) plans: SmallVec<[Cell; 1]>,
+    pub(crate) edges: SmallVec<[Edges; 1]>,
+    pub(crate) plans: SmallVec<[Cell; 1]>,
     /// The number of operands.
-    pub(super) operands: usize,
+    pub(crate) operands: usize,
 }
 
 impl Share {
@@ -105,12 +105,12 @@ impl Share {
         Share { late: Arc::new(Late::new()), number: core.late.enter(), core, epoch, seat }
     }
 
-    pub(super) fn late(&self) -> &Arc<Late> {
+    pub(crate) fn late(&self) -> &Arc<Late> {
         &self.late
     }
 
     /// Binds its end: to `end`, or if nothing was enqueued to the ends of what it was to follow.
-    pub(super) fn bind(&self, end: Option<&SlotMark>, edges: &Edges, outcome: Result<()>) {
+    pub(crate) fn bind(&self, end: Option<&SlotMark>, edges: &Edges, outcome: Result<()>) {
         let mut ends: Ends<Mark> = end.map(SlotMark::published).into_iter().collect();
         if end.is_none() {
             let marks = edges.iter().flat_map(|(edge, _)| edge.marks()).filter(|mark| !mark.is_past());
@@ -123,7 +123,7 @@ impl Share {
         }
         self.late.bind(ends, outcome);
         self.leave();
-        self.core.housekeeper.nudge.nudge(); // a sweep must see its completion even if no thread waits for it
+        self.core.nudge(); // a sweep must see its completion even if no thread waits for it
     }
 
     fn leave(&self) {
@@ -140,7 +140,7 @@ impl Drop for Share {
 }
 
 impl Frame {
-    pub(super) fn new(s: &Submission<'_, '_>, lead: Share, others: Vec<Share>) -> Self {
+    pub(crate) fn new(s: &Submission<'_, '_>, lead: Share, others: Vec<Share>) -> Self {
         Frame {
             lead,
             others,
@@ -165,12 +165,12 @@ impl Frame {
     }
 
     /// The shares of its devices, the lead first.
-    pub(super) fn shares(&self) -> impl Iterator<Item = &Share> {
+    pub(crate) fn shares(&self) -> impl Iterator<Item = &Share> {
         std::iter::once(&self.lead).chain(&self.others)
     }
 
     /// Sets what the enqueue needs. Call before the guard (the first dependency) is dropped.
-    pub(super) fn give(&self, work: Work) {
+    pub(crate) fn give(&self, work: Work) {
         *self.work.lock() = Some(work);
     }
 
@@ -183,12 +183,10 @@ impl Frame {
     }
 }
 
-impl Core {
-    /// Publishes a dispatch that is enqueued later, by a helper.
-    pub(crate) fn submit_late(self: &Arc<Self>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
-        let place = Place::new(self, Around::of(s), Choice::Any);
-        submit_late_on(s, (&place, &[]), needs)
-    }
+/// Publishes a dispatch that is enqueued later, by a helper.
+pub(crate) fn submit_late(core: &Arc<Core>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
+    let place = Place::new(core, Around::of(s), Choice::Any);
+    submit_late_on(s, (&place, &[]), needs)
 }
 
 /// Publishes a dispatch on all of its devices, and has it enqueued later. The plans are those of the first.
@@ -216,7 +214,7 @@ pub(crate) fn submit_late_on(
     task.frame().give(Work { relay: s.relay.take(), edges, plans, operands: s.operand_count });
     // Drop the guard.
     if job.core().dep_done() {
-        if s.facts.kind == OpKind::Enqueue { job.run() } else { lead.core.helpers.push(job) }
+        if s.facts.kind == OpKind::Enqueue { job.run() } else { lead.core.late.helpers().push(job) }
     }
     Ok(())
 }

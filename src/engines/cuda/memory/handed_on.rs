@@ -12,7 +12,6 @@
 use crate::core::sync::{Arc, Mutex, Ordering};
 use crate::engines::cuda::api::Code;
 use crate::engines::cuda::context::Context;
-use crate::engines::cuda::streams::Slot;
 use crate::engines::cuda::{Core, Native};
 use std::collections::BTreeMap;
 use std::sync::Weak;
@@ -24,7 +23,7 @@ const MOST: usize = 256 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) at: Native<*mut u8>,
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// The epochs of one GPU, and the pieces that are kept for them.
@@ -70,7 +69,7 @@ pub(crate) fn forget(device: i32) {
 }
 
 /// A piece of exactly `bytes`, which the driver still knows. The context must be current.
-pub(super) fn take(context: &Context, bytes: usize) -> Option<Native<*mut u8>> {
+pub(crate) fn take(context: &Context, bytes: usize) -> Option<Native<*mut u8>> {
     loop {
         let piece = STORES.lock().get_mut(&context.device)?.take(bytes)?;
         let mut flags = 0;
@@ -94,56 +93,46 @@ fn alive(device: i32) -> Vec<Arc<Core>> {
         Some(store) => store.epochs.iter().filter_map(Weak::upgrade).collect(),
         None => Vec::new(),
     };
-    all.into_iter().filter(|core| !core.has_ended()).collect()
+    all.into_iter().filter(|core| !core.streams.have_ended()).collect()
 }
 
-impl Core {
-    /// Whether this epoch has ended: no thread may call the driver for it any more.
-    fn has_ended(&self) -> bool {
-        self.slots.first().is_none_or(|slot| slot.shared.over())
+/// Call when this epoch has ended and `pieces` are no longer used. Hands them on if another epoch of the GPU is
+/// alive. Returns the pieces that the caller must free.
+///
+/// If two epochs end at the same time, the later one finds that the other has ended, and gets all pieces that were
+/// handed on.
+pub(in crate::engines::cuda) fn hand_on(core: &Core, mut pieces: Vec<Piece>) -> Vec<Piece> {
+    let device = core.context.device;
+    let others = alive(device);
+    let mut stores = STORES.lock();
+    let store = stores.entry(device).or_default();
+    // Checked under the lock: an epoch that ends later gets here later, and finds the pieces that are left here
+    // now.
+    if others.iter().any(|core| !core.streams.have_ended()) {
+        store.pieces.append(&mut pieces);
+    } else {
+        pieces.append(&mut store.pieces);
     }
+    drop(stores);
+    pieces
+}
 
-    /// Whether nothing is in flight, as far as is known.
-    fn is_at_rest(&self) -> bool {
-        self.late.in_flight() == 0 && self.all_slots().all(Slot::is_idle)
-    }
-
-    /// Call when this epoch has ended and `pieces` are no longer used. Hands them on if another epoch of the GPU is
-    /// alive. Returns the pieces that the caller must free.
-    ///
-    /// If two epochs end at the same time, the later one finds that the other has ended, and gets all pieces that were
-    /// handed on.
-    pub(crate) fn hand_on(&self, mut pieces: Vec<Piece>) -> Vec<Piece> {
-        let device = self.context.device;
-        let others = alive(device);
-        let mut stores = STORES.lock();
-        let store = stores.entry(device).or_default();
-        // Checked under the lock: an epoch that ends later gets here later, and finds the pieces that are left here
-        // now.
-        if others.iter().any(|core| !core.has_ended()) {
-            store.pieces.append(&mut pieces);
-        } else {
-            pieces.append(&mut store.pieces);
-        }
-        drop(stores);
-        pieces
-    }
-
-    /// Frees what exceeds [`MOST`], as long as nothing of this crate is in flight on the GPU.
-    pub(crate) fn free_excess(&self) {
-        let device = self.context.device;
-        while !self.has_ended() && alive(device).iter().all(|core| core.is_at_rest()) {
-            let Some(piece) = STORES.lock().get_mut(&device).and_then(Store::take_excess) else { return };
-            let code = match self.context.bind() {
-                // SAFETY: from `mem_host_alloc`, and owned here alone. Nothing uses it, because its epoch had ended
-                // when it was handed on. The context is current.
-                Ok(_bound) => unsafe { self.context.api.mem_free_host(piece.at.0.cast()) },
-                Err(code) => code,
-            };
-            if code != Code::SUCCESS {
-                self.counters.leaked.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
+/// Frees what exceeds [`MOST`], as long as nothing of this crate is in flight on the GPU.
+pub(in crate::engines::cuda) fn free_excess(core: &Core) {
+    let device = core.context.device;
+    while !core.streams.have_ended()
+        && alive(device).iter().all(|core| core.late.in_flight() == 0 && core.streams.are_idle())
+    {
+        let Some(piece) = STORES.lock().get_mut(&device).and_then(Store::take_excess) else { return };
+        let code = match core.context.bind() {
+            // SAFETY: from `mem_host_alloc`, and owned here alone. Nothing uses it, because its epoch had ended
+            // when it was handed on. The context is current.
+            Ok(_bound) => unsafe { core.context.api.mem_free_host(piece.at.0.cast()) },
+            Err(code) => code,
+        };
+        if code != Code::SUCCESS {
+            core.counters.leaked.fetch_add(1, Ordering::Relaxed);
+            return;
         }
     }
 }

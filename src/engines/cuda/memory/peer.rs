@@ -33,12 +33,12 @@ impl CudaEngine {
 
     /// Whether `to` has access to our pool, on a path that was found to work.
     pub(crate) fn has_path(&self, to: &CudaEngine) -> bool {
-        self.core.peers.lock().contains(&to.core.context.device)
+        self.core.memory.peers.lock().contains(&to.core.context.device)
     }
 
     /// The path to `to` works.
     pub(crate) fn path_works(&self, to: &CudaEngine) {
-        let mut peers = self.core.peers.lock();
+        let mut peers = self.core.memory.peers.lock();
         if !peers.contains(&to.core.context.device) {
             peers.push(to.core.context.device);
         }
@@ -57,28 +57,27 @@ impl CudaEngine {
                 epoch.label
             )));
         }
-        core.set_access(epoch, other)
+        set_access(core, epoch, other)
     }
 }
 
-impl Core {
-    fn set_access(&self, epoch: &Arc<Epoch>, other: i32) -> Result<()> {
-        const LOCATION_DEVICE: u32 = 1;
-        const READ_WRITE: u32 = 3;
-        let _lease = self.lease(&[]);
-        epoch.admit()?;
-        let _bound = self.bind(epoch)?;
-        let mut access = std::mem::MaybeUninit::<CUmemAccessDesc>::zeroed();
-        let at = access.as_mut_ptr().cast::<u32>();
-        // SAFETY: the struct is a location (a type and an id of 32 bits each) followed by flags of 32 bits.
-        let code = unsafe {
-            at.write(LOCATION_DEVICE);
-            at.add(1).write(other as u32);
-            at.add(2).write(READ_WRITE);
-            self.context.api.mem_pool_set_access(self.pool.0.0, access.as_ptr(), 1)
-        };
-        code.ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolSetAccess"))
-    }
+/// Gives the GPU numbered `other` access to the pool.
+fn set_access(core: &Core, epoch: &Arc<Epoch>, other: i32) -> Result<()> {
+    const LOCATION_DEVICE: u32 = 1;
+    const READ_WRITE: u32 = 3;
+    let _lease = core.streams.lease(&[]);
+    epoch.admit()?;
+    let _bound = core.context.bind_for(epoch)?;
+    let mut access = std::mem::MaybeUninit::<CUmemAccessDesc>::zeroed();
+    let at = access.as_mut_ptr().cast::<u32>();
+    // SAFETY: the struct is a location (a type and an id of 32 bits each) followed by flags of 32 bits.
+    let code = unsafe {
+        at.write(LOCATION_DEVICE);
+        at.add(1).write(other as u32);
+        at.add(2).write(READ_WRITE);
+        core.context.api.mem_pool_set_access(core.memory.pool.0.0, access.as_ptr(), 1)
+    };
+    code.ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolSetAccess"))
 }
 
 impl Queue<'_> {

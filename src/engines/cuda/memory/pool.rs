@@ -4,6 +4,7 @@
 //! next one of the slot. A first use on the same slot needs no wait. A first use on another slot has an event recorded
 //! for the ticket and waits for it.
 
+use super::Memory;
 use super::reclaim::free_some;
 use crate::core::buffer::{Allocation, Home};
 use crate::core::clock;
@@ -103,7 +104,7 @@ fn set_location(properties: &mut CUmemPoolProps, device: i32) {
     unsafe { (&raw mut properties.location).cast::<i32>().add(1).write(device) }
 }
 
-impl Core {
+impl Memory {
     /// Allocates `bytes` bytes on a leased slot.
     pub(crate) fn raw_alloc(&self, state: &State, bytes: usize) -> Result<u64, Code> {
         let mut address = 0;
@@ -170,7 +171,7 @@ impl CudaEngine {
     }
 
     fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
-        let mut lease = self.core.lease(&[]);
+        let mut lease = self.core.streams.lease(&[]);
         epoch.go_on()?;
         let (slot, state) = (&lease.slot.shared, &mut *lease.state);
         let allocation = match slot.frees.again(bytes as u64) {
@@ -200,6 +201,7 @@ impl CudaEngine {
         free_some(slot, state, FREES_PER_LEASE);
         slot.memory.count(true);
         let address = core
+            .memory
             .raw_alloc(state, bytes)
             .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
         let home = Home::Pool { pool: slot.clone(), place: slot.live.enter(address) };
@@ -223,13 +225,13 @@ impl CudaEngine {
     pub(crate) fn memory(&self, epoch: &Arc<Epoch>) -> Result<(u64, u64, PoolInfo)> {
         let core = &self.core;
         epoch.admit()?; // in a forked child a lease may be locked for ever, by a thread that does not exist there
-        let lease = core.lease(&[]);
+        let lease = core.streams.lease(&[]);
         epoch.admit()?;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         let (mut free, mut total) = (0usize, 0usize);
         let api = core.context.api;
         // SAFETY: the pointers are valid; the epoch is open while the lease is held.
-        let answer = unsafe { api.mem_get_info(&mut free, &mut total) }.ok().and_then(|()| core.pool.info(api));
+        let answer = unsafe { api.mem_get_info(&mut free, &mut total) }.ok().and_then(|()| core.memory.pool.info(api));
         let pool = answer.map_err(|code| fault::classify(epoch, code, "cuMemGetInfo"))?;
         drop(lease);
         Ok((free as u64 + pool.reserved.saturating_sub(pool.used), total as u64, pool))
@@ -244,7 +246,7 @@ impl Core {
         let begun = timing.clock.start();
         let (mut start, mut looks) = (timing.clock.start(), 0);
         loop {
-            let dropped = self.drop_tables(epoch)?;
+            let dropped = self.streams.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
             // Memory that other threads hold will be freed soon. The device's work may never end. So the two have
             // limits of their own.
@@ -267,13 +269,13 @@ impl Core {
     /// After a sweep: memory waits on a slot whose lease another thread holds. It is freed when the lease is given
     /// back.
     fn has_frees(&self) -> bool {
-        self.all_slots().any(|slot| !slot.shared.frees.is_empty())
+        self.streams.all().any(|slot| !slot.shared.frees.is_empty())
     }
 
     /// Whether all enqueued frees have run. A free is enqueued like other work: another stream finds the bytes only
     /// after it has run.
     fn frees_have_run(&self, epoch: &Arc<Epoch>) -> Result<bool> {
-        for slot in self.all_slots() {
+        for slot in self.streams.all() {
             let Some(state) = slot.lease.try_lock() else { return Ok(false) };
             epoch.go_on()?;
             let _bound = self.bind(epoch)?;
@@ -289,9 +291,9 @@ impl Core {
 
     /// Gives the pool's unused memory back to the driver, so that the libraries' own allocations can use it.
     fn trim(&self, epoch: &Arc<Epoch>) -> Result<()> {
-        let _lease = self.lease(&[]);
+        let _lease = self.streams.lease(&[]);
         epoch.go_on()?;
         let _bound = self.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
-        self.pool.trim(self.context.api).ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolTrimTo"))
+        self.memory.pool.trim(self.context.api).ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolTrimTo"))
     }
 }

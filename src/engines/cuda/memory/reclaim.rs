@@ -17,9 +17,9 @@ use crate::core::epoch::life::Stand;
 use crate::core::order::{AccessHistory, Completion};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
-use crate::engines::cuda::Core;
 use crate::engines::cuda::context::fault;
 use crate::engines::cuda::housekeeping::Nudge;
+use crate::engines::cuda::streams::Streams;
 use crate::engines::cuda::streams::{Shared, State};
 use crossbeam_queue::SegQueue;
 use std::any::Any;
@@ -62,7 +62,7 @@ impl Pool for Shared {
         let core = || self.core.get().and_then(Weak::upgrade);
         match self.only_stream(&uses) {
             Some(number) if number == self.index => self.free_behind(allocation),
-            Some(number) => match core().as_ref().and_then(|core| core.slot(number)) {
+            Some(number) => match core().as_ref().and_then(|core| core.streams.slot(number)) {
                 Some(slot) => slot.shared.free_behind(allocation),
                 None => self.park(allocation, uses),
             },
@@ -140,12 +140,12 @@ impl Reclaim {
 
     /// Hands the parked allocations whose uses are all complete to their slots. True if some are left, or if another
     /// thread is in this function.
-    pub(crate) fn unpark(&self, core: &Core) -> bool {
+    pub(crate) fn unpark(&self, streams: &Streams) -> bool {
         let Some(mut parked) = self.parked.try_lock() else { return true };
         parked.extend(std::iter::from_fn(|| self.coming.pop()));
         let before = parked.len();
         parked.retain(|(allocation, uses)| {
-            let done = uses.all().all(|end| core.poll(end));
+            let done = uses.all().all(|end| streams.poll(end));
             if let (true, Some((slot, _))) = (done, origin(&allocation.home)) {
                 slot.frees.push(allocation.clone());
             }

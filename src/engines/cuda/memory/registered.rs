@@ -107,15 +107,15 @@ impl Registered {
 impl CudaEngine {
     /// Whether the GPU can access `lent` directly. If not, the data must go through staging.
     pub(crate) fn reaches(&self, epoch: &Arc<Epoch>, lent: &Lent) -> Result<bool> {
-        let _inside = self.core.blocking_waits.enter();
+        let _inside = self.core.memory.waits.enter();
         epoch.admit()?;
         let _bound = self.core.bind(epoch)?;
-        self.core.registered.covers(&self.core, epoch, lent)
+        self.core.memory.registered.covers(&self.core, epoch, lent)
     }
 
     /// Whether the driver has refused a part.
     pub(crate) fn reaches_not_all(&self) -> bool {
-        self.core.registered.refused.load(Ordering::Relaxed)
+        self.core.memory.registered.refused.load(Ordering::Relaxed)
     }
 }
 

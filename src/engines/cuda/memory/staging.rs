@@ -1,7 +1,7 @@
 //! Host data on its way to the device, and device data on its way to the host, through pinned memory.
 
 use super::in_use::Used;
-use super::pinned::{Block, LARGEST, NoBlock, SmallSlot};
+use super::pinned::{Block, LARGEST, NoBlock};
 use crate::core::clock::{self, Clock};
 use crate::core::dispatch::Backoff;
 use crate::core::dispatch::Bulk;
@@ -59,7 +59,7 @@ pub(crate) struct Arriving {
 }
 
 /// A ticket, and the event that was recorded for it.
-pub(super) type Ticket = (u64, Option<Native<CUevent>>);
+pub(crate) type Ticket = (u64, Option<Native<CUevent>>);
 
 pub(crate) struct Piece {
     pub(crate) block: Block,
@@ -118,7 +118,7 @@ impl CudaEngine {
     /// on it is the other way round. If pinned memory is scarce, all blocks have one size, because to recut them is
     /// expensive.
     pub(crate) fn piece_of(&self, bytes: usize) -> usize {
-        if bytes <= LARGE_PIECE && self.core.pinned.roomy() { SMALL_PIECE } else { LARGE_PIECE }
+        if bytes <= LARGE_PIECE && self.core.memory.pinned.roomy() { SMALL_PIECE } else { LARGE_PIECE }
     }
 
     /// Copies host data into pinned memory: at most one piece ([`piece_of`](Self::piece_of)).
@@ -127,7 +127,7 @@ impl CudaEngine {
             return Ok(Staging { block: None, len: 0, _used: None });
         }
         let block = self.core.block(epoch, data.len(), 0)?;
-        let used = self.core.pinned.in_use.hold();
+        let used = self.core.memory.pinned.in_use.hold();
         // SAFETY: the block holds at least `data.len()` bytes, and no other thread has it.
         unsafe { parallel::copy(block.at.0, data.as_ptr(), data.len()) };
         Ok(Staging { block: Some(block), len: data.len(), _used: Some(used) })
@@ -136,7 +136,7 @@ impl CudaEngine {
     /// Reserves pinned memory for all of a download of `bytes` bytes.
     pub(crate) fn reserve(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<Reserved> {
         epoch.admit()?;
-        let limit = self.core.pinned.limit();
+        let limit = self.core.memory.pinned.limit();
         if bytes as u64 > limit {
             return Err(no_staging(bytes, limit, 0));
         }
@@ -148,15 +148,15 @@ impl CudaEngine {
         for len in self.pieces(bytes) {
             let block = self.core.block(epoch, len, u64::from(used.is_some()))?;
             blocks.push((block, len));
-            used.get_or_insert_with(|| self.core.pinned.in_use.hold());
+            used.get_or_insert_with(|| self.core.memory.pinned.in_use.hold());
         }
         Ok(Reserved { blocks, _used: used })
     }
 
     /// The same, from blocks that are free now.
     fn reserve_at_once(&self, bytes: usize) -> Option<Reserved> {
-        let used = self.core.pinned.in_use.hold();
-        let take = |len| Some((self.core.pinned.free_block(len)?, len));
+        let used = self.core.memory.pinned.in_use.hold();
+        let take = |len| Some((self.core.memory.pinned.free_block(len)?, len));
         let blocks = self.pieces(bytes).map(take).collect::<Option<_>>()?;
         Some(Reserved { blocks, _used: Some(used) })
     }
@@ -173,7 +173,7 @@ impl CudaEngine {
         let (clock, staging) = (self.core.timing.clock, &self.core.timing.staging);
         let start = clock.start();
         while !sweep::is_under_way_here() && start.elapsed() < staging.patience {
-            let turn = self.core.pinned.reserving.try_lock_for(staging.turn);
+            let turn = self.core.memory.pinned.reserving.try_lock_for(staging.turn);
             epoch.admit()?;
             if turn.is_some() {
                 return Ok(turn);
@@ -183,27 +183,15 @@ impl CudaEngine {
     }
 }
 
-pub(super) fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
+pub(crate) fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
     let free = limit.saturating_sub(used);
     Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() }
 }
 
 impl Core {
-    /// Returns a small slot for a result. The caller must hold no lease: making pinned memory may wait for everything
-    /// that the GPU does.
-    pub(crate) fn small_slot(&self, epoch: &Arc<Epoch>) -> Result<SmallSlot> {
-        if let Some(slot) = self.pinned.free_slot() {
-            return Ok(slot);
-        }
-        let _inside = self.blocking_waits.enter();
-        epoch.go_on()?;
-        let _bound = self.bind(epoch)?;
-        self.pinned.slot().map_err(|code| fault::classify(epoch, code, "cuMemHostAlloc"))
-    }
-
     /// Returns a block. While the limit allows none, waits for other threads to return theirs. `own`: how many of the
     /// counts in `in_use` are the caller's own.
-    pub(super) fn block(&self, epoch: &Arc<Epoch>, bytes: usize, own: u64) -> Result<Block> {
+    pub(crate) fn block(&self, epoch: &Arc<Epoch>, bytes: usize, own: u64) -> Result<Block> {
         let (clock, staging) = (self.timing.clock, &self.timing.staging);
         let end = clock.after(staging.patience);
         let mut backoff = Backoff::new(&self.timing.waits);
@@ -218,7 +206,7 @@ impl Core {
                 Err(NoBlock::Limit)
                     if (idle < 20 || since.elapsed() < staging.idle_patience) && !clock::is_over(end) =>
                 {
-                    if self.sweep() || self.pinned.in_use.count() > own {
+                    if self.sweep() || self.memory.pinned.in_use.count() > own {
                         (since, idle) = (clock.start(), 0);
                     } else {
                         idle += 1;
@@ -233,29 +221,29 @@ impl Core {
     }
 
     /// The error if there is no block for the `left` bytes that are still needed.
-    pub(super) fn no_block(&self, epoch: &Arc<Epoch>, why: NoBlock, left: usize) -> Error {
+    pub(crate) fn no_block(&self, epoch: &Arc<Epoch>, why: NoBlock, left: usize) -> Error {
         match why {
-            NoBlock::Limit => no_staging(left, self.pinned.limit(), self.pinned.bytes()),
+            NoBlock::Limit => no_staging(left, self.memory.pinned.limit(), self.memory.pinned.bytes()),
             NoBlock::Driver(code, call) => fault::classify(epoch, code, call),
         }
     }
 
     /// Returns a block, which is made if needed. The caller must hold no lease, as for
-    /// [`small_slot`](Self::small_slot).
-    pub(super) fn try_block(
+    /// [`Memory::landing`].
+    pub(crate) fn try_block(
         &self,
         epoch: &Arc<Epoch>,
         bytes: usize,
         patience: Patience,
     ) -> Result<Result<Block, NoBlock>> {
-        if !self.pinned.has(bytes) {
+        if !self.memory.pinned.has(bytes) {
             // Completed work may hold a block; to reap it is far cheaper than to make one. The sweep is not counted as
             // inside, because it calls user code.
             self.sweep();
         }
-        let _inside = self.blocking_waits.enter();
+        let _inside = self.memory.waits.enter();
         epoch.go_on()?;
         let _bound = self.bind(epoch)?;
-        Ok(self.pinned.block(bytes, patience))
+        Ok(self.memory.pinned.block(bytes, patience))
     }
 }

@@ -32,7 +32,7 @@ impl Core {
         let (mut staging, mut left) = (TableStaging::default(), words.saturating_mul(size_of::<u64>()));
         while left > 0 {
             let bytes = left.min(LARGEST);
-            let block = match self.pinned.free_block(bytes) {
+            let block = match self.memory.pinned.free_block(bytes) {
                 Some(block) => Ok(block),
                 None if patience == Patience::Some => self.block(epoch, bytes, 0),
                 None => self.try_block(epoch, bytes, patience)?.map_err(|why| self.no_block(epoch, why, left)),
@@ -52,7 +52,7 @@ impl Core {
 
 impl Queue<'_> {
     /// Writes the words to scratch, by way of the staging. `words` is no longer needed when this returns.
-    pub(super) fn write_staged(&mut self, words: &[u64]) -> Result<u64> {
+    pub(crate) fn write_staged(&mut self, words: &[u64]) -> Result<u64> {
         let data: &[u8] = bytemuck::cast_slice(words);
         let to = self.scratch(data.len())?;
         let mut done = 0;

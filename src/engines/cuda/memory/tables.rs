@@ -25,10 +25,12 @@ use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
 use crate::core::sync::Arc;
+use crate::engines::cuda::Ptx;
+use crate::engines::cuda::context::Context;
 use crate::engines::cuda::context::fault;
 use crate::engines::cuda::dispatch::Queue;
 use crate::engines::cuda::streams::State;
-use crate::engines::cuda::{Core, Ptx};
+use crate::engines::cuda::streams::Streams;
 use std::ffi::{CStr, c_void};
 
 /// How many tables a slot keeps.
@@ -39,7 +41,7 @@ const MOST_BYTES: usize = 512 << 10;
 pub(crate) static KERNELS: Ptx = Ptx::new(include_str!("tables.ptx"));
 /// How many words the kernel `write_few` takes as parameters; [`MORE`]: `write_more`.
 const FEW: usize = 62;
-pub(super) const MORE: usize = 480;
+pub(crate) const MORE: usize = 480;
 /// The largest number of series in a table.
 const SERIES: usize = 3;
 
@@ -254,22 +256,22 @@ impl Queue<'_> {
 impl State {
     /// Frees the tables that the slot keeps, behind the work that uses them. Call under the lease, with the context
     /// current.
-    pub(super) fn drop_tables(&mut self, core: &Core, epoch: &Arc<Epoch>) -> Result<()> {
+    fn drop_tables(&mut self, context: &Context, epoch: &Arc<Epoch>) -> Result<()> {
         for address in self.tables.take() {
             // SAFETY: allocated on this stream, and used on it alone, before this call. Freed once.
-            let code = unsafe { core.context.api.mem_free_async(address, self.stream.0) };
+            let code = unsafe { context.api.mem_free_async(address, self.stream.0) };
             code.ok().map_err(|code| fault::classify(epoch, code, "cuMemFreeAsync"))?;
         }
         Ok(())
     }
 }
 
-impl Core {
+impl Streams {
     /// Frees the tables of every slot that is not leased. False if a slot was leased. (The lease may be the caller's
     /// own: an op's CUDA half may allocate memory.)
-    pub(super) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<bool> {
+    pub(crate) fn drop_tables(&self, epoch: &Arc<Epoch>) -> Result<bool> {
         let mut all = true;
-        for slot in self.all_slots() {
+        for slot in self.all() {
             let Some(mut state) = slot.lease.try_lock() else {
                 all = false;
                 continue;
@@ -278,8 +280,9 @@ impl Core {
                 continue;
             }
             epoch.go_on()?;
-            let _bound = self.bind(epoch)?;
-            state.drop_tables(self, epoch)?;
+            let context = &slot.shared.context;
+            let _bound = context.bind_for(epoch)?;
+            state.drop_tables(context, epoch)?;
         }
         Ok(all)
     }

@@ -4,16 +4,17 @@
 //! end on each. So only the number of the slot is kept. To clone and drop the mark's `Arc` of its slot would cost two
 //! locked instructions, on every operand of every dispatch.
 
+use super::Streams;
 use super::slot::{Slot, SlotMark, State};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::order::late::Added;
 use crate::core::order::{Completion, EventHandle, Late, Mark};
 use crate::core::sync::{Arc, Ordering};
+use crate::engines::cuda::Native;
 use crate::engines::cuda::api::Code;
 use crate::engines::cuda::context::fault;
 use crate::engines::cuda::dispatch::Around;
-use crate::engines::cuda::{Core, Native};
 use smallvec::SmallVec;
 
 /// The end of an earlier dispatch that was not known to have completed when it was checked.
@@ -36,17 +37,17 @@ impl Follow {
     }
 
     /// Its slot.
-    pub(super) fn slot<'c>(&self, core: &'c Core) -> Option<&'c Slot> {
-        core.slot(self.slot)
+    pub(crate) fn slot<'c>(&self, streams: &'c Streams) -> Option<&'c Slot> {
+        streams.slot(self.slot)
     }
 
-    fn is_past(&self, core: &Core) -> bool {
-        self.slot(core).is_none_or(|slot| slot.stream.sequence.reached(self.ticket))
+    fn is_past(&self, streams: &Streams) -> bool {
+        self.slot(streams).is_none_or(|slot| slot.stream.sequence.reached(self.ticket))
     }
 
     /// Nothing was enqueued after it on its slot.
-    pub(super) fn is_last(&self, core: &Core) -> bool {
-        self.slot(core).is_some_and(|slot| self.ticket >= slot.stream.sequence.issued())
+    pub(crate) fn is_last(&self, streams: &Streams) -> bool {
+        self.slot(streams).is_some_and(|slot| self.ticket >= slot.stream.sequence.issued())
     }
 
     /// Work that follows this end also follows `mark`.
@@ -55,7 +56,7 @@ impl Follow {
     }
 
     /// Its ticket has no event yet, and its slot is not the one numbered `leased`.
-    pub(super) fn must_be_closed(&self, leased: usize) -> bool {
+    pub(crate) fn must_be_closed(&self, leased: usize) -> bool {
         self.event.is_none() && self.slot != leased
     }
 }
@@ -67,7 +68,7 @@ impl SlotMark {
     }
 }
 
-impl Core {
+impl Streams {
     /// Collects what this work must follow and is not known to have completed. False: this work cannot be enqueued here
     /// and now, because some of that is not enqueued yet, or failed to write data that this work needs
     /// (`late_submit.rs`).
@@ -171,7 +172,7 @@ impl Core {
     /// Finds for each open ticket an event whose completion implies that of the ticket. Records one if there is none
     /// yet.
     #[cold]
-    pub(super) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
+    pub(crate) fn close_open(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<()> {
         for follow in follows.iter_mut().filter(|f| f.event.is_none()) {
             let Some(slot) = follow.slot(self) else { continue };
             let mut state = slot.lease.lock();

@@ -9,6 +9,7 @@
 //! The search begins at the thread's own slot. So threads that work on unrelated buffers neither share a stream nor
 //! search for one (unless there are more threads than slots).
 
+use super::Streams;
 use super::follow::{Follow, Follows};
 use super::slot::{Slot, State};
 use crate::core::epoch::Epoch;
@@ -61,14 +62,14 @@ impl<'p, 'x> Place<'p, 'x> {
     #[inline(always)]
     pub(crate) fn lease(&mut self) -> Result<Lease<'p>> {
         match self.slot {
-            Choice::Any => self.core.hold(self.around.epoch, &mut self.follows),
-            Choice::Seat(seat) => self.core.hold_seat(seat, self.around.epoch, &mut self.follows),
-            Choice::Held(slot) => self.core.hold_slot(slot, self.around.epoch, &mut self.follows),
+            Choice::Any => self.core.streams.hold(self.around.epoch, &mut self.follows),
+            Choice::Seat(seat) => self.core.streams.hold_seat(seat, self.around.epoch, &mut self.follows),
+            Choice::Held(slot) => self.core.streams.hold_slot(slot, self.around.epoch, &mut self.follows),
         }
     }
 }
 
-impl Core {
+impl Streams {
     /// Leases a slot for work that follows `follows`. On return, each predecessor on another slot has an event.
     #[inline(always)]
     fn hold(&self, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
@@ -83,7 +84,7 @@ impl Core {
     }
 
     /// Leases this very slot. On return, each predecessor on another slot has an event.
-    pub(super) fn hold_slot<'p>(&self, slot: &'p Slot, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'p>> {
+    pub(crate) fn hold_slot<'p>(&self, slot: &'p Slot, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'p>> {
         if follows.iter().any(|follow| follow.must_be_closed(slot.shared.index)) {
             self.close_open(epoch, follows)?;
         }

@@ -9,6 +9,7 @@
 //! **Race "release against park"**: taking a member or parking the job is one critical section. Giving one back and
 //! taking out the job that gets it is another. So no job is parked while a member is free (`turns.rs`).
 
+use super::Streams;
 use super::follow::Follows;
 use super::lease::Lease;
 use super::slot::Slot;
@@ -19,7 +20,6 @@ use crate::core::error::{Error, Result};
 use crate::core::op::OpKind;
 use crate::core::order::Runnable;
 use crate::core::sync::{Arc, Mutex};
-use crate::engines::cuda::Core;
 use crate::engines::cuda::context::fault;
 use crate::engines::library::{Entry, Placement};
 use cudarc::driver::sys::CUstream;
@@ -49,7 +49,7 @@ pub(crate) struct Pool {
 
 /// A member, held until this is dropped. Then a parked job gets it.
 pub(crate) struct Member<'c> {
-    core: &'c Arc<Core>,
+    streams: &'c Streams,
     pool: &'c Pool,
     index: usize,
     pub(crate) slot: &'c Slot,
@@ -57,7 +57,7 @@ pub(crate) struct Member<'c> {
 
 impl Drop for Member<'_> {
     fn drop(&mut self) {
-        self.core.give_up_member(self.pool, self.index);
+        self.streams.give_up_member(self.pool, self.index);
     }
 }
 
@@ -80,7 +80,7 @@ impl Pool {
     }
 
     /// The number of members, including those not made yet.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }
 
@@ -95,7 +95,7 @@ impl Pool {
     }
 }
 
-impl Core {
+impl Streams {
     /// The pool for an op's work; `None`: the work uses the ordinary slots.
     pub(crate) fn pool_of(&self, op: &Facts) -> Option<&Pool> {
         let name = op.pooled.then_some(op.library);
@@ -105,7 +105,7 @@ impl Core {
 
     /// Returns a member for `job`. `None`: all are held and the job was parked; it runs again when a member is free.
     pub(crate) fn member<'c>(
-        self: &'c Arc<Self>,
+        &'c self,
         pool: &'c Pool,
         epoch: &Arc<Epoch>,
         job: &Arc<dyn Runnable>,
@@ -117,7 +117,7 @@ impl Core {
                 .ok_or_else(|| Error::library("internal error: the index of a stream is outside of its pool"))
         });
         match slot {
-            Ok(slot) => Ok(Some(Member { core: self, pool, index, slot })),
+            Ok(slot) => Ok(Some(Member { streams: self, pool, index, slot })),
             Err(error) => {
                 self.give_up_member(pool, index);
                 Err(error)
@@ -135,33 +135,28 @@ impl Core {
     }
 
     /// Leases a program's seat. On return, each predecessor on another slot has an event.
-    pub(super) fn hold_seat(
-        self: &Arc<Self>,
-        seat: u8,
-        epoch: &Arc<Epoch>,
-        follows: &mut Follows,
-    ) -> Result<Lease<'_>> {
+    pub(crate) fn hold_seat(&self, seat: u8, epoch: &Arc<Epoch>, follows: &mut Follows) -> Result<Lease<'_>> {
         let none = || Error::library("the device has no streams for programs");
         let slots = self.members_made(self.seats().ok_or_else(none)?, epoch)?;
         let slot = slots.get(usize::from(seat) % slots.len().max(1)).ok_or_else(none)?;
         self.hold_slot(slot, epoch, follows)
     }
 
-    fn give_up_member(self: &Arc<Self>, pool: &Pool, index: usize) {
+    fn give_up_member(&self, pool: &Pool, index: usize) {
         if let Some(job) = pool.turns.give_back(index) {
             self.helpers.push(job);
         }
     }
 
     /// The slot numbers of a library's members. Makes the members if needed.
-    pub(crate) fn pool_numbers(self: &Arc<Self>, library: &str, epoch: &Arc<Epoch>) -> Result<Range<usize>> {
+    pub(crate) fn pool_numbers(&self, library: &str, epoch: &Arc<Epoch>) -> Result<Range<usize>> {
         match self.pools.iter().find(|pool| pool.library == Some(library)) {
             Some(pool) => self.members_made(pool, epoch).map(|_| pool.numbers.clone()),
             None => Ok(0..0),
         }
     }
 
-    fn members_made<'c>(self: &'c Arc<Self>, pool: &'c Pool, epoch: &Arc<Epoch>) -> Result<&'c [Slot]> {
+    fn members_made<'c>(&'c self, pool: &'c Pool, epoch: &Arc<Epoch>) -> Result<&'c [Slot]> {
         if let Some(slots) = pool.slots.get() {
             return Ok(slots);
         }
@@ -169,7 +164,7 @@ impl Core {
         if let Some(slots) = pool.slots.get() {
             return Ok(slots);
         }
-        let _inside = self.blocking_waits.enter();
+        let _inside = self.waits.enter();
         epoch.go_on()?;
         let _bound = self.bind(epoch)?;
         const NON_BLOCKING: u32 = 1;
@@ -189,14 +184,16 @@ impl Core {
             let (context, life) = (first.context.clone(), first.life.clone());
             let (epoch, reclaim) = (first.epoch.clone(), first.reclaim.clone());
             let slot = Slot::new(number, stream, context, life, epoch, reclaim, first.timing);
-            let _ = slot.shared.core.set(Arc::downgrade(self));
+            if let Some(core) = first.core.get() {
+                let _ = slot.shared.core.set(core.clone());
+            }
             slots.push(slot);
         }
         Ok(pool.slots.get_or_init(|| slots.into_boxed_slice()))
     }
 
     /// Every slot: the ordinary ones, then the members of the pools.
-    pub(crate) fn all_slots(&self) -> impl Iterator<Item = &Slot> + Clone {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Slot> + Clone {
         self.slots.iter().chain(self.pools.iter().flat_map(Pool::slots))
     }
 

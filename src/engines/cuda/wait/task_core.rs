@@ -38,10 +38,10 @@ pub(crate) enum Landed {
 
 /// The part of a task that does not depend on its op, so that its code is compiled once.
 pub(crate) struct TaskCore {
-    pub(super) mark: SlotMark,
+    pub(crate) mark: SlotMark,
     state: AtomicU8,
-    pub(super) landed: Mutex<Landed>,
-    pub(super) extra: Option<Box<Extra>>,
+    pub(crate) landed: Mutex<Landed>,
+    pub(crate) extra: Option<Box<Extra>>,
 }
 
 /// Parts that most dispatches do not have.
@@ -86,7 +86,7 @@ impl TaskCore {
         &self.mark.slot.timing.waits
     }
 
-    pub(super) fn submitted(&self) -> Option<Stopwatch> {
+    pub(crate) fn submitted(&self) -> Option<Stopwatch> {
         self.extra.as_ref()?.submitted
     }
 
@@ -121,7 +121,7 @@ impl TaskCore {
     }
 
     /// A ring lets it go, because it is done on that device.
-    pub(super) fn retire(&self, op: &dyn OpMetadata) {
+    pub(crate) fn retire(&self, op: &dyn OpMetadata) {
         let elsewhere = self.extra.as_ref().and_then(|extra| extra.elsewhere.as_ref());
         if elsewhere.is_none_or(|elsewhere| elsewhere.rings.let_go()) {
             self.conclude(op, true);
@@ -171,7 +171,7 @@ impl TaskCore {
         self.mark.slot.epoch.get().and_then(Weak::upgrade)
     }
 
-    pub(super) fn locate(&self, op: &dyn OpMetadata, error: Error) -> Error {
+    pub(crate) fn locate(&self, op: &dyn OpMetadata, error: Error) -> Error {
         let (op, library) = op.names();
         let error = error.in_op(op, library);
         match self.epoch() {
@@ -233,7 +233,7 @@ impl TaskCore {
         }
         for mark in std::iter::once(&self.mark).chain(self.elsewhere()) {
             if let (Some(core), Some(event)) = (mark.slot.core.get().and_then(Weak::upgrade), mark.event) {
-                match core.blocking_waits.wait(&mark.slot, mark.ticket, event.0) {
+                match core.streams.waits().wait(&mark.slot, mark.ticket, event.0) {
                     Ok(_) => {}
                     Err(code) => mark.slot.report(code, "cuEventSynchronize"),
                 }
@@ -244,7 +244,7 @@ impl TaskCore {
         self.poll_with(op, None, &mut |backoff| backoff.pause(None))
     }
 
-    pub(super) fn wait(&self, op: &dyn OpMetadata, how: Wait, until: Option<Deadline>) -> bool {
+    pub(crate) fn wait(&self, op: &dyn OpMetadata, how: Wait, until: Option<Deadline>) -> bool {
         // A caller that has waited waits once more to take the result: then it is settled already.
         if self.state.load(Ordering::Acquire) >= DONE {
             return true;
@@ -266,7 +266,7 @@ impl TaskCore {
     }
 
     /// The place of the results. Waits until the task is settled, unless the output can be taken early.
-    pub(super) fn landing(&self, op: &dyn OpMetadata, eager: bool) -> Result<Landing> {
+    pub(crate) fn landing(&self, op: &dyn OpMetadata, eager: bool) -> Result<Landing> {
         // The trace must see the completion before the result is returned, so with a trace nothing is taken early.
         if !eager || self.submitted().is_some() {
             self.wait(op, Wait::Adaptive, None);
@@ -287,13 +287,13 @@ impl TaskCore {
     }
 
     /// As `look`, which is inlined; this is compiled once.
-    pub(super) fn is_settled(&self, op: &dyn OpMetadata) -> bool {
+    pub(crate) fn is_settled(&self, op: &dyn OpMetadata) -> bool {
         self.look(op)
     }
 
     /// The result for another process, which may already have the data (`InPlace`).
     #[cfg(target_os = "linux")]
-    pub(super) fn to_remote(
+    pub(crate) fn to_remote(
         &self,
         op: &dyn OpMetadata,
         eager: bool,
@@ -310,14 +310,14 @@ impl TaskCore {
     }
 
     /// The result will not be asked for. `holds`: whether the task holds something that is worth freeing soon.
-    pub(super) fn let_go(&self, holds: bool) {
+    pub(crate) fn let_go(&self, holds: bool) {
         if (holds || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
             self.mark.slot.reclaim.nudge.nudge();
         }
     }
 
     #[cfg(target_os = "linux")]
-    pub(super) fn arrived(&self) -> u64 {
+    pub(crate) fn arrived(&self) -> u64 {
         match &mut *self.landed.lock() {
             Landed::InPlace(progress) => progress.look(&self.mark.slot),
             _ => 0,
@@ -325,11 +325,11 @@ impl TaskCore {
     }
 
     #[cfg(target_os = "linux")]
-    pub(super) fn may_run(&self) -> bool {
+    pub(crate) fn may_run(&self) -> bool {
         self.extra.as_ref().is_none_or(|extra| extra.ahead.iter().all(SlotMark::poll))
     }
 
-    pub(super) fn device_time(&self) -> Option<Duration> {
+    pub(crate) fn device_time(&self) -> Option<Duration> {
         if self.mark.slot.over() {
             return None;
         }
