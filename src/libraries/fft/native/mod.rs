@@ -25,6 +25,8 @@ mod solve;
 mod spectra;
 mod steps;
 #[cfg(all(test, feature = "host"))]
+mod steps_interpreter;
+#[cfg(all(test, feature = "host"))]
 mod steps_tests;
 mod trigonometric;
 
