@@ -26,7 +26,7 @@
 //! The types of the marks, the error and the waiter are generic, so that the model checker runs this very file
 //! (`tests/loom/late.rs`).
 
-use crate::core::order::{Settle, Waiter};
+use crate::core::order::settle::{Settle, Waiter};
 use crate::core::sync::OnceLock;
 use smallvec::SmallVec;
 

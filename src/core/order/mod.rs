@@ -21,19 +21,19 @@ mod mark;
 mod parker;
 #[cfg(feature = "cuda")]
 pub(crate) mod sequence;
-mod settle;
+pub(crate) mod settle;
 #[cfg(target_os = "linux")]
 mod turn;
 
 pub(crate) use access_history::AccessHistory;
 pub(crate) use completion::Completion;
-pub(crate) use follower::{Core, Follower, Runnable};
+pub(crate) use follower::{Follower, Runnable, Settle};
 #[cfg(feature = "cuda")]
 pub(crate) use keep_alive::KeepAlive;
 #[cfg(feature = "cuda")]
 pub(crate) use mark::{EventHandle, Mark, Stream};
 pub(crate) use parker::Parker;
-pub(crate) use settle::{Settle, Waiter};
+pub(crate) use settle::Waiter;
 #[cfg(target_os = "linux")]
 pub(crate) use turn::{Progress, Turn};
 

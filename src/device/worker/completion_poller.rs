@@ -136,9 +136,9 @@ const LATE: usize = usize::MAX;
 
 /// Work in flight, by queue; and work that is in no queue yet, all of which is polled.
 #[derive(Default)]
-struct Flying(Vec<VecDeque<Record>>, Vec<Record>);
+struct Running(Vec<VecDeque<Record>>, Vec<Record>);
 
-impl Flying {
+impl Running {
     fn add(&mut self, record: Record) {
         if record.queue == LATE {
             return self.1.push(record);
@@ -228,7 +228,7 @@ fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError
 
 /// The thread: polls what is in flight; sleeps when there is nothing. Ends when the channel is closed.
 fn look_around(receiver: &Receiver<Option<Record>>, answers: &Answers) {
-    let mut flying = Flying::default();
+    let mut flying = Running::default();
     let mut quiet = Clock::SYSTEM.start();
     loop {
         if flying.is_empty() {
@@ -307,7 +307,7 @@ mod tests {
         let answers = outlet.answers.clone();
         let ended: Arc<crate::core::sync::Mutex<Vec<u32>>> = Arc::default();
         let works: [Fake; 4] = std::array::from_fn(|_| Fake::default());
-        let mut flying = Flying::default();
+        let mut flying = Running::default();
         // The second of queue 3 comes first.
         for (at, queue, place) in [(1, 3, 8), (0, 3, 7), (2, 3, 9), (3, 0, 1)] {
             let ended = ended.clone();

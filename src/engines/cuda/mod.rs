@@ -56,7 +56,7 @@ pub(crate) use open::uuid_of;
 pub(crate) use open::{device_count, installed, known_count, open};
 pub(crate) use streams::State as SlotState;
 pub(crate) use wait::TaskCore;
-pub(crate) use wait::{CudaTask, LateTask, Leg};
+pub(crate) use wait::{CudaTask, LateTask, PhaseTask};
 
 use crate::core::clock::Timing;
 use crate::core::epoch::Epoch;

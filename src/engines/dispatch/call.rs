@@ -24,7 +24,7 @@ use crate::core::order::Runnable;
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
 #[cfg(feature = "cuda")]
-use crate::engines::cuda::{CudaTask, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore};
+use crate::engines::cuda::{CudaTask, LateFrame, LateJob, LateTask, PhaseTask, Queue, TaskCore};
 use crate::engines::dispatch::TaskOf;
 #[cfg(feature = "host")]
 use crate::engines::host::{Frame, Keep, Node};
@@ -76,7 +76,7 @@ pub(crate) trait Call {
     fn half<'q>(&'q self, queue: &'q mut Queue<'q>) -> Result<()>;
     /// See [`Op::next`]. The raw result of the phase is in `leg`.
     #[cfg(feature = "cuda")]
-    fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next>;
+    fn next(&self, phase: usize, leg: &PhaseTask, make: &mut Make<'_>) -> Result<Next>;
     /// Becomes work in flight on a GPU: moves the op into its task. Returns what the ring must keep alive.
     #[cfg(feature = "cuda")]
     fn become_task(&mut self, core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>>;
@@ -266,7 +266,7 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(feature = "cuda")]
-    fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next> {
+    fn next(&self, phase: usize, leg: &PhaseTask, make: &mut Make<'_>) -> Result<Next> {
         let raw = leg.raw()?;
         match &self.op {
             Some(op) => op.next(phase, &raw, make),

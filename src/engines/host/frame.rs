@@ -10,7 +10,7 @@ use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::inside::Inside;
 use crate::core::op::{Made, Make};
-use crate::core::order::{Core, Follower, Parker};
+use crate::core::order::{Follower, Parker, Settle};
 use crate::core::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::core::trace::{DeviceTime, Event, OpInfo, OpMetadata};
 use crate::engines::worker::Relay;
@@ -26,7 +26,7 @@ const COUNTED: u8 = 2;
 
 /// The part of a node that does not depend on its op. Its code is compiled only once.
 pub(crate) struct Frame {
-    pub(super) core: Core,
+    pub(super) core: Settle,
     /// See [`Runnable::place`](super::Runnable::place).
     pub(super) place: u64,
     pub(super) epoch: Arc<Epoch>,
@@ -89,7 +89,7 @@ impl HostEngine {
         // Places are counted for the process, not for the device: a copy between devices follows nodes of both.
         static PLACES: AtomicU64 = AtomicU64::new(0);
         Frame {
-            core: Core::new(),
+            core: Settle::new(),
             place: PLACES.fetch_add(1, Ordering::Relaxed),
             epoch: epoch.clone(),
             number,

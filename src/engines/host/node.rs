@@ -22,7 +22,7 @@ use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Then, Wait};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Contained, Made, Make, Spans};
-use crate::core::order::{Completion, Core, Follower, Parker, Runnable};
+use crate::core::order::{Completion, Follower, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{Event, OpInfo, OpMetadata};
 use crate::engines::dispatch::Part;
@@ -215,7 +215,7 @@ pub(crate) unsafe fn host_half<O: Op>(
 }
 
 impl<O: Op> Runnable for Node<O> {
-    fn core(&self) -> &Core {
+    fn core(&self) -> &Settle {
         &self.core
     }
 

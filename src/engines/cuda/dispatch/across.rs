@@ -15,10 +15,10 @@
 //! The ring of each slot keeps the task. So it is kept until the work is done on all devices, and the last ring settles
 //! it.
 
-use super::submit::{Around, announce};
+use super::submit::{DeviceOperands, announce};
 use super::together::take_in_order;
 use super::turn::Turn;
-use super::under_lease::{Given, Undone, enqueue_on};
+use super::under_lease::{EnqueueInput, NotEnqueued, enqueue_on};
 use crate::core::dispatch::Gate;
 use crate::core::error::{Error, Result};
 use crate::core::op::OpKind;
@@ -41,33 +41,33 @@ impl CudaEngine {
         let mut places = Places::new();
         for Part { epoch, options, views, read_count } in parts {
             let Some(engine) = epoch.engine.as_cuda() else { continue };
-            let around = Around { epoch, views, read_count: *read_count, ..Around::of(s) };
-            places.push(Place::new(&engine.core, around, options.seat.map_or(Choice::Any, Choice::Seat)));
+            let operands = DeviceOperands { epoch, views, read_count: *read_count, ..DeviceOperands::of(s) };
+            places.push(Place::new(&engine.core, operands, options.seat.map_or(Choice::Any, Choice::Seat)));
         }
-        let undone = match s.facts.kind {
+        let not_enqueued = match s.facts.kind {
             OpKind::Enqueue if !s.facts.pooled => match submit_now(s, &mut places) {
                 // Nothing was enqueued: see `submit.rs`.
-                Err(Undone::Untouched(Error::OutOfMemory { .. })) => {
-                    places.iter().try_for_each(|place| place.core.give_back(place.around.epoch))?;
+                Err(NotEnqueued::Untouched(Error::OutOfMemory { .. })) => {
+                    places.iter().try_for_each(|place| place.core.give_back(place.operands.epoch))?;
                     submit_now(s, &mut places)
                 }
-                undone => undone,
+                not_enqueued => not_enqueued,
             },
-            _ => Err(Undone::Late),
+            _ => Err(NotEnqueued::Late),
         };
-        match undone {
+        match not_enqueued {
             Ok(()) => Ok(()),
-            Err(Undone::Late) => match places.split_first() {
+            Err(NotEnqueued::Late) => match places.split_first() {
                 Some((lead, others)) => submit_late_on(s, (lead, others), SmallVec::new()),
                 None => Ok(()),
             },
-            Err(undone) => Err(self.with_numbers(s.epoch, undone.error())),
+            Err(not_enqueued) => Err(self.with_numbers(s.epoch, not_enqueued.error())),
         }
     }
 }
 
 /// Enqueues it on this thread.
-fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Result<(), Undone> {
+fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Result<(), NotEnqueued> {
     let Some(lead) = places.first() else { return Ok(()) };
     let (core, trace) = (lead.core, s.trace);
     let landed = core.memory.landing(s.facts, s.epoch)?;
@@ -75,15 +75,15 @@ fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Resul
     let gate = Gate::enter(s.views, s.read_count, s.is_gated());
     for place in &mut *places {
         place.follows = Follows::new();
-        if !place.core.streams.gather(place.around, &mut place.follows) {
-            return Err(Undone::Late);
+        if !place.core.streams.gather(place.operands, &mut place.follows) {
+            return Err(NotEnqueued::Late);
         }
     }
     let leases = lease_each(places)?;
     let mut turns = turns(places, leases, landed);
     let Some((lead, others)) = turns.split_first_mut() else { return Ok(()) };
-    let given = Given { traced: trace.is_some(), ..Given::default() };
-    let enqueued = enqueue_on(s, (lead, others), &given, &mut retired);
+    let input = EnqueueInput { traced: trace.is_some(), ..EnqueueInput::default() };
+    let enqueued = enqueue_on(s, (lead, others), &input, &mut retired);
     let outcome = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (lead, others)));
     let slot = lead.lease.slot.shared.index;
     drop(turns);
@@ -99,7 +99,7 @@ fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Resul
 
 /// Leases a slot on each device. The leases are in the order of `places`.
 pub(crate) fn lease_each<'p>(places: &mut [Place<'p, '_>]) -> Result<SmallVec<[Lease<'p>; 1]>> {
-    take_in_order(places, |place| place.around.epoch.device, Place::lease)
+    take_in_order(places, |place| place.operands.epoch.device, Place::lease)
 }
 
 /// A turn on each device; the first gets the place of the result.

@@ -19,6 +19,6 @@ pub(crate) use across::{lease_each, turns};
 pub use enqueue::{Enqueue, StreamPtr};
 pub use queue::EnqueueOn;
 pub(crate) use queue::{Keeps, Queue};
-pub(crate) use submit::Around;
+pub(crate) use submit::DeviceOperands;
 pub(crate) use together::Rings;
-pub(crate) use under_lease::{Enqueued, Given, Undone, enqueue_on};
+pub(crate) use under_lease::{EnqueueInput, Enqueued, NotEnqueued, enqueue_on};

@@ -34,7 +34,7 @@ pub struct Queue<'q> {
     pub(crate) made: Option<&'q Made>,
     /// The size in bytes of the result that the op leaves for the host.
     pub(crate) raw_bytes: usize,
-    pub(crate) left: &'q mut Leavings,
+    pub(crate) left: &'q mut HalfState,
     /// The other devices, for a dispatch over several.
     pub(crate) elsewhere: Option<&'q mut (dyn OtherQueues + 'q)>,
 }
@@ -48,7 +48,7 @@ pub(crate) trait OtherQueues {
 }
 
 /// What a CUDA half leaves behind, whether it succeeds or fails.
-pub(crate) struct Leavings {
+pub(crate) struct HalfState {
     pub(crate) landed: Landed,
     /// What must outlive the work; most dispatches have nothing of the kind.
     pub(crate) keeps: Option<Keeps>,
@@ -60,9 +60,9 @@ pub(crate) struct Leavings {
     pub(crate) untouched: bool,
 }
 
-impl Leavings {
+impl HalfState {
     pub(crate) fn new(landed: Landed) -> Self {
-        Leavings {
+        HalfState {
             landed,
             keeps: None,
             scratch: SmallVec::new(),
@@ -82,7 +82,7 @@ pub(crate) struct Keeps {
     pub(crate) values: Kept,
 }
 
-impl Leavings {
+impl HalfState {
     pub(crate) fn keep_block(&mut self, block: Block) {
         self.keeps.get_or_insert_default().blocks.push(block);
     }

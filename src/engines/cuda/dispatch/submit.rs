@@ -1,7 +1,7 @@
 //! A dispatch on a GPU: steps 3 to 6 of `device/dispatch/mod.rs`.
 
 use super::turn::Turn;
-use super::under_lease::{Given, Undone, enqueue, enqueue_on};
+use super::under_lease::{EnqueueInput, NotEnqueued, enqueue, enqueue_on};
 use crate::core::buffer::View;
 use crate::core::dispatch::Gate;
 use crate::core::epoch::Epoch;
@@ -62,7 +62,7 @@ impl CudaEngine {
     ) -> Result<()> {
         match self.core.submit(s, Patience::None, plans) {
             Ok(()) => Ok(()),
-            Err(undone) => self.submit_otherwise(s, undone, plans, needs()),
+            Err(not_enqueued) => self.submit_otherwise(s, not_enqueued, plans, needs()),
         }
     }
 
@@ -71,27 +71,27 @@ impl CudaEngine {
     fn submit_otherwise(
         &self,
         s: &mut Submission<'_, '_>,
-        undone: Undone,
+        not_enqueued: NotEnqueued,
         plans: &[AnyPlan],
         needs: SmallVec<[Need; 1]>,
     ) -> Result<()> {
         let core = &self.core;
-        let outcome = match undone {
+        let outcome = match not_enqueued {
             // Nothing was enqueued in either case, so try again. Limit 0: the driver lacked memory, for example for a
             // library's handle; the ladder's driver-side steps may free enough. Else staging was short: now wait for
             // it.
-            Undone::Untouched(Error::OutOfMemory { limit, .. }) => {
+            NotEnqueued::Untouched(Error::OutOfMemory { limit, .. }) => {
                 if limit == 0 {
                     core.give_back(s.epoch)?;
                 }
                 core.submit(s, Patience::Some, plans)
             }
-            undone => Err(undone),
+            not_enqueued => Err(not_enqueued),
         };
         match outcome {
             Ok(()) => Ok(()),
-            Err(Undone::Late) => submit_late(core, s, needs),
-            Err(undone) => Err(self.with_numbers(s.epoch, undone.error())),
+            Err(NotEnqueued::Late) => submit_late(core, s, needs),
+            Err(not_enqueued) => Err(self.with_numbers(s.epoch, not_enqueued.error())),
         }
     }
 
@@ -116,7 +116,7 @@ pub(crate) fn announce(s: &Submission<'_, '_>) -> Result<()> {
 
 /// The parts of a submission that most steps of a dispatch use.
 #[derive(Clone, Copy)]
-pub(crate) struct Around<'a, 'x> {
+pub(crate) struct DeviceOperands<'a, 'x> {
     pub(crate) epoch: &'a Arc<Epoch>,
     pub(crate) views: &'a [View<'x>],
     pub(crate) read_count: usize,
@@ -124,9 +124,9 @@ pub(crate) struct Around<'a, 'x> {
     pub(crate) preserves_on_failure: bool,
 }
 
-impl<'a, 'x> Around<'a, 'x> {
+impl<'a, 'x> DeviceOperands<'a, 'x> {
     pub(crate) fn of(s: &Submission<'a, 'x>) -> Self {
-        Around {
+        DeviceOperands {
             epoch: s.epoch,
             views: s.views,
             read_count: s.read_count,
@@ -141,28 +141,28 @@ impl Core {
         s: &mut Submission<'_, '_>,
         patience: Patience,
         plans: &[AnyPlan],
-    ) -> Result<(), Undone> {
-        let (around, facts) = (Around::of(s), s.facts);
+    ) -> Result<(), NotEnqueued> {
+        let (operands, facts) = (DeviceOperands::of(s), s.facts);
         let trace = s.trace;
-        let mut place = Place::new(self, around, s.options.seat.map_or(Choice::Any, Choice::Seat));
+        let mut place = Place::new(self, operands, s.options.seat.map_or(Choice::Any, Choice::Seat));
         let mut retired = Retired::new();
         let landed = if facts.raw_bytes == 0 { Landed::Nothing } else { self.memory.landing(facts, s.epoch)? };
-        let given = Given { traced: trace.is_some(), plans, ..Given::default() };
+        let input = EnqueueInput { traced: trace.is_some(), plans, ..EnqueueInput::default() };
         let staging = match facts.listed && s.operand_count > table_staging::MOST_WITHOUT {
             true => Some(self.table_staging(s.epoch, s.operand_count, patience)?),
             false => None,
         };
-        let gate = Gate::enter(around.views, around.read_count, s.is_gated());
-        if !self.streams.gather(around, &mut place.follows) {
-            return Err(Undone::Late);
+        let gate = Gate::enter(operands.views, operands.read_count, s.is_gated());
+        if !self.streams.gather(operands, &mut place.follows) {
+            return Err(NotEnqueued::Late);
         }
         let mut lease = place.lease()?;
         let index = lease.slot.shared.index;
         let has_staging = staging.map(|staging| *lease.state.tables.staging() = staging).is_some();
         let mut turn = Turn::new(&place, lease, landed);
-        let result = match enqueue(s, (&mut turn, &mut []), &given, &mut retired) {
+        let result = match enqueue(s, (&mut turn, &mut []), &input, &mut retired) {
             Ok(enqueued) => enqueued.finish(&mut *s.call, (&mut turn, &mut [])),
-            Err(undone) => Err(undone),
+            Err(not_enqueued) => Err(not_enqueued),
         };
         if has_staging {
             *turn.lease.state.tables.staging() = table_staging::TableStaging::default();
@@ -189,14 +189,14 @@ impl Core {
         let facts = call.facts();
         let Some(slot) = self.streams.slot(index) else { return Ok(()) };
         let mut s = Submission::new(call, facts, epoch, options, (&[], 0));
-        let (mut place, mut retired) = (Place::new(self, Around::of(&s), Choice::Held(slot)), Retired::new());
+        let (mut place, mut retired) = (Place::new(self, DeviceOperands::of(&s), Choice::Held(slot)), Retired::new());
         let lease = place.lease()?;
         let mut turn = Turn::new(&place, lease, Landed::Nothing);
-        let enqueued = enqueue_on(&mut s, (&mut turn, &mut []), &Given::default(), &mut retired);
+        let enqueued = enqueue_on(&mut s, (&mut turn, &mut []), &EnqueueInput::default(), &mut retired);
         let result = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (&mut turn, &mut [])));
         drop(turn);
         retired.iter().for_each(|cargo| cargo.retire());
-        result.map_err(Undone::error)
+        result.map_err(NotEnqueued::error)
     }
 
     #[inline]

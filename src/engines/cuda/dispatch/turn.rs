@@ -1,7 +1,7 @@
 //! A dispatch on one of its devices, while it holds a slot there: what `under_lease.rs` does, step by step.
 
-use super::queue::{Keeps, Leavings, OtherQueues, Queue};
-use super::under_lease::Given;
+use super::queue::{HalfState, Keeps, OtherQueues, Queue};
+use super::under_lease::EnqueueInput;
 use crate::core::buffer::InitState;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
@@ -25,7 +25,7 @@ use cudarc::driver::sys::CUevent;
 pub(crate) struct Turn<'t, 'x> {
     pub(crate) place: &'t Place<'t, 'x>,
     pub(crate) lease: Lease<'t>,
-    pub(crate) left: Leavings,
+    pub(crate) left: HalfState,
     /// Where its work ends, once that is recorded.
     end: Option<End>,
 }
@@ -40,11 +40,11 @@ struct End {
 impl<'t, 'x> Turn<'t, 'x> {
     #[inline(always)]
     pub(crate) fn new(place: &'t Place<'t, 'x>, lease: Lease<'t>, landed: Landed) -> Self {
-        Turn { place, lease, left: Leavings::new(landed), end: None }
+        Turn { place, lease, left: HalfState::new(landed), end: None }
     }
 
     fn epoch(&self) -> &'t Arc<Epoch> {
-        self.place.around.epoch
+        self.place.operands.epoch
     }
 
     /// Where its work ends; `None` if nothing was enqueued.
@@ -85,12 +85,12 @@ impl<'t, 'x> Turn<'t, 'x> {
     #[inline(always)]
     pub(crate) fn queue<'q>(
         &'q mut self,
-        given: &'q Given<'_>,
+        input: &'q EnqueueInput<'_>,
         raw_bytes: usize,
         elsewhere: Option<&'q mut (dyn OtherQueues + 'q)>,
     ) -> Queue<'q> {
-        let Given { plans, phase, made, .. } = *given;
-        let (core, epoch, left) = (self.place.core, self.place.around.epoch, &mut self.left);
+        let EnqueueInput { plans, phase, made, .. } = *input;
+        let (core, epoch, left) = (self.place.core, self.place.operands.epoch, &mut self.left);
         let (shared, state) = (&self.lease.slot.shared, &mut *self.lease.state);
         Queue { core, epoch, shared, state, plans, phase, made, raw_bytes, left, elsewhere }
     }
@@ -168,7 +168,7 @@ impl<'t, 'x> Turn<'t, 'x> {
         let End { ticket, event } = self.end.unwrap_or(End { ticket: 0, event: None });
         self.lease.state.end.advance(ticket, event.and_then(Native::handle));
         let end = &self.lease.state.end;
-        let s = self.place.around;
+        let s = self.place.operands;
         for (i, view) in s.views.iter().enumerate() {
             if i < s.read_count {
                 view.region.history.lock().publish_read(end);

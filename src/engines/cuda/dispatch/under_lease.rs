@@ -11,18 +11,19 @@
 use super::queue::{OtherQueues, Queue};
 use super::together::Rings;
 use super::turn::Turn;
+use crate::core::clock::Stopwatch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::Made;
 use crate::core::sync::Arc;
-use crate::engines::cuda::streams::Retired;
-use crate::engines::cuda::wait::Leg;
-use crate::engines::cuda::wait::{Elsewhere, Extra, Landed, TaskCore};
+use crate::engines::cuda::streams::{Retired, SlotMark};
+use crate::engines::cuda::wait::PhaseTask;
+use crate::engines::cuda::wait::{Elsewhere, Extra, Landed, TaskCore, Timer};
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::op::plan::AnyPlan;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a dispatch was not enqueued.
-pub(crate) enum Undone {
+pub(crate) enum NotEnqueued {
     /// Nothing was enqueued: it may be retried.
     Untouched(Error),
     /// Something may have been enqueued. If so, its end is recorded.
@@ -31,24 +32,24 @@ pub(crate) enum Undone {
     Late,
 }
 
-impl From<Error> for Undone {
+impl From<Error> for NotEnqueued {
     fn from(error: Error) -> Self {
-        Undone::Touched(error)
+        NotEnqueued::Touched(error)
     }
 }
 
-impl Undone {
+impl NotEnqueued {
     pub(crate) fn error(self) -> Error {
         match self {
-            Undone::Untouched(error) | Undone::Touched(error) => error,
-            Undone::Late => Error::library("internal error: an operation without predecessors was not enqueued"),
+            NotEnqueued::Untouched(error) | NotEnqueued::Touched(error) => error,
+            NotEnqueued::Late => Error::library("internal error: an operation without predecessors was not enqueued"),
         }
     }
 }
 
 /// What an enqueue needs besides the op and the devices.
 #[derive(Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct EnqueueInput<'a> {
     pub(crate) traced: bool,
     pub(crate) plans: &'a [AnyPlan],
     /// The phase of the op; most ops have only one.
@@ -73,9 +74,9 @@ pub(crate) struct Enqueued {
 pub(super) fn enqueue<'t, 'x>(
     s: &mut Submission<'_, '_>,
     (lead, others): (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
-    given: &Given<'_>,
+    input: &EnqueueInput<'_>,
     retired: &mut Retired,
-) -> Result<Enqueued, Undone> {
+) -> Result<Enqueued, NotEnqueued> {
     lead.admit(s.was_admitted)?;
     others.iter().try_for_each(|other| other.admit(s.was_admitted))?;
     let names = (s.call.subject(), s.options.label);
@@ -83,20 +84,18 @@ pub(super) fn enqueue<'t, 'x>(
         begin_elsewhere(others, names, retired)?;
     }
     let _bound = lead.begin(names, retired)?;
-    let submitted = given.traced.then(|| lead.place.core.timing.clock.start());
-    let timer = if s.timed { Some(lead.start_timer(given.traced)?) } else { None };
+    let measured = Measured::begin(lead, s.timed, input.traced)?;
     #[cfg(feature = "nvtx")]
     let _range = crate::engines::cuda::api::nvtx::range(s.options.label.unwrap_or(names.0));
-    let mut failure = half(s, (&mut *lead, &mut *others), given);
+    let mut failure = half(s, (&mut *lead, &mut *others), input);
     lead.free_scratch();
     others.iter().for_each(Turn::free_scratch);
-    let is_untouched = lead.left.untouched && others.iter().all(|other| other.left.untouched);
-    if is_untouched && let Some(error) = failure {
-        return Err(Undone::Untouched(error)); // it may be retried, and counts as one dispatch
+    if is_untouched(lead, others)
+        && let Some(error) = failure
+    {
+        return Err(NotEnqueued::Untouched(error)); // it may be retried, and counts as one dispatch
     }
-    if let (Some(timer), None) = (&timer, &failure) {
-        failure = lead.record_timer(timer.end).err();
-    }
+    measured.end(lead, &mut failure);
     // All ends are recorded before the first is published: only then is it known whether the dispatch has failed.
     if others.is_empty() {
         lead.record(&mut failure);
@@ -105,31 +104,77 @@ pub(super) fn enqueue<'t, 'x>(
     }
     let mark = lead.publish(failure.as_ref(), others.is_empty());
     let elsewhere = if others.is_empty() { None } else { Some(publish_elsewhere(others, failure.as_ref())) };
-    given.plans.iter().for_each(|plan| lead.left.keep_value(plan.clone()));
+    input.plans.iter().for_each(|plan| lead.left.keep_value(plan.clone()));
+    let landed = take_landed(lead, &mark);
+    let is_plain = lead.left.keeps.is_none() && elsewhere.is_none() && measured.is_nothing() && s.relay.is_none();
+    let extra = if is_plain { None } else { Some(extra(s, lead, &mark, elsewhere, measured, failure.is_some())) };
+    Ok(Enqueued { task: TaskCore::new(mark, landed, extra), failure })
+}
+
+/// What is measured of a dispatch: when it was submitted, if a trace is notified of its end, and its time on the device.
+struct Measured {
+    submitted: Option<Stopwatch>,
+    timer: Option<Timer>,
+}
+
+impl Measured {
+    #[inline(always)]
+    fn begin(lead: &mut Turn<'_, '_>, is_timed: bool, is_traced: bool) -> Result<Self> {
+        let submitted = is_traced.then(|| lead.place.core.timing.clock.start());
+        let timer = if is_timed { Some(lead.start_timer(is_traced)?) } else { None };
+        Ok(Measured { submitted, timer })
+    }
+
+    #[inline(always)]
+    fn end(&self, lead: &Turn<'_, '_>, failure: &mut Option<Error>) {
+        if let (Some(timer), None) = (&self.timer, &failure) {
+            *failure = lead.record_timer(timer.end).err();
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.timer.is_none() && self.submitted.is_none()
+    }
+}
+
+/// Whether nothing was put on any stream, and the operands are unchanged.
+#[inline(always)]
+fn is_untouched(lead: &Turn<'_, '_>, others: &[Turn<'_, '_>]) -> bool {
+    lead.left.untouched && others.iter().all(|other| other.left.untouched)
+}
+
+/// The place of the result. If it is staged, whoever empties the staging waits for `mark`.
+#[inline(always)]
+fn take_landed(lead: &mut Turn<'_, '_>, mark: &SlotMark) -> Landed {
     let landed = std::mem::replace(&mut lead.left.landed, Landed::Nothing);
     if let Landed::Staged(staged) = &landed {
         let _ = staged.0.end.set((mark.ticket, mark.event));
     }
-    let is_plain = lead.left.keeps.is_none() && elsewhere.is_none() && timer.is_none() && submitted.is_none();
-    let extra = match is_plain && s.relay.is_none() {
-        true => None,
-        false => {
-            let (submitted, ahead) = (submitted.filter(|_| failure.is_none()), lead.ahead(s, &mark));
-            let (label, number, _keeps) = (s.options.label.copied(), s.number, lead.take_keeps());
-            Some(Box::new(Extra { ahead, _keeps, elsewhere, timer, submitted, label, number }))
-        }
-    };
-    Ok(Enqueued { task: TaskCore::new(mark, landed, extra), failure })
+    landed
+}
+
+/// The parts of the task that most dispatches do not have.
+fn extra(
+    s: &Submission<'_, '_>,
+    lead: &mut Turn<'_, '_>,
+    mark: &SlotMark,
+    elsewhere: Option<Elsewhere>,
+    Measured { submitted, timer }: Measured,
+    has_failed: bool,
+) -> Box<Extra> {
+    let (submitted, ahead) = (submitted.filter(|_| !has_failed), lead.ahead(s, mark));
+    let (label, number, _keeps) = (s.options.label.copied(), s.number, lead.take_keeps());
+    Box::new(Extra { ahead, _keeps, elsewhere, timer, submitted, label, number })
 }
 
 /// As [`enqueue`], for a dispatch that is late or has several devices.
 pub(crate) fn enqueue_on<'t, 'x>(
     s: &mut Submission<'_, '_>,
     turns: (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
-    given: &Given<'_>,
+    input: &EnqueueInput<'_>,
     retired: &mut Retired,
-) -> Result<Enqueued, Undone> {
-    enqueue(s, turns, given, retired)
+) -> Result<Enqueued, NotEnqueued> {
+    enqueue(s, turns, input, retired)
 }
 
 /// Runs the op's CUDA half, and enqueues the copy of its result. Returns its error. (A `Result` that is passed on would be
@@ -138,22 +183,22 @@ pub(crate) fn enqueue_on<'t, 'x>(
 fn half(
     s: &mut Submission<'_, '_>,
     (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
-    given: &Given<'_>,
+    input: &EnqueueInput<'_>,
 ) -> Option<Error> {
     let raw_bytes = s.facts.raw_bytes;
     let mut half = || {
-        if let Some(relay) = s.relay.as_ref().filter(|_| given.phase == 0) {
+        if let Some(relay) = s.relay.as_ref().filter(|_| input.phase == 0) {
             relay.inject_fault()?;
         }
         let is_alone = others.is_empty();
-        let mut others = Others { turns: &mut *others, given };
+        let mut others = Others { turns: &mut *others, input };
         let elsewhere: Option<&mut dyn OtherQueues> = if is_alone { None } else { Some(&mut others) };
-        s.call.half(&mut lead.queue(given, raw_bytes, elsewhere))
+        s.call.half(&mut lead.queue(input, raw_bytes, elsewhere))
     };
     if let Err(error) = caught(&mut half) {
         return Some(error);
     }
-    if raw_bytes > 0 { lead.queue(given, raw_bytes, None).bring_result().err() } else { None }
+    if raw_bytes > 0 { lead.queue(input, raw_bytes, None).bring_result().err() } else { None }
 }
 
 /// Runs the code of the op's author.
@@ -205,7 +250,7 @@ impl Enqueued {
         self,
         call: &mut dyn Call,
         (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
-    ) -> Result<(), Undone> {
+    ) -> Result<(), NotEnqueued> {
         let cargo = call.become_task(self.task)?;
         for other in others {
             other.keep(cargo.clone());
@@ -213,17 +258,17 @@ impl Enqueued {
         lead.keep(cargo);
         match self.failure {
             None => Ok(()),
-            Some(error) => Err(Undone::Touched(error)),
+            Some(error) => Err(NotEnqueued::Touched(error)),
         }
     }
 
     /// The op stays with its submitter, which enqueues another phase.
-    pub(crate) fn go_on(self, turn: &mut Turn<'_, '_>) -> Result<Arc<Leg>, Undone> {
-        let leg = Arc::new(Leg { core: self.task });
+    pub(crate) fn go_on(self, turn: &mut Turn<'_, '_>) -> Result<Arc<PhaseTask>, NotEnqueued> {
+        let leg = Arc::new(PhaseTask { core: self.task });
         turn.keep(Some(leg.clone()));
         match self.failure {
             None => Ok(leg),
-            Some(error) => Err(Undone::Touched(error)),
+            Some(error) => Err(NotEnqueued::Touched(error)),
         }
     }
 }
@@ -231,7 +276,7 @@ impl Enqueued {
 /// The turns on the devices other than the lead, as the op's CUDA half sees them.
 struct Others<'o, 't, 'x> {
     turns: &'o mut [Turn<'t, 'x>],
-    given: &'o Given<'o>,
+    input: &'o EnqueueInput<'o>,
 }
 
 impl OtherQueues for Others<'_, '_, '_> {
@@ -241,6 +286,6 @@ impl OtherQueues for Others<'_, '_, '_> {
 
     fn queue(&mut self, index: usize) -> Option<Queue<'_>> {
         let turn = self.turns.get_mut(index)?;
-        Some(turn.queue(self.given, 0, None))
+        Some(turn.queue(self.input, 0, None))
     }
 }

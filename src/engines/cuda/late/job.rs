@@ -12,8 +12,8 @@ use crate::core::order::{Completion, Runnable};
 use crate::core::sync::{Arc, Ordering};
 use crate::core::trace::Event;
 use crate::engines::cuda::code::Cell;
-use crate::engines::cuda::dispatch::Around;
-use crate::engines::cuda::dispatch::{Enqueued, Given, Undone, enqueue_on};
+use crate::engines::cuda::dispatch::DeviceOperands;
+use crate::engines::cuda::dispatch::{EnqueueInput, Enqueued, NotEnqueued, enqueue_on};
 use crate::engines::cuda::dispatch::{lease_each, turns};
 use crate::engines::cuda::memory::Patience;
 use crate::engines::cuda::memory::table_staging;
@@ -21,7 +21,7 @@ use crate::engines::cuda::streams::Member;
 use crate::engines::cuda::streams::Retired;
 use crate::engines::cuda::streams::SlotMark;
 use crate::engines::cuda::streams::{Choice, Place};
-use crate::engines::cuda::wait::Leg;
+use crate::engines::cuda::wait::PhaseTask;
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::op::plan::AnyPlan;
 use smallvec::SmallVec;
@@ -156,11 +156,11 @@ impl Frame {
             let views: Views<'_> = made.views().collect();
             let mut s = Submission::new(&mut *call, self.facts, &self.lead.epoch, &self.options, (&views, 0));
             (s.relay, s.was_admitted, s.number) = (work.relay.take(), true, self.traced);
-            let given = Given { traced, plans: &plans, phase, made: Some(&made) };
-            let mut enqueue = |patience| self.enqueue_phase(&mut s, work, (members, patience), (&given, is_last), ends);
+            let input = EnqueueInput { traced, plans: &plans, phase, made: Some(&made) };
+            let mut enqueue = |patience| self.enqueue_phase(&mut s, work, (members, patience), (&input, is_last), ends);
             let outcome = match enqueue(Patience::None) {
                 // As for a dispatch that is not late (`submit.rs`); nothing was enqueued.
-                Err(Undone::Untouched(Error::OutOfMemory { limit, .. })) => {
+                Err(NotEnqueued::Untouched(Error::OutOfMemory { limit, .. })) => {
                     if limit == 0 {
                         self.give_back()?;
                     }
@@ -170,7 +170,7 @@ impl Frame {
             };
             work.relay = s.relay.take();
             drop(views);
-            let Some(leg) = outcome.map_err(|undone| self.with_numbers(undone.error()))? else {
+            let Some(leg) = outcome.map_err(|not_enqueued| self.with_numbers(not_enqueued.error()))? else {
                 made.let_scratch_go();
                 *self.made.lock() = made;
                 return Ok(());
@@ -193,9 +193,9 @@ impl Frame {
         s: &mut Submission<'_, '_>,
         work: &Work,
         (members, patience): (&Members<'_>, Patience),
-        (given, is_last): (&Given<'_>, bool),
+        (input, is_last): (&EnqueueInput<'_>, bool),
         ends: &mut PhaseEnds,
-    ) -> Result<Option<Arc<Leg>>, Undone> {
+    ) -> Result<Option<Arc<PhaseTask>>, NotEnqueued> {
         let (lead, operands) = (&self.lead.core, work.operands);
         let landed = lead.memory.landing(s.facts, s.epoch)?;
         let staging = match s.facts.listed && operands > table_staging::MOST_WITHOUT {
@@ -208,8 +208,8 @@ impl Frame {
             let slot = held.or(share.seat.map(Choice::Seat)).unwrap_or(Choice::Any);
             // The operands have their end already. The lead's has the buffers that its earlier phases made.
             let views = if index == 0 { s.views } else { &[] };
-            let around = Around { epoch: &share.epoch, views, ..Around::of(s) };
-            let mut place = Place::new(&share.core, around, slot);
+            let operands = DeviceOperands { epoch: &share.epoch, views, ..DeviceOperands::of(s) };
+            let mut place = Place::new(&share.core, operands, slot);
             let mut add = |end: &Completion| {
                 let _ = share.core.streams.add(end, &mut place.follows); // bound by now
             };
@@ -224,7 +224,7 @@ impl Frame {
         let mut turns = turns(&places, leases, landed);
         let Some((lead, others)) = turns.split_first_mut() else { return Ok(None) };
         let has_staging = staging.map(|staging| *lead.lease.state.tables.staging() = staging).is_some();
-        let enqueued = enqueue_on(s, (lead, others), given, &mut retired);
+        let enqueued = enqueue_on(s, (lead, others), input, &mut retired);
         let outcome = enqueued.and_then(|enqueued: Enqueued| match is_last {
             true => enqueued.finish(&mut *s.call, (lead, others)).map(|()| None),
             false => enqueued.go_on(lead).map(Some),

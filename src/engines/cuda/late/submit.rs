@@ -29,11 +29,11 @@ use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Made, OpKind};
 use crate::core::order::late::Ends;
-use crate::core::order::{Completion, Core as Settled, Follower, Late, Mark, Runnable};
+use crate::core::order::{Completion, Follower, Late, Mark, Runnable, Settle};
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::engines::cuda::Core;
 use crate::engines::cuda::code::{Cell, Need};
-use crate::engines::cuda::dispatch::Around;
+use crate::engines::cuda::dispatch::DeviceOperands;
 use crate::engines::cuda::streams::SlotMark;
 use crate::engines::cuda::streams::{Choice, Place};
 use crate::engines::dispatch::{Call, Submission};
@@ -100,7 +100,7 @@ pub(crate) struct Work {
 
 impl Share {
     fn new(place: &Place<'_, '_>) -> Self {
-        let (core, epoch) = (place.core.clone(), place.around.epoch.clone());
+        let (core, epoch) = (place.core.clone(), place.operands.epoch.clone());
         let seat = if let Choice::Seat(seat) = place.slot { Some(seat) } else { None };
         Share { late: Arc::new(Late::new()), number: core.late.enter(), core, epoch, seat }
     }
@@ -178,14 +178,14 @@ impl Frame {
         *made = std::mem::take(&mut *self.made.lock());
     }
 
-    pub(crate) fn settled(&self) -> &Settled {
+    pub(crate) fn settled(&self) -> &Settle {
         self.lead.late.core()
     }
 }
 
 /// Publishes a dispatch that is enqueued later, by a helper.
 pub(crate) fn submit_late(core: &Arc<Core>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
-    let place = Place::new(core, Around::of(s), Choice::Any);
+    let place = Place::new(core, DeviceOperands::of(s), Choice::Any);
     submit_late_on(s, (&place, &[]), needs)
 }
 
@@ -201,9 +201,9 @@ pub(crate) fn submit_late_on(
     let edges = {
         let _gate = Gate::enter(s.views, s.read_count, s.is_gated());
         let places = || std::iter::once(lead).chain(others);
-        let edges: SmallVec<[Edges; 1]> = places().map(|place| look(place.around)).collect();
+        let edges: SmallVec<[Edges; 1]> = places().map(|place| look(place.operands)).collect();
         for ((place, edges), share) in places().zip(&edges).zip(task.frame().shares()) {
-            publish(place.around, edges, share.late());
+            publish(place.operands, edges, share.late());
         }
         edges
     };
@@ -220,7 +220,7 @@ pub(crate) fn submit_late_on(
 }
 
 /// Collects all that this work must follow.
-fn look(s: Around<'_, '_>) -> Edges {
+fn look(s: DeviceOperands<'_, '_>) -> Edges {
     let mut edges = Edges::new();
     for (i, view) in s.views.iter().enumerate() {
         if i < s.read_count {
@@ -239,7 +239,7 @@ fn look(s: Around<'_, '_>) -> Edges {
 }
 
 /// Records in the buffers where this work ends, and the new state of their contents.
-fn publish(s: Around<'_, '_>, edges: &Edges, late: &Arc<Late>) {
+fn publish(s: DeviceOperands<'_, '_>, edges: &Edges, late: &Arc<Late>) {
     let end = Completion::Late(late.clone());
     let covers = |edge: &Completion, earlier: &Completion| match (edge, earlier) {
         (Completion::Late(edge), Completion::Late(earlier)) => Arc::ptr_eq(edge, earlier),

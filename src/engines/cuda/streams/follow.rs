@@ -14,7 +14,7 @@ use crate::core::sync::{Arc, Ordering};
 use crate::engines::cuda::Native;
 use crate::engines::cuda::api::Code;
 use crate::engines::cuda::context::fault;
-use crate::engines::cuda::dispatch::Around;
+use crate::engines::cuda::dispatch::DeviceOperands;
 use smallvec::SmallVec;
 
 /// The end of an earlier dispatch that was not known to have completed when it was checked.
@@ -73,7 +73,7 @@ impl Streams {
     /// and now, because some of that is not enqueued yet, or failed to write data that this work needs
     /// (`late_submit.rs`).
     #[inline(always)]
-    pub(crate) fn gather(&self, s: Around<'_, '_>, follows: &mut Follows) -> bool {
+    pub(crate) fn gather(&self, s: DeviceOperands<'_, '_>, follows: &mut Follows) -> bool {
         let (reads, writes) = s.views.split_at(s.read_count.min(s.views.len()));
         let mut known = true;
         for view in writes {

@@ -16,7 +16,7 @@ use crate::core::epoch::Epoch;
 use crate::core::error::Result;
 use crate::core::sync::{Arc, AtomicUsize, Ordering};
 use crate::engines::cuda::Core;
-use crate::engines::cuda::dispatch::Around;
+use crate::engines::cuda::dispatch::DeviceOperands;
 use parking_lot::MutexGuard;
 
 thread_local! {
@@ -36,7 +36,7 @@ pub(crate) struct Lease<'c> {
 pub(crate) struct Place<'p, 'x> {
     pub(crate) core: &'p Arc<Core>,
     /// With the operands that are on this device alone.
-    pub(crate) around: Around<'p, 'x>,
+    pub(crate) operands: DeviceOperands<'p, 'x>,
     pub(crate) slot: Choice<'p>,
     /// All that the dispatch must follow on this device.
     pub(crate) follows: Follows,
@@ -54,17 +54,17 @@ pub(crate) enum Choice<'p> {
 
 impl<'p, 'x> Place<'p, 'x> {
     #[inline(always)]
-    pub(crate) fn new(core: &'p Arc<Core>, around: Around<'p, 'x>, slot: Choice<'p>) -> Self {
-        Place { core, around, slot, follows: Follows::new() }
+    pub(crate) fn new(core: &'p Arc<Core>, operands: DeviceOperands<'p, 'x>, slot: Choice<'p>) -> Self {
+        Place { core, operands, slot, follows: Follows::new() }
     }
 
     /// Leases the slot. On return, each predecessor on another slot has an event.
     #[inline(always)]
     pub(crate) fn lease(&mut self) -> Result<Lease<'p>> {
         match self.slot {
-            Choice::Any => self.core.streams.hold(self.around.epoch, &mut self.follows),
-            Choice::Seat(seat) => self.core.streams.hold_seat(seat, self.around.epoch, &mut self.follows),
-            Choice::Held(slot) => self.core.streams.hold_slot(slot, self.around.epoch, &mut self.follows),
+            Choice::Any => self.core.streams.hold(self.operands.epoch, &mut self.follows),
+            Choice::Seat(seat) => self.core.streams.hold_seat(seat, self.operands.epoch, &mut self.follows),
+            Choice::Held(slot) => self.core.streams.hold_slot(slot, self.operands.epoch, &mut self.follows),
         }
     }
 }

@@ -7,6 +7,6 @@ mod task_core;
 mod timer;
 
 pub(crate) use blocking_wait::BlockingWaits;
-pub(crate) use task::{CudaTask, LateTask, Leg};
+pub(crate) use task::{CudaTask, LateTask, PhaseTask};
 pub(crate) use task_core::{Elsewhere, Extra, Kept, Landed, TaskCore};
 pub(crate) use timer::{Timer, Timers};

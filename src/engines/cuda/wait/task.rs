@@ -14,7 +14,7 @@ use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::Result;
 use crate::core::op::{Contained, Made, Output};
-use crate::core::order::{Core as Settled, KeepAlive, Parker, Runnable};
+use crate::core::order::{KeepAlive, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{OpInfo, OpMetadata};
 use crate::engines::cuda::late::{Frame, LateJob};
@@ -38,11 +38,11 @@ pub(crate) struct CudaTask<O: Op> {
 }
 
 /// One phase of an op, but not the last. The op itself stays with its submitter.
-pub(crate) struct Leg {
+pub(crate) struct PhaseTask {
     pub(crate) core: TaskCore,
 }
 
-impl Leg {
+impl PhaseTask {
     /// The result of the phase. Call only when the phase is complete.
     pub(crate) fn raw<R: Raw>(&self) -> Result<R> {
         let landing = match &*self.core.landed.lock() {
@@ -54,7 +54,7 @@ impl Leg {
     }
 }
 
-impl KeepAlive for Leg {
+impl KeepAlive for PhaseTask {
     fn retire(&self) {}
 }
 
@@ -204,7 +204,7 @@ impl<O: Op> LateJob for LateTask<O> {
 }
 
 impl<O: Op> Runnable for LateTask<O> {
-    fn core(&self) -> &Settled {
+    fn core(&self) -> &Settle {
         self.frame.settled()
     }
 

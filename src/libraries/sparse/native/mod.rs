@@ -21,6 +21,6 @@ pub(super) use descriptors::{dense_matrix, dense_vector};
 pub(super) use functions::RawMatrix;
 pub(crate) use handle::Cusparse;
 pub(super) use handle::Factor;
-pub(super) use kept::{Purpose, Seen};
+pub(super) use kept::{PreprocessKey, PreprocessedCopy};
 pub(super) use kernels::{ARRANGE, ENTRIES, PRODUCTS, Pick, SOLVE, SORT, STRUCTURE};
 pub(super) use status::NOT_SUPPORTED;

@@ -12,7 +12,7 @@ use super::super::layout::{DenseAt, Layout};
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_matrix,
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, PreprocessKey, PreprocessedCopy, RawMatrix, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
 use crate::core::buffer::{DeviceBuffer, Readable};
@@ -214,16 +214,16 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                 let how = order(&b_at) | order(&c_at) << 1 | u64::from(op_b) << 2;
                 let dense = [b_at.rows as u64, b_at.cols as u64, b_at.ld as u64, c_at.cols as u64, c_at.ld as u64, how];
                 let operands = [first.address(), second.address(), values.address()];
-                Purpose::of::<T, I>(structure.name, arrays, operands, Some(dense))
+                PreprocessKey::of::<T, I>(structure.name, arrays, operands, Some(dense))
             }
             _ => None,
         };
-        let seen = match &this {
-            Some(this) => queue.seen(this, values.address())?,
+        let found = match &this {
+            Some(this) => queue.preprocessed(this, values.address())?,
             None => None,
         };
-        let (a, buffer, algorithm, _made) = match seen {
-            Some(Seen { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
+        let (a, buffer, algorithm, _made) = match found {
+            Some(PreprocessedCopy { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
             None => {
                 let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
                 let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
@@ -251,13 +251,15 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                     }
                 }
                 queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
-                let look = |matrix: RawMatrix, buffer: u64| {
+                let preprocess = |matrix: RawMatrix, buffer: u64| {
                     let (b, c, buffer) = (b.raw(), to_c.raw(), buffer as *mut _);
                     // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
                     // descriptor.
-                    unsafe { api.spmm_look(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer) }
+                    unsafe {
+                        api.spmm_preprocess(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer)
+                    }
                 };
-                queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
+                queue.preprocess(this.as_ref(), a, bytes, algorithm, preprocess)?
             }
         };
         queue.stream();

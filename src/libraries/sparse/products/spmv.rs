@@ -12,7 +12,7 @@ use super::super::layout::store;
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_vector,
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, PreprocessKey, PreprocessedCopy, RawMatrix, dense_vector,
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
@@ -184,17 +184,20 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let (op, compute) = (operation::<T>(trans), T::CODES.compute);
         // The preprocessing of the library is kept with the matrix.
         let this = match (self.structure, layout.format, trans) {
-            (Some(structure), Format::Csr, Transpose::No) => {
-                Purpose::of::<T, I>(structure.name, arrays, [first.address(), second.address(), values.address()], None)
-            }
+            (Some(structure), Format::Csr, Transpose::No) => PreprocessKey::of::<T, I>(
+                structure.name,
+                arrays,
+                [first.address(), second.address(), values.address()],
+                None,
+            ),
             _ => None,
         };
-        let seen = match &this {
-            Some(this) => queue.seen(this, values.address())?,
+        let found = match &this {
+            Some(this) => queue.preprocessed(this, values.address())?,
             None => None,
         };
-        let (a, buffer, algorithm, _made) = match seen {
-            Some(Seen { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
+        let (a, buffer, algorithm, _made) = match found {
+            Some(PreprocessedCopy { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
             None => {
                 let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
                 let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
@@ -221,15 +224,26 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                     }
                 }
                 queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
-                let look = |matrix: RawMatrix, buffer: u64| {
+                let preprocess = |matrix: RawMatrix, buffer: u64| {
                     let (alpha, beta, buffer) = (alpha.pointer(), beta.pointer(), buffer as *mut _);
                     // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
                     // descriptor.
                     unsafe {
-                        api.spmv_look(handle, op, alpha, matrix, x.raw(), beta, y_at.raw(), compute, algorithm, buffer)
+                        api.spmv_preprocess(
+                            handle,
+                            op,
+                            alpha,
+                            matrix,
+                            x.raw(),
+                            beta,
+                            y_at.raw(),
+                            compute,
+                            algorithm,
+                            buffer,
+                        )
                     }
                 };
-                queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
+                queue.preprocess(this.as_ref(), a, bytes, algorithm, preprocess)?
             }
         };
         queue.stream();
