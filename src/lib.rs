@@ -96,7 +96,6 @@ pub use crate::core::buffer::{
 #[doc(hidden)]
 pub use crate::core::clock;
 pub use crate::core::device_info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
-pub use crate::core::dispatch::raw::Landed;
 pub use crate::core::dispatch::{
     Answer, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any, await_any_timeout,
 };
@@ -106,6 +105,7 @@ pub use crate::core::fp8::{F8E4M3, F8E5M2};
 pub use crate::core::health::{Health, Phase};
 pub use crate::core::launch::{LaunchConfig, LaunchDims};
 pub use crate::core::op::Wire;
+pub use crate::core::op::raw::Landed;
 pub use crate::core::op::{Bufs, Cost, Failure, Immediate, Made, Make, Next, OpKind, OperandNames, Output, Raw, Spans};
 pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use crate::core::truth::Bool;

@@ -19,7 +19,6 @@ use show::{Argument, First, Named, missing, within};
 pub use site::Site;
 pub use stale::Stale;
 
-use super::room::Unwinding;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -191,6 +190,9 @@ impl std::fmt::Debug for Error {
         std::fmt::Display::fmt(self, f)
     }
 }
+
+/// The payload of an unwinding that carries an error out of a host half.
+pub(crate) struct Unwinding(pub(crate) Error);
 
 /// The [`Site`] in an error, for the variants that have one: a shared or exclusive reference, as the one to the error
 /// is.

@@ -1,17 +1,22 @@
 //! What an operation consists of, as far as no engine has to be known for it. The operation itself, `Op`, is in `engines/op/`,
 //! because its CUDA half works with the engine's queue.
 //!
-//! `output.rs`: its result; `made.rs`: buffers that it makes while it runs; `kind.rs`: how its calls behave; `wire.rs`: how it crosses
+//! `output.rs`: its result; `raw.rs`: what the device returns to the host; `bulk.rs`: such data on its way; `made.rs`: buffers that it makes while it runs; `kind.rs`: how its calls behave; `wire.rs`: how it crosses
 //! to a worker; `retention.rs`: what outlives its pending; `contained.rs`: runs code of its author.
 
+#[cfg(any(feature = "cuda", target_os = "linux"))]
+mod bulk;
 pub(crate) mod contained;
 mod internal;
 mod kind;
 mod made;
 mod output;
+pub(crate) mod raw;
 mod retention;
 pub(crate) mod wire;
 
+#[cfg(any(feature = "cuda", target_os = "linux"))]
+pub(crate) use bulk::Bulk;
 pub(crate) use contained::{Contained, contained, guarded};
 pub(crate) use internal::Internal;
 pub use kind::OpKind;
@@ -21,8 +26,8 @@ pub use output::{Immediate, Output};
 pub(crate) use retention::Retention;
 
 use crate::core::buffer::Elems;
-pub(crate) use crate::core::dispatch::raw::Index;
-pub use crate::core::dispatch::raw::Raw;
+pub(crate) use crate::core::op::raw::Index;
+pub use crate::core::op::raw::Raw;
 pub use wire::Wire;
 pub(crate) use wire::{Incoming, Outgoing, garbled};
 

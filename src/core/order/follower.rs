@@ -1,12 +1,14 @@
 //! What waits for a node, and how nodes refer to each other: without the types of their ops.
 
-use crate::core::dispatch::Then;
 use crate::core::error::Error;
 use crate::core::order::{Parker, Waiter, settle};
 use crate::core::sync::{Arc, Mutex};
 
 /// The state of a node, without the types of its op.
 pub(crate) type Settle = settle::Settle<Error, Follower>;
+
+/// Called when work settles.
+pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
 /// A node without the types of its op: what completions hold.
 pub(crate) trait Runnable: Send + Sync {

@@ -27,7 +27,7 @@ mod turn;
 
 pub(crate) use access_history::AccessHistory;
 pub(crate) use completion::Completion;
-pub(crate) use follower::{Follower, Runnable, Settle};
+pub(crate) use follower::{Follower, Runnable, Settle, Then};
 #[cfg(feature = "cuda")]
 pub(crate) use keep_alive::KeepAlive;
 #[cfg(feature = "cuda")]

@@ -2,9 +2,9 @@
 
 use crate::core::buffer::{In, Readable};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::Landed;
 use crate::core::op::{Cost, OperandNames, Output, Spans, Wire};
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -77,7 +77,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
             lent.fill(bytemuck::cast_slice(source));
             return Ok(Vec::new().into());
         }
-        Ok(crate::core::parallel::copied(source)?.into())
+        Ok(crate::core::op::raw::copied(source)?.into())
     }
 
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {

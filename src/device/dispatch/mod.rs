@@ -323,7 +323,7 @@ mod tests {
         fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<R> {
             Err(Error::library("not run"))
         }
-        fn finish(&self, _: R) -> Result<crate::core::dispatch::raw::Landed<f32>> {
+        fn finish(&self, _: R) -> Result<crate::core::op::raw::Landed<f32>> {
             Ok(vec![0.0].into())
         }
     }
@@ -334,6 +334,6 @@ mod tests {
             is_eager::<Makes<T>>()
         }
         assert!(!number::<f64>() && !number::<u8>() && !is_eager::<Makes<()>>());
-        assert!(is_eager::<Makes<crate::core::dispatch::raw::Landed<f32>>>());
+        assert!(is_eager::<Makes<crate::core::op::raw::Landed<f32>>>());
     }
 }

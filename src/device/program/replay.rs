@@ -6,9 +6,9 @@
 use super::plan::Plan;
 use super::tape::Operand;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::dispatch::raw::Cells;
 use crate::core::error::{Error, Result};
 use crate::core::op::StepAnswer;
+use crate::core::op::raw::Cells;
 use crate::core::op::{Cost, Internal, Output, Spans};
 use crate::core::sync::Arc;
 #[cfg(feature = "cuda")]

@@ -7,7 +7,8 @@
 
 use crate::core::arena::Arrivals as _;
 use crate::core::clock::{self, Clock, Timing};
-use crate::core::dispatch::{Ongoing, Pace, Then};
+use crate::core::dispatch::{Ongoing, Pace};
+use crate::core::order::Then;
 use crate::core::sync::Arc;
 use crate::engines::worker::child::Reply;
 use crate::engines::worker::shared::Answers;

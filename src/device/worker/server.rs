@@ -12,8 +12,8 @@ use super::post::Post;
 use super::{Modules, modules};
 use crate::core::arena::Lent;
 use crate::core::clock::{self, Clock, Stopwatch, Timing};
-use crate::core::dispatch::raw::RemoteResult;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::RemoteResult;
 use crate::core::op::wire;
 #[cfg(feature = "cuda")]
 use crate::core::order::Completion;
@@ -291,7 +291,7 @@ impl Server {
         &self,
         (name, work): (&'static str, Arc<dyn crate::core::dispatch::Ongoing>),
         reply: Reply,
-        then: crate::core::dispatch::Then,
+        then: crate::core::order::Then,
     ) {
         if let Some(then) = work.tell(then) {
             self.completion_poller.add((name, work), reply, then);

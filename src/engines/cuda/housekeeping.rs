@@ -12,7 +12,7 @@ use super::memory::handed_on;
 use super::streams::Retired;
 use crate::core::clock;
 use crate::core::epoch::life::Stand;
-use crate::core::epoch::process;
+use crate::core::process;
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};

@@ -17,11 +17,12 @@ use super::frame::{Frame, Share};
 use super::hooked::{Hooked, waits_for_hook};
 use crate::core::buffer::{Allocation, Elems, View};
 use crate::core::clock::{Deadline, Timing};
-#[cfg(target_os = "linux")]
-use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Then, Wait};
+use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
+#[cfg(target_os = "linux")]
+use crate::core::op::raw::{Raw, RemoteResult, RemoteTarget};
 use crate::core::op::{Contained, Made, Make, Spans};
+use crate::core::order::Then;
 use crate::core::order::{Completion, Follower, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{Event, OpInfo, OpMetadata};

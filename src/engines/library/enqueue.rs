@@ -3,8 +3,9 @@
 use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
 use super::handles::ApiHandle;
 use super::{Code, status};
-use crate::core::epoch::{Epoch, process};
+use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
+use crate::core::process;
 use crate::core::sync::Arc;
 use crate::engines::cuda::{Core, Queue, SlotState};
 use cudarc::driver::sys::CUstream;

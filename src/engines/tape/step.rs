@@ -6,11 +6,11 @@
 use crate::core::buffer::Shape;
 use crate::core::buffer::{Elems, Places};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::raw::{Landing, Raw, RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
 #[cfg(target_os = "linux")]
 use crate::core::op::Outgoing;
+use crate::core::op::raw::{Landing, Raw, RemoteResult, RemoteTarget};
 use crate::core::op::{Contained, Made, contained};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, Mutex};

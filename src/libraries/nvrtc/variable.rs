@@ -4,11 +4,11 @@ use super::loaded::Loaded;
 #[cfg(target_os = "linux")]
 use crate::core::arena::Block;
 use crate::core::buffer::DeviceBuffer;
-use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
 #[cfg(target_os = "linux")]
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::Landed;
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing, Wire};

@@ -9,8 +9,8 @@
 //! Threads start when there is something to do and end when there has been nothing for a while.
 
 use crate::core::clock::{self, Timing};
-use crate::core::epoch::process;
 use crate::core::order::Runnable;
+use crate::core::process;
 use crate::core::sync::{Arc, Condvar, Mutex};
 use parking_lot::MutexGuard;
 use std::collections::VecDeque;

@@ -8,11 +8,11 @@
 
 use super::task_core::{Landed, TaskCore};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::raw::{Landing, Raw};
-#[cfg(target_os = "linux")]
-use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::Result;
+use crate::core::op::raw::{Landing, Raw};
+#[cfg(target_os = "linux")]
+use crate::core::op::raw::{RemoteResult, RemoteTarget};
 use crate::core::op::{Contained, Made, Output};
 use crate::core::order::{KeepAlive, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};

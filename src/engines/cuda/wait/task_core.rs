@@ -3,13 +3,13 @@
 
 use super::timer::Timer;
 use crate::core::clock::{self, Clock, Deadline, Stopwatch, Waits};
-use crate::core::dispatch::raw::Landing;
-#[cfg(target_os = "linux")]
-use crate::core::dispatch::raw::{RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Backoff, Spinner, Wait, is_stealing, steal_one};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::Contained;
+use crate::core::op::raw::Landing;
+#[cfg(target_os = "linux")]
+use crate::core::op::raw::{RemoteResult, RemoteTarget};
 use crate::core::sync::{Arc, AtomicU8, Mutex, Ordering};
 use crate::core::trace::{DeviceTime, Event, OpMetadata};
 use crate::engines::cuda::dispatch::Keeps;

@@ -2,8 +2,8 @@
 
 use super::program;
 use crate::core::arena::Arrivals;
-use crate::core::dispatch::raw::RemoteResult;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::RemoteResult;
 use crate::core::sync::{Arc, Mutex};
 use crate::engines::worker::shared::Message;
 use crate::engines::worker::shared::message;

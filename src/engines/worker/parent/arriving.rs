@@ -7,8 +7,9 @@
 use super::link::Link;
 use crate::core::arena::{Block, PIECE};
 use crate::core::clock::Clock;
-use crate::core::dispatch::{Backoff, Bulk};
+use crate::core::dispatch::Backoff;
 use crate::core::error::{Error, Result};
+use crate::core::op::Bulk;
 use crate::core::sync::{Arc, AtomicU32, Ordering};
 use std::sync::OnceLock;
 

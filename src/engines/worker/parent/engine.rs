@@ -123,7 +123,7 @@ impl WorkerEngine {
 
     /// The device is no longer used: closes the standby, and ends the worker once nothing is in flight.
     pub(crate) fn close(&self) {
-        if crate::core::epoch::process::fork_generation() == self.link.fork_generation
+        if crate::core::process::fork_generation() == self.link.fork_generation
             && let Some(standby) = &self.standby
         {
             standby.close();
@@ -140,7 +140,7 @@ impl WorkerEngine {
     /// Ends the worker once nothing is in flight.
     fn leave(&self) {
         // A forked child inherits the descriptors, but the worker is its parent's.
-        if crate::core::epoch::process::fork_generation() == self.link.fork_generation {
+        if crate::core::process::fork_generation() == self.link.fork_generation {
             self.link.closing.store(true, Ordering::Release);
             self.link.bell.ring();
         }

@@ -10,9 +10,10 @@ use super::spin_limit::SpinLimit;
 use super::watchdog::Watchdog;
 use crate::core::arena::Arena;
 use crate::core::clock::Timing;
-use crate::core::epoch::{Epoch, process};
+use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::order::Turn;
+use crate::core::process;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
 use crate::core::trace::{Counters, Stats};
@@ -28,7 +29,7 @@ use std::time::Duration;
 /// What an epoch's engine, its work in flight and its monitor share.
 pub(crate) struct Link {
     pub(super) pid: u32,
-    /// The fork generation in which it was made: see `core/epoch/process.rs`.
+    /// The fork generation in which it was made: see `core/process/mod.rs`.
     pub(super) fork_generation: u32,
     pub(super) answers: Answers,
     /// How long a waiter spins.
@@ -189,7 +190,7 @@ impl Link {
     /// Frees memory that an order of this lane made. Does not wait: may be called from any drop.
     pub(super) fn free(&self, lane: usize, id: u64) {
         if !self.ending.is_over()
-            && self.fork_generation == crate::core::epoch::process::fork_generation()
+            && self.fork_generation == crate::core::process::fork_generation()
             && let Some(lane) = self.lanes.get(lane)
         {
             lane.free(id);

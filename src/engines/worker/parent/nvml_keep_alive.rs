@@ -4,7 +4,8 @@
 //! NVML holds a GPU open without a context. It is called on a thread of its own, because it may take long. If it is
 //! missing or refuses, workers still start, only later. A process opens NVML once, however many GPUs it holds.
 
-use crate::core::epoch::{leaving, process};
+use crate::core::process;
+use crate::core::process::leaving;
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::engines::cuda::api::nvml::Nvml;
 use std::ffi::CString;

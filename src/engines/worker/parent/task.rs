@@ -3,9 +3,9 @@
 use super::flights::Flight;
 use super::flying::Flying;
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::{Raw, RemoteResult, RemoteTarget};
 use crate::core::op::{Contained, Made};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, AtomicU32};

@@ -62,7 +62,7 @@ pub enum Landing {
 
 /// Data in memory of the engine. The engine may hold it too, until all of it has arrived.
 #[cfg(any(feature = "cuda", target_os = "linux"))]
-type Arriving = crate::core::sync::Arc<dyn super::Bulk>;
+type Arriving = crate::core::sync::Arc<dyn crate::core::op::Bulk>;
 
 fn misplaced() -> Error {
     Error::library("the operation did not store its result where `Op::Raw` requires")
@@ -272,6 +272,18 @@ impl<T: Element> Landed<T> {
 #[cold]
 pub(crate) fn no_memory(bytes: usize) -> Error {
     Error::OutOfMemory { requested: bytes as u64, free: 0, total: 0, limit: 0, site: crate::core::error::Site::none() }
+}
+
+/// A copy of `data`.
+pub(crate) fn copied<T: Element>(data: &[T]) -> Result<Vec<T>> {
+    let bytes = size_of_val(data);
+    let fill = |to: *mut u8| {
+        // SAFETY: new memory for that many bytes.
+        unsafe { parallel::copy(to, data.as_ptr().cast(), bytes) };
+        Ok(())
+    };
+    // SAFETY: `fill` writes all of the bytes.
+    unsafe { filled(bytes, &fill) }
 }
 
 /// A vector whose first `bytes` bytes are written by `fill`. The memory is not initialised before that, so the threads

@@ -9,9 +9,9 @@
 //! compiler_exit::a_static_object_of_a_running_compilation_is_not_destroyed`, and with NVRTC `nvrtc
 //! compile::processes::a_process_that_ends_in_the_middle_of_a_compilation_ends_well_and_soon`.
 
-use super::process;
 use crate::core::clock::{self, Clock, Timing};
 use crate::core::error::{Error, Result, Site};
+use crate::core::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// How many threads are inside a compiler or linker.

@@ -1,6 +1,6 @@
 //! The rest of a pending whose buffers were taken out.
 
-use super::Work;
+use super::pending::Work;
 use crate::core::dispatch::{PendingDispatch, Task, TaskHold, Timed, Wait};
 use crate::core::error::Result;
 use crate::core::op::Output;

@@ -6,6 +6,8 @@
 //! shares handles that it must not use.
 
 #[cfg(feature = "cuda")]
+pub(crate) mod leaving;
+
 use crate::core::clock::{self, Clock, Timing};
 use std::sync::Once;
 #[cfg(feature = "cuda")]
@@ -41,7 +43,7 @@ pub(super) extern "C" fn on_exit() {
     if WAITED.swap(true, Ordering::SeqCst) {
         return;
     }
-    super::leaving::leave();
+    leaving::leave();
     let (start, exit) = (Clock::SYSTEM.start(), &Timing::standard().exit);
     while CALLERS.load(Ordering::SeqCst) > 0 && start.elapsed() < exit.driver {
         clock::pause(exit.look);
@@ -84,7 +86,7 @@ extern "C" fn in_child() {
     #[cfg(feature = "cuda")]
     CALLERS.store(0, Ordering::SeqCst);
     #[cfg(feature = "cuda")]
-    super::leaving::in_child();
+    leaving::in_child();
 }
 
 /// Registers the fork handler.
