@@ -10,6 +10,7 @@ use crate::core::buffer::{DeviceBuffer, Elems};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::sparse::native::kernels;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -129,7 +130,7 @@ impl<P: Producer> Routine for Count<P> {
         self.0.cuda(queue, reads, offsets.address(), [0; 2])?;
         let total = queue.result()?;
         // SAFETY: the offsets are one more than the rows (checked); the result is a u64.
-        unsafe { queue.accumulate::<P::Index>(offsets.address(), self.0.count_of_rows(), total) }
+        unsafe { kernels::accumulate::<P::Index>(queue, offsets.address(), self.0.count_of_rows(), total) }
     }
 
     fn finish(&self, total: u64) -> Result<u64> {

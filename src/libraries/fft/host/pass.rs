@@ -97,6 +97,9 @@ struct Sides<'s, I, O> {
     to: (Writer<O>, usize),
 }
 
+/// The working memory of a thread: a block of what is read, one of what is written, and the rest.
+type Blocks<I, O, W> = (Vec<I>, Vec<O>, W);
+
 /// Gathers blocks of lines, transforms each block, and scatters the result. `n` is the length of a transform, which with `cost`
 /// decides how the lines are divided. `begin` makes the working memory of a thread for a number of lines: a block of what is
 /// read, one of what is written, and the rest. `transform` returns what is written: one of the two blocks.
@@ -107,7 +110,7 @@ struct Sides<'s, I, O> {
 unsafe fn each_block_transformed<I: Copy + Default + Send + Sync, O: Copy + Send + Sync, W>(
     Sides { lines, from: (from, read), to: (to, written) }: Sides<'_, I, O>,
     (n, cost): (usize, usize),
-    begin: &(dyn Fn(usize) -> (Vec<I>, Vec<O>, W) + Sync),
+    begin: &(dyn Fn(usize) -> Blocks<I, O, W> + Sync),
     (incoming, outgoing): (impl Fn(I) -> I + Sync, impl Fn(O) -> O + Sync),
     transform: &(dyn for<'w> Fn(&'w mut [I], &'w mut [O], &mut W) -> &'w [O] + Sync),
 ) {

@@ -17,18 +17,18 @@ mod convolve;
 mod frames;
 mod functions;
 mod handle;
-mod kernels;
+pub(super) mod kernels;
 mod part;
 mod plan;
-mod program;
+pub(super) mod program;
 mod solve;
-mod spectra;
+pub(super) mod spectra;
 mod steps;
 #[cfg(all(test, feature = "host"))]
 mod steps_interpreter;
 #[cfg(all(test, feature = "host"))]
 mod steps_tests;
-mod trigonometric;
+pub(super) mod trigonometric;
 
 pub(crate) use handle::Cufft;
 
@@ -98,6 +98,6 @@ impl<F: Form> Transform<F> {
         }
         // SAFETY: the geometry's elements lie inside the operands (the op's check); those of an output do not overlap;
         // in place both sides of every element are the same.
-        unsafe { queue.fft_program(program, (from.address, to.address), layouts) }
+        unsafe { program::fft_program(queue, program, (from.address, to.address), layouts) }
     }
 }

@@ -11,6 +11,7 @@ use super::super::{Compressed, Major, Sparse};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
@@ -73,7 +74,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
         let name = I::pick([c"add_4", c"add_8"]);
         // SAFETY: the parameters have this order and these types; both matrices have these rows; the number of entries
         // was counted.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, name, rows.saturating_mul(lanes), &args) }
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, name, rows.saturating_mul(lanes), &args) }
     }
 
     #[cfg(feature = "host")]

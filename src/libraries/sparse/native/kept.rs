@@ -67,51 +67,49 @@ impl PreprocessKey {
     }
 }
 
-impl Queue<'_> {
-    /// A matrix that was preprocessed before, now with these values.
-    pub(in super::super) fn preprocessed(
-        &mut self,
-        this: &PreprocessKey,
-        values: u64,
-    ) -> Result<Option<PreprocessedCopy>> {
-        // An entry can be removed when others are added, so a graph must not depend on it.
-        self.not_in_a_graph("the stored preprocessing of a matrix")?;
-        let (api, handle) = self.consult::<Cusparse>()?;
-        let Some(Preprocessed { matrix, buffer, algorithm }) = handle.kept.get(this) else { return Ok(None) };
-        let found = PreprocessedCopy { matrix: matrix.raw(), buffer: *buffer, algorithm: *algorithm };
-        // SAFETY: a descriptor that is alive; the library stores the address.
-        let code = unsafe { api.regular.set_values(found.matrix, values as *mut _) };
-        self.status::<Cusparse>("cusparseSpMatSetValues", code)?;
-        Ok(Some(found))
-    }
+/// A matrix that was preprocessed before, now with these values.
+pub(in super::super) fn preprocessed(
+    queue: &mut Queue<'_>,
+    this: &PreprocessKey,
+    values: u64,
+) -> Result<Option<PreprocessedCopy>> {
+    // An entry can be removed when others are added, so a graph must not depend on it.
+    queue.not_in_a_graph("the stored preprocessing of a matrix")?;
+    let (api, handle) = queue.consult::<Cusparse>()?;
+    let Some(Preprocessed { matrix, buffer, algorithm }) = handle.kept.get(this) else { return Ok(None) };
+    let found = PreprocessedCopy { matrix: matrix.raw(), buffer: *buffer, algorithm: *algorithm };
+    // SAFETY: a descriptor that is alive; the library stores the address.
+    let code = unsafe { api.regular.set_values(found.matrix, values as *mut _) };
+    queue.status::<Cusparse>("cusparseSpMatSetValues", code)?;
+    Ok(Some(found))
+}
 
-    /// The matrix, a buffer for the multiplication, and the algorithm. If there is a key, the matrix is
-    /// preprocessed by `preprocess` with a buffer of `bytes` bytes, and both are kept. If the library does not support that,
-    /// or it would take too much memory, the buffer is a workspace, and the descriptor is returned too: it must live as
-    /// long as the call.
-    pub(in super::super) fn preprocess(
-        &mut self,
-        this: Option<&PreprocessKey>,
-        matrix: Described<RawMatrix>,
-        bytes: usize,
-        algorithm: u32,
-        preprocess: impl FnOnce(RawMatrix, u64) -> Option<Code>,
-    ) -> Result<(RawMatrix, u64, u32, Option<Described<RawMatrix>>)> {
-        let raw = matrix.raw();
-        if let Some(this) = this
-            && bytes <= BYTES
-            && let Ok(buffer) = self.lasting(bytes)
-        {
-            self.touch();
-            if preprocess(raw, buffer).is_some_and(Code::is_success) {
-                let (_, handle) = self.consult::<Cusparse>()?;
-                for forgotten in handle.kept.insert(*this, Preprocessed { matrix, buffer, algorithm }, bytes.max(1)) {
-                    self.release(forgotten.buffer);
-                }
-                return Ok((raw, buffer, algorithm, None));
+/// The matrix, a buffer for the multiplication, and the algorithm. If there is a key, the matrix is
+/// preprocessed by `preprocess` with a buffer of `bytes` bytes, and both are kept. If the library does not support that,
+/// or it would take too much memory, the buffer is a workspace, and the descriptor is returned too: it must live as
+/// long as the call.
+pub(in super::super) fn preprocess(
+    queue: &mut Queue<'_>,
+    this: Option<&PreprocessKey>,
+    matrix: Described<RawMatrix>,
+    bytes: usize,
+    algorithm: u32,
+    preprocess: impl FnOnce(RawMatrix, u64) -> Option<Code>,
+) -> Result<(RawMatrix, u64, u32, Option<Described<RawMatrix>>)> {
+    let raw = matrix.raw();
+    if let Some(this) = this
+        && bytes <= BYTES
+        && let Ok(buffer) = queue.lasting(bytes)
+    {
+        queue.touch();
+        if preprocess(raw, buffer).is_some_and(Code::is_success) {
+            let (_, handle) = queue.consult::<Cusparse>()?;
+            for forgotten in handle.kept.insert(*this, Preprocessed { matrix, buffer, algorithm }, bytes.max(1)) {
+                queue.release(forgotten.buffer);
             }
-            self.release(buffer);
+            return Ok((raw, buffer, algorithm, None));
         }
-        Ok((raw, self.workspace(bytes)?, algorithm, Some(matrix)))
+        queue.release(buffer);
     }
+    Ok((raw, queue.workspace(bytes)?, algorithm, Some(matrix)))
 }

@@ -9,12 +9,12 @@
 //! | `kept` | the library's preprocessing of matrices, kept by a slot's handle |
 //! | `align` | copies of operands that do not have the alignment or index type that the library needs |
 
-mod align;
+pub(super) mod align;
 mod descriptors;
 mod functions;
-mod handle;
-mod kept;
-mod kernels;
+pub(super) mod handle;
+pub(super) mod kept;
+pub(super) mod kernels;
 mod status;
 
 pub(super) use descriptors::{dense_matrix, dense_vector};

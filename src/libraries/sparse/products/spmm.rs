@@ -24,6 +24,10 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
+use crate::libraries::sparse::native::align;
+use crate::libraries::sparse::native::handle;
+use crate::libraries::sparse::native::kept;
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. By
@@ -162,7 +166,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         if self.layout.stored == 0 || b_at.rows == 0 || b_at.cols == 0 || alpha.is_zero() {
             let args = [c.into(), line.into(), count.into(), c_at.ld.into(), self.spec.beta.into(), 0u64.into()];
             // SAFETY: the parameters in order and type; C lies inside its buffer (checked).
-            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args) };
+            return unsafe {
+                kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args)
+            };
         }
         let layout = self.layout.without_single_blocks();
         let (layout, trans) = match (layout.format, self.spec.trans_of_a()) {
@@ -190,7 +196,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             let sizes = [layout.rows, layout.stored, self.spec.n];
             let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_rows_4", c"times_rows_8"]));
             // SAFETY: the arrays are those of a validated matrix; B and C lie inside their buffers (checked), row by row.
-            return unsafe { queue.times_rows(table, name, arrays, scalars, sizes, steps) };
+            return unsafe { kernels::times_rows(queue, table, name, arrays, scalars, sizes, steps) };
         }
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
@@ -198,9 +204,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Coo, Transpose::No) => [2, DEFAULT],
             _ => [DEFAULT; 2],
         };
-        let arrays = [queue.aligned(&first)?, queue.aligned(&second)?, queue.aligned(&values)?];
-        let (from, to) = (queue.aligned(&b)?, queue.aligned_output(&c)?);
-        let (api, handle) = queue.sparse(false)?;
+        let arrays = [align::aligned(queue, &first)?, align::aligned(queue, &second)?, align::aligned(queue, &values)?];
+        let (from, to) = (align::aligned(queue, &b)?, align::aligned_output(queue, &c)?);
+        let (api, handle) = handle::sparse(queue, false)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let (b_address, c_address) = (from, to);
@@ -219,7 +225,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             _ => None,
         };
         let found = match &this {
-            Some(this) => queue.preprocessed(this, values.address())?,
+            Some(this) => kept::preprocessed(queue, this, values.address())?,
             None => None,
         };
         let (a, buffer, algorithm, _made) = match found {
@@ -259,7 +265,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                         api.spmm_preprocess(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer)
                     }
                 };
-                queue.preprocess(this.as_ref(), a, bytes, algorithm, preprocess)?
+                kept::preprocess(queue, this.as_ref(), a, bytes, algorithm, preprocess)?
             }
         };
         queue.stream();
@@ -271,7 +277,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             api.spmm(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer as *mut _)
         };
         queue.status::<Cusparse>("cusparseSpMM", code)?;
-        queue.put_back(&c, to)
+        align::put_back(queue, &c, to)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

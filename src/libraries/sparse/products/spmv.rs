@@ -25,6 +25,10 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::libraries::blas::Scaled;
 use crate::libraries::flags::Transpose;
+use crate::libraries::sparse::native::align;
+use crate::libraries::sparse::native::handle;
+use crate::libraries::sparse::native::kept;
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
@@ -137,7 +141,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             let at = beta_at.map_or(0, |beta| beta.address());
             let args = [y.into(), y.len().into(), 1usize.into(), y.len().into(), self.spec.beta.into(), at.into()];
             // SAFETY: the parameters in order and type.
-            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
+            return unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
         }
         // The transpose of compressed columns has the arrays of compressed rows: deterministic, and faster.
         let layout = self.layout.without_single_blocks();
@@ -165,7 +169,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             ];
             let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_vector_4", c"times_vector_8"]));
             // SAFETY: the parameters in order and type, of a validated matrix and vectors as long as was checked.
-            return unsafe { queue.blocks_of_rows(table, name, layout.rows, &args) };
+            return unsafe { kernels::blocks_of_rows(queue, table, name, layout.rows, &args) };
         }
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
@@ -174,9 +178,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             _ => [DEFAULT; 2],
         };
         let on_device = alpha.on_device();
-        let arrays = [queue.aligned(&first)?, queue.aligned(&second)?, queue.aligned(&values)?];
-        let (from, to) = (queue.aligned(&x)?, queue.aligned_output(&y)?);
-        let (api, handle) = queue.sparse(on_device)?;
+        let arrays = [align::aligned(queue, &first)?, align::aligned(queue, &second)?, align::aligned(queue, &values)?];
+        let (from, to) = (align::aligned(queue, &x)?, align::aligned_output(queue, &y)?);
+        let (api, handle) = handle::sparse(queue, on_device)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let x = dense_vector::<T>(api, from, x.len()).map_err(failed)?;
@@ -193,7 +197,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             _ => None,
         };
         let found = match &this {
-            Some(this) => queue.preprocessed(this, values.address())?,
+            Some(this) => kept::preprocessed(queue, this, values.address())?,
             None => None,
         };
         let (a, buffer, algorithm, _made) = match found {
@@ -243,7 +247,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                         )
                     }
                 };
-                queue.preprocess(this.as_ref(), a, bytes, algorithm, preprocess)?
+                kept::preprocess(queue, this.as_ref(), a, bytes, algorithm, preprocess)?
             }
         };
         queue.stream();
@@ -265,7 +269,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             )
         };
         queue.status::<Cusparse>("cusparseSpMV", code)?;
-        queue.put_back(&y, to)
+        align::put_back(queue, &y, to)
     }
 
     fn finish(&self, (): ()) -> Result<()> {
