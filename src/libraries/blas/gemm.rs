@@ -1,6 +1,7 @@
 //! The general matrix product.
 
 pub(super) use super::gemm_element::{Kind, Same, Single};
+#[cfg(feature = "cuda")]
 use super::gemm_i8::{Products, Where};
 use super::prelude::*;
 #[cfg(feature = "cuda")]

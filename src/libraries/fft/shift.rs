@@ -9,6 +9,7 @@ use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
+#[cfg(feature = "cuda")]
 use crate::libraries::fft::native::kernels;
 use smallvec::SmallVec;
 use std::marker::PhantomData;

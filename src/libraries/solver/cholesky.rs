@@ -4,8 +4,11 @@ use super::Inverse;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::batched;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 
 /// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch. It owns the buffer that held

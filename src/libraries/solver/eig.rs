@@ -3,8 +3,11 @@
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::range;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::spectra;
 
 /// Which vectors of a general matrix to compute.

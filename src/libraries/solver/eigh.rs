@@ -7,8 +7,11 @@ use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::range;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::spectra;
 
 /// Which part of a spectrum to compute.

@@ -5,7 +5,9 @@ use super::eigh::EighSpec;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::spectra;
 
 /// Eigenvalues, ascending, and vectors of a pair of matrices, or of each of a batch of pairs: `X^H * B * X` is the identity.

@@ -4,8 +4,11 @@ use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 /// Whether a complex matrix is its transpose or its adjoint.

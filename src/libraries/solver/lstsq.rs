@@ -1,9 +1,13 @@
 //! Least squares of any rank, by singular values: gelsd.
 
 use super::prelude::*;
-#[cfg(all(feature = "solver", feature = "blas"))]
+#[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::product;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 /// The solutions of least squares of a matrix, or of each of a batch.
@@ -106,13 +110,8 @@ impl<T: SolverElement> Routine for Gelsd<T> {
         Ok(first(&info))
     }
 
-    #[cfg(all(feature = "solver", not(feature = "blas")))]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(Error::unsupported("least squares by singular values on a GPU needs matrix products (feature `blas`)"))
-    }
-
     /// `X = V * S^-1 * U^H * B`, and `B - A * X` with a copy of A.
-    #[cfg(all(feature = "solver", feature = "blas"))]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of_a, of_b, limit) = (&self.a, &self.b, self.limit());
         let (a, b, s, residuals, ranks) = *queue.writes();
@@ -143,28 +142,10 @@ impl<T: SolverElement> Routine for Gelsd<T> {
                 if nrhs > 0 {
                     // SAFETY: B lies inside its buffer (checked), everything else in scratch of this dispatch.
                     unsafe {
-                        crate::libraries::blas::native::product::<T>(
-                            queue,
-                            (true, false),
-                            (1.0, 0.0),
-                            (k, nrhs, m),
-                            [u, b, c],
-                        )?;
+                        product::<T>(queue, (true, false), (1.0, 0.0), (k, nrhs, m), [u, b, c])?;
                         kernels::divide_rows::<T>(queue, c, (k, nrhs), values, limit)?;
-                        crate::libraries::blas::native::product::<T>(
-                            queue,
-                            (true, false),
-                            (1.0, 0.0),
-                            (n, nrhs, k),
-                            [vh, c, x],
-                        )?;
-                        crate::libraries::blas::native::product::<T>(
-                            queue,
-                            (false, false),
-                            (-1.0, 1.0),
-                            (m, nrhs, n),
-                            [copy, x, b],
-                        )?;
+                        product::<T>(queue, (true, false), (1.0, 0.0), (n, nrhs, k), [vh, c, x])?;
+                        product::<T>(queue, (false, false), (-1.0, 1.0), (m, nrhs, n), [copy, x, b])?;
                     }
                 }
             }

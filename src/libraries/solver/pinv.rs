@@ -5,7 +5,11 @@ use super::prelude::*;
 use super::svd::cuda as svd;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::product;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 /// The pseudo-inverses of matrices.
@@ -96,9 +100,7 @@ impl<T: SolverElement> Routine for Pinv<T> {
             kernels::divide_rows::<T>(queue, vh, (k, n), values, tolerance)?;
             let c = (to.address::<T>(c.address(), i), to.leading());
             // SAFETY: U and `V^H` lie in scratch of this dispatch, the inverse inside its buffer (checked).
-            unsafe {
-                crate::libraries::blas::native::product::<T>(queue, (true, true), (1.0, 0.0), (n, m, k), [vh, u, c])
-            }?;
+            unsafe { product::<T>(queue, (true, true), (1.0, 0.0), (n, m, k), [vh, u, c]) }?;
         }
         calls::verdict(queue, info, of.count)
     }

@@ -2,9 +2,13 @@
 
 use super::prelude::*;
 use super::verdict;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::refine;
 
 /// An element type with one of half its precision: f64, `Complex<f64>`. Sealed, as [`Element`](crate::Element) is.

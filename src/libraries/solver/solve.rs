@@ -4,8 +4,11 @@ use super::prelude::*;
 use super::{Solved, Symmetry};
 #[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, collected, filled};
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 /// What is known of a matrix, which decides how it is factored.

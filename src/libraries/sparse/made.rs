@@ -10,6 +10,7 @@ use crate::core::buffer::{DeviceBuffer, Elems};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

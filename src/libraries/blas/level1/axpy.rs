@@ -1,6 +1,7 @@
 //! `y = alpha * x + y`.
 
 use super::super::prelude::*;
+#[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -2,6 +2,7 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
+#[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -5,6 +5,7 @@ use super::super::prelude::*;
 use super::batch::Places;
 use super::gemm_batched::Grouped;
 use super::gemm_bytes::{apart, is_aligned};
+#[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
 use smallvec::SmallVec;
 

@@ -1,5 +1,6 @@
 //! Batches of products at fixed distances: gemm, strided and batched.
 
+#[cfg(feature = "cuda")]
 use super::super::gemm::REFUSED;
 use super::super::gemm::{Kind, Same, Single};
 use super::super::prelude::*;

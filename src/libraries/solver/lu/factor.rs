@@ -4,8 +4,11 @@ use super::super::prelude::*;
 use super::Lu;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::batched;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -4,8 +4,11 @@ use super::super::Inverse;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 #[derive(serde::Serialize, serde::Deserialize)]

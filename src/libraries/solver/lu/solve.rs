@@ -3,7 +3,9 @@
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 #[derive(serde::Serialize, serde::Deserialize)]

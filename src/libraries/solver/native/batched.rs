@@ -7,6 +7,7 @@ use super::handle::Cusolver;
 use super::{Copy, i32s};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::{Queue, Series};
+use crate::libraries::blas::native::batched_lu;
 use crate::libraries::flags::Uplo;
 use crate::libraries::solver::native::kernels;
 
@@ -35,7 +36,7 @@ pub(in crate::libraries::solver) fn lu_batched<T: SolverElement>(
     let short = queue.scratch(4 * of.rows * of.count)?;
     let [n, lda, count] = i32s([of.rows, of.leading(), of.count]);
     // SAFETY: matrices and infos lie inside their buffers (checked), the pivots in scratch of this dispatch.
-    unsafe { crate::libraries::blas::native::batched_lu(queue, T::LETTER, (n, lda, count), table, short, info) }?;
+    unsafe { batched_lu(queue, T::LETTER, (n, lda, count), table, short, info) }?;
     kernels::widen(queue, short, pivots, of.rows * of.count)?;
     Ok(true)
 }

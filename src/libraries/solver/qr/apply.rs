@@ -4,6 +4,7 @@ use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 use crate::libraries::flags::Side;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 
 /// The product of the Q of a [`Qr`](super::super::Qr) with another matrix: see [`Solver::ormqr`].

@@ -4,6 +4,7 @@ use super::super::prelude::*;
 use super::Qr;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 
 #[derive(serde::Serialize, serde::Deserialize)]

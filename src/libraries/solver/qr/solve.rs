@@ -4,7 +4,9 @@ use super::super::Solution;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 
 #[derive(serde::Serialize, serde::Deserialize)]

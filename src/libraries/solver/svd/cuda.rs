@@ -7,14 +7,14 @@ use crate::engines::cuda::Queue;
 use crate::libraries::solver::native::kernels;
 use crate::libraries::solver::native::range;
 use crate::libraries::solver::native::singular;
+use crate::libraries::solver::native::singular::fits_gesvdj_batched;
 
 /// The options of the Jacobi method if one call takes the whole batch: small matrices without gaps.
 pub(crate) fn in_one_call(shape: &SvdShape, method: SvdMethod) -> Option<Jacobi> {
     let of = &shape.a;
     match method {
         SvdMethod::Jacobi(jacobi) if of.is_batch() && of.leading() == of.rows => {
-            crate::libraries::solver::native::singular::fits_gesvdj_batched(of.rows, of.cols, of.count)
-                .then_some(jacobi)
+            fits_gesvdj_batched(of.rows, of.cols, of.count).then_some(jacobi)
         }
         _ => None,
     }

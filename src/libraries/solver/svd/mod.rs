@@ -10,7 +10,9 @@ use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
 
 /// Which vectors to compute.

@@ -12,6 +12,7 @@ use super::super::{Compressed, Major, Sparse};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -14,6 +14,7 @@ use crate::core::op::{Cost, OperandNames, Spans};
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

@@ -15,6 +15,7 @@ use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Ptx;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

@@ -19,6 +19,7 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::Order;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

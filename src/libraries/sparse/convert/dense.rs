@@ -22,6 +22,7 @@ use crate::device::dispatch::Submitted;
 use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::Order;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

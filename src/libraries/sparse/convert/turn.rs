@@ -13,8 +13,11 @@ use crate::core::buffer::Span;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

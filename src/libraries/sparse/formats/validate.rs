@@ -17,6 +17,7 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

@@ -17,8 +17,11 @@ use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

@@ -13,6 +13,7 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

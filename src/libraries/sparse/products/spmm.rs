@@ -24,9 +24,13 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kept;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

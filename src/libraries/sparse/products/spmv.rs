@@ -25,9 +25,13 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::libraries::blas::Scaled;
 use crate::libraries::flags::Transpose;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kept;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 

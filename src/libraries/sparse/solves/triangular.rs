@@ -19,6 +19,7 @@ use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::{Diag, Order, Transpose, Uplo};
 use crate::libraries::setters::array_setters;
+#[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
