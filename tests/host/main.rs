@@ -12,6 +12,7 @@ mod common;
 mod across;
 mod arrays;
 mod bad_input;
+mod circles;
 mod conformance;
 mod expressions;
 mod fft;

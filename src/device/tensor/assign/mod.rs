@@ -17,10 +17,11 @@ use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, Spans, Wire};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
 /// The elements that are copied.

@@ -13,11 +13,11 @@ use super::functions::CufftFunctions;
 use super::handle::Cufft;
 use super::steps::{Layouts, Many, Number, Precision};
 use crate::core::error::Result;
-use crate::core::op::{Built, PlanKey};
 use crate::core::sync::Mutex;
 use crate::engines::cuda::Queue;
 use crate::engines::cuda_enqueue::PlanBuilder;
 use crate::engines::library::{Object, Refusal};
+use crate::engines::op::{Built, PlanKey};
 use std::ffi::{c_int, c_void};
 
 /// A plan.
