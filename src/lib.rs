@@ -82,6 +82,8 @@ pub use crate::libraries::expressions;
 pub use crate::libraries::fft;
 #[cfg(feature = "nvrtc")]
 pub use crate::libraries::nvrtc;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::reductions;
 #[cfg(feature = "rng")]
 pub use crate::libraries::rng;
 #[cfg(feature = "solver")]

@@ -24,6 +24,8 @@ pub mod nvrtc;
 mod program_files;
 #[cfg(feature = "rng")]
 pub mod rng;
+#[cfg(feature = "expressions")]
+pub mod reductions;
 mod routine;
 mod setters;
 #[cfg(feature = "solver")]
