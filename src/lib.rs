@@ -84,6 +84,8 @@ pub use crate::libraries::fft;
 pub use crate::libraries::nvrtc;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::reductions;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::moves;
 #[cfg(feature = "rng")]
 pub use crate::libraries::rng;
 #[cfg(feature = "solver")]

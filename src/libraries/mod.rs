@@ -17,6 +17,8 @@ pub mod expressions;
 pub mod fft;
 pub(crate) mod flags;
 mod interop;
+#[cfg(feature = "expressions")]
+pub mod moves;
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc;
 #[cfg(test)]

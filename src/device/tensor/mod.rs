@@ -29,6 +29,8 @@ mod tensor_ref;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
+#[cfg(feature = "expressions")]
+pub(crate) use assign::{Compose, Piece};
 pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;

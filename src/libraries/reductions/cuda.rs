@@ -5,6 +5,7 @@ use super::op::Reduce;
 use super::ptx::{Geometry, Kernel, Launch, Way};
 use super::recipe::Recipe;
 use super::space::Space;
+use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
@@ -115,7 +116,9 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
     let prepared = reduce.prepared()?;
     let recipe = &prepared.recipe;
     let output = queue.writes().first().map_or(0, |span| span.address());
-    let mut addresses: Vec<u64> = queue.reads().iter().map(|span| span.address()).collect();
+    // What has no elements has no place. Nothing is read there.
+    let place = |span: &AnySpan| if span.is_empty() { output } else { span.address() };
+    let mut addresses: Vec<u64> = queue.reads().iter().map(place).collect();
     let slots = slots(recipe);
     let (_, count) = reduce.count_bits(recipe);
     for (k, level) in levels(reduce)?.iter().enumerate() {

@@ -446,23 +446,23 @@ static uint64_t reversed(uint64_t x) {
 }
 
 /* A routine that is being run: where it is, and what its registers hold. */
-struct state {
+struct course {
     const struct routine *routine;
     uint64_t *registers;
     int at;
     bool waits; /* at a shuffle */
 };
 
-static struct state begin(const struct routine *routine) {
-    return (struct state){.routine = routine, .registers = calloc((size_t)routine->registers, sizeof(uint64_t))};
+static struct course begin(const struct routine *routine) {
+    return (struct course){.routine = routine, .registers = calloc((size_t)routine->registers, sizeof(uint64_t))};
 }
 
 /* Runs until the end, or until a shuffle. */
-static void go_on(const struct thread *thread, struct state *state) {
-    uint64_t *registers = state->registers;
-    state->waits = false;
-    for (; state->at < state->routine->length; state->at++) {
-        const struct instruction *ins = &state->routine->code[state->at];
+static void go_on(const struct thread *thread, struct course *course) {
+    uint64_t *registers = course->registers;
+    course->waits = false;
+    for (; course->at < course->routine->length; course->at++) {
+        const struct instruction *ins = &course->routine->code[course->at];
         if (ins->guard >= 0 && (registers[ins->guard] != 0) == ins->guard_not) continue;
         uint64_t a = 0, b = 0, c = 0;
         if (ins->source_count > 0) a = value_of(thread, &ins->sources[0], registers);
@@ -470,11 +470,11 @@ static void go_on(const struct thread *thread, struct state *state) {
         if (ins->source_count > 2) c = value_of(thread, &ins->sources[2], registers);
         uint64_t result;
         switch (ins->opcode) {
-        case RET: state->at = state->routine->length; continue;
-        case BRA: state->at = ins->jump - 1; continue;
+        case RET: course->at = course->routine->length; continue;
+        case BRA: course->at = ins->jump - 1; continue;
         case CALL: call(thread, ins, registers); continue;
         case LD: case LD_PARAM: case ST: transfer(thread, ins, registers); continue;
-        case SHFL: state->waits = true; return;
+        case SHFL: course->waits = true; return;
         case MOV: result = masked(ins->from.bits, a); break;
         case SETP: result = compared(ins, a, b) && (!ins->joined || c != 0); break;
         case SELP: result = masked(ins->from.bits, c != 0 ? a : b); break;
@@ -491,19 +491,19 @@ static void go_on(const struct thread *thread, struct state *state) {
 }
 
 static uint64_t run(const struct thread *thread, const struct routine *routine, const uint64_t *given) {
-    struct state state = begin(routine);
-    for (int i = 0; given != NULL && i < 2; i++) state.registers[routine->arguments[i]] = given[i];
-    go_on(thread, &state);
-    if (state.waits) violation("a shuffle in a function");
-    uint64_t result = state.registers[routine->result];
-    free(state.registers);
+    struct course course = begin(routine);
+    for (int i = 0; given != NULL && i < 2; i++) course.registers[routine->arguments[i]] = given[i];
+    go_on(thread, &course);
+    if (course.waits) violation("a shuffle in a function");
+    uint64_t result = course.registers[routine->result];
+    free(course.registers);
     return result;
 }
 
 enum { WARP = 32 };
 
 /* All lanes wait at a shuffle: each gets the value of the lane so far up, or its own beyond the last one. */
-static bool shuffle(const struct thread *threads, struct state *lanes) {
+static bool shuffle(const struct thread *threads, struct course *lanes) {
     for (int i = 1; i < WARP; i++)
         if (!lanes[i].waits || lanes[i].at != lanes[0].at) {
             violation("a shuffle that lane %d of a warp does not reach with the others", i);
@@ -522,7 +522,7 @@ static bool shuffle(const struct thread *threads, struct state *lanes) {
 }
 
 static void run_warp(const struct thread *threads, const struct routine *entry, int count) {
-    struct state lanes[WARP];
+    struct course lanes[WARP];
     for (int i = 0; i < count; i++) lanes[i] = begin(entry);
     for (bool waits = true; waits;) {
         waits = false;

@@ -344,6 +344,7 @@ impl Text<'_> {
             }
             return;
         }
+        let own = self.canonical(own);
         let mut results = self.finish(&own);
         if !self.programs.of(Program::After).instrs().is_empty() {
             let before = results;
@@ -355,6 +356,23 @@ impl Text<'_> {
         for (part, register) in results.into_iter().enumerate() {
             ptx!(self.writer, "{guard}st.global.{} [{address}+{}], {register}", memory(lane), part * lane.size());
         }
+    }
+
+    /// Accumulators are computed: a NaN has the one pattern.
+    fn canonical(&mut self, own: Regs) -> Regs {
+        let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
+        let one = |(own, lane): (Reg, Lane)| {
+            let (t, bits, pattern) = match lane {
+                Lane::F32 => ("f32", "b32", "0x7fffffff"),
+                Lane::F64 => ("f64", "b64", "0x7fffffffffffffff"),
+                _ => return own,
+            };
+            let (nan, result) = (self.writer.reg(Class::Predicate), self.writer.reg(Class::of(lane)));
+            ptx!(self.writer, "setp.nan.{t} {nan}, {own}, {own}");
+            ptx!(self.writer, "selp.{bits} {result}, {pattern}, {own}, {nan}");
+            result
+        };
+        own.into_iter().zip(lanes).map(one).collect()
     }
 
     fn finish(&mut self, own: &[Reg]) -> Regs {

@@ -1,0 +1,43 @@
+//! New tensors of the elements of others: joined, padded.
+
+mod join;
+mod pad;
+
+pub use pad::Pad;
+
+use crate::core::buffer::{AnyBuffers, AnyIns};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::Device;
+use crate::device::tensor::{Compose, Layout, Piece, Tensor};
+
+/// Submits, and makes the tensor of the buffer.
+fn compose<T: Element>(
+    device: &Device,
+    target: Layout,
+    value: Option<T>,
+    pieces: Vec<Piece>,
+    reads: AnyIns<'_>,
+) -> Result<PendingDispatch<Tensor<T>>> {
+    let buffer = device.uninit::<T>(target.len())?;
+    let value = value.map(|value| {
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(bytemuck::bytes_of(&value).iter().cycle()).for_each(|(to, from)| *to = *from);
+        bytes
+    });
+    let extents = target.extents().to_vec();
+    let compose = Compose { dtype: T::DTYPE, target, value, pieces };
+    let submitted = device.dispatch(compose, reads, [buffer.into()].into_iter().collect());
+    let back = |any: AnyBuffers| {
+        let (buffer,) = any.downcast::<crate::core::buffer::DeviceBuffer<T>>()?;
+        let tensor = Tensor::from_buffer(buffer, &extents);
+        tensor.map(|tensor| (tensor,)).map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
+    };
+    submitted.map_err(Rejected::into_error)?.retype(back).map_err(|any: AnyBuffers| Error::from(any))
+}
+
+/// The error of a call.
+fn told(error: Error) -> Error {
+    error.in_op(Compose::OP, "copy")
+}
