@@ -24,10 +24,10 @@ pub mod nvrtc;
 #[cfg(test)]
 #[cfg(all(feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]
 mod program_files;
-#[cfg(feature = "rng")]
-pub mod rng;
 #[cfg(feature = "expressions")]
 pub mod reductions;
+#[cfg(feature = "rng")]
+pub mod rng;
 mod routine;
 mod setters;
 #[cfg(feature = "solver")]

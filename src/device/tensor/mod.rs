@@ -14,7 +14,7 @@
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
 
-mod assign;
+pub(crate) mod assign;
 mod close;
 mod layout;
 mod make;
@@ -29,8 +29,6 @@ mod tensor_ref;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
-#[cfg(feature = "expressions")]
-pub(crate) use assign::{Compose, Piece};
 pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, Layout};
 pub use operand::Strided;

@@ -133,4 +133,5 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Map>();
     registry.add::<ahead::Ahead>();
     super::reductions::register(registry);
+    super::moves::register(registry);
 }

@@ -1,12 +1,13 @@
 //! Tensors one after the other.
 
+use super::compose::Piece;
 use super::{compose, told};
 use crate::core::buffer::AnyIns;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::tensor::{Layout, Piece, ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 
 /// The place of an axis among `rank`; a negative one counts from the end.
 fn place(axis: isize, rank: usize) -> Result<usize> {

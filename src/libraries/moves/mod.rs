@@ -1,5 +1,6 @@
 //! New tensors of the elements of others: joined, padded.
 
+mod compose;
 mod join;
 mod pad;
 
@@ -10,7 +11,8 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
-use crate::device::tensor::{Compose, Layout, Piece, Tensor};
+use crate::device::tensor::{Layout, Tensor};
+use compose::{Compose, Piece};
 
 /// Submits, and makes the tensor of the buffer.
 fn compose<T: Element>(
@@ -40,4 +42,10 @@ fn compose<T: Element>(
 /// The error of a call.
 fn told(error: Error) -> Error {
     error.in_op(Compose::OP, "copy")
+}
+
+/// Registers the operation of this folder in the registry of a worker program.
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    registry.add::<Compose>();
 }

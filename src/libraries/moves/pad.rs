@@ -1,11 +1,12 @@
 //! Tensors with borders.
 
+use super::compose::Piece;
 use super::{compose, told};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::tensor::{Layout, Piece, ReadableTensor, Tensor};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 
 /// What the border of a padded tensor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,12 @@ pub enum Pad<T> {
 type Segment = (usize, usize, isize, isize);
 
 /// The ranges along one axis.
-fn segments<T>(pad: &Pad<T>, axis: usize, (n, stride): (usize, isize), (before, after): (usize, usize)) -> Result<Vec<Segment>> {
+fn segments<T>(
+    pad: &Pad<T>,
+    axis: usize,
+    (n, stride): (usize, isize),
+    (before, after): (usize, usize),
+) -> Result<Vec<Segment>> {
     let (last, far) = (n as isize - 1, stride);
     let beyond = |most: usize, what: &str| match before.max(after) > most {
         true => {
@@ -39,7 +45,9 @@ fn segments<T>(pad: &Pad<T>, axis: usize, (n, stride): (usize, isize), (before, 
     let (front, back) = match pad {
         Pad::Constant(_) => return Ok(vec![own]),
         Pad::Edge => {
-            if n == 0 { beyond(0, "an edge")? };
+            if n == 0 {
+                beyond(0, "an edge")?
+            };
             ((0, before, 0, 0), (before + n, after, last * far, 0))
         }
         Pad::Reflect => {

@@ -42,9 +42,9 @@ fn mask(axes: &[i32], rank: usize) -> Result<(u64, bool)> {
     let mut mask = 0u64;
     for axis in axes {
         let place = if *axis < 0 { rank.checked_sub(axis.unsigned_abs() as usize) } else { Some(*axis as usize) };
-        let place = place.filter(|place| *place < rank).ok_or_else(|| {
-            Error::invalid("axes", format!("axis {axis}, but there are {rank} axes"))
-        })?;
+        let place = place
+            .filter(|place| *place < rank)
+            .ok_or_else(|| Error::invalid("axes", format!("axis {axis}, but there are {rank} axes")))?;
         if mask >> place & 1 == 1 {
             return Err(Error::invalid("axes", format!("axis {axis} twice")));
         }

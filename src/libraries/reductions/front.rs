@@ -3,7 +3,10 @@
 use super::axes::{Axes, Mask};
 use super::kind::Reduction;
 use super::op::Reduce;
-use super::{AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Std, Sum, Var};
+use super::{
+    AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Std, Sum,
+    Var,
+};
 use crate::core::buffer::{AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -38,8 +41,7 @@ fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Vec<usize>)>
     let inputs = reads.iter().map(|(_, layout)| layout.broadcast(&extents)).collect::<Result<Vec<_>>>()?;
     let (axes, keeps) = call.axes.mask(extents.len())?;
     let stays = |axis: &usize| axes >> axis & 1 == 0;
-    let with_ones: Vec<usize> =
-        extents.iter().enumerate().map(|(axis, n)| if stays(&axis) { *n } else { 1 }).collect();
+    let with_ones: Vec<usize> = extents.iter().enumerate().map(|(axis, n)| if stays(&axis) { *n } else { 1 }).collect();
     let own = match keeps {
         true => with_ones.clone(),
         false => (0..extents.len()).filter(stays).filter_map(|axis| extents.get(axis).copied()).collect(),

@@ -221,7 +221,6 @@ spreads! {
     Std Std;
 }
 
-
 macro_rules! outputs { ($([$($kind:ident)*] $([$($t:ty),*] => $output:ty),*;)*) => { $( outputs!(@ [$($kind)*] $([$($t),*] => $output),*); )* };
     (@ $kinds:tt $($types:tt => $output:ty),*) => { $( outputs!(@@ $kinds $types $output); )* };
     (@@ [$($kind:ident)*] $types:tt $output:ty) => { $( outputs!(@@@ $kind $types $output); )* };

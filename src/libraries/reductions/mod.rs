@@ -61,13 +61,13 @@ mod recipe;
 mod space;
 
 pub use axes::{All, Axes, Keep};
-#[cfg(feature = "cuda")]
-#[doc(hidden)]
-pub use ptx::THREADS_FROM;
 pub use kind::{
     AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, Kind, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod,
     Reduction, Std, Sum, Var,
 };
+#[cfg(feature = "cuda")]
+#[doc(hidden)]
+pub use ptx::THREADS_FROM;
 
 /// Registers the operation of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

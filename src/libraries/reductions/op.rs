@@ -97,7 +97,8 @@ impl Reduce {
     /// The number of elements of a result, less what it loses, in the type in which the kind takes it.
     pub(super) fn count_bits(&self, recipe: &Recipe) -> (crate::libraries::expressions::low::Lane, u64) {
         use crate::libraries::expressions::low::Lane;
-        let length: u64 = (0..).zip(self.extents()).filter(|(axis, _)| self.axes >> axis & 1 == 1).map(|(_, n)| *n as u64).product();
+        let length: u64 =
+            (0..).zip(self.extents()).filter(|(axis, _)| self.axes >> axis & 1 == 1).map(|(_, n)| *n as u64).product();
         let count = length.saturating_sub(self.less);
         match recipe.count {
             Some(DType::F32) => (Lane::F32, (count as f32).to_bits().into()),
@@ -126,8 +127,16 @@ impl Reduce {
         if let Some(finish) = &self.finish {
             let finish = &finish.0.expr;
             Self::check_scalars("finish", finish, &self.finish_scalars)?;
-            if finish.inputs() != [self.kind.result(dtype)] || finish.outputs().len() != 1 || finish.axes() > 0 || !finish.positions().is_empty() {
-                let what = format!("it takes {:?}, but must take one {} and give one value of it", finish.inputs(), self.kind.result(dtype));
+            if finish.inputs() != [self.kind.result(dtype)]
+                || finish.outputs().len() != 1
+                || finish.axes() > 0
+                || !finish.positions().is_empty()
+            {
+                let what = format!(
+                    "it takes {:?}, but must take one {} and give one value of it",
+                    finish.inputs(),
+                    self.kind.result(dtype)
+                );
                 return Err(Error::invalid("finish", what));
             }
         }

@@ -12,11 +12,11 @@ use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::truth::Bool;
+use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::build::recording::{select, typed};
 use crate::libraries::expressions::build::{Operand, Symbol, constant};
 use crate::libraries::expressions::formula::{Kept, record};
 use crate::libraries::expressions::ir::{Op, Overflow};
-use crate::libraries::expressions::Scalar;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -41,7 +41,8 @@ pub(super) struct Recipe {
 type Value = Symbol<f64>;
 type Made = Result<Arc<Kept>>;
 
-static KNOWN: LazyLock<Mutex<HashMap<(Kind, DType), Arc<Recipe>>>> = LazyLock::new(Mutex::default);
+type Known = HashMap<(Kind, DType), Arc<Recipe>>;
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 fn formula<const N: usize>(types: [DType; N], f: impl Fn([Value; N]) -> Vec<Value>) -> Made {
     let recorded = record(&types, |open| {
@@ -144,7 +145,8 @@ impl Recipe {
                     Kind::NormInf => number(own, 0),
                     _ => extreme(own, kind == Kind::Min),
                 };
-                let fold = formula([own; 2], |[a, x]| vec![if kind == Kind::Min { a.minimum(x) } else { a.maximum(x) }])?;
+                let fold =
+                    formula([own; 2], |[a, x]| vec![if kind == Kind::Min { a.minimum(x) } else { a.maximum(x) }])?;
                 Ok(Self::fold(own, identity, fold, formula([own], |[x]| vec![cast(x, result)])?))
             }
             Kind::All | Kind::Any => {

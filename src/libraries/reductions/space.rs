@@ -60,7 +60,8 @@ impl Space {
                 all.push(Layout::row_major(extents)?);
                 continue;
             }
-            let strides: PerAxis<isize> = (0..extents.len()).map(|a| isize::from(a == usize::from(*position))).collect();
+            let strides: PerAxis<isize> =
+                (0..extents.len()).map(|a| isize::from(a == usize::from(*position))).collect();
             all.push(Layout::new(extents, strides, 0)?);
         }
         let mut layouts = all.iter().map(|layout| kept(layout, axes)).collect::<Result<Vec<_>>>()?;

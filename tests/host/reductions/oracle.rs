@@ -30,7 +30,9 @@ fn group<A: Copy>(first: usize, len: usize, identity: A, step: &dyn Fn(A, usize)
 /// Takes `n` elements through the tree.
 pub fn tree<A: Copy>(n: usize, identity: A, step: &dyn Fn(A, usize) -> A, join: &dyn Fn(A, A) -> A) -> A {
     let level = |n: usize, step: &dyn Fn(A, usize) -> A| -> Vec<A> {
-        (0..n.div_ceil(GROUP).max(1)).map(|g| group(g * GROUP, (n - g * GROUP).min(GROUP), identity, step, join)).collect()
+        (0..n.div_ceil(GROUP).max(1))
+            .map(|g| group(g * GROUP, (n - g * GROUP).min(GROUP), identity, step, join))
+            .collect()
     };
     let mut groups = level(n, step);
     while groups.len() > 1 {
@@ -40,89 +42,97 @@ pub fn tree<A: Copy>(n: usize, identity: A, step: &dyn Fn(A, usize) -> A, join: 
 }
 
 /// What the kinds do with a floating point type.
-macro_rules! floats { ($name:ident $t:ty, $bits:ty, $nan:expr) => {
-    pub mod $name {
-        use super::{Value, tree};
+macro_rules! floats {
+    ($name:ident $t:ty, $bits:ty, $nan:expr) => {
+        pub mod $name {
+            use super::{Value, tree};
 
-        pub fn canonical(x: $t) -> $t {
-            if x.is_nan() { <$t>::from_bits($nan) } else { x }
-        }
-
-        /// The smaller one of two; NaN if one is, and -0 is below +0.
-        pub fn lesser(a: $t, b: $t) -> $t {
-            match a.partial_cmp(&b) {
-                None => <$t>::NAN,
-                Some(std::cmp::Ordering::Less) => a,
-                Some(std::cmp::Ordering::Greater) => b,
-                Some(std::cmp::Ordering::Equal) => if a.is_sign_negative() { a } else { b },
+            pub fn canonical(x: $t) -> $t {
+                if x.is_nan() { <$t>::from_bits($nan) } else { x }
             }
-        }
 
-        pub fn sum(x: &[$t]) -> $t {
-            if x.is_empty() { 0.0 } else { canonical(tree(x.len(), -0.0, &|a, i| a + x[i], &|a, b| a + b)) }
-        }
-
-        pub fn prod(x: &[$t]) -> $t {
-            canonical(tree(x.len(), 1.0, &|a, i| a * x[i], &|a, b| a * b))
-        }
-
-        pub fn mean(x: &[$t]) -> $t {
-            canonical(sum(x) / x.len() as $t)
-        }
-
-        pub fn min(x: &[$t]) -> $t {
-            canonical(tree(x.len(), <$t>::INFINITY, &|a, i| lesser(a, x[i]), &lesser))
-        }
-
-        pub fn max(x: &[$t]) -> $t {
-            let turned: Vec<$t> = x.iter().map(|x| -x).collect();
-            canonical(-min(&turned))
-        }
-
-        pub fn norm1(x: &[$t]) -> $t {
-            sum(&x.iter().map(|x| x.abs()).collect::<Vec<_>>())
-        }
-
-        pub fn norm_inf(x: &[$t]) -> $t {
-            if x.is_empty() { 0.0 } else { max(&x.iter().map(|x| x.abs()).collect::<Vec<_>>()) }
-        }
-
-        pub fn spread(x: &[$t], ddof: usize) -> $t {
-            let step = |(n, mean, squares): ($t, $t, $t), i: usize| {
-                let (n, distance) = (n + 1.0, x[i] - mean);
-                let mean = mean + distance / n;
-                (n, mean, distance.mul_add(x[i] - mean, squares))
-            };
-            let join = |(n, mean, squares): ($t, $t, $t), (m, other, others): ($t, $t, $t)| {
-                let (all, distance) = (n + m, other - mean);
-                let share = distance * (m / all);
-                if m == 0.0 {
-                    return (all, mean, squares);
+            /// The smaller one of two; NaN if one is, and -0 is below +0.
+            pub fn lesser(a: $t, b: $t) -> $t {
+                match a.partial_cmp(&b) {
+                    None => <$t>::NAN,
+                    Some(std::cmp::Ordering::Less) => a,
+                    Some(std::cmp::Ordering::Greater) => b,
+                    Some(std::cmp::Ordering::Equal) => {
+                        if a.is_sign_negative() {
+                            a
+                        } else {
+                            b
+                        }
+                    }
                 }
-                if n == 0.0 {
-                    return (all, other, others);
-                }
-                (all, mean + share, (share * distance).mul_add(n, squares + others))
-            };
-            let (_, _, squares) = tree(x.len(), (0.0, 0.0, 0.0), &step, &join);
-            canonical(squares / x.len().saturating_sub(ddof) as $t)
-        }
+            }
 
-        /// log(sum(exp(x))), and how far the result may be from it.
-        pub fn logsumexp(x: &[$t]) -> (f64, f64) {
-            let x: Vec<f64> = x.iter().map(|x| x.double()).collect();
-            let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            if x.iter().any(|x| x.is_nan()) {
-                return (f64::NAN, 0.0);
+            pub fn sum(x: &[$t]) -> $t {
+                if x.is_empty() { 0.0 } else { canonical(tree(x.len(), -0.0, &|a, i| a + x[i], &|a, b| a + b)) }
             }
-            if top.is_infinite() {
-                return (top, 0.0);
+
+            pub fn prod(x: &[$t]) -> $t {
+                canonical(tree(x.len(), 1.0, &|a, i| a * x[i], &|a, b| a * b))
             }
-            let value = top + x.iter().map(|x| (x - top).exp()).sum::<f64>().ln();
-            (value, 64.0 * f64::from(<$t>::EPSILON as f32) * (1.0 + value.abs() + top.abs()))
+
+            pub fn mean(x: &[$t]) -> $t {
+                canonical(sum(x) / x.len() as $t)
+            }
+
+            pub fn min(x: &[$t]) -> $t {
+                canonical(tree(x.len(), <$t>::INFINITY, &|a, i| lesser(a, x[i]), &lesser))
+            }
+
+            pub fn max(x: &[$t]) -> $t {
+                let turned: Vec<$t> = x.iter().map(|x| -x).collect();
+                canonical(-min(&turned))
+            }
+
+            pub fn norm1(x: &[$t]) -> $t {
+                sum(&x.iter().map(|x| x.abs()).collect::<Vec<_>>())
+            }
+
+            pub fn norm_inf(x: &[$t]) -> $t {
+                if x.is_empty() { 0.0 } else { max(&x.iter().map(|x| x.abs()).collect::<Vec<_>>()) }
+            }
+
+            pub fn spread(x: &[$t], ddof: usize) -> $t {
+                let step = |(n, mean, squares): ($t, $t, $t), i: usize| {
+                    let (n, distance) = (n + 1.0, x[i] - mean);
+                    let mean = mean + distance / n;
+                    (n, mean, distance.mul_add(x[i] - mean, squares))
+                };
+                let join = |(n, mean, squares): ($t, $t, $t), (m, other, others): ($t, $t, $t)| {
+                    let (all, distance) = (n + m, other - mean);
+                    let share = distance * (m / all);
+                    if m == 0.0 {
+                        return (all, mean, squares);
+                    }
+                    if n == 0.0 {
+                        return (all, other, others);
+                    }
+                    (all, mean + share, (share * distance).mul_add(n, squares + others))
+                };
+                let (_, _, squares) = tree(x.len(), (0.0, 0.0, 0.0), &step, &join);
+                canonical(squares / x.len().saturating_sub(ddof) as $t)
+            }
+
+            /// log(sum(exp(x))), and how far the result may be from it.
+            pub fn logsumexp(x: &[$t]) -> (f64, f64) {
+                let x: Vec<f64> = x.iter().map(|x| x.double()).collect();
+                let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                if x.iter().any(|x| x.is_nan()) {
+                    return (f64::NAN, 0.0);
+                }
+                if top.is_infinite() {
+                    return (top, 0.0);
+                }
+                let value = top + x.iter().map(|x| (x - top).exp()).sum::<f64>().ln();
+                (value, 64.0 * f64::from(<$t>::EPSILON as f32) * (1.0 + value.abs() + top.abs()))
+            }
         }
-    }
-} }
+    };
+}
 floats!(single f32, u32, 0x7fff_ffff);
 floats!(double f64, u64, 0x7fff_ffff_ffff_ffff);
 

@@ -29,7 +29,8 @@ fn without_elements_a_result_is_what_changes_nothing() {
 #[test]
 fn zeros_keep_their_sign_and_norms_their_range() {
     for device in devices() {
-        let item = |pending: windlass::PendingDispatch<windlass::Tensor<f64>>| device.item(&pending.into_output()).unwrap();
+        let item =
+            |pending: windlass::PendingDispatch<windlass::Tensor<f64>>| device.item(&pending.into_output()).unwrap();
         let zeros = device.tensor([3], [-0.0f64; 3]).unwrap();
         assert_eq!(item(device.sum(&zeros, 0).unwrap()).to_bits(), (-0.0f64).to_bits());
         for (scale, close) in [(1e300, 1e286), (1e-320, 2e-323), (1e-300, 1e-314), (1.0, 1e-14)] {

@@ -65,7 +65,7 @@ pub(super) fn enqueue(op: &Assign, queue: &mut Enqueue<'_, Assign>) -> Result<()
 /// # Safety
 /// What the plan reads from `from` on and writes from `to` on lies in memory that this dispatch may read and write; nothing is
 /// both or is written twice.
-pub(super) unsafe fn run<O: Op>(queue: &mut Enqueue<'_, O>, plan: Plan, to: u64, from: u64) -> Result<()> {
+pub(crate) unsafe fn run<O: Op>(queue: &mut Enqueue<'_, O>, plan: Plan, to: u64, from: u64) -> Result<()> {
     match plan {
         // SAFETY: the caller's promise.
         Plan::Flat(bytes) => unsafe { queue.copy(to, from, bytes) },

@@ -45,7 +45,7 @@ pub(super) fn assign(
 ///
 /// # Safety
 /// The elements are valid for writes, aligned for their size, and nothing else uses them.
-pub(super) unsafe fn assign_raw(
+pub(crate) unsafe fn assign_raw(
     size: usize,
     (start, len, to): (*mut u8, usize, &Layout),
     (source, from): (&[u8], &Layout),

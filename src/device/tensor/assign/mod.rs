@@ -4,17 +4,12 @@
 //! it serves all types. `host.rs` is its host half. `plan.rs` chooses how a GPU does it, and `cuda.rs` enqueues that:
 //! the driver's copies where they can, else our own kernels (`kernels/assign.cu`).
 
-#[cfg(feature = "expressions")]
-mod compose;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(crate) mod cuda;
 #[cfg(feature = "host")]
-mod host;
+pub(crate) mod host;
 #[cfg(any(feature = "cuda", test))]
-mod plan;
-
-#[cfg(feature = "expressions")]
-pub(crate) use compose::{Compose, Piece};
+pub(crate) mod plan;
 
 use super::layout::fused;
 use super::{Layout, Part, ReadableTensor, Tensor, WritableTensor};
@@ -158,8 +153,6 @@ fn one(dtype: DType) -> &'static [DType] {
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<Assign>();
-    #[cfg(feature = "expressions")]
-    registry.add::<Compose>();
 }
 
 impl Device {

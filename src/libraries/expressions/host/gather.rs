@@ -30,7 +30,14 @@ fn runs(layout: &Layout, start: usize, len: usize, mut f: impl FnMut(usize, isiz
 ///
 /// # Safety
 /// `base` has what the layout reaches and `dst` has `len` elements; both are aligned to `width`, which is 1, 2, 4 or 8.
-pub(in crate::libraries) unsafe fn gather(dst: *mut u8, base: *const u8, width: usize, layout: &Layout, start: usize, len: usize) {
+pub(in crate::libraries) unsafe fn gather(
+    dst: *mut u8,
+    base: *const u8,
+    width: usize,
+    layout: &Layout,
+    start: usize,
+    len: usize,
+) {
     runs(layout, start, len, |from, offset, stride, n| {
         // SAFETY: the elements lie in what the layout reaches, and the range in the block.
         unsafe {
@@ -49,7 +56,14 @@ pub(in crate::libraries) unsafe fn gather(dst: *mut u8, base: *const u8, width: 
 ///
 /// # Safety
 /// As [`gather`], and nothing else uses these elements.
-pub(in crate::libraries) unsafe fn scatter(base: *mut u8, src: *const u8, width: usize, layout: &Layout, start: usize, len: usize) {
+pub(in crate::libraries) unsafe fn scatter(
+    base: *mut u8,
+    src: *const u8,
+    width: usize,
+    layout: &Layout,
+    start: usize,
+    len: usize,
+) {
     runs(layout, start, len, |from, offset, stride, n| {
         // SAFETY: the elements lie in what the layout reaches, and the range in the block.
         unsafe {

@@ -11,8 +11,8 @@ pub(in crate::libraries) mod gather;
 pub(crate) mod kernels;
 mod run;
 
-pub(super) use run::Bases;
 pub(in crate::libraries) use kernels::CHUNK;
+pub(super) use run::Bases;
 pub(in crate::libraries) use run::in_parts;
 
 use super::ir::Expr;

@@ -87,6 +87,9 @@ struct Work {
     scratch: Scratch,
 }
 
+/// A part of a level's work, by its number.
+type Task<'t> = dyn Fn(&mut Work, usize) + Sync + 't;
+
 /// Elements below which a second thread costs more than it gains.
 const PARALLEL: usize = 1 << 15;
 
@@ -98,7 +101,8 @@ fn missing() -> Error {
 fn walked(space: &Space, strides: &[isize], dtype: DType) -> Result<Layout> {
     let parts = if dtype.is_complex() { 2 } else { 1 };
     let strides: SmallVec<[isize; 4]> = strides.iter().map(|stride| stride * parts).collect();
-    let below = |(n, stride): (&usize, &isize)| if *stride < 0 { n.saturating_sub(1) * stride.unsigned_abs() } else { 0 };
+    let below =
+        |(n, stride): (&usize, &isize)| if *stride < 0 { n.saturating_sub(1) * stride.unsigned_abs() } else { 0 };
     let offset = space.reduced.iter().zip(&strides).map(below).sum();
     Layout::new(&space.reduced, strides, offset)
 }
@@ -204,9 +208,14 @@ impl<'a> Level<'a> {
         let join = recipe.join.program().blocks(&[], &[]);
         let join_feeds = feeds(&join, slots, slots, accumulators, accumulators);
         let is_leaf = element.is_some();
-        let fold = if is_leaf { recipe.step.program().blocks(&[], &[]) } else { recipe.join.program().blocks(&[], &[]) };
+        let fold =
+            if is_leaf { recipe.step.program().blocks(&[], &[]) } else { recipe.join.program().blocks(&[], &[]) };
         let prepared = reduce.prepared()?;
-        let x = if is_leaf { self::slots(&prepared.element.expr.output_types().collect::<Vec<_>>()) } else { slots.clone() };
+        let x = if is_leaf {
+            self::slots(&prepared.element.expr.output_types().collect::<Vec<_>>())
+        } else {
+            slots.clone()
+        };
         let others = if is_leaf { 1 } else { accumulators };
         let fold_feeds = feeds(&fold, slots, &x, accumulators, others);
         let direct = match &element {
@@ -243,7 +252,7 @@ impl<'a> Level<'a> {
     fn go(&self, by_result: bool) {
         let (results, groups) = (self.space.results, self.space.groups());
         let elements = results.saturating_mul(self.space.length.max(1));
-        let (count, run): (usize, &(dyn Fn(&mut Work, usize) + Sync)) = if by_result {
+        let (count, run): (usize, &Task<'_>) = if by_result {
             let tile = columns::tile(results);
             let tiles = results.div_ceil(tile);
             (tiles * groups, &move |work, k| {

@@ -1,10 +1,10 @@
 //! Groups whose chains are the lanes of vectors.
 
 use super::super::space::{CHAINS, GROUP};
+use super::lanes::resolve;
 use super::{Level, Source, Work, offset_of};
 use crate::libraries::expressions::host::blocks::Array;
 use crate::libraries::expressions::host::gather;
-use super::lanes::resolve;
 use smallvec::SmallVec;
 
 /// The elements of a group's place in the arrays of a block.

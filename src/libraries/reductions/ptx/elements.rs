@@ -3,7 +3,8 @@
 use super::super::space::CHAINS;
 use super::Program;
 use super::geometry::Argument;
-use super::text::{Regs, Task, Text, memory};
+use super::task::Task;
+use super::text::{Regs, Text, memory};
 use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
 

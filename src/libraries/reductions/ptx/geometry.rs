@@ -199,4 +199,3 @@ fn in_register(lane: Lane, bits: u64) -> u64 {
         _ => bits,
     }
 }
-

@@ -6,10 +6,11 @@
 //! memory, no barrier.
 //!
 //! `geometry.rs` says what the text depends on besides the expressions, and gives a launch its arguments. `text.rs` writes
-//! what all kernels have, `elements.rs` the loads and steps, `tree.rs` the two ways through a group.
+//! what all kernels have, `task.rs` finds what a task treats, `elements.rs` the loads and steps, `tree.rs` the two ways through a group.
 
 mod elements;
 mod geometry;
+mod task;
 mod text;
 mod tree;
 

@@ -3,7 +3,8 @@
 use super::super::space::CHAINS;
 use super::Program;
 use super::elements::Chain;
-use super::text::{Regs, Task, Text};
+use super::task::Task;
+use super::text::{Regs, Text};
 use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
 
 /// Lanes of a warp.

@@ -1,41 +1,43 @@
 //! A new tensor made of pieces of others: the one operation behind `concat`, `stack` and `pad`.
 
-#[cfg(feature = "cuda")]
-use super::plan::{From, Plan};
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans, Wire};
+#[cfg(feature = "host")]
+use crate::device::tensor::assign::host;
+#[cfg(feature = "cuda")]
+use crate::device::tensor::assign::{cuda, plan};
 use crate::device::tensor::{Layout, fused};
 use crate::engines::cuda_enqueue::Enqueue;
 use serde::{Deserialize, Serialize};
 
 /// A box of the new tensor, and the elements that it gets.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Piece {
+pub(super) struct Piece {
     /// Where it begins.
-    pub(crate) start: Vec<usize>,
+    pub(super) start: Vec<usize>,
     /// The operand that is read.
-    pub(crate) source: usize,
+    pub(super) source: usize,
     /// Its elements, of the extents of the box.
-    pub(crate) layout: Layout,
+    pub(super) layout: Layout,
 }
 
 /// Writes a row-major tensor piece by piece. All is plain data, and admitted by [`Op::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Compose {
-    pub(crate) dtype: DType,
-    pub(crate) target: Layout,
+pub(super) struct Compose {
+    pub(super) dtype: DType,
+    pub(super) target: Layout,
     /// What is written where no piece is: the bytes of an element, repeated.
-    pub(crate) value: Option<[u8; 16]>,
-    pub(crate) pieces: Vec<Piece>,
+    pub(super) value: Option<[u8; 16]>,
+    pub(super) pieces: Vec<Piece>,
 }
 
 /// More pieces than any call makes of a sensible number of operands.
 const MOST: usize = 4096;
 
 impl Compose {
-    pub(crate) const OP: &'static str = "compose";
+    pub(super) const OP: &'static str = "compose";
 
     /// The elements of a piece in the new tensor.
     fn place(&self, piece: &Piece) -> Result<Layout> {
@@ -49,7 +51,10 @@ impl Compose {
             return Err(Error::invalid("target", "it is not row-major"));
         }
         if self.pieces.len() > MOST {
-            return Err(Error::invalid("sources", format!("{} pieces, but at most {MOST} are made", self.pieces.len())));
+            return Err(Error::invalid(
+                "sources",
+                format!("{} pieces, but at most {MOST} are made", self.pieces.len()),
+            ));
         }
         let mut covered = 0usize;
         for (k, piece) in self.pieces.iter().enumerate() {
@@ -131,7 +136,7 @@ impl Op for Compose {
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let one = super::one(self.dtype);
+        let one = crate::core::intern::types(&[self.dtype]);
         (one, one)
     }
 
@@ -154,14 +159,14 @@ impl Op for Compose {
             let words: [u64; 2] = bytemuck::cast(*bytes);
             let (source, from) = (bytemuck::bytes_of(&words), self.target.broadcast_of_one()?);
             // SAFETY: the operand is exclusively ours, and of elements of this size.
-            unsafe { super::host::assign_raw(size, (start, len, &self.target), (source, &from)) }?;
+            unsafe { host::assign_raw(size, (start, len, &self.target), (source, &from)) }?;
         }
         for piece in self.pieces.iter().filter(|piece| !piece.layout.is_empty()) {
             let source = reads.get(piece.source).ok_or_else(missing)?.bytes();
             let layouts = fused(&[&self.place(piece)?, &piece.layout]);
             let [to, from] = &layouts[..] else { return Err(missing()) };
             // SAFETY: as above.
-            unsafe { super::host::assign_raw(size, (start, len, to), (source, from)) }?;
+            unsafe { host::assign_raw(size, (start, len, to), (source, from)) }?;
         }
         Ok(())
     }
@@ -188,10 +193,10 @@ impl Op for Compose {
             let layouts = fused(&[&self.place(piece)?, &piece.layout]);
             let [to, from] = &layouts[..] else { return Err(missing()) };
             let (to_at, from_at) = (target + (to.offset() * size) as u64, source + (from.offset() * size) as u64);
-            let plan = Plan::of(size, (to, to_at), (from, From::Elements(from_at)));
+            let way = plan::Plan::of(size, (to, to_at), (from, plan::From::Elements(from_at)));
             // SAFETY: the layouts lie inside the operands (the check), the elements of the target differ, and no operand that is
             // written is also read.
-            unsafe { super::cuda::run(queue, plan, to_at, from_at) }?;
+            unsafe { cuda::run(queue, way, to_at, from_at) }?;
         }
         Ok(())
     }
