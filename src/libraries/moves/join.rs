@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 
 /// The place of an axis among `rank`; a negative one counts from the end.
-fn place(axis: isize, rank: usize) -> Result<usize> {
+pub(super) fn place(axis: isize, rank: usize) -> Result<usize> {
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
     let missing = || Error::invalid("axis", format!("axis {axis}, but there are {rank} axes"));
     place.filter(|place| *place < rank).ok_or_else(missing)

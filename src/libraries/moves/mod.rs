@@ -1,10 +1,20 @@
-//! New tensors of the elements of others: joined, padded.
+//! New tensors of the elements of others: [`concat`](crate::Device::concat), [`stack`](crate::Device::stack),
+//! [`pad`](crate::Device::pad), [`take`](crate::Device::take).
+
+// `compose.rs` is the operation behind `join.rs` and `pad.rs`: pieces of a new tensor. `take.rs` is that of slices by number, with its
+// halves in `take_host.rs` and `take_cuda.rs`.
 
 mod compose;
 mod join;
 mod pad;
+mod take;
+#[cfg(feature = "cuda")]
+mod take_cuda;
+#[cfg(feature = "host")]
+mod take_host;
 
 pub use pad::Pad;
+pub use take::Place;
 
 use crate::core::buffer::{AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;
@@ -48,4 +58,5 @@ fn told(error: Error) -> Error {
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<Compose>();
+    registry.add::<take::Take>();
 }

@@ -38,6 +38,7 @@ pub(super) fn element(kind: Kind, formula: &Expr) -> Result<Arc<Kept>> {
         Kind::Sum | Kind::Prod | Kind::Mean | Kind::Var | Kind::Std | Kind::LogSumExp => {
             nodes.cast(x, dtype, wide(kind.result(dtype)))
         }
+        Kind::Exponentials => nodes.cast(x, dtype, kind.result(dtype).part()),
         Kind::Min | Kind::Max | Kind::ArgMin | Kind::ArgMax => nodes.cast(x, dtype, wide(dtype)),
         Kind::All | Kind::Any | Kind::Count if dtype == DType::Bool => x,
         Kind::All | Kind::Any | Kind::Count => {

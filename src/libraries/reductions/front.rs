@@ -20,17 +20,17 @@ use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 /// The error of a call.
-fn told(error: Error) -> Error {
+pub(super) fn told(error: Error) -> Error {
     error.in_op(Reduce::OP, Reduce::LIBRARY)
 }
 
 /// What is reduced, and how; compiled once for all types.
-struct Call<'c> {
-    kind: super::Kind,
-    less: u64,
-    axes: &'c dyn Mask,
-    formula: Result<Recorded>,
-    finish: Option<Result<Recorded>>,
+pub(super) struct Call<'c> {
+    pub(super) kind: super::Kind,
+    pub(super) less: u64,
+    pub(super) axes: &'c dyn Mask,
+    pub(super) formula: Result<Recorded>,
+    pub(super) finish: Option<Result<Recorded>>,
 }
 
 /// The operation, and the extents of the result.
@@ -56,7 +56,7 @@ fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Vec<usize>)>
     Ok((Reduce { kind, less, formula, scalars, finish, finish_scalars, inputs, axes, output, prepared }, own))
 }
 
-fn submit<R: Element>(
+pub(super) fn submit<R: Element>(
     device: &Device,
     call: Call<'_>,
     reads: Result<SmallVec<[Read<'_>; 8]>>,
@@ -74,7 +74,7 @@ fn submit<R: Element>(
 }
 
 /// The formula that gives its input.
-fn itself<T: Element>() -> Result<Recorded> {
+pub(super) fn itself<T: Element>() -> Result<Recorded> {
     record(&[T::DTYPE], |open| vec![open.input(0)])
 }
 

@@ -43,6 +43,9 @@ pub enum Kind {
     NormInf,
     /// See [`LogSumExp`].
     LogSumExp,
+    /// The largest element and the sum of the exponentials of the distances from it, as a complex number.
+    #[doc(hidden)]
+    Exponentials,
 }
 
 impl Kind {
@@ -85,6 +88,7 @@ impl Kind {
             Kind::Norm2 => "norm2",
             Kind::NormInf => "norm_inf",
             Kind::LogSumExp => "logsumexp",
+            Kind::Exponentials => "softmax",
         }
     }
 
@@ -93,7 +97,7 @@ impl Kind {
         let (name, real) = (self.name(), dtype.is_float() || dtype.is_integer());
         let fits = match self {
             Kind::Sum | Kind::Mean | Kind::All | Kind::Any | Kind::Count => true,
-            Kind::Prod | Kind::Var | Kind::Std | Kind::LogSumExp => !dtype.is_complex(),
+            Kind::Prod | Kind::Var | Kind::Std | Kind::LogSumExp | Kind::Exponentials => !dtype.is_complex(),
             Kind::Min | Kind::Max | Kind::ArgMin | Kind::ArgMax => real,
             Kind::Norm1 | Kind::Norm2 | Kind::NormInf => dtype.is_float() || dtype.is_complex(),
         };
@@ -114,6 +118,8 @@ impl Kind {
             Kind::ArgMin | Kind::ArgMax | Kind::Count => DType::I64,
             Kind::All | Kind::Any => DType::Bool,
             Kind::Norm1 | Kind::Norm2 | Kind::NormInf => dtype.part(),
+            Kind::Exponentials if super::recipe::wide(mean_type(dtype)) == DType::F32 => DType::C32,
+            Kind::Exponentials => DType::C64,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`Device::min`](crate::Device::min), `max`, `argmin`, `argmax` | extremes, and where they are |
 //! | [`Device::all_true`](crate::Device::all_true), `any_true`, `count_nonzero` | truth values |
 //! | [`Device::norm1`](crate::Device::norm1), `norm2`, `norm_inf`, `logsumexp` | norms |
+//! | [`Device::softmax`](crate::Device::softmax), `log_softmax` | exponentials of sum 1 |
 //! | [`Device::reduce`](crate::Device::reduce), `reduce_then` | one of them of a formula, which is fused before it, and of whose results another one is computed |
 //!
 //! The axes are a number, an array, a `Vec` or a slice of numbers, of which negative ones count from the end, or [`All`];
@@ -58,6 +59,7 @@ mod op;
 #[cfg(feature = "cuda")]
 mod ptx;
 mod recipe;
+mod softmax;
 mod space;
 
 pub use axes::{All, Axes, Keep};
@@ -68,6 +70,7 @@ pub use kind::{
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use ptx::THREADS_FROM;
+pub use softmax::Exponential;
 
 /// Registers the operation of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

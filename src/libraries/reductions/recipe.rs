@@ -167,7 +167,11 @@ impl Recipe {
                 let finish = formula([DType::F64], |[x]| vec![cast(x.sqrt(), result)])?;
                 Self::sum(DType::F64, finish, None)
             }
-            Kind::LogSumExp => Self::exponentials(own, result),
+            Kind::LogSumExp => Self::exponentials(own, formula([own; 2], |[m, s]| vec![cast(m + s.log(), result)])?),
+            Kind::Exponentials => {
+                let own = result.part();
+                Self::exponentials(own, formula([own; 2], |[m, s]| vec![Symbol::new(m.complex(s).raw)])?)
+            }
         }
     }
 
@@ -250,7 +254,7 @@ impl Recipe {
     }
 
     /// The largest element, and the sum of the exponentials of the distances from it.
-    fn exponentials(own: DType, result: DType) -> Result<Self> {
+    fn exponentials(own: DType, finish: Arc<Kept>) -> Result<Self> {
         let one = constant(number(own, 1));
         let step = formula([own; 3], |[m, s, x]| {
             let grows = x.gt(m);
@@ -270,7 +274,7 @@ impl Recipe {
             empty: vec![extreme(own, false), number(own, 0)],
             step,
             join,
-            finish: formula([own; 2], |[m, s]| vec![cast(m + s.log(), result)])?,
+            finish,
             count: None,
             is_positional: false,
         })

@@ -100,3 +100,40 @@ fn the_bits_are_those_of_one_thread() {
         assert!(run(&open(threads)) == wanted, "{threads} threads");
     }
 }
+
+#[test]
+fn softmax_is_that_of_double_precision() {
+    for device in devices() {
+        let values: Vec<f64> =
+            (0..3000u32).map(|i| f64::from(i.wrapping_mul(2_654_435_761) >> 20) / 40.0 - 50.0).collect();
+        for (extents, axis) in [([3, 1000], 1), ([1000, 3], 0), ([2, 1500], -1)] {
+            let x = device.tensor(extents, &values).unwrap();
+            let single = x.cast::<f32>().eval(&device).unwrap().into_output();
+            let y = device.softmax(&single, axis).unwrap().into_output();
+            let log = device.log_softmax(&x, axis).unwrap().into_output();
+            let read = |x: &windlass::Tensor<f64>| device.download_tensor(x).unwrap().await_result().unwrap();
+            let (y, log) = (read(&y.cast::<f64>().eval(&device).unwrap().into_output()), read(&log));
+            let along = if axis == 0 { 3 } else { 1 };
+            let lines = if axis == 0 { 3 } else { extents[0] };
+            for line in 0..lines {
+                let start = if axis == 0 { line } else { line * extents[1] };
+                let n = 3000 / lines;
+                let line: Vec<usize> = (0..n).map(|i| start + i * along).collect();
+                let top = line.iter().map(|i| values[*i]).fold(f64::MIN, f64::max);
+                let sum: f64 = line.iter().map(|i| (values[*i] - top).exp()).sum();
+                for i in line {
+                    let want = (values[i] - top).exp() / sum;
+                    assert!((y[i] - want).abs() <= 2e-5 * want + 2e-45, "{} instead of {want}", y[i]);
+                    let want = values[i] - top - sum.ln();
+                    assert!((log[i] - want).abs() <= 1e-13 * (1.0 + want.abs()), "{} instead of {want}", log[i]);
+                }
+            }
+        }
+        let odd = device.tensor([2, 2], [f32::INFINITY, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
+        let nan = device.softmax(&odd, 1).unwrap().into_output();
+        assert!(
+            device.download_tensor(&nan).unwrap().await_result().unwrap()[..].iter().filter(|x| x.is_nan()).count()
+                >= 3
+        );
+    }
+}

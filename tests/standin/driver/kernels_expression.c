@@ -13,7 +13,7 @@
 
 enum opcode {
     NOTHING_KNOWN, MOV, LD_PARAM, LD, ST, ADD, SUB, MUL, MAD, FMA, DIV, REM, MIN, MAX, AND, OR, XOR, NOT, NEG, ABS, SHL, SHR, SETP,
-    SELP, CVT, SQRT, BRA, CALL, RET, BREV, SHFL,
+    SELP, CVT, SQRT, BRA, CALL, RET, BREV, SHFL, RED,
 };
 enum comparison { EQ, NE, LT, LE, GT, GE, EQU, NEU, GEU, ISNAN };
 enum rounding { NONE, RNI, RMI, RPI, RZI };
@@ -69,7 +69,7 @@ static const char *const NAMES[] = {
     [MOV] = "mov", [ADD] = "add", [SUB] = "sub", [MUL] = "mul", [MAD] = "mad", [FMA] = "fma", [DIV] = "div", [REM] = "rem",
     [MIN] = "min", [MAX] = "max", [AND] = "and", [OR] = "or", [XOR] = "xor", [NOT] = "not", [NEG] = "neg", [ABS] = "abs",
     [SHL] = "shl", [SHR] = "shr", [SETP] = "setp", [SELP] = "selp", [CVT] = "cvt", [SQRT] = "sqrt", [BRA] = "bra",
-    [CALL] = "call", [RET] = "ret", [LD] = "ld", [ST] = "st", [BREV] = "brev", [SHFL] = "shfl",
+    [CALL] = "call", [RET] = "ret", [LD] = "ld", [ST] = "st", [BREV] = "brev", [SHFL] = "shfl", [RED] = "red",
 };
 static const char *const COMPARISONS[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "geu", "nan"};
 
@@ -160,9 +160,10 @@ static void parse_line(const struct routine *routine, struct instruction *ins, c
         strncpy(ins->name, parts[0], sizeof ins->name - 1);
         return;
     }
-    if (ins->opcode == LD || ins->opcode == LD_PARAM || ins->opcode == ST) {
-        char *memory = parts[ins->opcode == ST ? 0 : 1], *plus = strchr(memory, '+');
-        ins->target_count = group_of(routine, parts[ins->opcode == ST ? 1 : 0], ins->targets);
+    if (ins->opcode == LD || ins->opcode == LD_PARAM || ins->opcode == ST || ins->opcode == RED) {
+        bool writes = ins->opcode == ST || ins->opcode == RED;
+        char *memory = parts[writes ? 0 : 1], *plus = strchr(memory, '+');
+        ins->target_count = group_of(routine, parts[writes ? 1 : 0], ins->targets);
         ins->offset = plus != NULL ? strtoll(plus + 1, NULL, 0) : 0;
         if (memory[1] == '%') ins->base = register_of(routine, memory + 1);
         return;
@@ -406,6 +407,13 @@ static void transfer(const struct thread *thread, const struct instruction *ins,
         memory = standin_backing(address);
     }
     for (int i = 0; i < ins->target_count; i++, memory += bytes) {
+        if (ins->opcode == RED) { /* the maximum */
+            uint64_t held;
+            memcpy(&held, memory, sizeof held);
+            if (bytes != sizeof held) violation("an atomic operation on %zu bytes", bytes);
+            else if (registers[ins->targets[i]] > held) memcpy(memory, &registers[ins->targets[i]], bytes);
+            continue;
+        }
         if (ins->opcode == ST) {
             memcpy(memory, &registers[ins->targets[i]], bytes);
             continue;
@@ -473,7 +481,7 @@ static void go_on(const struct thread *thread, struct course *course) {
         case RET: course->at = course->routine->length; continue;
         case BRA: course->at = ins->jump - 1; continue;
         case CALL: call(thread, ins, registers); continue;
-        case LD: case LD_PARAM: case ST: transfer(thread, ins, registers); continue;
+        case LD: case LD_PARAM: case ST: case RED: transfer(thread, ins, registers); continue;
         case SHFL: course->waits = true; return;
         case MOV: result = masked(ins->from.bits, a); break;
         case SETP: result = compared(ins, a, b) && (!ins->joined || c != 0); break;
