@@ -187,7 +187,7 @@ methods! {
     /// let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6])?;
     /// assert_eq!(device.show(&device.sum(&x, 0)?.await_result()?)?.to_string(), "[5 7 9]");
     /// assert_eq!(device.show(&device.sum(&x, [-1])?.await_result()?)?.to_string(), "[ 6 15]");
-    /// assert_eq!(device.item(&device.sum(&x, All)?.await_result()?)?, 21);
+    /// assert_eq!(device.item(&device.sum(&x, All)?.await_result()?)?, 21i64);
     /// # Ok(()) }
     /// ```
     sum Sum => Sum;
