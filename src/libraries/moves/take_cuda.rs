@@ -59,7 +59,7 @@ fn group(take: &Take, loops: &Loops) -> usize {
 /// The kernels: for single elements, and for the largest unit.
 pub(super) fn keys(take: &Take) -> Result<Vec<Key>> {
     let loops = take.loops()?;
-    let Some(target) = loops.layouts.first().filter(|layout| layout.len() > 0) else { return Ok(Vec::new()) };
+    let Some(target) = loops.layouts.first().filter(|layout| !layout.is_empty()) else { return Ok(Vec::new()) };
     let far = |layout: &Layout| -> i128 {
         let axes = layout.extents().iter().zip(layout.strides());
         axes.map(|(n, stride)| (*n as i128 - 1) * (*stride as i128).abs()).sum::<i128>()

@@ -6,6 +6,7 @@
 //! | [`Device::min`](crate::Device::min), `max`, `argmin`, `argmax` | extremes, and where they are |
 //! | [`Device::all_true`](crate::Device::all_true), `any_true`, `count_nonzero` | truth values |
 //! | [`Device::norm1`](crate::Device::norm1), `norm2`, `norm_inf`, `logsumexp` | norms |
+//! | [`Deferred::reduce`](crate::expressions::Deferred::reduce) | one of them of operators on tensors |
 //! | [`Device::softmax`](crate::Device::softmax), `log_softmax` | exponentials of sum 1 |
 //! | [`Device::reduce`](crate::Device::reduce), `reduce_then` | one of them of a formula, which is fused before it, and of whose results another one is computed |
 //!
@@ -50,6 +51,7 @@
 mod axes;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod deferred;
 mod element;
 mod front;
 #[cfg(feature = "host")]

@@ -6,42 +6,42 @@ use windlass::tensor::Layout;
 use windlass::{Bool, Device, Element, TensorRef, bf16, f16};
 
 /// A small generator (splitmix64).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     }
 
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.bits() % n.max(1) as u64) as usize
     }
 
-    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 }
 
 /// What a result must be.
-pub enum Wanted<R> {
+pub(crate) enum Wanted<R> {
     Bits(R),
     /// The value, and how far the result may be from it.
     Near(f64, f64),
 }
 
 /// The operand of a case.
-pub struct Case {
-    pub extents: Vec<usize>,
-    pub layout: Layout,
-    pub axes: Vec<i32>,
+pub(crate) struct Case {
+    pub(crate) extents: Vec<usize>,
+    pub(crate) layout: Layout,
+    pub(crate) axes: Vec<i32>,
 }
 
 impl Case {
     /// At most so many elements.
-    pub fn random(random: &mut Random, most: usize) -> Self {
+    pub(crate) fn random(random: &mut Random, most: usize) -> Self {
         let lengths =
             [1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 1023, 1024, 1025, 2048, 4097, 70_000];
         let rank = 1 + random.below(4);
@@ -117,7 +117,7 @@ fn layout(extents: &[usize], random: &mut Random) -> Layout {
 }
 
 /// One kind on all devices.
-pub fn check<T: Value, K: Reduction<T> + std::fmt::Debug>(
+pub(crate) fn check<T: Value, K: Reduction<T> + std::fmt::Debug>(
     devices: &[Device],
     random: &mut Random,
     seed: u64,
@@ -174,7 +174,7 @@ pub fn check<T: Value, K: Reduction<T> + std::fmt::Debug>(
 }
 
 /// The case of a seed.
-pub fn run(devices: &[Device], seed: u64, most: usize) {
+pub(crate) fn run(devices: &[Device], seed: u64, most: usize) {
     let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d);
     macro_rules! of {
         ($t:ty, $kind:expr, $f:expr) => {

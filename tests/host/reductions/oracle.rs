@@ -1,7 +1,7 @@
 //! The tree and the kinds, from their definition.
 
 /// A number of the tests: an element, or a result.
-pub trait Value: windlass::Element + PartialEq {
+pub(crate) trait Value: windlass::Element + PartialEq {
     /// The value in double precision.
     fn double(self) -> f64;
     /// From random bits: special values at times.
@@ -28,7 +28,7 @@ fn group<A: Copy>(first: usize, len: usize, identity: A, step: &dyn Fn(A, usize)
 }
 
 /// Takes `n` elements through the tree.
-pub fn tree<A: Copy>(n: usize, identity: A, step: &dyn Fn(A, usize) -> A, join: &dyn Fn(A, A) -> A) -> A {
+pub(crate) fn tree<A: Copy>(n: usize, identity: A, step: &dyn Fn(A, usize) -> A, join: &dyn Fn(A, A) -> A) -> A {
     let level = |n: usize, step: &dyn Fn(A, usize) -> A| -> Vec<A> {
         (0..n.div_ceil(GROUP).max(1))
             .map(|g| group(g * GROUP, (n - g * GROUP).min(GROUP), identity, step, join))
@@ -44,15 +44,15 @@ pub fn tree<A: Copy>(n: usize, identity: A, step: &dyn Fn(A, usize) -> A, join: 
 /// What the kinds do with a floating point type.
 macro_rules! floats {
     ($name:ident $t:ty, $bits:ty, $nan:expr) => {
-        pub mod $name {
+        pub(crate) mod $name {
             use super::{Value, tree};
 
-            pub fn canonical(x: $t) -> $t {
+            pub(crate) fn canonical(x: $t) -> $t {
                 if x.is_nan() { <$t>::from_bits($nan) } else { x }
             }
 
             /// The smaller one of two; NaN if one is, and -0 is below +0.
-            pub fn lesser(a: $t, b: $t) -> $t {
+            pub(crate) fn lesser(a: $t, b: $t) -> $t {
                 match a.partial_cmp(&b) {
                     None => <$t>::NAN,
                     Some(std::cmp::Ordering::Less) => a,
@@ -67,36 +67,36 @@ macro_rules! floats {
                 }
             }
 
-            pub fn sum(x: &[$t]) -> $t {
+            pub(crate) fn sum(x: &[$t]) -> $t {
                 if x.is_empty() { 0.0 } else { canonical(tree(x.len(), -0.0, &|a, i| a + x[i], &|a, b| a + b)) }
             }
 
-            pub fn prod(x: &[$t]) -> $t {
+            pub(crate) fn prod(x: &[$t]) -> $t {
                 canonical(tree(x.len(), 1.0, &|a, i| a * x[i], &|a, b| a * b))
             }
 
-            pub fn mean(x: &[$t]) -> $t {
+            pub(crate) fn mean(x: &[$t]) -> $t {
                 canonical(sum(x) / x.len() as $t)
             }
 
-            pub fn min(x: &[$t]) -> $t {
+            pub(crate) fn min(x: &[$t]) -> $t {
                 canonical(tree(x.len(), <$t>::INFINITY, &|a, i| lesser(a, x[i]), &lesser))
             }
 
-            pub fn max(x: &[$t]) -> $t {
+            pub(crate) fn max(x: &[$t]) -> $t {
                 let turned: Vec<$t> = x.iter().map(|x| -x).collect();
                 canonical(-min(&turned))
             }
 
-            pub fn norm1(x: &[$t]) -> $t {
+            pub(crate) fn norm1(x: &[$t]) -> $t {
                 sum(&x.iter().map(|x| x.abs()).collect::<Vec<_>>())
             }
 
-            pub fn norm_inf(x: &[$t]) -> $t {
+            pub(crate) fn norm_inf(x: &[$t]) -> $t {
                 if x.is_empty() { 0.0 } else { max(&x.iter().map(|x| x.abs()).collect::<Vec<_>>()) }
             }
 
-            pub fn spread(x: &[$t], ddof: usize) -> $t {
+            pub(crate) fn spread(x: &[$t], ddof: usize) -> $t {
                 let step = |(n, mean, squares): ($t, $t, $t), i: usize| {
                     let (n, distance) = (n + 1.0, x[i] - mean);
                     let mean = mean + distance / n;
@@ -118,7 +118,7 @@ macro_rules! floats {
             }
 
             /// log(sum(exp(x))), and how far the result may be from it.
-            pub fn logsumexp(x: &[$t]) -> (f64, f64) {
+            pub(crate) fn logsumexp(x: &[$t]) -> (f64, f64) {
                 let x: Vec<f64> = x.iter().map(|x| x.double()).collect();
                 let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 if x.iter().any(|x| x.is_nan()) {
@@ -137,7 +137,7 @@ floats!(single f32, u32, 0x7fff_ffff);
 floats!(double f64, u64, 0x7fff_ffff_ffff_ffff);
 
 /// The place of the largest element, or of the smallest: the first of equal ones, the first NaN.
-pub fn place<T: PartialOrd + Copy>(x: &[T], largest: bool) -> i64 {
+pub(crate) fn place<T: PartialOrd + Copy>(x: &[T], largest: bool) -> i64 {
     let is_nan = |x: &T| x.partial_cmp(x).is_none();
     if let Some(nan) = x.iter().position(is_nan) {
         return nan as i64;
@@ -164,7 +164,11 @@ fn special(bits: u64) -> Option<f64> {
 
 fn ordinary(bits: u64) -> f64 {
     // Values that repeat, so that there are ties.
-    if bits % 3 == 0 { ((bits >> 20) % 16) as f64 - 8.0 } else { (bits >> 11) as f64 / (1u64 << 53) as f64 * 8.0 - 4.0 }
+    if bits.is_multiple_of(3) {
+        ((bits >> 20) % 16) as f64 - 8.0
+    } else {
+        (bits >> 11) as f64 / (1u64 << 53) as f64 * 8.0 - 4.0
+    }
 }
 
 values! {
@@ -172,10 +176,10 @@ values! {
     f64: |x: f64| x, |bits: u64| special(bits).unwrap_or_else(|| ordinary(bits));
     windlass::f16: |x: windlass::f16| x.to_f64(), |bits: u64| windlass::f16::from_f64(special(bits).unwrap_or_else(|| ordinary(bits)));
     windlass::bf16: |x: windlass::bf16| x.to_f64(), |bits: u64| windlass::bf16::from_f64(special(bits).unwrap_or_else(|| ordinary(bits)));
-    i8: |x: i8| f64::from(x), |bits: u64| if bits % 5 == 0 { 0 } else { (bits >> 32) as i8 };
-    i32: |x: i32| f64::from(x), |bits: u64| if bits % 5 == 0 { 0 } else { (bits >> 32) as i32 };
-    i64: |x: i64| x as f64, |bits: u64| if bits % 5 == 0 { 0 } else { bits as i64 };
-    u16: |x: u16| f64::from(x), |bits: u64| if bits % 5 == 0 { 0 } else { (bits >> 32) as u16 };
-    u64: |x: u64| x as f64, |bits: u64| if bits % 5 == 0 { 0 } else { bits };
+    i8: |x: i8| f64::from(x), |bits: u64| if bits.is_multiple_of(5) { 0 } else { (bits >> 32) as i8 };
+    i32: |x: i32| f64::from(x), |bits: u64| if bits.is_multiple_of(5) { 0 } else { (bits >> 32) as i32 };
+    i64: |x: i64| x as f64, |bits: u64| if bits.is_multiple_of(5) { 0 } else { bits as i64 };
+    u16: |x: u16| f64::from(x), |bits: u64| if bits.is_multiple_of(5) { 0 } else { (bits >> 32) as u16 };
+    u64: |x: u64| x as f64, |bits: u64| if bits.is_multiple_of(5) { 0 } else { bits };
     windlass::Bool: |x: windlass::Bool| f64::from(u8::from(x.0 != 0)), |bits: u64| windlass::Bool((bits >> 60 & 1) as u8 * (bits >> 32) as u8);
 }

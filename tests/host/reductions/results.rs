@@ -56,6 +56,8 @@ fn formulas_are_fused_before_and_after() {
         let result = formula.await_result().unwrap();
         assert_eq!(result.extents(), [4, 1]);
         assert!(device.allclose(&result, &device.full_tensor([4, 1], 21.0f32).unwrap(), 0.0, 0.0).unwrap());
+        let chain = ((&x * &y) + 1.0).reduce(&device, Keep(-1), Mean).unwrap().await_result().unwrap();
+        assert!(device.allclose(&chain, &device.full_tensor([4, 1], 2.0f32).unwrap(), 0.0, 0.0).unwrap());
         // A formula may take the place of its elements.
         let x = device.full_tensor([5, 7], 1.0f64).unwrap();
         let places = device

@@ -23,7 +23,7 @@ fn the_text_of_random_reductions_computes_what_they_say() {
     for threads in [0, usize::MAX] {
         THREADS_FROM.store(threads, Ordering::Relaxed);
         for seed in first..first + count / 2 {
-            cases::run(&devices, seed, if seed % 8 == 0 { 75_000 } else { 6_000 });
+            cases::run(&devices, seed, if seed.is_multiple_of(8) { 75_000 } else { 6_000 });
         }
     }
     assert_back_at(&devices[0], base);
