@@ -32,7 +32,7 @@ pub(crate) fn run(bench: &mut Bench) {
         // A row of random numbers for each of the rows: what the values are does not matter for the time.
         let some: Vec<f32> = (0..COLUMNS).map(|_| random.bits() as u32 as f32 / 4e9).collect();
         let row = device.tensor([COLUMNS], &some).unwrap();
-        let x = device.contiguous(&row.broadcast([*rows, COLUMNS]).unwrap()).unwrap().await_result().unwrap();
+        let x = device.contiguous(row.broadcast([*rows, COLUMNS]).unwrap()).unwrap().await_result().unwrap();
         for (axis, extra) in [("all", 1), ("inner axis", *rows), ("outer axis", COLUMNS)] {
             match axis {
                 "all" => kinds(bench, &device, &x, All, &format!("{axis}, {text}"), extra),

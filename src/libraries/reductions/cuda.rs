@@ -1,6 +1,6 @@
 //! The CUDA half: the kernels of the levels as plans, and their launches.
 
-use super::kind::Kind;
+use super::kind::ReductionKind;
 use super::op::Reduce;
 use super::ptx::{Geometry, Kernel, Launch, Way};
 use super::recipe::Recipe;
@@ -26,7 +26,7 @@ const MOST_BLOCKS: usize = 1 << 16;
 /// What a kernel depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    kind: Kind,
+    kind: ReductionKind,
     /// The type of the caller's formula.
     dtype: DType,
     element: Shared,

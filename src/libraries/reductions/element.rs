@@ -1,6 +1,6 @@
 //! The element that a kind takes, from a formula.
 
-use super::kind::Kind;
+use super::kind::ReductionKind;
 use super::recipe::wide;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -29,25 +29,30 @@ impl Nodes {
 }
 
 /// The formula, followed by what a kind needs of its value.
-pub(super) fn element(kind: Kind, formula: &Expr) -> Result<Arc<Kept>> {
+pub(super) fn element(kind: ReductionKind, formula: &Expr) -> Result<Arc<Kept>> {
     let missing = || Error::invalid("formula", "a formula for elements has one output");
     let ([x], Some(dtype)) = (formula.outputs(), formula.output_types().next()) else { return Err(missing()) };
     let (x, part) = (*x, dtype.part());
     let mut nodes = Nodes(formula.nodes().to_vec());
     let out = match kind {
-        Kind::Sum | Kind::Prod | Kind::Mean | Kind::Var | Kind::Std | Kind::LogSumExp => {
-            nodes.cast(x, dtype, wide(kind.result(dtype)))
+        ReductionKind::Sum
+        | ReductionKind::Prod
+        | ReductionKind::Mean
+        | ReductionKind::Var
+        | ReductionKind::Std
+        | ReductionKind::LogSumExp => nodes.cast(x, dtype, wide(kind.result(dtype))),
+        ReductionKind::Exponentials => nodes.cast(x, dtype, kind.result(dtype).part()),
+        ReductionKind::Min | ReductionKind::Max | ReductionKind::ArgMin | ReductionKind::ArgMax => {
+            nodes.cast(x, dtype, wide(dtype))
         }
-        Kind::Exponentials => nodes.cast(x, dtype, kind.result(dtype).part()),
-        Kind::Min | Kind::Max | Kind::ArgMin | Kind::ArgMax => nodes.cast(x, dtype, wide(dtype)),
-        Kind::All | Kind::Any | Kind::Count if dtype == DType::Bool => x,
-        Kind::All | Kind::Any | Kind::Count => {
+        ReductionKind::All | ReductionKind::Any | ReductionKind::Count if dtype == DType::Bool => x,
+        ReductionKind::All | ReductionKind::Any | ReductionKind::Count => {
             let zero = Scalar::new(0i32).adopt(if dtype.is_narrow() { DType::F32 } else { dtype });
             let zero = zero.map(|zero| if dtype.is_narrow() { Scalar::half(dtype, 0.0) } else { zero });
             let zero = nodes.push(Op::Constant(zero.ok_or_else(missing)?), dtype);
             nodes.push(Op::Compare(Compare::Ne, x, zero), DType::Bool)
         }
-        Kind::Norm1 | Kind::NormInf => {
+        ReductionKind::Norm1 | ReductionKind::NormInf => {
             let size = if dtype.is_complex() {
                 let [re, im] = nodes.parts(x, part);
                 nodes.push(Op::Call(Function::Hypot, re, Some(im)), part)
@@ -56,8 +61,8 @@ pub(super) fn element(kind: Kind, formula: &Expr) -> Result<Arc<Kept>> {
             };
             nodes.cast(size, part, wide(part))
         }
-        Kind::Norm2 if part == DType::F64 => x,
-        Kind::Norm2 => {
+        ReductionKind::Norm2 if part == DType::F64 => x,
+        ReductionKind::Norm2 => {
             let parts = if dtype.is_complex() { nodes.parts(x, part) } else { [x; 2] };
             let [re, im] = parts.map(|x| {
                 let x = nodes.cast(x, part, DType::F64);

@@ -26,7 +26,7 @@ pub(super) fn told(error: Error) -> Error {
 
 /// What is reduced, and how; compiled once for all types.
 pub(super) struct Call<'c> {
-    pub(super) kind: super::Kind,
+    pub(super) kind: super::ReductionKind,
     pub(super) less: u64,
     pub(super) axes: &'c dyn Mask,
     pub(super) formula: Result<Recorded>,

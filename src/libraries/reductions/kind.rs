@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What becomes of the elements: plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ReductionKind {
     /// See [`Sum`].
     Sum,
     /// See [`Prod`].
@@ -48,47 +48,47 @@ pub enum Kind {
     Exponentials,
 }
 
-impl Kind {
+impl ReductionKind {
     /// All of them.
-    pub const ALL: [Kind; 16] = [
-        Kind::Sum,
-        Kind::Prod,
-        Kind::Mean,
-        Kind::Var,
-        Kind::Std,
-        Kind::Min,
-        Kind::Max,
-        Kind::ArgMin,
-        Kind::ArgMax,
-        Kind::All,
-        Kind::Any,
-        Kind::Count,
-        Kind::Norm1,
-        Kind::Norm2,
-        Kind::NormInf,
-        Kind::LogSumExp,
+    pub const ALL: [ReductionKind; 16] = [
+        ReductionKind::Sum,
+        ReductionKind::Prod,
+        ReductionKind::Mean,
+        ReductionKind::Var,
+        ReductionKind::Std,
+        ReductionKind::Min,
+        ReductionKind::Max,
+        ReductionKind::ArgMin,
+        ReductionKind::ArgMax,
+        ReductionKind::All,
+        ReductionKind::Any,
+        ReductionKind::Count,
+        ReductionKind::Norm1,
+        ReductionKind::Norm2,
+        ReductionKind::NormInf,
+        ReductionKind::LogSumExp,
     ];
 
     /// The name that errors and traces give it.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Sum => "sum",
-            Kind::Prod => "prod",
-            Kind::Mean => "mean",
-            Kind::Var => "var",
-            Kind::Std => "std",
-            Kind::Min => "min",
-            Kind::Max => "max",
-            Kind::ArgMin => "argmin",
-            Kind::ArgMax => "argmax",
-            Kind::All => "all",
-            Kind::Any => "any",
-            Kind::Count => "count",
-            Kind::Norm1 => "norm1",
-            Kind::Norm2 => "norm2",
-            Kind::NormInf => "norm_inf",
-            Kind::LogSumExp => "logsumexp",
-            Kind::Exponentials => "softmax",
+            ReductionKind::Sum => "sum",
+            ReductionKind::Prod => "prod",
+            ReductionKind::Mean => "mean",
+            ReductionKind::Var => "var",
+            ReductionKind::Std => "std",
+            ReductionKind::Min => "min",
+            ReductionKind::Max => "max",
+            ReductionKind::ArgMin => "argmin",
+            ReductionKind::ArgMax => "argmax",
+            ReductionKind::All => "all",
+            ReductionKind::Any => "any",
+            ReductionKind::Count => "count",
+            ReductionKind::Norm1 => "norm1",
+            ReductionKind::Norm2 => "norm2",
+            ReductionKind::NormInf => "norm_inf",
+            ReductionKind::LogSumExp => "logsumexp",
+            ReductionKind::Exponentials => "softmax",
         }
     }
 
@@ -96,30 +96,42 @@ impl Kind {
     pub(super) fn check(self, dtype: DType) -> Result<(), String> {
         let (name, real) = (self.name(), dtype.is_float() || dtype.is_integer());
         let fits = match self {
-            Kind::Sum | Kind::Mean | Kind::All | Kind::Any | Kind::Count => true,
-            Kind::Prod | Kind::Var | Kind::Std | Kind::LogSumExp | Kind::Exponentials => !dtype.is_complex(),
-            Kind::Min | Kind::Max | Kind::ArgMin | Kind::ArgMax => real,
-            Kind::Norm1 | Kind::Norm2 | Kind::NormInf => dtype.is_float() || dtype.is_complex(),
+            ReductionKind::Sum
+            | ReductionKind::Mean
+            | ReductionKind::All
+            | ReductionKind::Any
+            | ReductionKind::Count => true,
+            ReductionKind::Prod
+            | ReductionKind::Var
+            | ReductionKind::Std
+            | ReductionKind::LogSumExp
+            | ReductionKind::Exponentials => !dtype.is_complex(),
+            ReductionKind::Min | ReductionKind::Max | ReductionKind::ArgMin | ReductionKind::ArgMax => real,
+            ReductionKind::Norm1 | ReductionKind::Norm2 | ReductionKind::NormInf => {
+                dtype.is_float() || dtype.is_complex()
+            }
         };
         if fits { Ok(()) } else { Err(format!("{name} of {dtype} has no meaning: cast it, or take its magnitude")) }
     }
 
     /// Whether it has a value without elements.
     pub(super) fn needs_elements(self) -> bool {
-        matches!(self, Kind::Min | Kind::Max | Kind::ArgMin | Kind::ArgMax)
+        matches!(self, ReductionKind::Min | ReductionKind::Max | ReductionKind::ArgMin | ReductionKind::ArgMax)
     }
 
     /// The type of the result for elements of a type.
     pub fn result(self, dtype: DType) -> DType {
         match self {
-            Kind::Sum | Kind::Prod => sum_type(dtype),
-            Kind::Mean | Kind::Var | Kind::Std | Kind::LogSumExp => mean_type(dtype),
-            Kind::Min | Kind::Max => dtype,
-            Kind::ArgMin | Kind::ArgMax | Kind::Count => DType::I64,
-            Kind::All | Kind::Any => DType::Bool,
-            Kind::Norm1 | Kind::Norm2 | Kind::NormInf => dtype.part(),
-            Kind::Exponentials if super::recipe::wide(mean_type(dtype)) == DType::F32 => DType::C32,
-            Kind::Exponentials => DType::C64,
+            ReductionKind::Sum | ReductionKind::Prod => sum_type(dtype),
+            ReductionKind::Mean | ReductionKind::Var | ReductionKind::Std | ReductionKind::LogSumExp => {
+                mean_type(dtype)
+            }
+            ReductionKind::Min | ReductionKind::Max => dtype,
+            ReductionKind::ArgMin | ReductionKind::ArgMax | ReductionKind::Count => DType::I64,
+            ReductionKind::All | ReductionKind::Any => DType::Bool,
+            ReductionKind::Norm1 | ReductionKind::Norm2 | ReductionKind::NormInf => dtype.part(),
+            ReductionKind::Exponentials if super::recipe::wide(mean_type(dtype)) == DType::F32 => DType::C32,
+            ReductionKind::Exponentials => DType::C64,
         }
     }
 }
@@ -149,7 +161,7 @@ pub trait Reduction<T>: sealed::Reduction {
 
 mod sealed {
     pub trait Reduction: Copy {
-        fn kind(self) -> super::Kind;
+        fn kind(self) -> super::ReductionKind;
         /// What is taken from the number of elements before it divides.
         fn less(self) -> u64 {
             0
@@ -162,8 +174,8 @@ macro_rules! kinds { ($($(#[$meta:meta])* $name:ident $kind:ident;)*) => { $(
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct $name;
     impl sealed::Reduction for $name {
-        fn kind(self) -> Kind {
-            Kind::$kind
+        fn kind(self) -> ReductionKind {
+            ReductionKind::$kind
         }
     }
 )* } }
@@ -208,8 +220,8 @@ macro_rules! spreads { ($($(#[$meta:meta])* $name:ident $kind:ident;)*) => { $(
         pub ddof: u32,
     }
     impl sealed::Reduction for $name {
-        fn kind(self) -> Kind {
-            Kind::$kind
+        fn kind(self) -> ReductionKind {
+            ReductionKind::$kind
         }
         fn less(self) -> u64 {
             self.ddof.into()

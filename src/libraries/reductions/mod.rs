@@ -66,13 +66,13 @@ mod space;
 
 pub use axes::{All, Axes, Keep};
 pub use kind::{
-    AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, Kind, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod,
-    Reduction, Std, Sum, Var,
+    AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Reduction,
+    ReductionKind, Std, Sum, Var,
 };
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use ptx::THREADS_FROM;
-pub use softmax::Exponential;
+pub use softmax::SoftmaxElement;
 
 /// Registers the operation of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

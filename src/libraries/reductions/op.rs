@@ -2,7 +2,7 @@
 
 use super::axes::all;
 use super::element::element;
-use super::kind::Kind;
+use super::kind::ReductionKind;
 use super::recipe::Recipe;
 use super::space::Space;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 /// Reduces a formula of its operands. All is plain data, and admitted by [`Op::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Reduce {
-    pub(super) kind: Kind,
+    pub(super) kind: ReductionKind,
     /// What is taken from the number of elements before it divides.
     pub(super) less: u64,
     /// The elements: a formula of the inputs with one output.

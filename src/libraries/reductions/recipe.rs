@@ -7,7 +7,7 @@
 //!
 //! Joining with the identity changes nothing: where a chain has no element, leaving it out and joining it are the same.
 
-use super::kind::Kind;
+use super::kind::ReductionKind;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ pub(super) struct Recipe {
 type Value = Symbol<f64>;
 type Made = Result<Arc<Kept>>;
 
-type Known = HashMap<(Kind, DType), Arc<Recipe>>;
+type Known = HashMap<(ReductionKind, DType), Arc<Recipe>>;
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 fn formula<const N: usize>(types: [DType; N], f: impl Fn([Value; N]) -> Vec<Value>) -> Made {
@@ -109,7 +109,7 @@ impl Recipe {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if elements of that type have no such reduction.
-    pub(super) fn of(kind: Kind, dtype: DType) -> Result<Arc<Recipe>> {
+    pub(super) fn of(kind: ReductionKind, dtype: DType) -> Result<Arc<Recipe>> {
         if let Some(known) = KNOWN.lock().get(&(kind, dtype)) {
             return Ok(known.clone());
         }
@@ -119,12 +119,14 @@ impl Recipe {
         Ok(recipe)
     }
 
-    fn new(kind: Kind, dtype: DType) -> Result<Self> {
+    fn new(kind: ReductionKind, dtype: DType) -> Result<Self> {
         let result = kind.result(dtype);
         let own = wide(result);
         match kind {
-            Kind::Sum | Kind::Norm1 => Self::sum(own, formula([own], |[x]| vec![cast(x, result)])?, None),
-            Kind::Mean => {
+            ReductionKind::Sum | ReductionKind::Norm1 => {
+                Self::sum(own, formula([own], |[x]| vec![cast(x, result)])?, None)
+            }
+            ReductionKind::Mean => {
                 let n = own.part();
                 let finish = formula([own, n], |[x, n]| {
                     if own.is_complex() {
@@ -135,40 +137,43 @@ impl Recipe {
                 })?;
                 Self::sum(own, finish, Some(n))
             }
-            Kind::Prod => {
+            ReductionKind::Prod => {
                 let one = number(own, 1);
                 let fold = formula([own; 2], |[a, x]| vec![a * x])?;
                 Ok(Self::fold(own, one, fold, formula([own], |[x]| vec![cast(x, result)])?))
             }
-            Kind::Min | Kind::Max | Kind::NormInf => {
+            ReductionKind::Min | ReductionKind::Max | ReductionKind::NormInf => {
                 let identity = match kind {
-                    Kind::NormInf => number(own, 0),
-                    _ => extreme(own, kind == Kind::Min),
+                    ReductionKind::NormInf => number(own, 0),
+                    _ => extreme(own, kind == ReductionKind::Min),
                 };
-                let fold =
-                    formula([own; 2], |[a, x]| vec![if kind == Kind::Min { a.minimum(x) } else { a.maximum(x) }])?;
+                let fold = formula([own; 2], |[a, x]| {
+                    vec![if kind == ReductionKind::Min { a.minimum(x) } else { a.maximum(x) }]
+                })?;
                 Ok(Self::fold(own, identity, fold, formula([own], |[x]| vec![cast(x, result)])?))
             }
-            Kind::All | Kind::Any => {
-                let all = kind == Kind::All;
+            ReductionKind::All | ReductionKind::Any => {
+                let all = kind == ReductionKind::All;
                 let fold = formula([DType::Bool; 2], |[a, x]| vec![if all { a & x } else { a | x }])?;
                 Ok(Self::fold(DType::Bool, Scalar::from(all), fold, formula([DType::Bool], |[x]| vec![x])?))
             }
-            Kind::Count => {
+            ReductionKind::Count => {
                 let mut recipe = Self::sum(DType::I64, formula([DType::I64], |[x]| vec![x])?, None)?;
                 recipe.step = formula([DType::I64, DType::Bool], |[a, x]| vec![a + cast(x, DType::I64)])?;
                 Ok(recipe)
             }
-            Kind::ArgMin | Kind::ArgMax => Self::place(wide(dtype), kind == Kind::ArgMax),
-            Kind::Var | Kind::Std => Self::spread(own, result, kind == Kind::Std),
-            Kind::Norm2 if own == DType::F64 => Self::scaled_norm(dtype),
+            ReductionKind::ArgMin | ReductionKind::ArgMax => Self::place(wide(dtype), kind == ReductionKind::ArgMax),
+            ReductionKind::Var | ReductionKind::Std => Self::spread(own, result, kind == ReductionKind::Std),
+            ReductionKind::Norm2 if own == DType::F64 => Self::scaled_norm(dtype),
             // Squares of an `f32` neither overflow nor vanish in `f64`.
-            Kind::Norm2 => {
+            ReductionKind::Norm2 => {
                 let finish = formula([DType::F64], |[x]| vec![cast(x.sqrt(), result)])?;
                 Self::sum(DType::F64, finish, None)
             }
-            Kind::LogSumExp => Self::exponentials(own, formula([own; 2], |[m, s]| vec![cast(m + s.log(), result)])?),
-            Kind::Exponentials => {
+            ReductionKind::LogSumExp => {
+                Self::exponentials(own, formula([own; 2], |[m, s]| vec![cast(m + s.log(), result)])?)
+            }
+            ReductionKind::Exponentials => {
                 let own = result.part();
                 Self::exponentials(own, formula([own; 2], |[m, s]| vec![Symbol::new(m.complex(s).raw)])?)
             }

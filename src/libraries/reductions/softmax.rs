@@ -2,7 +2,7 @@
 
 use super::axes::Keep;
 use super::front::{Call, itself, submit, told};
-use super::kind::Kind;
+use super::kind::ReductionKind;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
@@ -17,24 +17,24 @@ use num_complex::Complex;
 use smallvec::SmallVec;
 
 /// An element of which [`Device::softmax`] is made: a floating point number of 16 bits or more. Sealed.
-pub trait Exponential: Element + sealed::Exponential {}
+pub trait SoftmaxElement: Element + sealed::SoftmaxElement {}
 
 mod sealed {
     /// The complex type of largest element and sum.
-    pub trait Exponential {
+    pub trait SoftmaxElement {
         type Pair: crate::core::element::Element;
     }
 }
 
 macro_rules! exponentials { ($($t:ty: $part:ty),*) => { $(
-    impl sealed::Exponential for $t {
+    impl sealed::SoftmaxElement for $t {
         type Pair = Complex<$part>;
     }
-    impl Exponential for $t {}
+    impl SoftmaxElement for $t {}
 )* } }
 exponentials!(f16: f32, bf16: f32, f32: f32, f64: f64);
 
-fn softmax<T: Exponential>(
+fn softmax<T: SoftmaxElement>(
     device: &Device,
     (x, layout): Read<'_>,
     axis: i32,
@@ -42,7 +42,8 @@ fn softmax<T: Exponential>(
 ) -> Result<PendingDispatch<Tensor<T>>> {
     let extents = layout.extents().to_vec();
     let read: SmallVec<[Read<'_>; 8]> = [(x, layout.clone())].into_iter().collect();
-    let call = Call { kind: Kind::Exponentials, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish: None };
+    let call =
+        Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish: None };
     let pair: Tensor<T::Pair> = submit(device, call, Ok(read))?.into_output();
     let recorded = record(&[T::DTYPE, T::Pair::DTYPE], |open| {
         // The recording knows the types: those here have no meaning.
@@ -80,7 +81,7 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an axis that is not there; a stale tensor, or one of another
     /// device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
-    pub fn softmax<'a, T: Exponential>(
+    pub fn softmax<'a, T: SoftmaxElement>(
         &self,
         x: impl ReadableTensor<'a, T>,
         axis: i32,
@@ -94,7 +95,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`softmax`](Self::softmax).
-    pub fn log_softmax<'a, T: Exponential>(
+    pub fn log_softmax<'a, T: SoftmaxElement>(
         &self,
         x: impl ReadableTensor<'a, T>,
         axis: i32,

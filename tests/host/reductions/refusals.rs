@@ -2,7 +2,7 @@
 
 use crate::common::devices;
 use windlass::expressions::Symbol;
-use windlass::reductions::{All, Kind, Max, Sum};
+use windlass::reductions::{All, Max, ReductionKind, Sum};
 use windlass::{Complex, Error};
 
 fn reason(error: impl Into<Error>) -> String {
@@ -52,12 +52,12 @@ fn a_formula_that_has_no_meaning_is_refused_before_anything_is_submitted() {
 #[test]
 fn the_result_of_each_kind_has_a_type() {
     use windlass::DType;
-    assert_eq!(Kind::Sum.result(DType::Bool), DType::I64);
-    assert_eq!(Kind::Sum.result(DType::U8), DType::U64);
-    assert_eq!(Kind::Mean.result(DType::I32), DType::F64);
-    assert_eq!(Kind::Norm2.result(DType::C32), DType::F32);
-    assert_eq!(Kind::ArgMax.result(DType::F16), DType::I64);
-    assert_eq!(Kind::ALL.map(Kind::name)[15], "logsumexp");
+    assert_eq!(ReductionKind::Sum.result(DType::Bool), DType::I64);
+    assert_eq!(ReductionKind::Sum.result(DType::U8), DType::U64);
+    assert_eq!(ReductionKind::Mean.result(DType::I32), DType::F64);
+    assert_eq!(ReductionKind::Norm2.result(DType::C32), DType::F32);
+    assert_eq!(ReductionKind::ArgMax.result(DType::F16), DType::I64);
+    assert_eq!(ReductionKind::ALL.map(ReductionKind::name)[15], "logsumexp");
     for device in devices() {
         let z = device.tensor([2], [Complex::new(3.0f32, 4.0), Complex::new(0.0, 1.0)]).unwrap();
         assert_eq!(device.item(&device.norm1(&z, 0).unwrap().into_output()).unwrap(), 6.0);
