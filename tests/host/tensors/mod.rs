@@ -1,6 +1,7 @@
 //! Tensors: made, viewed, copied, printed. What a layout says is compared with a list of indices in the library's own tests;
 //! here it is what devices do with it.
 
+mod any;
 mod assign;
 mod fronts;
 mod handles;
