@@ -123,7 +123,7 @@ pub use build::random;
 pub use build::{
     Choice, Constant, Operand, Outputs, Parts, Symbol, Symbols, constant, extent, index, position, scalar,
 };
-pub use deferred::{Deferred, Term};
+pub use deferred::{Deferred, Term, TermChoice};
 pub use formula::Formula;
 pub use functions::Function;
 pub use ir::{Binary, Compare, Expr, Id, Node, Op, Overflow, Unary};
