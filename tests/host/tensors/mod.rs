@@ -7,6 +7,7 @@ mod fronts;
 mod handles;
 mod refusals;
 mod shown;
+mod views;
 
 use windlass::{Device, Element, TensorRef};
 
