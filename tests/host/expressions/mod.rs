@@ -12,3 +12,4 @@ mod programs;
 mod random;
 mod random_symbols;
 mod refusals;
+mod special;
