@@ -22,6 +22,7 @@ mod hooks;
 mod inside;
 mod lifecycle;
 mod ndarray;
+mod onnx;
 mod ordering;
 mod pipeline;
 mod program;
