@@ -6,6 +6,7 @@ mod against;
 mod compare;
 mod deferred;
 mod functions;
+mod histories;
 mod maps;
 mod oracle;
 mod programs;
