@@ -6,7 +6,9 @@
 
 mod cases;
 mod compare;
+mod libraries;
 mod node;
+mod optimizers;
 mod quantized;
 mod run;
 mod shapes;
@@ -15,7 +17,7 @@ mod value;
 
 #[test]
 fn the_node_tests_pass() {
-    run::all(&crate::common::devices());
+    run::all(&crate::common::devices(), true);
 }
 
 #[test]

@@ -84,9 +84,18 @@ impl<'a> Node<'a> {
 
     /// A formula over operands of this node, or over what was made of them.
     pub(super) fn formula(&self, operands: &[AnyTensorRef<'_>], f: impl for<'f> Fn(&[Value<'f>]) -> Value<'f>) -> Made {
+        self.several(operands, |x| vec![f(x)])
+    }
+
+    /// A formula that gives several.
+    pub(super) fn several(
+        &self,
+        operands: &[AnyTensorRef<'_>],
+        f: impl for<'f> Fn(&[Value<'f>]) -> Vec<Value<'f>>,
+    ) -> Made {
         let formula = Formula::new(operands.iter().map(AnyTensorRef::dtype).collect());
-        let output = f(&formula.inputs());
-        self.device.map_any(&formula.expr(&[output]), &[], operands)
+        let outputs = f(&formula.inputs());
+        self.device.map_any(&formula.expr(&outputs), &[], operands)
     }
 
     /// A formula of all operands.

@@ -1,7 +1,7 @@
 //! The table: each node of ONNX, and what it is here. A row is a call, or a small function in `shapes.rs` or `quantized.rs`.
 
 use super::node::{Made, Node};
-use super::{quantized, shapes};
+use super::{libraries, optimizers, quantized, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -100,6 +100,10 @@ pub(super) const TABLE: &[(&str, Row)] = &[
         let threshold = n.float("threshold", 0.0);
         n.one(|x| x.gt(threshold).select(x.number(1.0), 0.0))
     }),
+    // Optimizers.
+    ("Adagrad", optimizers::adagrad),
+    ("Adam", optimizers::adam),
+    ("Momentum", optimizers::momentum),
     // Activations.
     ("Relu", |n| n.one(|x| x.maximum(0.0))),
     ("LeakyRelu", |n| {
@@ -175,3 +179,7 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("HammingWindow", |n| shapes::window(n, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
     ("BlackmanWindow", |n| shapes::window(n, [0.42, 0.5, 0.08])),
 ];
+
+/// Rows that call CUDA's libraries, which the stand-in does not have.
+pub(super) const LIBRARIES: &[(&str, Row)] =
+    &[("MatMul", libraries::matmul), ("Gemm", libraries::gemm), ("DFT", libraries::dft)];

@@ -4,8 +4,12 @@
 mod cases;
 #[path = "../../host/onnx/compare.rs"]
 mod compare;
+#[path = "../../host/onnx/libraries.rs"]
+mod libraries;
 #[path = "../../host/onnx/node.rs"]
 mod node;
+#[path = "../../host/onnx/optimizers.rs"]
+mod optimizers;
 #[path = "../../host/onnx/quantized.rs"]
 mod quantized;
 #[path = "../../host/onnx/run.rs"]
@@ -23,7 +27,7 @@ use crate::standin::{device, session};
 fn the_node_tests_pass_on_kernels() {
     let driver = session();
     let devices = [device(2)];
-    run::all(&devices);
+    run::all(&devices, false);
     run::lists();
     drop(devices);
     driver.assert_finished();
