@@ -121,7 +121,7 @@ pub use crate::device::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 pub use crate::device::program::{Comparison, StepDifference};
 pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
 pub use crate::device::supervisor::RestartPolicy;
-pub use crate::device::tensor::{Tensor, TensorRef};
+pub use crate::device::tensor::{AnyTensor, AnyTensorRef, Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
 pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]

@@ -24,6 +24,7 @@ mod inside;
 mod lifecycle;
 mod moves;
 mod ndarray;
+mod onnx;
 mod ordering;
 mod pipeline;
 mod program;

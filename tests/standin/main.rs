@@ -32,6 +32,7 @@ mod late;
 mod launch;
 mod neighbours;
 mod nvtx;
+mod onnx;
 mod oom;
 mod order;
 mod peer;

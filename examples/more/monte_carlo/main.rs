@@ -7,9 +7,9 @@
 //! WINDLASS_DEVICE=host cargo run --release --example monte_carlo
 //! ```
 //!
-//! The call pays what the geometric mean of 16 prices exceeds the strike by: that has a closed form to compare with. Normal
-//! numbers come from the device, the same bits on every one, and the payoffs are summed in order: so every digit that is
-//! printed is the same on every device.
+//! The call pays what the geometric mean of 16 prices exceeds the strike by: that has a closed form to compare with. The
+//! device draws the numbers, walks the paths and computes what they pay, by formulas that give the same bits on every one;
+//! the payoffs are summed in order: so every digit that is printed is the same on every device.
 
 mod plot;
 
@@ -17,6 +17,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use windlass::Device;
+use windlass::expressions::{Symbol, random};
 use windlass::rng::{Generator, Normal, Stream};
 
 /// Prices that the mean is of, a year in all.
@@ -71,23 +72,31 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The discounted mean of what `paths` paths pay.
+/// The discounted mean of what `paths` paths pay. All paths take a step at once: one kernel, which is made once.
 fn price(device: &Device, stream: &Stream, paths: usize) -> windlass::Result<f64> {
-    let normal = device.rng_of(stream.clone()).draw::<f64>(Normal::standard(), paths * STEPS)?.into_output();
-    let normal = device.to_vec(&normal)?;
     let step = 1.0 / STEPS as f64;
     let (drift, spread) = ((RATE - VOLATILITY * VOLATILITY / 2.0) * step, VOLATILITY * step.sqrt());
-    let mut sum = 0.0;
-    for path in 0..paths {
-        // The numbers of one step of all paths lie side by side.
-        let (mut log, mut mean) = (0.0, 0.0);
-        for number in normal.iter().skip(path).step_by(paths) {
-            log += drift + spread * number;
-            mean += log / STEPS as f64;
+    let walk = |(log, mean): (Symbol<f64>, Symbol<f64>), number: Symbol<f64>| {
+        let log = log + (drift + spread * number);
+        (log, mean + log * step)
+    };
+    let mut state = (device.zeros_tensor([paths])?, device.zeros_tensor([paths])?);
+    if stream.generator() == Generator::Philox {
+        // Numbers of Philox are made where they are needed: the formula draws them. Each takes two words of the stream.
+        for k in 0..STEPS {
+            let part = stream.clone().at((2 * k * paths) as u64);
+            state = device.update(state, (), |state, ()| walk(state, random::normal(&part)))?.into_output();
         }
-        sum += (SPOT * mean.exp() - STRIKE).max(0.0);
+    } else {
+        let mut rng = device.rng_of(stream.clone());
+        let normal = rng.draw_tensor::<f64>(Normal::standard(), [STEPS, paths])?.into_output();
+        for k in 0..STEPS as isize {
+            state = device.update(state, &normal.index(0, k)?, walk)?.into_output();
+        }
     }
-    Ok((-RATE).exp() * sum / paths as f64)
+    let pays = device.map(&state.1, |mean| (SPOT * mean.exp() - STRIKE).max(0.0))?.into_output();
+    let pays = device.download_tensor(&pays)?.await_result()?;
+    Ok((-RATE).exp() * pays.iter().sum::<f64>() / paths as f64)
 }
 
 /// The price in closed form: the logarithm of a geometric mean of such prices is normal.

@@ -9,11 +9,14 @@
 //! - A [`Layout`] is plain data, and all views are made of it alone: `layout/`. What holds for one is said there.
 //! - A tensor knows no engine beyond what its buffer knows. Order, generations and memory are the buffer's.
 //! - Elements are moved by one operation, `assign/`: copies between strided views, fills, `contiguous`.
+//! - `any.rs`: tensors and views whose element type is known at run time, `any_calls.rs` the calls that take them.
 //! - `make.rs`: new tensors, and tensors read back. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
 //!   an [`Op`](crate::Op).
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
 
+mod any;
+mod any_calls;
 pub(crate) mod assign;
 mod close;
 mod layout;
@@ -26,7 +29,9 @@ mod show;
 #[expect(clippy::module_inception, reason = "the file of the type that the folder is about")]
 mod tensor;
 mod tensor_ref;
+mod views;
 
+pub use any::{AnyTensor, AnyTensorRef};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
 pub(crate) use layout::fused;

@@ -13,13 +13,20 @@ pub(super) enum Number {
     Complex(f64, f64),
 }
 
-/// Exactly the number that an element is.
-pub(super) fn number<T: Element>(x: &T) -> Number {
-    of_bytes(T::DTYPE, bytemuck::bytes_of(x))
+impl Number {
+    /// The real and the imaginary part, in `f64`.
+    pub(super) fn parts(self) -> (f64, f64) {
+        match self {
+            Number::Integer(x) => (x as f64, 0.0),
+            Number::Real(x) => (x, 0.0),
+            Number::Complex(re, im) => (re, im),
+        }
+    }
 }
 
-fn of_bytes(dtype: DType, bytes: &[u8]) -> Number {
-    /// The type's size is that of the bytes: `T::DTYPE` names it.
+/// Exactly the number that an element of this type is, of its bytes.
+pub(super) fn of_bytes(dtype: DType, bytes: &[u8]) -> Number {
+    /// The type's size is that of the bytes.
     fn read<T: Element>(bytes: &[u8]) -> T {
         bytemuck::try_pod_read_unaligned(bytes).unwrap_or_default()
     }

@@ -1,6 +1,6 @@
 //! Tensors printed as NumPy prints arrays.
 
-use super::numbers::{Number, number, shortest};
+use super::numbers::{Number, of_bytes, shortest};
 use super::{AxisSlice, Layout, ReadableTensor, TensorRef};
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
@@ -42,20 +42,29 @@ impl Device {
     /// # Ok(()) }
     /// ```
     pub fn show<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Shown> {
-        let x = x.into();
+        self.shown(T::DTYPE, &x.into())
+    }
+
+    /// The elements of a view, which are those of type `dtype`: `T` has the same size.
+    pub(super) fn shown<T: Element>(&self, dtype: DType, x: &TensorRef<'_, T>) -> Result<Shown> {
         let is_long = x.len() > MOST;
-        let elements = if is_long { self.edges(&x)? } else { self.download_tensor(&x)?.await_result()? };
-        let numbers: Vec<Number> = elements.iter().map(number).collect();
-        let text = match (x.rank(), numbers.first()) {
-            (0, Some(only)) => scalar(T::DTYPE, *only),
+        let elements = if is_long { self.edges(x)? } else { self.download_tensor(x)?.await_result()? };
+        let numbers: Vec<Number> = elements.iter().map(|x| of_bytes(dtype, bytemuck::bytes_of(x))).collect();
+        Ok(Self::text(dtype, x.extents(), &numbers, is_long))
+    }
+
+    /// The text of numbers; compiled once for all types.
+    fn text(dtype: DType, extents: &[usize], numbers: &[Number], is_long: bool) -> Shown {
+        let text = match (extents, numbers.first()) {
+            ([], Some(only)) => scalar(dtype, *only),
             _ => {
                 let mut lines =
-                    Lines { cells: cells(T::DTYPE, &numbers).into_iter(), is_long, text: String::new(), column: 0 };
-                lines.axes(x.extents(), 1);
+                    Lines { cells: cells(dtype, numbers).into_iter(), is_long, text: String::new(), column: 0 };
+                lines.axes(extents, 1);
                 lines.text
             }
         };
-        Ok(Shown(text))
+        Shown(text)
     }
 
     /// The first and the last elements of each axis that is longer; brought together by the device.

@@ -12,7 +12,7 @@
 //! | [`Device::tabulate`](crate::Device::tabulate) | makes tensors whose elements are given by their place |
 //! | [`Device::apply`](crate::Device::apply), [`apply_into`](crate::Device::apply_into), [`prepare`](crate::Device::prepare) | the same with a [`Formula`] that is kept |
 //! | `&a + &b`, `a.exp()` | builds a [`Deferred`] expression until `eval` |
-//! | [`Device::evaluate`](crate::Device::evaluate) | computes an [`Expr`] over untyped buffers |
+//! | [`Device::evaluate`](crate::Device::evaluate), [`map_any`](crate::Device::map_any) | computes an [`Expr`], over untyped buffers or tensors |
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -98,6 +98,7 @@
 // operators on tensors, `functions/` the elementary functions.
 
 mod ahead;
+mod any;
 pub(in crate::libraries) mod build;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -119,8 +120,10 @@ mod types;
 
 #[cfg(feature = "rng")]
 pub use build::random;
-pub use build::{Constant, Operand, Outputs, Parts, Symbol, Symbols, constant, extent, index, position, scalar};
-pub use deferred::{Deferred, Term};
+pub use build::{
+    Choice, Constant, Operand, Outputs, Parts, Symbol, Symbols, constant, extent, index, position, scalar,
+};
+pub use deferred::{Deferred, Term, TermChoice};
 pub use formula::Formula;
 pub use functions::Function;
 pub use ir::{Binary, Compare, Expr, Id, Node, Op, Overflow, Unary};

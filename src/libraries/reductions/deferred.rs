@@ -31,8 +31,9 @@ impl<T: Element> Deferred<'_, T> {
         axes: impl Axes,
         kind: K,
     ) -> Result<PendingDispatch<Tensor<K::Output>>> {
-        let formula = self.recorded().map(|(recorded, _)| recorded);
+        let whole = self.whole();
+        let formula = whole.recorded().map(|(recorded, _)| recorded);
         let call = Call { kind: kind.kind(), less: kind.less(), axes: &axes, formula, finish: None };
-        submit(device, call, self.reads().map_err(told))
+        submit(device, call, whole.reads().map_err(told))
     }
 }

@@ -4,8 +4,9 @@ use super::matrices::Matrices;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
+use crate::libraries::blas::Scaled;
 use crate::libraries::flags::Order;
-use crate::libraries::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm};
+use crate::libraries::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
 
 impl Sparse {
     /// `C = alpha * A * B + beta * C` with a sparse A, where B and C are tensors of two axes, each in either order
@@ -43,6 +44,57 @@ impl Sparse {
             }
             Err(error) => Err(Rejected::new(error.in_op("spmm", "sparse"), (c.into_tensor(),))),
         }
+    }
+
+    /// `y = alpha * op(A) * x + beta * y` with a sparse A, where x and y are tensors of one axis whose elements are neighbours
+    /// ([`spmv`](Self::spmv)). Nothing is copied.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a tensor of another rank, and when the elements of x or y are not neighbours:
+    /// [`Device::contiguous`](crate::Device::contiguous) makes a copy whose are; else as [`spmv`](Self::spmv). `y` comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::sparse::Spmv;
+    /// let device = windlass::Device::host()?;
+    /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
+    /// let (x, y) = (device.tensor([2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?, device.uninit_tensor([2])?);
+    /// let y = device.sparse().spmv_tensor(Spmv::new(), &a, x.index(0, 1)?, y)?.await_result()?;
+    /// assert_eq!(device.show(&y)?.to_string(), "[16. 15.]");
+    /// # Ok(()) }
+    /// ```
+    pub fn spmv_tensor<'a, T: SparseElement, I: SparseIndex>(
+        &self,
+        spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
+        a: &impl SparseMatrix<T, I>,
+        x: impl ReadableTensor<'a, T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (x, y, spec) = (x.into(), y.into(), spec.into());
+        let operand = x.operand().and_then(|(part, layout)| {
+            vector("x", &layout)?;
+            vector("y", y.layout())?;
+            Ok(part)
+        });
+        match operand {
+            Ok(x) => {
+                let (y, _, whole) = y.operand();
+                whole.submitted(self.spmv(spec, a, x, y))
+            }
+            Err(error) => Err(Rejected::new(error.in_op("spmv", "sparse"), (y.into_tensor(),))),
+        }
+    }
+}
+
+/// Whether a tensor is a vector of neighbours.
+fn vector(name: &'static str, layout: &Layout) -> Result<()> {
+    match (layout.extents(), layout.strides()) {
+        ([n], [step]) if *n <= 1 || *step == 1 => Ok(()),
+        ([_], _) => {
+            let what = "its elements are not neighbours; `contiguous` makes a copy whose are";
+            Err(Error::invalid(name, format!("{layout:?}: {what}")))
+        }
+        (extents, _) => Err(Error::invalid(name, format!("{layout:?} has {} axes, not one", extents.len()))),
     }
 }
 

@@ -42,7 +42,7 @@ fn views_numbers_and_expressions_stand_on_either_side() {
         let (a, b) = ([1, -2, 3, -4], [-4, 3, -2, 1]);
         let wanted: Vec<i32> = (0..4).map(|i| 100 - (3 * a[i] + b[i]) + b[i] * 3 * a[i] - (-a[i]) % 3).collect();
         assert_eq!(got, wanted);
-        let even = (&x & 1).eq(0).select::<i32>(&x, 7).eval(&device).unwrap().into_output();
+        let even = (&x & 1).eq(0).select(&x, 7).eval(&device).unwrap().into_output();
         assert_eq!(read(&device, &even), [7, -2, 7, -4]);
         let truths: Deferred<'_, Bool> = !x.gt(0) | x.eq(3);
         assert_eq!(read(&device, &truths.eval(&device).unwrap().into_output()), [0, 1, 1, 1].map(Bool));
@@ -72,6 +72,44 @@ fn an_expression_is_written_into_a_part_and_has_other_types() {
         assert_eq!(read(&device, &y), [0.0, 0.0, 9.0, 0.0, 0.0, 0.0]);
         let words = (y.cast::<i16>() << 3).eval(&device).unwrap().into_output();
         assert_eq!(read(&device, &words), [0, 0, 72, 0, 0, 0]);
+    }
+}
+
+#[test]
+fn a_chain_of_any_length_is_built_and_dropped_in_no_time() {
+    let device = host(1).open().unwrap();
+    let x = device.full_tensor([3], 1.0f64).unwrap();
+    // On either side, so that neither is copied or followed by calls of calls.
+    let mut chain = &x + 1.0;
+    for k in 0..2000 {
+        chain = if k % 2 == 0 { &x + &chain } else { (chain - 0.5).abs() };
+    }
+    let error = chain.eval(&device).unwrap_err().to_string();
+    assert!(error.contains("more than 128 numbers"), "{error}");
+    for _ in 0..200_000 {
+        chain = -chain;
+    }
+    let error = chain.eval(&device).unwrap_err().to_string();
+    assert!(error.contains("more than"), "{error}");
+    drop(chain);
+    let sum = (0..3000).fold(&x * &x, |sum, _| &x + &sum);
+    assert_eq!(read(&device, &sum.eval(&device).unwrap().into_output()), [3001.0; 3]);
+}
+
+#[test]
+fn a_number_in_what_is_used_twice_is_one_parameter() {
+    for device in devices() {
+        let x = device.tensor([2], [1.0f32, 4.0]).unwrap();
+        let y = &x * 2.0;
+        let twice = (&y + &y).eval(&device).unwrap().into_output();
+        assert_eq!(read(&device, &twice), [4.0, 16.0]);
+        // Two numbers that are equal stay two, and make no difference.
+        let two = (&x * 2.0 + &x * 2.0).eval(&device).unwrap().into_output();
+        assert_eq!(read(&device, &two), [4.0, 16.0]);
+        let ones = x.gt(2.0).select(1.0f32, 0.0).eval(&device).unwrap().into_output();
+        assert_eq!(read(&device, &ones), [0.0, 1.0]);
+        let kept = x.gt(2.0).select(0.5, &x).eval(&device).unwrap().into_output();
+        assert_eq!(read(&device, &kept), [1.0, 0.5]);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::{devices, host};
 use windlass::expressions::{Expr, Formula, Node, Op, Scalar, Symbol, Unary, constant, extent, position};
 use windlass::tensor::Layout;
-use windlass::{Bool, Complex, DType, Error};
+use windlass::{Bool, Complex, DType, Error, Tensor};
 
 fn reason(error: impl Into<Error>) -> String {
     match error.into() {
@@ -109,6 +109,73 @@ fn tensors_of_other_devices_and_generations_are_refused() {
     assert!(error.to_string().contains("input 1"), "{error}");
     one.rebuild(crate::common::LONG).unwrap();
     assert!(matches!(one.map(&x, |x| x), Err(Error::GpuRefStale { .. })));
+}
+
+/// What is written lies in memory that is read, or written by another output.
+#[test]
+fn operands_that_overlap_are_named_and_come_back() {
+    for device in devices() {
+        let buffer = device.upload(vec![1.0f32; 8]).unwrap().into_output();
+        // SAFETY: no operation is submitted on the alias: each is refused.
+        let (alias, second) = unsafe { (buffer.alias(), buffer.alias()) };
+        let x = Tensor::from_buffer(buffer, [2, 4]).unwrap();
+        let target = Tensor::from_buffer(alias, [2, 4]).unwrap();
+        let half = target.part(|all| all.index(0, 1)).unwrap();
+        let rejected = device.map_into(x.index(0, 1).unwrap(), half, |x| x + 1.0).unwrap_err();
+        let target = rejected.back.unwrap().0;
+        assert_eq!(
+            reason(rejected.error),
+            "output 0: it lies in the memory of input 0: write another tensor, or update in place"
+        );
+        let two = (target, Tensor::from_buffer(second, [2, 4]).unwrap());
+        let rejected =
+            device.map_into((), two, |()| (position(0).cast::<f32>(), position(1).cast::<f32>())).unwrap_err();
+        let (target, second) = rejected.back.unwrap();
+        assert!(reason(rejected.error).starts_with("output 1: it lies in the memory of output 0"));
+        let rejected = device.update(target, &x, |y, x| y + x).unwrap_err();
+        let target = rejected.back.unwrap().0;
+        assert!(reason(rejected.error).starts_with("output 0: it lies in the memory of input 0"));
+        // Of different elements, in one buffer, nothing overlaps.
+        let below = target.part(|all| all.index(0, 0)).unwrap();
+        let written = device.map_into(x.index(0, 1).unwrap(), below, |x| x + 1.0).unwrap().await_result().unwrap();
+        assert_eq!(device.download_tensor(&written).unwrap().await_result().unwrap()[..5], [2.0, 2.0, 2.0, 2.0, 1.0]);
+        drop(second);
+    }
+}
+
+#[test]
+fn targets_that_are_stale_foreign_or_never_written_come_back() {
+    let (one, other) = (host(1).open().unwrap(), host(1).open().unwrap());
+    let x = one.zeros_tensor::<f32>([2]).unwrap();
+    let rejected = one.map_into(&x, other.zeros_tensor::<f32>([2]).unwrap(), |x| x).unwrap_err();
+    assert!(rejected.back.is_some() && rejected.error.to_string().contains("output 0"), "{}", rejected.error);
+    let rejected = one.update(one.uninit_tensor::<f32>([2]).unwrap(), (), |x, ()| x + 1.0).unwrap_err();
+    assert!(rejected.back.is_some() && rejected.error.to_string().contains("never written"), "{}", rejected.error);
+    let old = one.zeros_tensor::<f32>([2]).unwrap();
+    one.rebuild(crate::common::LONG).unwrap();
+    let rejected = one.map_into((), old, |()| position(0).cast::<f32>()).unwrap_err();
+    assert!(matches!(rejected.error, Error::GpuRefStale { .. }) && rejected.back.is_some());
+    assert!(matches!((&x + 1.0).eval(&one), Err(Error::GpuRefStale { .. })));
+}
+
+#[test]
+fn more_operands_and_extents_than_there_can_be() {
+    let device = host(1).open().unwrap();
+    let f = DType::F32;
+    let inputs: Vec<Node> = (0..9).map(|k| Node { op: Op::Input(k), dtype: f }).collect();
+    let nine = Expr::admit(vec![f; 9], vec![], inputs.clone(), vec![0]).unwrap_err();
+    assert!(reason(nine).contains("at most 8"));
+    let five = Expr::admit(vec![f; 8], vec![], inputs[..8].to_vec(), vec![0, 1, 2, 3, 4]).unwrap_err();
+    assert!(reason(five).contains("at most 4"));
+    assert!(reason(device.tabulate([usize::MAX, 2], || position(0)).unwrap_err()).contains("more elements"));
+    assert!(reason(device.tabulate([1; 65], || position(0)).unwrap_err()).contains("at most 64"));
+    let x = device.zeros_tensor::<f32>([1]).unwrap();
+    let wide = x.broadcast([1 << 40, 1]).unwrap();
+    let error = device.map((&wide, x.broadcast([1, 1 << 40]).unwrap()), |(x, y)| x + y).unwrap_err();
+    assert!(reason(error).contains("more elements"));
+    let whole = Formula::new(|n: Symbol<i32>| n + 1).unwrap();
+    let refused = whole.with_scalars([1.5]).unwrap_err();
+    assert_eq!(reason(refused), "scalars: 1.5 is no value of i32 (parameter 0)");
 }
 
 #[test]

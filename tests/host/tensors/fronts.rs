@@ -249,6 +249,73 @@ fn transforms_take_strided_inputs_along_any_axes() {
 }
 
 #[test]
+fn real_transforms_halve_the_last_axis_and_come_back() {
+    use windlass::Complex;
+    for device in devices() {
+        let fft = device.fft();
+        seeds(20, |rng, _| {
+            let extents = [1 + rng.below(5), 1 + rng.below(6), 1 + rng.below(4)];
+            let x = device.tensor(extents, small(rng, extents.iter().product())).unwrap();
+            let view = x.permute(rng.pick(&[[0, 1, 2], [2, 0, 1], [1, 2, 0]])).unwrap();
+            let view = view.slice((rng.below(2).min(view.extents()[0] - 1).., AxisSlice::Rest)).unwrap();
+            let axes: &[isize] = rng.pick(&[&[][..], &[-1], &[2, 0], &[1]]);
+            let half = fft.rfft_tensor(&view, axes).unwrap().await_result().unwrap();
+            // The points of the complex transform up to half.
+            let whole = device.map(&view, |x| x.cast::<Complex<f64>>()).unwrap().into_output();
+            let whole = fft.fft_tensor(&whole, axes).unwrap().await_result().unwrap();
+            let last = axes.last().copied().unwrap_or(-1).rem_euclid(3);
+            let n = view.extents()[last as usize];
+            let part = whole.split(last, n / 2 + 1).unwrap().0;
+            assert!(device.allclose(&half, &part, 1e-11, 1e-11).unwrap(), "{view:?} along {axes:?}");
+            let turned = device.contiguous(half.transpose()).unwrap().into_output();
+            let back = fft.irfft_tensor(turned.transpose(), n, axes).unwrap().await_result().unwrap();
+            assert!(device.allclose(&back, &view, 1e-11, 1e-11).unwrap(), "{view:?} along {axes:?}");
+        });
+        let x = device.full_tensor([2, 3], 1.0f32).unwrap();
+        refused(&fft.rfft_tensor(x.flip(0).unwrap(), &[]).unwrap_err(), "x", "`contiguous`");
+        refused(&fft.rfft_tensor(&x, &[2]).unwrap_err(), "axes", "axis 2");
+        refused(&fft.rfft_tensor(x.slice((0, 0)).unwrap(), &[]).unwrap_err(), "x", "at least one axis");
+        let half = fft.rfft_tensor(&x, &[1]).unwrap().into_output();
+        refused(&fft.irfft_tensor(&half, 4, &[1]).unwrap_err(), "n", "4 elements have 3 points, but x has 2");
+        refused(&fft.irfft_tensor(half.broadcast([2, 2, 2]).unwrap(), 3, &[2]).unwrap_err(), "x", "`contiguous`");
+        let halves = device.zeros_tensor::<windlass::f16>([4]).unwrap();
+        assert!(matches!(fft.rfft_tensor(&halves, &[]), Err(Error::Unsupported { .. })));
+    }
+}
+
+#[test]
+fn a_sparse_matrix_takes_vectors_out_of_tensors() {
+    use windlass::sparse::Spmv;
+    for device in devices() {
+        let sparse = device.sparse();
+        // [1 0 2; 0 3 0]
+        let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0]).unwrap();
+        let x = device.tensor([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let y = device.full_tensor([2, 2], 1.0).unwrap();
+        let row = |all: &windlass::tensor::Layout| all.index(0, 1);
+        let spec = || Spmv::new().alpha(2.0).beta(-1.0);
+        let y = sparse.spmv_tensor(spec(), &a, x.index(0, 1).unwrap(), y.part(row).unwrap()).unwrap().into_output();
+        assert_eq!(device.download_tensor(&y).unwrap().await_result().unwrap(), [1.0, 1.0, 31.0, 29.0]);
+        let other = Spmv::new().trans(Transpose::Yes);
+        let long = device.uninit_tensor([3]).unwrap();
+        let long = sparse.spmv_tensor(other, &a, y.index(0, 0).unwrap(), long).unwrap().into_output();
+        assert_eq!(device.download_tensor(&long).unwrap().await_result().unwrap(), [1.0, 3.0, 2.0]);
+        let rejected = sparse.spmv_tensor(spec(), &a, x.index(0, 1).unwrap(), y.part(|y| y.index(1, 0)).unwrap());
+        let rejected = rejected.unwrap_err();
+        refused(&rejected.error, "y", "`contiguous`");
+        let rejected = sparse.spmv_tensor(spec(), &a, &x, rejected.back.unwrap().0).unwrap_err();
+        refused(&rejected.error, "x", "2 axes, not one");
+        let spread = x.transpose();
+        let part = rejected.back.unwrap().0.part(row).unwrap();
+        let rejected = sparse.spmv_tensor(spec(), &a, spread.index(1, 0).unwrap().flip(0).unwrap(), part).unwrap_err();
+        refused(&rejected.error, "x", "`contiguous`");
+        let part = rejected.back.unwrap().0.part(row).unwrap();
+        let rejected = sparse.spmv_tensor(spec(), &a, x.slice((0, ..2)).unwrap(), part).unwrap_err();
+        assert_eq!(rejected.back.unwrap().0.extents(), [2, 2]);
+    }
+}
+
+#[test]
 fn dense_operands_of_sparse_products_lie_either_way() {
     for device in devices() {
         let sparse = device.sparse();

@@ -1,11 +1,13 @@
 //! Tensors: made, viewed, copied, printed. What a layout says is compared with a list of indices in the library's own tests;
 //! here it is what devices do with it.
 
+mod any;
 mod assign;
 mod fronts;
 mod handles;
 mod refusals;
 mod shown;
+mod views;
 
 use windlass::{Device, Element, TensorRef};
 

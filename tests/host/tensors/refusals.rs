@@ -1,7 +1,7 @@
 //! What is refused: with the argument's name, and the tensor back.
 
 use crate::common::{devices, host};
-use windlass::tensor::Layout;
+use windlass::tensor::{AxisSlice, Layout};
 use windlass::{Device, Error, Tensor, TensorRef};
 
 #[track_caller]
@@ -70,4 +70,69 @@ fn tensors_of_another_device() {
     let rejected = one.assign(x(&other), &rejected.back.unwrap().0).unwrap_err();
     refused(rejected.error, "target", "belongs to");
     assert!(rejected.back.is_some());
+}
+
+/// Every view with an axis, an index or a size that is not there: the argument is named, and what the tensor has.
+#[test]
+fn views_that_there_are_not() {
+    let device = host(1).open().unwrap();
+    let x = device.zeros_tensor::<i32>([2, 3, 4]).unwrap();
+    refused(x.permute([0, 1]).unwrap_err(), "axes", "names 2 of 3 axes");
+    refused(x.permute([0, 1, 1]).unwrap_err(), "axes", "names axis 1 twice");
+    refused(x.permute([0, 1, -4]).unwrap_err(), "axes", "axis -4, but there are 3 axes");
+    refused(x.swap_axes(3, 0).unwrap_err(), "one", "axis 3");
+    refused(x.swap_axes(0, -4).unwrap_err(), "other", "axis -4");
+    refused(x.flip(3).unwrap_err(), "axis", "axis 3");
+    refused(x.index(3, 0).unwrap_err(), "index", "axis 3");
+    refused(x.index(1, 3).unwrap_err(), "slices", "index 3 on axis 1, which has 3 elements");
+    refused(x.index(1, -4).unwrap_err(), "slices", "index -4 on axis 1");
+    refused(x.squeeze_axis(1).unwrap_err(), "axis", "has 3 elements, not 1");
+    refused(x.squeeze_axis(5).unwrap_err(), "axis", "axis 5");
+    refused(x.unsqueeze(4).unwrap_err(), "axis", "a new axis 4");
+    refused(x.unsqueeze(-5).unwrap_err(), "axis", "a new axis -5");
+    refused(x.diagonal(0, 1, 1).unwrap_err(), "other", "both are axis 1");
+    refused(x.diagonal(0, 0, 3).unwrap_err(), "other", "axis 3");
+    refused(x.diagonal(5, 1, 2).unwrap_err(), "above", "5 is beyond the 4 elements of axis 2");
+    refused(x.diagonal(isize::MIN, 1, 2).unwrap_err(), "above", "beyond the 3 elements of axis 1");
+    refused(x.split(2, 5).unwrap_err(), "mid", "5 is past the end of axis 2");
+    refused(x.split(-4, 0).unwrap_err(), "axis", "axis -4");
+    refused(x.windows(1, 4, 1).unwrap_err(), "size", "windows of 4");
+    refused(x.windows(1, 0, 1).unwrap_err(), "size", "windows of 0");
+    refused(x.windows(1, 1, 0).unwrap_err(), "size", "every 0");
+    refused(x.windows(3, 1, 1).unwrap_err(), "axis", "axis 3");
+    refused(x.slice((0..2, 0..4)).unwrap_err(), "slices", "the range 0..4 on axis 1, which has 3 elements");
+    refused(
+        x.slice((.., AxisSlice::Range { start: 3, end: Some(2), step: 1 })).unwrap_err(),
+        "slices",
+        "the range 3..2 on axis 1",
+    );
+    refused(x.slice((.., -4..)).unwrap_err(), "slices", "on axis 1");
+    refused(x.slice(AxisSlice::from(..).step(0)).unwrap_err(), "slices", "a step of 0 on axis 0");
+    refused(x.slice((.., .., .., 0)).unwrap_err(), "slices", "4 ranges and indices");
+    refused(x.slice((AxisSlice::Rest, AxisSlice::Rest)).unwrap_err(), "slices", "2 times `Rest`");
+    refused(x.broadcast([3, 4]).unwrap_err(), "extents", "fewer axes");
+    refused(x.broadcast([5, 3, 4]).unwrap_err(), "extents", "2 elements on axis 0");
+    refused(x.broadcast([usize::MAX, 2, 3, 4]).unwrap_err(), "extents", "more elements");
+    refused(x.reshape([5, 5]).unwrap_err(), "extents", "are 25 elements, but [2, 3, 4] are 24");
+    refused(x.reshape([usize::MAX, 2]).unwrap_err(), "extents", "more elements");
+    refused(x.reshape([1; 65]).unwrap_err(), "extents", "at most 64");
+    refused(device.zeros_tensor::<i32>([1; 65]).unwrap_err(), "extents", "at most 64");
+    refused(Layout::new([2, 3], [1], 0).unwrap_err(), "strides", "1 strides for 2 axes");
+    refused(Layout::new([2], [-1], 0).unwrap_err(), "strides", "");
+    refused(Layout::new([3], [isize::MAX], 0).unwrap_err(), "strides", "");
+    refused(Layout::new([2], [1], usize::MAX).unwrap_err(), "strides", "");
+}
+
+#[test]
+fn targets_of_an_earlier_life_come_back() {
+    let device = host(1).open().unwrap();
+    let (old, other) = (x(&device), x(&device));
+    device.rebuild(crate::common::LONG).unwrap();
+    let rejected = device.assign(old, &x(&device)).unwrap_err();
+    assert!(matches!(rejected.error, Error::GpuRefStale { .. }) && rejected.back.is_some());
+    let rejected = device.assign(x(&device), &other).unwrap_err();
+    assert!(matches!(rejected.error, Error::GpuRefStale { .. }) && rejected.back.is_some());
+    assert!(matches!(device.item(other.slice((0, 0)).unwrap()), Err(Error::GpuRefStale { .. })));
+    assert!(matches!(device.show(&other), Err(Error::GpuRefStale { .. })));
+    assert!(matches!(device.allclose(&other, &x(&device), 0.0, 0.0), Err(Error::GpuRefStale { .. })));
 }

@@ -1,5 +1,6 @@
 //! The methods of symbols.
 
+use super::choice::Choice;
 use super::recording::{operation, select, typed};
 use super::symbol::{Operand, Symbol, binary, unary};
 use crate::core::element::Element;
@@ -243,9 +244,20 @@ impl Symbol<f64> {
 }
 
 impl Symbol<Bool> {
-    /// `a` where this is true, `b` elsewhere.
+    /// `a` where this is true, `b` elsewhere. A number takes the type of the other one; of two numbers the first names the
+    /// type. See [`Choice`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.tensor([3], [-1.0f32, 0.0, 2.0])?;
+    /// let y = device.map(&x, |x| x.gt(0.0).select(1.0f32, 0.0) + x.lt(0.0).select(-x, x))?.await_result()?;
+    /// assert_eq!(device.show(&y)?.to_string(), "[1. 0. 3.]");
+    /// # Ok(()) }
+    /// ```
     #[must_use]
-    pub fn select<T: Element>(self, a: impl Into<Operand<T>>, b: impl Into<Operand<T>>) -> Symbol<T> {
-        Symbol::new(select(self.raw, a.into().raw, b.into().raw, T::DTYPE))
+    pub fn select<A: Choice<B>, B>(self, a: A, b: B) -> Symbol<A::Element> {
+        let [a, b] = a.both(b);
+        Symbol::new(select(self.raw, a.raw, b.raw, A::Element::DTYPE))
     }
 }

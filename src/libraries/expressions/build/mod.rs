@@ -3,8 +3,9 @@
 //! [`Open`] opens a recording (`recording.rs`) on this thread; [`Formula::new`](super::Formula::new) and the calls that take a
 //! closure run it with one [`Symbol`] for each input, and admit what was recorded. Operators (`symbol.rs`) and methods
 //! (`methods.rs`) of symbols never fail: the first error is kept in the recording, the symbol that comes out carries it on,
-//! and the end of the recording returns it. `tuples.rs` is what closures take and return.
+//! and the end of the recording returns it. `tuples.rs` is what closures take and return, `choice.rs` what `select` takes.
 
+mod choice;
 mod methods;
 #[cfg(feature = "rng")]
 pub mod random;
@@ -12,6 +13,7 @@ pub(in crate::libraries) mod recording;
 mod symbol;
 mod tuples;
 
+pub use choice::Choice;
 pub use methods::Parts;
 pub(in crate::libraries) use recording::{Open, Raw, RawOperand, Recording};
 pub use symbol::{Constant, Operand, Symbol, constant, scalar};
@@ -28,7 +30,7 @@ use super::ir::Op;
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::expressions::position;
 /// let device = windlass::Device::host()?;
-/// let eye = device.tabulate([2, 3], || position(0).eq(position(1)).select::<f32>(1.0, 0.0))?.await_result()?;
+/// let eye = device.tabulate([2, 3], || position(0).eq(position(1)).select(1.0f32, 0.0))?.await_result()?;
 /// assert_eq!(device.show(&eye)?.to_string(), "[[1. 0. 0.]\n [0. 1. 0.]]");
 /// # Ok(()) }
 /// ```

@@ -1,7 +1,7 @@
 //! The functions of tensors, views and expressions: those of a [`Symbol`](crate::expressions::Symbol).
 
 use super::operators::{binary, unary};
-use super::{Deferred, Term};
+use super::{Deferred, Term, TermChoice};
 use crate::core::element::Element;
 use crate::core::truth::Bool;
 use crate::device::tensor::{Tensor, TensorRef};
@@ -10,81 +10,82 @@ use crate::libraries::expressions::functions::Function;
 use crate::libraries::expressions::ir::{Binary, Compare, Op, Overflow, Unary};
 use num_complex::Complex;
 
-macro_rules! methods_of { ($t:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
-    methods_of! { @ $t, |$x| $deferred; $($rest)* }
+// A tensor is borrowed by what is made of it; an expression is not.
+macro_rules! methods_of { ($t:ty, $receiver:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
+    methods_of! { @ $t, $receiver, |$x| $deferred; $($rest)* }
 };
-(@ $t:ty, |$x:ident| $deferred:expr;
+(@ $t:ty, $receiver:ty, |$x:ident| $deferred:expr;
  unary { $($(#[$u:meta])* $un:ident $uop:ident;)* } binary { $($(#[$b:meta])* $bn:ident $bop:ident;)* }
  compare { $($(#[$c:meta])* $cn:ident $cop:ident;)* } call { $($fn:ident $fop:ident;)* }
  call2 { $($gn:ident $gop:ident;)* }) => {
     impl<'a, T: Element> $t {
-        $($(#[$u])* pub fn $un(&'a self) -> Deferred<'a, T> {
+        $($(#[$u])* pub fn $un(self: $receiver) -> Deferred<'a, T> {
             let $x = self;
             unary(Unary::$uop, $deferred)
         })*
-        $($(#[$b])* pub fn $bn(&'a self, other: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
+        $($(#[$b])* pub fn $bn(self: $receiver, other: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
             let $x = self;
             binary(Binary::$bop, $deferred, other.into())
         })*
-        $($(#[$c])* pub fn $cn(&'a self, other: impl Into<Term<'a, T>>) -> Deferred<'a, Bool> {
+        $($(#[$c])* pub fn $cn(self: $receiver, other: impl Into<Term<'a, T>>) -> Deferred<'a, Bool> {
             let ($x, op, other) = (self, Compare::$cop, other.into());
             $deferred.then(op.name(), |x| [x, other.operand()], false, |[x, y]| Op::Compare(op, x, y))
         })*
         $(#[doc = concat!("See [`Function::", stringify!($fop), "`].")]
-        pub fn $fn(&'a self) -> Deferred<'a, T> {
+        pub fn $fn(self: $receiver) -> Deferred<'a, T> {
             let ($x, op) = (self, Function::$fop);
             $deferred.then(op.name(), |x| [x], false, |[x]| Op::Call(op, x, None))
         })*
         $(#[doc = concat!("See [`Function::", stringify!($gop), "`].")]
-        pub fn $gn(&'a self, other: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
+        pub fn $gn(self: $receiver, other: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
             let ($x, op, other) = (self, Function::$gop, other.into());
             $deferred.then(op.name(), |x| [x, other.operand()], false, |[x, y]| Op::Call(op, x, Some(y)))
         })*
 
         /// Whether it is not a number; of a complex number, whether a part is none.
-        pub fn isnan(&'a self) -> Deferred<'a, Bool> {
+        pub fn isnan(self: $receiver) -> Deferred<'a, Bool> {
             let $x = self;
             unary(Unary::IsNan, $deferred)
         }
 
         /// Whether it is neither infinite nor NaN; of a complex number, whether both parts are so.
-        pub fn isfinite(&'a self) -> Deferred<'a, Bool> {
+        pub fn isfinite(self: $receiver) -> Deferred<'a, Bool> {
             let $x = self;
             unary(Unary::IsFinite, $deferred)
         }
 
         /// `self * factor + summand`, rounded once.
-        pub fn fma(&'a self, factor: impl Into<Term<'a, T>>, summand: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
+        pub fn fma(self: $receiver, factor: impl Into<Term<'a, T>>, summand: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
             let ($x, factor, summand) = (self, factor.into(), summand.into());
             $deferred.then("fma", |x| [x, factor.operand(), summand.operand()], false, |[a, b, c]| Op::Fma(a, b, c))
         }
 
         /// Between `low` and `high`: `self.maximum(low).minimum(high)`, so NaN stays NaN.
-        pub fn clamp(&'a self, low: impl Into<Term<'a, T>>, high: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
+        pub fn clamp(self: $receiver, low: impl Into<Term<'a, T>>, high: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
             let $x = self;
             binary(Binary::Minimum, binary(Binary::Maximum, $deferred, low.into()), high.into())
         }
 
         /// The value in another type, rounded once; an integer type that does not hold it gets its nearest value, and 0 for NaN.
-        pub fn cast<R: Element>(&'a self) -> Deferred<'a, R> {
+        pub fn cast<R: Element>(self: $receiver) -> Deferred<'a, R> {
             let $x = self;
             $deferred.then("cast", |x| [x], true, |[x]| Op::Cast(Overflow::Saturate, x))
         }
 
         /// As [`cast`](Self::cast), but an integer type gets the value modulo 2^width, and 0 for NaN and infinities.
-        pub fn cast_wrapping<R: Element>(&'a self) -> Deferred<'a, R> {
+        pub fn cast_wrapping<R: Element>(self: $receiver) -> Deferred<'a, R> {
             let $x = self;
             $deferred.then("cast_wrapping", |x| [x], true, |[x]| Op::Cast(Overflow::Wrap, x))
         }
 
         /// The bits of the value as a real type of the same size.
-        pub fn bits<R: Element>(&'a self) -> Deferred<'a, R> {
+        pub fn bits<R: Element>(self: $receiver) -> Deferred<'a, R> {
             let $x = self;
             $deferred.then("bits", |x| [x], true, |[x]| Op::Bits(x))
         }
 
         /// The magnitude; of a complex number [`Function::Hypot`] of its parts. Integers wrap.
-        pub fn abs(&'a self) -> Deferred<'a, T::Part>
+        pub fn abs(self: $receiver) -> Deferred<'a, T::Part>
         where
             T: Parts,
         {
@@ -98,7 +99,7 @@ macro_rules! methods_of { ($t:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
         }
 
         /// The real part of a complex number.
-        pub fn re(&'a self) -> Deferred<'a, T::Part>
+        pub fn re(self: $receiver) -> Deferred<'a, T::Part>
         where
             T: Parts,
         {
@@ -107,7 +108,7 @@ macro_rules! methods_of { ($t:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
         }
 
         /// The imaginary part of a complex number.
-        pub fn im(&'a self) -> Deferred<'a, T::Part>
+        pub fn im(self: $receiver) -> Deferred<'a, T::Part>
         where
             T: Parts,
         {
@@ -116,7 +117,7 @@ macro_rules! methods_of { ($t:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
         }
 
         /// The angle of a complex number: [`Function::Atan2`] of its parts.
-        pub fn arg(&'a self) -> Deferred<'a, T::Part>
+        pub fn arg(self: $receiver) -> Deferred<'a, T::Part>
         where
             T: Parts,
         {
@@ -128,9 +129,9 @@ macro_rules! methods_of { ($t:ty, |$x:ident| $deferred:expr; $($rest:tt)*) => {
 } }
 
 macro_rules! methods { ($($rest:tt)*) => {
-    methods_of! { Tensor<T>, |x| Deferred::of(x.view()); $($rest)* }
-    methods_of! { TensorRef<'_, T>, |x| Deferred::of(x.view()); $($rest)* }
-    methods_of! { Deferred<'a, T>, |x| x.clone(); $($rest)* }
+    methods_of! { Tensor<T>, &'a Self, |x| Deferred::of(x.view()); $($rest)* }
+    methods_of! { TensorRef<'_, T>, &'a Self, |x| Deferred::of(x.view()); $($rest)* }
+    methods_of! { Deferred<'a, T>, &Self, |x| x.clone(); $($rest)* }
 } }
 
 methods! {
@@ -217,33 +218,34 @@ methods! {
     }
 }
 
-macro_rules! truths { ($($t:ty, |$x:ident| $deferred:expr;)*) => { $(
+macro_rules! truths { ($($t:ty, $receiver:ty, |$x:ident| $deferred:expr;)*) => { $(
     impl<'a> $t {
-        /// `a` where this is true, `b` elsewhere.
-        pub fn select<T: Element>(&'a self, a: impl Into<Term<'a, T>>, b: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
-            let ($x, a, b) = (self, a.into(), b.into());
-            super::select($deferred, a, b)
+        /// `a` where this is true, `b` elsewhere. A number takes the type of the other one; see
+        /// [`TermChoice`](crate::expressions::TermChoice).
+        pub fn select<A: TermChoice<'a, B>, B>(self: $receiver, a: A, b: B) -> Deferred<'a, A::Element> {
+            let ($x, both) = (self, a.both(b));
+            super::select($deferred, both)
         }
     }
 )* } }
 truths! {
-    Tensor<Bool>, |x| Deferred::of(x.view());
-    TensorRef<'_, Bool>, |x| Deferred::of(x.view());
-    Deferred<'a, Bool>, |x| x.clone();
+    Tensor<Bool>, &'a Self, |x| Deferred::of(x.view());
+    TensorRef<'_, Bool>, &'a Self, |x| Deferred::of(x.view());
+    Deferred<'a, Bool>, &Self, |x| x.clone();
 }
 
-macro_rules! complex { ($([$p:ty] $t:ty, |$x:ident| $deferred:expr;)*) => { $(
+macro_rules! complex { ($([$p:ty] $t:ty, $receiver:ty, |$x:ident| $deferred:expr;)*) => { $(
     impl<'a> $t {
         /// The complex number of this real part and that imaginary part.
-        pub fn complex(&'a self, im: impl Into<Term<'a, $p>>) -> Deferred<'a, Complex<$p>> {
+        pub fn complex(self: $receiver, im: impl Into<Term<'a, $p>>) -> Deferred<'a, Complex<$p>> {
             let ($x, im, op) = (self, im.into(), Binary::Complex);
             $deferred.then(op.name(), |x| [x, im.operand()], false, |[x, y]| Op::Binary(op, x, y))
         }
     }
 )* } }
 complex! {
-    [f32] Tensor<f32>, |x| Deferred::of(x.view());
-    [f32] Deferred<'a, f32>, |x| x.clone();
-    [f64] Tensor<f64>, |x| Deferred::of(x.view());
-    [f64] Deferred<'a, f64>, |x| x.clone();
+    [f32] Tensor<f32>, &'a Self, |x| Deferred::of(x.view());
+    [f32] Deferred<'a, f32>, &Self, |x| x.clone();
+    [f64] Tensor<f64>, &'a Self, |x| Deferred::of(x.view());
+    [f64] Deferred<'a, f64>, &Self, |x| x.clone();
 }

@@ -1,7 +1,9 @@
 //! Operators on tensors, which build an expression until it is asked for.
 //!
-//! `tape.rs` is what was built, `operators.rs` has the operators and `methods.rs` the functions.
+//! `tape.rs` is what was built, `operators.rs` has the operators and `methods.rs` the functions; `choice.rs` is what `select`
+//! takes.
 
+mod choice;
 mod methods;
 mod operators;
 mod tape;
@@ -14,11 +16,14 @@ use super::scalar::Scalar;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
+use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Tensor, TensorRef};
+pub use choice::TermChoice;
+use smallvec::SmallVec;
 use std::marker::PhantomData;
-use tape::{Tape, TapeOperand};
+use tape::{Link, Step, Tape};
 
 /// An expression of tensors that is not computed yet: what operators on tensors give.
 ///
@@ -43,42 +48,17 @@ use tape::{Tape, TapeOperand};
 /// ```
 #[must_use = "nothing is computed until `eval`"]
 pub struct Deferred<'a, T> {
-    tape: Tape<'a>,
-    id: Option<Id>,
+    link: Link<'a>,
     element: PhantomData<fn() -> T>,
 }
 
-impl<T> Clone for Deferred<'_, T> {
-    fn clone(&self) -> Self {
-        Deferred { tape: self.tape.clone(), id: self.id, element: PhantomData }
-    }
+/// What an expression stands on: its nodes and its tensors.
+pub(in crate::libraries) struct Whole<'a> {
+    tape: Tape<'a>,
+    id: Option<Id>,
 }
 
-impl<T: Element> std::fmt::Debug for Deferred<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Deferred<{}>({} nodes)", T::DTYPE, self.tape.recording.nodes.len())
-    }
-}
-
-impl<'a, T: Element> Deferred<'a, T> {
-    fn of(view: TensorRef<'a, T>) -> Self {
-        let (tape, id) = Tape::of(view);
-        Deferred { tape, id, element: PhantomData }
-    }
-
-    /// The expression with one more operation on this and others, which gives `R`.
-    fn then<R: Element, const N: usize>(
-        mut self,
-        name: &'static str,
-        others: impl FnOnce(TapeOperand<'a>) -> [TapeOperand<'a>; N],
-        chosen: bool,
-        op: impl FnOnce([Id; N]) -> Op,
-    ) -> Deferred<'a, R> {
-        let operands = others(TapeOperand::Here(self.id));
-        let id = self.tape.push(name, operands, None, chosen.then_some(R::DTYPE), op);
-        Deferred { tape: self.tape, id, element: PhantomData }
-    }
-
+impl Whole<'_> {
     /// The formula with the values of its parameters, and the extents.
     pub(in crate::libraries) fn recorded(&self) -> Result<(Recorded, Vec<usize>)> {
         let (expr, scalars, extents) = self.tape.finish(self.id)?;
@@ -86,8 +66,45 @@ impl<'a, T: Element> Deferred<'a, T> {
     }
 
     /// The operands that are read.
-    pub(in crate::libraries) fn reads(&self) -> Result<smallvec::SmallVec<[Read<'_>; 8]>> {
+    pub(in crate::libraries) fn reads(&self) -> Result<SmallVec<[Read<'_>; 8]>> {
         self.tape.reads()
+    }
+}
+
+impl<T> Clone for Deferred<'_, T> {
+    fn clone(&self) -> Self {
+        Deferred { link: self.link.clone(), element: PhantomData }
+    }
+}
+
+impl<T: Element> std::fmt::Debug for Deferred<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Deferred<{}>({} nodes)", T::DTYPE, Tape::of(&self.link).0.recording.nodes.len())
+    }
+}
+
+impl<'a, T: Element> Deferred<'a, T> {
+    fn of(view: TensorRef<'a, T>) -> Self {
+        Deferred { link: Link::View(Arc::new(view), T::DTYPE), element: PhantomData }
+    }
+
+    /// The expression with one more operation on this and others, which gives `R`.
+    fn then<R: Element, const N: usize>(
+        self,
+        name: &'static str,
+        others: impl FnOnce(Link<'a>) -> [Link<'a>; N],
+        chosen: bool,
+        op: impl FnOnce([Id; N]) -> Op,
+    ) -> Deferred<'a, R> {
+        let places = std::array::from_fn(|k| k as Id);
+        let link = Step::link(name, others(self.link), (None, chosen.then_some(R::DTYPE)), op(places));
+        Deferred { link, element: PhantomData }
+    }
+
+    /// All that it stands on, numbered.
+    pub(in crate::libraries) fn whole(&self) -> Whole<'a> {
+        let (tape, id) = Tape::of(&self.link);
+        Whole { tape, id }
     }
 
     /// Computes it, as a new row-major tensor: one kernel. Does not wait.
@@ -97,8 +114,9 @@ impl<'a, T: Element> Deferred<'a, T> {
     /// broadcast to each other, an operation that the type does not have, more than 8 tensors or 4096 operations; a stale tensor,
     /// or one of another device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn eval(&self, device: &Device) -> Result<PendingDispatch<Tensor<T>>> {
-        let (recorded, extents) = self.recorded().map_err(told)?;
-        let reads = self.tape.reads().map_err(told)?;
+        let whole = self.whole();
+        let (recorded, extents) = whole.recorded().map_err(told)?;
+        let reads = whole.reads().map_err(told)?;
         make_one(device, recorded, &reads, &extents)
     }
 
@@ -108,8 +126,9 @@ impl<'a, T: Element> Deferred<'a, T> {
     /// As [`eval`](Self::eval) and [`Device::map_into`]. The target comes back.
     pub fn eval_into<P: Target<Element = T>>(&self, device: &Device, target: P) -> Submitted<Tensor<T>> {
         let part: crate::device::tensor::Part<T> = target.into();
-        let recorded = self.recorded().map(|(recorded, _)| recorded);
-        match self.tape.reads() {
+        let whole = self.whole();
+        let recorded = whole.recorded().map(|(recorded, _)| recorded);
+        match whole.reads() {
             Ok(reads) => write(device, recorded, Ok(&reads), part, false),
             Err(error) => write(device, recorded, Err(error), part, false),
         }
@@ -119,49 +138,38 @@ impl<'a, T: Element> Deferred<'a, T> {
 /// Where the condition is true `a`, elsewhere `b`.
 fn select<'a, T: Element>(
     condition: Deferred<'a, crate::core::truth::Bool>,
-    a: Term<'a, T>,
-    b: Term<'a, T>,
+    [a, b]: [Term<'a, T>; 2],
 ) -> Deferred<'a, T> {
-    let mut tape = condition.tape;
+    // A number has nothing but the other one to take its type from.
     let [a, b] = [a, b].map(|term| match term.0 {
-        // A number has nothing but the other one to take its type from.
-        Kind::Number(scalar) => TapeOperand::Number(scalar.adopt(T::DTYPE).unwrap_or(scalar)),
-        Kind::Tape(tape, id) => TapeOperand::There(tape, id),
+        Link::Number(scalar) => Link::Number(scalar.adopt(T::DTYPE).unwrap_or(scalar)),
+        link => link,
     });
-    let operands = [TapeOperand::Here(condition.id), a, b];
-    let id = tape.push("select", operands, Some(T::DTYPE), None, |[c, a, b]| Op::Select(c, a, b));
-    Deferred { tape, id, element: PhantomData }
+    let link = Step::link("select", [condition.link, a, b], (Some(T::DTYPE), None), Op::Select(0, 1, 2));
+    Deferred { link, element: PhantomData }
 }
 
 /// What stands beside a tensor: another one, an expression, or a number.
-pub struct Term<'a, T>(Kind<'a>, PhantomData<fn() -> T>);
-
-enum Kind<'a> {
-    Tape(Tape<'a>, Option<Id>),
-    Number(Scalar),
-}
+pub struct Term<'a, T>(Link<'a>, PhantomData<fn() -> T>);
 
 impl<T> std::fmt::Debug for Term<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Kind::Tape(..) => f.write_str("an expression"),
-            Kind::Number(scalar) => scalar.fmt(f),
+            Link::Number(scalar) => scalar.fmt(f),
+            _ => f.write_str("an expression"),
         }
     }
 }
 
 impl<'a, T> Term<'a, T> {
-    fn operand(self) -> TapeOperand<'a> {
-        match self.0 {
-            Kind::Tape(tape, id) => TapeOperand::There(tape, id),
-            Kind::Number(scalar) => TapeOperand::Number(scalar),
-        }
+    fn operand(self) -> Link<'a> {
+        self.0
     }
 }
 
 impl<'a, T: Element> From<Deferred<'a, T>> for Term<'a, T> {
     fn from(expression: Deferred<'a, T>) -> Self {
-        Term(Kind::Tape(expression.tape, expression.id), PhantomData)
+        Term(expression.link, PhantomData)
     }
 }
 
@@ -192,7 +200,7 @@ impl<'a, T: Element> From<TensorRef<'a, T>> for Term<'a, T> {
 macro_rules! numbers { ($($t:ty),*) => { $(
     impl<T> From<$t> for Term<'_, T> {
         fn from(value: $t) -> Self {
-            Term(Kind::Number(value.into()), PhantomData)
+            Term(Link::Number(value.into()), PhantomData)
         }
     }
 )* } }

@@ -8,6 +8,8 @@ use crate::libraries::expressions::build::{RawOperand, Recording};
 use crate::libraries::expressions::ir::{Expr, Id, Node, Op, describe};
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::expressions::scalar::Scalar;
+use smallvec::SmallVec;
+use std::collections::HashMap;
 
 /// A view whose type is forgotten.
 pub(super) trait View: Send + Sync {
@@ -33,91 +35,132 @@ impl<T: Element> View for TensorRef<'_, T> {
     }
 }
 
-/// The nodes and the tensors. Equal nodes are one, and so are equal views.
+/// What an operation takes. Cloning one shares what it stands on.
 #[derive(Clone)]
+pub(super) enum Link<'a> {
+    /// A tensor.
+    View(Arc<dyn View + 'a>, DType),
+    /// What an operation gives.
+    Step(Arc<Step<'a>>),
+    /// A number.
+    Number(Scalar),
+}
+
+/// An operation that was written down. An operator makes one in constant time; checked and numbered is all of it at `eval`.
+pub(super) struct Step<'a> {
+    name: &'static str,
+    /// Its operands are places in `operands`.
+    op: Op,
+    operands: SmallVec<[Link<'a>; 3]>,
+    /// The type that numbers take; else that of the first operand that has one.
+    partner: Option<DType>,
+    /// The type of an operation that chooses it.
+    chosen: Option<DType>,
+}
+
+impl<'a> Step<'a> {
+    pub(super) fn link(
+        name: &'static str,
+        operands: impl IntoIterator<Item = Link<'a>>,
+        (partner, chosen): (Option<DType>, Option<DType>),
+        op: Op,
+    ) -> Link<'a> {
+        let operands = operands.into_iter().collect();
+        Link::Step(Arc::new(Step { name, op, operands, partner, chosen }))
+    }
+}
+
+/// A long chain is taken apart in a loop, not by calls of calls.
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        let mut left = std::mem::take(&mut self.operands);
+        while let Some(link) = left.pop() {
+            if let Link::Step(step) = link
+                && let Some(mut step) = Arc::into_inner(step)
+            {
+                left.append(&mut step.operands);
+            }
+        }
+    }
+}
+
+/// The nodes and the tensors of an expression. Equal nodes are one, and so are equal views.
 pub(super) struct Tape<'a> {
     pub(super) recording: Recording,
-    /// Which number in the program's text each parameter is, so that a number of an expression that is used twice is one
-    /// parameter. (Two numbers that happen to be equal stay two: with other values it must be the same formula.)
-    origins: Vec<Arc<()>>,
     views: Vec<Arc<dyn View + 'a>>,
+    /// The node of each step that was recorded; `None` if that failed. A step that is used twice is recorded once, so that a
+    /// number in it is one parameter. (Two numbers that happen to be equal stay two: with other values it must be the same
+    /// formula.)
+    seen: HashMap<*const Step<'a>, Option<Id>>,
 }
 
 impl<'a> Tape<'a> {
-    /// Of one view; its node is the first one.
-    pub(super) fn of<T: Element>(view: TensorRef<'a, T>) -> (Self, Option<Id>) {
-        let mut tape =
-            Tape { recording: Recording::new(0, &[T::DTYPE]), origins: Vec::new(), views: vec![Arc::new(view)] };
-        let id = tape.recording.note(|recording| recording.push(Op::Input(0), T::DTYPE));
+    /// All that an expression stands on, and its node.
+    pub(super) fn of(root: &Link<'a>) -> (Self, Option<Id>) {
+        let mut tape = Tape { recording: Recording::new(0, &[]), views: Vec::new(), seen: HashMap::new() };
+        if let Link::Step(root) = root {
+            tape.steps(root);
+        }
+        let id = tape.known(root);
         (tape, id)
     }
 
-    /// Appends what another one has; returns the number of its node `id` here.
-    pub(super) fn take(&mut self, other: Tape<'a>, id: Option<Id>) -> Option<Id> {
-        let mut inputs = Vec::with_capacity(other.views.len());
-        for (view, dtype) in other.views.into_iter().zip(&other.recording.inputs) {
-            let same = |known: &Arc<dyn View + 'a>| known.place() == view.place() && known.layout() == view.layout();
-            let known = self.views.iter().zip(&self.recording.inputs).position(|(v, t)| t == dtype && same(v));
-            inputs.push(known.unwrap_or_else(|| {
-                self.views.push(view);
-                self.recording.inputs.push(*dtype);
-                self.views.len() - 1
+    /// Records a step and those that it stands on, operands from the left before what takes them.
+    fn steps(&mut self, root: &Arc<Step<'a>>) {
+        // A step comes twice: for its operands, then for itself.
+        let mut left: Vec<(&Arc<Step<'a>>, bool)> = vec![(root, false)];
+        while let Some((step, is_ready)) = left.pop() {
+            if self.seen.contains_key(&Arc::as_ptr(step)) {
+                continue;
+            }
+            if is_ready {
+                let id = self.step(step);
+                self.seen.insert(Arc::as_ptr(step), id);
+                continue;
+            }
+            left.push((step, true));
+            left.extend(step.operands.iter().rev().filter_map(|link| match link {
+                Link::Step(step) => Some((step, false)),
+                _ => None,
             }));
         }
-        if let Some(error) = other.recording.error {
-            self.recording.error.get_or_insert(error);
-        }
-        let mut ids: Vec<Option<Id>> = Vec::with_capacity(other.recording.nodes.len());
-        for node in other.recording.nodes {
-            let here = self.recording.note(|recording| {
-                let op = match node.op {
-                    Op::Input(k) => Op::Input(inputs.get(usize::from(k)).map_or(u8::MAX, |k| *k as u8)),
-                    Op::Parameter(k) => {
-                        let origin = other.origins.get(usize::from(k)).cloned().unwrap_or_default();
-                        match self.origins.iter().position(|known| Arc::ptr_eq(known, &origin)) {
-                            Some(known) => Op::Parameter(known as u16),
-                            None => {
-                                let scalar = other.recording.scalars.get(usize::from(k)).copied();
-                                let id = recording.number(scalar.unwrap_or(Scalar::new(0u8)), node.dtype)?;
-                                self.origins.push(origin);
-                                return Ok(id);
-                            }
-                        }
-                    }
-                    op => op.moved(|id| ids.get(usize::from(id)).copied().flatten().unwrap_or(Id::MAX)),
-                };
-                recording.push(op, node.dtype)
-            });
-            ids.push(here);
-        }
-        id.and_then(|id| ids.get(usize::from(id)).copied().flatten())
     }
 
-    /// Appends an operation; `None` if that has failed, or an operand had. A number takes the type `partner`, or that of the
-    /// first operand that has one.
-    pub(super) fn push<const N: usize>(
-        &mut self,
-        name: &'static str,
-        operands: [TapeOperand<'a>; N],
-        mut partner: Option<DType>,
-        dtype: Option<DType>,
-        op: impl FnOnce([Id; N]) -> Op,
-    ) -> Option<Id> {
-        let mut ids = [0; N];
-        let mut raws: Vec<RawOperand> = Vec::with_capacity(N);
-        for operand in operands {
-            raws.push(match operand {
-                TapeOperand::Here(id) => RawOperand::node(id?),
-                TapeOperand::There(tape, id) => RawOperand::node(self.take(tape, id)?),
-                TapeOperand::Number(scalar) => RawOperand::Parameter(scalar),
+    /// Records one step, whose operands are.
+    fn step(&mut self, step: &Step<'a>) -> Option<Id> {
+        let mut raws: SmallVec<[RawOperand; 3]> = SmallVec::new();
+        for link in &step.operands {
+            raws.push(match link {
+                Link::Number(scalar) => RawOperand::Parameter(*scalar),
+                link => RawOperand::node(self.known(link)?),
             });
         }
-        for raw in &raws {
-            partner = partner.or(self.recording.dtype_of(raw));
+        let types = raws.iter().filter_map(|raw| self.recording.dtype_of(raw));
+        let partner = step.partner.or(types.into_iter().next());
+        self.recording.note(|recording| {
+            let numbered = |ids: [Id; 3]| step.op.moved(|k| ids.get(usize::from(k)).copied().unwrap_or(Id::MAX));
+            recording.apply(step.name, &raws, partner, &mut [0; 3], step.chosen, numbered)
+        })
+    }
+
+    /// The node of a tensor, or of a step that was recorded.
+    fn known(&mut self, link: &Link<'a>) -> Option<Id> {
+        match link {
+            Link::Step(step) => self.seen.get(&Arc::as_ptr(step)).copied().flatten(),
+            Link::View(view, dtype) => {
+                let same =
+                    |known: &Arc<dyn View + 'a>| known.place() == view.place() && known.layout() == view.layout();
+                let known = self.views.iter().zip(&self.recording.inputs).position(|(v, t)| t == dtype && same(v));
+                let k = known.unwrap_or_else(|| {
+                    self.views.push(view.clone());
+                    self.recording.inputs.push(*dtype);
+                    self.views.len() - 1
+                });
+                let k = u8::try_from(k).unwrap_or(u8::MAX);
+                self.recording.note(|recording| recording.push(Op::Input(k), *dtype))
+            }
+            Link::Number(_) => None,
         }
-        let id = self.recording.note(|recording| recording.apply(name, &raws, partner, &mut ids, dtype, op));
-        self.origins.resize_with(self.recording.scalars.len(), Arc::default);
-        id
     }
 
     /// The expression whose output is `id`, the values of its parameters, and the extents of the output.
@@ -169,14 +212,4 @@ impl<'a> Tape<'a> {
     pub(super) fn reads(&self) -> Result<smallvec::SmallVec<[Read<'_>; 8]>> {
         self.views.iter().map(|view| view.read()).collect()
     }
-}
-
-/// An operand of an operation that is appended.
-pub(super) enum TapeOperand<'a> {
-    /// A node of this tape.
-    Here(Option<Id>),
-    /// A node of another one.
-    There(Tape<'a>, Option<Id>),
-    /// A number.
-    Number(Scalar),
 }

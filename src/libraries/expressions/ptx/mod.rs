@@ -2,8 +2,9 @@
 //!
 //! The text comes straight from the lowered expression: one entry point, a grid-stride loop, explicit rounding, no
 //! contraction, no flush of subnormals. A [`Geometry`] (`geometry.rs`) is what a kernel has to know of the operands' layouts,
-//! and a [`Launch`] gives its arguments. A kernel is good for all launches of the same geometry. `entry.rs` writes index, loads and stores, `body.rs` the operations, `remainder.rs` and `far.rs` those
-//! that are functions; `writer.rs` holds registers and text.
+//! and a [`Launch`] gives its arguments. A kernel is good for all launches of the same geometry. `entry.rs` writes the
+//! loop and the index, `groups.rs` loads and stores, `body.rs` the operations, `remainder.rs` and `far.rs` those that are
+//! functions; `writer.rs` holds registers and text.
 //!
 //! # Where PTX differs from the rules
 //! - `min` and `max` drop a NaN, but the order of zeros is not said for all types: equal operands are joined by bits.
@@ -17,6 +18,7 @@ pub(in crate::libraries) mod body;
 mod entry;
 mod far;
 mod geometry;
+mod groups;
 mod remainder;
 #[cfg(test)]
 mod tests;
