@@ -80,8 +80,12 @@ pub use crate::libraries::blaslt;
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::moves;
 #[cfg(feature = "nvrtc")]
 pub use crate::libraries::nvrtc;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::reductions;
 #[cfg(feature = "rng")]
 pub use crate::libraries::rng;
 #[cfg(feature = "solver")]

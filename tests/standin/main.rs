@@ -38,6 +38,7 @@ mod peer;
 mod program;
 mod random;
 mod rebuild;
+mod reductions;
 mod rng;
 mod selftest;
 mod solver;

@@ -14,7 +14,7 @@
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
 
-mod assign;
+pub(crate) mod assign;
 mod close;
 mod layout;
 mod make;

@@ -5,11 +5,11 @@
 //! the driver's copies where they can, else our own kernels (`kernels/assign.cu`).
 
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(crate) mod cuda;
 #[cfg(feature = "host")]
-mod host;
+pub(crate) mod host;
 #[cfg(any(feature = "cuda", test))]
-mod plan;
+pub(crate) mod plan;
 
 use super::layout::fused;
 use super::{Layout, Part, ReadableTensor, Tensor, WritableTensor};

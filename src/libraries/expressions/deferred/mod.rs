@@ -9,7 +9,7 @@ mod tape;
 use super::formula::{Kept, Recorded};
 use super::front::{make_one, told, write};
 use super::ir::{Id, Op};
-use super::operands::Target;
+use super::operands::{Read, Target};
 use super::scalar::Scalar;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -79,9 +79,15 @@ impl<'a, T: Element> Deferred<'a, T> {
         Deferred { tape: self.tape, id, element: PhantomData }
     }
 
-    fn recorded(&self) -> Result<(Recorded, Vec<usize>)> {
+    /// The formula with the values of its parameters, and the extents.
+    pub(in crate::libraries) fn recorded(&self) -> Result<(Recorded, Vec<usize>)> {
         let (expr, scalars, extents) = self.tape.finish(self.id)?;
         Ok((Recorded { kept: Kept::of(expr), scalars }, extents))
+    }
+
+    /// The operands that are read.
+    pub(in crate::libraries) fn reads(&self) -> Result<smallvec::SmallVec<[Read<'_>; 8]>> {
+        self.tape.reads()
     }
 
     /// Computes it, as a new row-major tensor: one kernel. Does not wait.

@@ -147,6 +147,10 @@ impl PlanKey for Layouts {
         let (raw, work) = make(api, self).map_err(|(call, code)| builder.failure::<Cufft>(call, code))?;
         // SAFETY: made above; the epoch destroys it once, when nothing uses it.
         let raw = builder.object(raw, move |raw| unsafe { api.destroy(raw) });
+        // The first plan of a context uploads tables that the kernels of all plans find by a pointer in device memory. A
+        // transform that overtakes this upload, which waits behind other copies on a busy GPU, reads from nowhere: seen
+        // on an H100 as an illegal address in cuFFT 12.0's kernels, when devices of one process were opened and closed.
+        builder.finish_default_streams("cufftXtMakePlanMany")?;
         Ok(Built { plan: Plan { raw, work, lock: Mutex::new(()) }, bytes: estimate(self) as u64 })
     }
 }
