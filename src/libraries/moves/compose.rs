@@ -3,13 +3,14 @@
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, Spans, Wire};
 #[cfg(feature = "host")]
 use crate::device::tensor::assign::host;
 #[cfg(feature = "cuda")]
 use crate::device::tensor::assign::{cuda, plan};
 use crate::device::tensor::{Layout, fused};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
 /// A box of the new tensor, and the elements that it gets.

@@ -4,10 +4,11 @@ use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Op, Prepare, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, Spans, Wire};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, fused};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
 /// An element that can be the number of a slice: `i32`, `i64`, `u32`, `u64`. Negative ones count from the end. Sealed.

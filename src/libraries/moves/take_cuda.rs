@@ -7,11 +7,11 @@ use super::take::{Loops, Take};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::op::{Built, PlanKey};
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda::{Function, PlanBuilder};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 use std::ffi::{CString, c_void};
 
@@ -84,7 +84,7 @@ impl PlanKey for Key {
         let bytes = 16 * text.lines().count() as u64;
         let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
         let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
         let function = Function::find(core, epoch, &module, c"expression")?;
         let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
         Ok(Built { plan: Loaded(function), bytes })

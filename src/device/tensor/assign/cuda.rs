@@ -4,10 +4,10 @@ use super::plan::{Axes, Axis, From, Plan};
 use super::{Assign, Source};
 use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchDims;
-use crate::core::op::Op;
 use crate::device::tensor::Layout;
 use crate::engines::cuda::{KernelArg, Ptx};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Op;
 use std::ffi::CStr;
 
 static KERNELS: Ptx = Ptx::new(include_str!("kernels/assign.ptx"));
