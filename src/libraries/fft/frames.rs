@@ -7,9 +7,9 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
-#[cfg(feature = "cuda")]
-use crate::engines::op::Prepare;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
+#[cfg(feature = "cuda")]
+use crate::engines::op::{Prepare, WritesOf};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -267,12 +267,7 @@ macro_rules! halves_of_engines {
         }
 
         #[cfg(feature = "cuda")]
-        fn prepare(
-            &self,
-            _: &Spans<Self::Reads>,
-            _: &Spans<crate::engines::op::WritesOf<Self>>,
-            plans: &mut Prepare<'_>,
-        ) {
+        fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
             self.plans(plans);
         }
 

@@ -100,6 +100,9 @@ struct Sides<'s, I, O> {
 /// The working memory of a thread: a block of what is read, one of what is written, and the rest.
 type Blocks<I, O, W> = (Vec<I>, Vec<O>, W);
 
+/// Transforms a block, and returns what is to be written.
+type Transform<'t, I, O, W> = dyn for<'w> Fn(&'w mut [I], &'w mut [O], &mut W) -> &'w [O] + Sync + 't;
+
 /// Gathers blocks of lines, transforms each block, and scatters the result. `n` is the length of a transform, which with `cost`
 /// decides how the lines are divided. `begin` makes the working memory of a thread for a number of lines: a block of what is
 /// read, one of what is written, and the rest. `transform` returns what is written: one of the two blocks.
@@ -112,7 +115,7 @@ unsafe fn each_block_transformed<I: Copy + Default + Send + Sync, O: Copy + Send
     (n, cost): (usize, usize),
     begin: &(dyn Fn(usize) -> Blocks<I, O, W> + Sync),
     (incoming, outgoing): (impl Fn(I) -> I + Sync, impl Fn(O) -> O + Sync),
-    transform: &(dyn for<'w> Fn(&'w mut [I], &'w mut [O], &mut W) -> &'w [O] + Sync),
+    transform: &Transform<'_, I, O, W>,
 ) {
     let strided = lines.along.from != 1 || lines.along.to != 1;
     let width = width(n, strided);
