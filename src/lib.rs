@@ -80,8 +80,12 @@ pub use crate::libraries::blaslt;
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::moves;
 #[cfg(feature = "nvrtc")]
 pub use crate::libraries::nvrtc;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::reductions;
 #[cfg(feature = "rng")]
 pub use crate::libraries::rng;
 #[cfg(feature = "solver")]
@@ -96,7 +100,6 @@ pub use crate::core::buffer::{
 #[doc(hidden)]
 pub use crate::core::clock;
 pub use crate::core::device_info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
-pub use crate::core::dispatch::raw::Landed;
 pub use crate::core::dispatch::{
     Answer, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any, await_any_timeout,
 };
@@ -106,10 +109,8 @@ pub use crate::core::fp8::{F8E4M3, F8E5M2};
 pub use crate::core::health::{Health, Phase};
 pub use crate::core::launch::{LaunchConfig, LaunchDims};
 pub use crate::core::op::Wire;
-pub use crate::core::op::{
-    Bufs, Built, Cost, Failure, HostOf, Immediate, Ins, Made, Make, Next, Op, OpKind, OperandNames, Output, Outs,
-    PlanKey, Prepare, Raw, Slices, SlicesMut, Spans, WritesOf,
-};
+pub use crate::core::op::raw::Landed;
+pub use crate::core::op::{Bufs, Cost, Failure, Immediate, Made, Make, Next, OpKind, OperandNames, Output, Raw, Spans};
 pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use crate::core::truth::Bool;
 pub use crate::device::copy::{HostData, Uploadable};
@@ -129,6 +130,7 @@ pub use crate::engines::cuda_enqueue::{Enqueue, EnqueueOn, PlanBuilder};
 #[cfg(feature = "host")]
 pub use crate::engines::host::{FaultPlan, HostPool};
 pub use crate::engines::loader::Library;
+pub use crate::engines::op::{Built, HostOf, Ins, Op, Outs, PlanKey, Prepare, Slices, SlicesMut, WritesOf};
 #[cfg(feature = "blas")]
 pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
 #[cfg(feature = "blaslt")]

@@ -33,6 +33,7 @@ mod program;
 mod random;
 mod raw;
 mod raw_rows;
+mod reductions;
 mod rng;
 mod round_trip;
 mod scalar;
@@ -66,6 +67,7 @@ const TOPICS: &[Topic] = &[
     ("level3", true, level3::run),
     ("fft", false, fft::run),
     ("random", false, rng::run),
+    ("reductions", false, reductions::run),
     ("solver", false, solver::run),
     ("sparse", false, sparse::run),
     ("neighbours", false, neighbours::run),

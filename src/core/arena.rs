@@ -4,8 +4,8 @@
 //! for the whole staging limit, but a page takes memory only when it is first used. Blocks are cut from the lowest
 //! range that fits, so that the same pages are reused. The pages of a large block are returned to the system with it.
 
-use crate::core::epoch::process;
 use crate::core::parallel;
+use crate::core::process;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::collections::BTreeMap;

@@ -20,6 +20,7 @@ pub(crate) mod machine;
 pub(crate) mod op;
 pub(crate) mod order;
 pub(crate) mod parallel;
+pub(crate) mod process;
 #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "host halves use most of it"))]
 pub(crate) mod room;
 #[cfg(target_os = "linux")]

@@ -3,10 +3,8 @@
 //! The helpers are a small pool of this crate. The calling thread waits without work stealing: if it belongs to the
 //! user's rayon pool, a stealing wait could run a job that needs a lock that this thread holds.
 
-use crate::core::dispatch::raw::filled;
 use crate::core::element::Element;
-use crate::core::epoch::process;
-use crate::core::error::Result;
+use crate::core::process;
 use crate::core::sync::{AtomicUsize, Ordering};
 use once_cell::sync::OnceCell;
 use std::sync::Arc;
@@ -97,21 +95,9 @@ pub(crate) fn copy_slice<T: Element>(from: &[T], to: &mut [T]) {
     unsafe { copy(to.as_mut_ptr().cast(), from.as_ptr().cast(), bytes) }
 }
 
-/// A copy of `data`.
-pub(crate) fn copied<T: Element>(data: &[T]) -> Result<Vec<T>> {
-    let bytes = size_of_val(data);
-    let fill = |to: *mut u8| {
-        // SAFETY: new memory for that many bytes.
-        unsafe { copy(to, data.as_ptr().cast(), bytes) };
-        Ok(())
-    };
-    // SAFETY: `fill` writes all of the bytes.
-    unsafe { filled(bytes, &fill) }
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::core::epoch::process;
+    use crate::core::process;
 
     /// A pool has no threads in a child that was forked from the process that made it.
     #[test]

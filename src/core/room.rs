@@ -9,7 +9,7 @@
 //! ([`contained`](crate::op::contained)), through rayon, as an unwinding without the panic hook. With `panic = "abort"` the process
 //! ends there, as with `vec!`.
 
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Result, Unwinding};
 use std::alloc::Layout;
 
 /// The error for `bytes` bytes of host memory that the allocator refused.
@@ -126,9 +126,6 @@ pub(crate) fn probe(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// The payload of an unwinding that carries an error out of a host half.
-pub(crate) struct Unwinding(pub(crate) Error);
-
 /// Ends a host half with the error of a result.
 pub(crate) trait OrUnwind<T> {
     /// The value. An error unwinds to the frame that contains the operation, which returns it. Only for code that runs
@@ -173,6 +170,9 @@ mod tests {
             let (a, b) = rayon::join(|| 1, || filled(usize::MAX, 0u8).or_unwind().len());
             Ok(a + b)
         };
-        assert!(matches!(crate::core::op::contained(deep), Err(Error::OutOfMemory { requested: u64::MAX, .. })));
+        assert!(matches!(
+            std::panic::catch_unwind(deep).map_err(|panic| Error::panicked(&*panic)).flatten(),
+            Err(Error::OutOfMemory { requested: u64::MAX, .. })
+        ));
     }
 }

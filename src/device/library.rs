@@ -42,7 +42,7 @@ pub(crate) fn warm(device: &Device, name: &str) -> Result<()> {
             return worker.ask(&epoch, crate::engines::worker::Question::Warm { library: name.into() });
         }
         if let Some(engine) = epoch.engine.as_cuda() {
-            let entry = engine.core.libraries.iter().find(|entry| entry.name == name);
+            let entry = engine.core.code.libraries().iter().find(|entry| entry.name == name);
             let native = entry.and_then(|entry| entry.native.as_ref());
             let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
             return (native.warm)(device.options(), &epoch);

@@ -17,11 +17,15 @@ pub mod expressions;
 pub mod fft;
 pub(crate) mod flags;
 mod interop;
+#[cfg(feature = "expressions")]
+pub mod moves;
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc;
 #[cfg(test)]
 #[cfg(all(feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]
 mod program_files;
+#[cfg(feature = "expressions")]
+pub mod reductions;
 #[cfg(feature = "rng")]
 pub mod rng;
 mod routine;

@@ -4,10 +4,9 @@
 
 use crate::core::buffer::Elems;
 use crate::core::error::{Error, Result};
-use crate::core::op::{
-    Cost, HostOf, Internal, Op, OpKind, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf,
-};
+use crate::core::op::{Cost, Internal, OpKind, OperandNames, Output, Raw, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut, WritesOf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

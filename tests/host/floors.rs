@@ -3,7 +3,6 @@
 //! Every path in the source begins with `crate::<floor>` or stays inside its floor (`super`, `self`, a module of its own), so
 //! the source says by itself what names what.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Each floor, and the floors that it may name.
@@ -14,14 +13,6 @@ const FLOORS: [(&str, &[&str]); 6] = [
     ("engines", &["system", "core", "engines"]),
     ("device", &["system", "core", "engines", "device"]),
     ("libraries", &["system", "core", "numerics", "engines", "device", "libraries"]),
-];
-
-/// Arrows up that are still there: a file, and the floor that it names. The list only shrinks.
-const KNOWN: &[(&str, &str)] = &[
-    ("core/op.rs", "engines"),
-    ("core/op/plan.rs", "engines"),
-    ("core/order/completion.rs", "engines"),
-    ("engines/cuda/peer.rs", "device"),
 ];
 
 pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
@@ -54,7 +45,7 @@ pub(super) fn code(line: &str) -> &str {
 }
 
 /// The code of a line without the contents of its strings.
-fn bare(line: &str) -> String {
+pub(super) fn bare(line: &str) -> String {
     let mut inside = false;
     let mut before = ' ';
     let mut kept = String::new();
@@ -94,7 +85,7 @@ fn climbs(line: &str) -> usize {
 }
 
 /// A file of a floor: its path from `src`, the floor, and the text.
-fn of_floors() -> Vec<(String, &'static str, String)> {
+pub(super) fn of_floors() -> Vec<(String, &'static str, String)> {
     let mut all = Vec::new();
     for (floor, _) in FLOORS {
         for file in files(&source().join(floor)) {
@@ -133,22 +124,14 @@ fn the_search_finds_every_way_to_name_something() {
 #[test]
 fn every_arrow_runs_down() {
     let mut found = Vec::new();
-    let mut known = BTreeSet::new();
     for (file, floor, text) in of_floors() {
         let (_, may) = FLOORS.iter().find(|(name, _)| *name == floor).unwrap();
         let depth = file.split('/').count() - usize::from(file.ends_with("/mod.rs"));
         for (number, line) in text.lines().enumerate() {
             let line = bare(line);
             for named in after(&line, "crate::") {
-                let arrow = (file.as_str(), named);
-                if may.contains(&named) {
-                    continue;
-                }
-                match KNOWN.iter().find(|other| **other == arrow) {
-                    Some(arrow) => {
-                        known.insert(*arrow);
-                    }
-                    None => found.push(format!("{file}:{}: `crate::{named}`", number + 1)),
+                if !may.contains(&named) {
+                    found.push(format!("{file}:{}: `crate::{named}`", number + 1));
                 }
             }
             // Code that is indented may be in a module inside the file.
@@ -158,8 +141,32 @@ fn every_arrow_runs_down() {
         }
     }
     assert!(found.is_empty(), "paths that name a higher floor, or none:\n{}", found.join("\n"));
-    let gone: Vec<_> = KNOWN.iter().filter(|arrow| !known.contains(*arrow)).collect();
-    assert!(gone.is_empty(), "arrows of the list that are gone: take them out\n{gone:?}");
+}
+
+#[test]
+fn every_file_is_a_module() {
+    let all = files(&source());
+    // A folder's modules are named by the files in it, or by the file beside it that has its name.
+    let mut named = std::collections::BTreeSet::new();
+    for file in &all {
+        let text = std::fs::read_to_string(file).unwrap();
+        for line in text.lines().map(code) {
+            for name in after(line, "mod ") {
+                named.insert(file.with_file_name(name));
+                named.insert(file.with_extension("").join(name));
+            }
+            if let Some(path) = line.split("#[path = \"").nth(1).and_then(|rest| rest.split('"').next()) {
+                named.insert(file.with_file_name(path).with_extension(""));
+            }
+        }
+    }
+    let module = |file: &PathBuf| match file.file_stem().unwrap().to_str() {
+        Some("mod") => file.parent().unwrap().to_path_buf(),
+        _ => file.with_extension(""),
+    };
+    let roots = ["lib", "bin/windlass-worker"].map(|root| source().join(root));
+    let found: Vec<_> = all.iter().map(module).filter(|file| !named.contains(file) && !roots.contains(file)).collect();
+    assert!(found.is_empty(), "files that no module of their folder names: {found:?}");
 }
 
 #[test]
@@ -190,4 +197,18 @@ fn no_floor_below_the_libraries_names_one() {
         }
     }
     assert!(found.is_empty(), "arrows that run up:\n{}", found.join("\n"));
+}
+
+#[test]
+fn no_library_adds_methods_to_the_queue_of_all() {
+    let is_block = |line: &str| {
+        let of_engine = [" Queue<'_> {", " Queue<'q> {"].iter().any(|end| line.ends_with(end));
+        line.starts_with("impl") && !line.contains(" for ") && (of_engine || line.contains(" Enqueue<"))
+    };
+    let of_libraries = of_floors().into_iter().filter(|(_, floor, _)| *floor == "libraries");
+    let found: Vec<_> = of_libraries.filter(|(.., text)| text.lines().any(is_block)).map(|(file, ..)| file).collect();
+    assert!(
+        found.is_empty(),
+        "an `impl Queue` or `impl Enqueue` in a library: use functions of the library\n{found:?}"
+    );
 }

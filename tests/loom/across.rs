@@ -1,4 +1,4 @@
-//! `src/engines/cuda/together.rs` and `late.rs`: a dispatch over several devices takes their slots in one order, is late on
+//! `src/engines/cuda/dispatch/together.rs` and `late.rs`: a dispatch over several devices takes their slots in one order, is late on
 //! all of them, and is settled by the last.
 
 use crate::subject::late::{Added, Binding, Ends};

@@ -1,4 +1,4 @@
-//! `src/engines/cuda/late.rs`: who follows work that is coming follows it on the device, or becomes late itself.
+//! `src/core/order/late.rs`: who follows work that is coming follows it on the device, or becomes late itself.
 //!
 //! The helper's stream is a flag, [`Stream`]: what it was given before an event that somebody waits for is done by then.
 

@@ -38,7 +38,7 @@ mod core {
     pub(crate) mod order {
         pub(crate) use crate::subject::keep_alive::KeepAlive;
         pub(crate) use crate::subject::sequence;
-        pub(crate) use crate::subject::settle::{Settle, Waiter};
+        pub(crate) use crate::subject::settle;
     }
     #[cfg(target_os = "linux")]
     pub(crate) mod segment {

@@ -1,4 +1,4 @@
-//! `src/engines/cuda/quiet.rs`: nobody is inside beside a capture, what was done inside is seen by it and the other way
+//! `src/engines/cuda/graph/quiet.rs`: nobody is inside beside a capture, what was done inside is seen by it and the other way
 //! round, and nobody waits for ever.
 
 use crate::bounded;

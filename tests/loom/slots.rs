@@ -1,6 +1,6 @@
 //! A stream slot's tickets: `src/engines/cuda/{sequence,last_event,ring}.rs`, over a device that is a lock and two numbers.
 //!
-//! [`Slot`] mirrors `State::record`, `State::reap` and `Shared::ask` of `src/engines/cuda/slot.rs`, whose types cannot be had
+//! [`Slot`] mirrors `State::record`, `State::reap` and `Shared::ask` of `src/engines/cuda/streams/slot.rs`, whose types cannot be had
 //! without a driver.
 
 use crate::bounded;

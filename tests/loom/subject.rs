@@ -7,9 +7,9 @@ pub(crate) mod flow;
 pub(crate) mod handles;
 #[path = "../../src/core/order/keep_alive.rs"]
 pub(crate) mod keep_alive;
-#[path = "../../src/engines/cuda/last_event.rs"]
+#[path = "../../src/engines/cuda/streams/last_event.rs"]
 pub(crate) mod last_event;
-#[path = "../../src/engines/cuda/late.rs"]
+#[path = "../../src/core/order/late.rs"]
 pub(crate) mod late;
 #[path = "../../src/core/epoch/life.rs"]
 pub(crate) mod life;
@@ -17,9 +17,9 @@ pub(crate) mod life;
 pub(crate) mod parker;
 #[path = "../../src/device/worker/post.rs"]
 pub(crate) mod post;
-#[path = "../../src/engines/cuda/quiet.rs"]
+#[path = "../../src/engines/cuda/graph/quiet.rs"]
 pub(crate) mod quiet;
-#[path = "../../src/engines/cuda/ring.rs"]
+#[path = "../../src/engines/cuda/streams/ring.rs"]
 pub(crate) mod ring;
 #[path = "../../src/engines/host/runners.rs"]
 pub(crate) mod runners;
@@ -27,7 +27,7 @@ pub(crate) mod runners;
 pub(crate) mod sequence;
 #[path = "../../src/core/order/settle.rs"]
 pub(crate) mod settle;
-#[path = "../../src/engines/cuda/together.rs"]
+#[path = "../../src/engines/cuda/dispatch/together.rs"]
 pub(crate) mod together;
-#[path = "../../src/engines/cuda/turns.rs"]
+#[path = "../../src/engines/cuda/streams/turns.rs"]
 pub(crate) mod turns;

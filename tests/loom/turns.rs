@@ -1,4 +1,4 @@
-//! `src/engines/cuda/turns.rs`, and what its users do (`members.rs`, `late_task.rs`): nobody is parked while a turn is free,
+//! `src/engines/cuda/streams/turns.rs`, and what its users do (`members.rs`, `late/job.rs`): nobody is parked while a turn is free,
 //! and no turn is had twice.
 
 use crate::bounded;

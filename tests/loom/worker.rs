@@ -2,11 +2,11 @@
 //! over a segment of loom's atomics.
 #![allow(dead_code, reason = "models use parts of the modules under test")]
 
-#[path = "../../src/engines/worker/answers.rs"]
+#[path = "../../src/engines/worker/shared/answers.rs"]
 mod answers;
-#[path = "../../src/engines/worker/frees.rs"]
+#[path = "../../src/engines/worker/parent/frees.rs"]
 mod frees;
-#[path = "../../src/engines/worker/ring.rs"]
+#[path = "../../src/engines/worker/shared/ring.rs"]
 mod ring;
 #[path = "worker/segment.rs"]
 pub(crate) mod segment;

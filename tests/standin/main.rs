@@ -39,6 +39,7 @@ mod peer;
 mod program;
 mod random;
 mod rebuild;
+mod reductions;
 mod rng;
 mod selftest;
 mod solver;

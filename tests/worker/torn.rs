@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use windlass::{Error, Phase};
 
-// Where the rings of orders lie in a worker's memory, as `src/engines/worker/mod.rs` and `src/engines/worker/ring.rs` have it.
+// Where the rings of orders lie in a worker's memory, as `src/engines/worker/shared/layout.rs` and `src/engines/worker/shared/ring.rs` have it.
 const LANES: usize = 16;
 const ORDERS: usize = 4096;
 const TAIL: usize = 64;
@@ -119,7 +119,7 @@ fn a_worker_that_is_given_a_torn_order_says_so_and_is_replaced() {
     crate::common::assert_back_at(&device, (0, 0, 0));
 }
 
-// Where the answers lie, as `src/engines/worker/answers.rs` has it.
+// Where the answers lie, as `src/engines/worker/shared/answers.rs` has it.
 const ANSWERS: usize = (ORDERS + LANES * (DATA + CAPACITY)).next_multiple_of(4096);
 const PLACES: usize = 1 << 18;
 const STARTED: usize = 8;

@@ -1,17 +1,15 @@
 //! Work in flight.
 
-mod host;
+use super::pending_host::PendingHost;
 
-pub use host::PendingHost;
-
-#[cfg(target_os = "linux")]
-use super::raw::{RemoteResult, RemoteTarget};
 use super::{TaskHold, Wait};
 use crate::core::clock::{Deadline, Timing};
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
+#[cfg(target_os = "linux")]
+use crate::core::op::raw::{RemoteResult, RemoteTarget};
 use crate::core::op::{Bufs, Failure, Immediate, Made, Output, contained};
-use crate::core::order::Parker;
+use crate::core::order::{Parker, Then};
 use crate::core::sync::Arc;
 use crate::core::trace::refusal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,9 +80,6 @@ pub(crate) trait Ongoing: Send + Sync {
     }
 }
 
-/// Called when work settles.
-pub(crate) type Then = Box<dyn FnOnce() + Send>;
-
 /// Answer to [`Ongoing::subscribe`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subscribed {
@@ -131,24 +126,24 @@ pub struct PendingDispatch<O: Output> {
 }
 
 /// The task with its wait policy. Abandons the result if it is dropped before the result is taken.
-struct Work<H> {
-    task: Option<TaskHold<H>>,
-    how: Wait,
+pub(super) struct Work<H> {
+    pub(super) task: Option<TaskHold<H>>,
+    pub(super) how: Wait,
     /// Whether the host part may be taken before the work is done.
-    eager: bool,
+    pub(super) eager: bool,
 }
 
 impl<H> Work<H> {
-    fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.task.as_ref().is_none_or(|t| t.is_settled())
     }
 
     /// The timing of the device. After the result was taken there is nothing left to wait for, and any timing will do.
-    fn timing(&self) -> &'static Timing {
+    pub(super) fn timing(&self) -> &'static Timing {
         self.task.as_ref().map_or_else(Timing::standard, |task| task.timing())
     }
 
-    fn wait(&self, until: Option<Deadline>) -> bool {
+    pub(super) fn wait(&self, until: Option<Deadline>) -> bool {
         match &self.task {
             Some(_) if crate::core::inside::inside_op() => self.is_ready(),
             Some(task) => task.wait(self.how, until),
@@ -157,7 +152,7 @@ impl<H> Work<H> {
     }
 
     /// Waits (unless the host part arrives piece by piece) and takes the host part.
-    fn result(&mut self) -> Result<H> {
+    pub(super) fn result(&mut self) -> Result<H> {
         if !self.is_ready() {
             crate::core::inside::refuse_inside("a wait")?;
             if self.task.as_ref().is_some_and(|task| task.waits_for_hook()) {
@@ -323,8 +318,8 @@ mod tests {
     #[derive(Default)]
     struct Slow(AtomicBool);
 
-    impl Task<crate::core::dispatch::raw::Landed<f32>> for Slow {
-        fn take(&self, _: &mut Made) -> Result<crate::core::dispatch::raw::Landed<f32>> {
+    impl Task<crate::core::op::raw::Landed<f32>> for Slow {
+        fn take(&self, _: &mut Made) -> Result<crate::core::op::raw::Landed<f32>> {
             Ok(vec![f32::from(u8::from(self.is_settled()))].into())
         }
     }

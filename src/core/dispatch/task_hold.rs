@@ -1,7 +1,6 @@
 //! How a pending holds its task.
 
 use super::Task;
-use crate::core::op::HostOf;
 use crate::core::sync::Arc;
 use std::ops::Deref;
 
@@ -33,6 +32,3 @@ impl<H> Deref for TaskHold<H> {
         }
     }
 }
-
-/// The task of a dispatch.
-pub(crate) type TaskOf<O> = TaskHold<HostOf<O>>;

@@ -1,12 +1,13 @@
 //! One generation of a device's context.
 
 use super::life::{Life, Stand};
-use super::{AnyEngine, Owner, process};
+use super::{AnyEngine, Owner};
 use crate::core::buffer::Meter;
 use crate::core::clock::Timing;
 use crate::core::error::{Error, Result, Site, Stale, Text};
 use crate::core::order::Parker;
 use crate::core::order::flow::Flow;
+use crate::core::process;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
 use std::sync::Weak;

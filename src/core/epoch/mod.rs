@@ -10,17 +10,13 @@
 //!   while native objects are destroyed;
 //! - waiters see the flag and settle their dispatches; sleeping waiters are woken. No registry of pendings is needed.
 //!
-//! `epoch.rs`: the epoch; `engine.rs`: what executes in it; `life.rs`: its flag; `owner.rs`: its device. `process.rs`: what this process may do; `leaving.rs`: compilations during
-//! its exit.
+//! `epoch.rs`: the epoch; `engine.rs`: what executes in it; `life.rs`: its flag; `owner.rs`: its device.
 
 mod engine;
 #[expect(clippy::module_inception, reason = "the epoch of the folder about epochs")]
 mod epoch;
-#[cfg(feature = "cuda")]
-pub(crate) mod leaving;
 pub(crate) mod life;
 mod owner;
-pub(crate) mod process;
 
 pub(crate) use engine::{AnyEngine, Earlier, EngineKind, Executor, OfKind};
 pub(crate) use epoch::{Cause, Epoch, Parts, op_text};

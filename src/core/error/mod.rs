@@ -7,6 +7,7 @@
 
 mod diagnostic;
 mod rejected;
+mod show;
 mod site;
 mod stale;
 
@@ -14,10 +15,10 @@ pub use diagnostic::Diagnostic;
 #[cfg(feature = "cuda")]
 pub(crate) use diagnostic::PTX_INPUT;
 pub use rejected::Rejected;
+use show::{Argument, First, Named, missing, within};
 pub use site::Site;
 pub use stale::Stale;
 
-use super::room::Unwinding;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -182,45 +183,6 @@ pub enum Error {
     },
 }
 
-/// What a missing library shows: one line, and in the alternate form every attempt below it.
-fn missing(library: &Text, tried: &[String], help: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    write!(f, "{library} is missing: {help}")?;
-    if f.alternate() {
-        return tried.iter().try_for_each(|line| write!(f, "\n  - {line}"));
-    }
-    match tried {
-        [] => Ok(()),
-        [one] => write!(f, "; tried {one}"),
-        all => write!(f, "; {} attempts, which `{{:#}}` and the example `doctor` list", all.len()),
-    }
-}
-
-/// Names an argument; one without a name by its position.
-struct Argument<'a>(&'a str);
-
-impl std::fmt::Display for Argument<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.starts_with("argument ") { f.write_str(self.0) } else { write!(f, "argument `{}`", self.0) }
-    }
-}
-
-/// Shows the first failure after the error that follows from it.
-struct First<'a>(&'a Option<Box<Error>>);
-
-impl std::fmt::Display for First<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
-    }
-}
-
-struct Named<'a>(&'a str);
-
-impl std::fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.is_empty() { f.write_str("one of its operands") } else { write!(f, "operand `{}`", self.0) }
-    }
-}
-
 /// The variant's name and the message: what a program that returns an error from `main` prints. `{:#?}` as `{:#}`.
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -229,10 +191,8 @@ impl std::fmt::Debug for Error {
     }
 }
 
-/// Names the amount that the free bytes of an [`Error::OutOfMemory`] are a part of: the limit or the total.
-fn within(total: u64, limit: u64) -> String {
-    if limit < total || total == 0 { format!("the device's limit of {limit}") } else { format!("{total}") }
-}
+/// The payload of an unwinding that carries an error out of a host half.
+pub(crate) struct Unwinding(pub(crate) Error);
 
 /// The [`Site`] in an error, for the variants that have one: a shared or exclusive reference, as the one to the error
 /// is.

@@ -1,7 +1,6 @@
 //! Runs code of an op's author, which may panic. A panic is caught, on whatever thread it happens, and fails only that
 //! op.
 
-use super::{Cost, Op};
 use crate::core::error::{Error, Result};
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -15,16 +14,6 @@ pub(crate) fn contained<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 /// As [`contained`], without a return value; compiled once.
 pub(crate) fn guarded(f: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     contained(f)
-}
-
-/// The op's own [`Cost`]; the default if [`Op::cost`] panics.
-pub(crate) fn cost_of<O: Op>(op: &O) -> Cost {
-    let mut cost = Cost::default();
-    let _ = guarded(&mut || {
-        cost = op.cost();
-        Ok(())
-    });
-    cost
 }
 
 /// A value of a user's type. A panic of its `Drop` is caught here, because the thread that drops it may be a device's

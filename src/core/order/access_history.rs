@@ -147,14 +147,14 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::order::{Core, Runnable};
+    use crate::core::order::{Runnable, Settle};
     use crate::core::sync::Arc;
 
     /// Work that never completes.
-    struct Endless(Core);
+    struct Endless(Settle);
 
     impl Runnable for Endless {
-        fn core(&self) -> &Core {
+        fn core(&self) -> &Settle {
             &self.0
         }
         fn place(&self) -> u64 {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn endless() -> Completion {
-        Completion::Host(Arc::new(Endless(Core::new())))
+        Completion::Host(Arc::new(Endless(Settle::new())))
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The end of a dispatch.
 
 use crate::core::order::Runnable;
+#[cfg(target_os = "linux")]
+use crate::core::order::Turn;
+#[cfg(feature = "cuda")]
+use crate::core::order::{EventHandle, Late, Mark};
 use crate::core::sync::Arc;
 
 /// Marks the end of a dispatch: (epoch, queue, ticket) in the engine's own terms.
@@ -9,15 +13,15 @@ pub(crate) enum Completion {
     /// The node itself; it remembers whether it failed.
     #[cfg_attr(not(any(feature = "host", test)), expect(dead_code, reason = "made by the host engine only"))]
     Host(Arc<dyn Runnable>),
-    /// A ticket of a stream slot.
+    /// A ticket of a stream.
     #[cfg(feature = "cuda")]
-    Cuda(crate::engines::cuda::Mark),
+    Cuda(Mark),
     /// The end of a dispatch that was not enqueued when it was submitted.
     #[cfg(feature = "cuda")]
-    Late(Arc<crate::engines::cuda::Late>),
+    Late(Arc<Late>),
     /// An order in a worker's lane: the worker has carried the order out. The work itself may not be done.
     #[cfg(target_os = "linux")]
-    Order(crate::engines::worker::Turn),
+    Order(Turn),
 }
 
 impl Completion {
@@ -29,19 +33,9 @@ impl Completion {
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
             #[cfg(feature = "cuda")]
-            Completion::Late(late) => late.all(crate::engines::cuda::Mark::is_past),
+            Completion::Late(late) => late.all(Mark::is_past),
             #[cfg(target_os = "linux")]
             Completion::Order(turn) => turn.is_past(),
-        }
-    }
-
-    /// Whether it has completed; asks the driver if necessary.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn poll(&self) -> bool {
-        match self {
-            Completion::Cuda(mark) => mark.poll(),
-            Completion::Late(late) => late.all(crate::engines::cuda::Mark::poll),
-            _ => self.is_past(),
         }
     }
 
@@ -52,7 +46,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             Completion::Cuda(mark) => mark.is_past(),
             #[cfg(feature = "cuda")]
-            Completion::Late(late) => late.all(crate::engines::cuda::Mark::is_past) && !late.has_failed(),
+            Completion::Late(late) => late.all(Mark::is_past) && !late.has_failed(),
             #[cfg(target_os = "linux")]
             Completion::Order(turn) => turn.is_past(),
         }
@@ -84,11 +78,20 @@ impl Completion {
 
     /// Where it ends on the streams of GPUs, as far as that is known.
     #[cfg(feature = "cuda")]
-    pub(crate) fn marks(&self) -> &[crate::engines::cuda::Mark] {
+    pub(crate) fn marks(&self) -> &[Mark] {
         match self {
             Completion::Cuda(mark) => std::slice::from_ref(mark),
             Completion::Late(late) => late.ends(),
             _ => &[],
+        }
+    }
+
+    /// The end of a later dispatch on the same stream. Does not touch the count of the stream's `Arc`.
+    #[cfg(feature = "cuda")]
+    #[inline]
+    pub(crate) fn advance(&mut self, ticket: u64, event: Option<EventHandle>) {
+        if let Completion::Cuda(mark) = self {
+            (mark.ticket, mark.event) = (ticket, event);
         }
     }
 
@@ -114,7 +117,7 @@ impl Completion {
                 std::ptr::addr_eq(Arc::as_ptr(node), Arc::as_ptr(other))
             }
             #[cfg(feature = "cuda")]
-            (Completion::Cuda(mark), Completion::Cuda(other)) if mark.ticket >= other.ticket => mark.same_slot(other),
+            (Completion::Cuda(mark), Completion::Cuda(other)) if mark.ticket >= other.ticket => mark.same_stream(other),
             #[cfg(feature = "cuda")]
             (Completion::Cuda(mark), Completion::Cuda(other)) => mark.renew(other),
             #[cfg(feature = "cuda")]

@@ -1,16 +1,18 @@
 //! What waits for a node, and how nodes refer to each other: without the types of their ops.
 
-use crate::core::dispatch::Then;
 use crate::core::error::Error;
-use crate::core::order::{Parker, Settle, Waiter};
+use crate::core::order::{Parker, Waiter, settle};
 use crate::core::sync::{Arc, Mutex};
 
 /// The state of a node, without the types of its op.
-pub(crate) type Core = Settle<Error, Follower>;
+pub(crate) type Settle = settle::Settle<Error, Follower>;
+
+/// Called when work settles.
+pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
 /// A node without the types of its op: what completions hold.
 pub(crate) trait Runnable: Send + Sync {
-    fn core(&self) -> &Core;
+    fn core(&self) -> &Settle;
     /// Its place in the order of all nodes of the process: it follows no node with a later place.
     fn place(&self) -> u64;
     /// Runs the op and settles. Called once.

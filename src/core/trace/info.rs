@@ -1,7 +1,6 @@
 //! What a trace hook receives about an operation.
 
 use crate::core::element::DType;
-use crate::core::op::{Cost, Op, cost_of};
 use crate::core::sync::{AtomicU64, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -92,23 +91,6 @@ impl dyn OpMetadata + '_ {
 }
 
 impl OpInfo {
-    pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
-        let (Cost { flops, bytes }, (reads, writes)) = (cost_of(op), op.dtypes());
-        OpInfo {
-            number: 0,
-            op: O::NAME,
-            library: O::LIBRARY,
-            kernel: op.subject().copied(),
-            reads,
-            writes,
-            stream,
-            label,
-            flops,
-            bytes,
-            ran: None,
-        }
-    }
-
     pub(crate) fn numbered(self, number: u64) -> Self {
         OpInfo { number, ..self }
     }

@@ -4,10 +4,11 @@ use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use std::marker::PhantomData;
 
 /// Copies one buffer into another of the same device.

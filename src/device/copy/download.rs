@@ -2,12 +2,13 @@
 
 use crate::core::buffer::{In, Readable};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Output, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::raw::Landed;
+use crate::core::op::{Cost, OperandNames, Output, Spans, Wire};
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use std::marker::PhantomData;
 
 /// How a download converts the elements into its result.
@@ -76,7 +77,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
             lent.fill(bytemuck::cast_slice(source));
             return Ok(Vec::new().into());
         }
-        Ok(crate::core::parallel::copied(source)?.into())
+        Ok(crate::core::op::raw::copied(source)?.into())
     }
 
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {

@@ -3,10 +3,11 @@
 use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::Result;
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 
 /// Sets every element.
 #[derive(serde::Serialize, serde::Deserialize)]

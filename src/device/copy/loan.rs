@@ -3,6 +3,7 @@
 
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw;
 use crate::core::parallel;
 use crate::core::sync::{Arc, Mutex};
 
@@ -60,7 +61,7 @@ impl<'a, T: Element> Lender<'a, T> {
         if Arc::strong_count(&self.loan) > 1 {
             let mut loan = self.loan.lock();
             if matches!(*loan, Loan::Slice(..)) {
-                *loan = parallel::copied(self.data).map_or_else(Loan::Ended, Loan::Copied);
+                *loan = raw::copied(self.data).map_or_else(Loan::Ended, Loan::Copied);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! staging before it returns, and a download first goes to memory that the library owns. `parallel.rs` copies on the
 //! CPU with several threads. `source.rs` defines what can be uploaded. `loan.rs` lets work read a slice in place until
 //! the upload call returns. `blocking.rs`: an upload and a download that wait.
+//! `peer_copy.rs`: from one device to another; `peer_path.rs`: what has to be done once before.
 
 mod blocking;
 mod device_copy;
@@ -11,6 +12,8 @@ mod download;
 mod fill;
 mod loan;
 mod peer_copy;
+#[cfg(feature = "cuda")]
+mod peer_path;
 mod source;
 mod upload;
 

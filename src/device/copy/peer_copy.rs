@@ -3,10 +3,11 @@
 use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans};
+use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use std::marker::PhantomData;
 
 /// Copies a buffer of the second device into one of the first.
@@ -109,7 +110,7 @@ impl Device {
             return Err(Rejected::new(error, (target,)));
         }
         #[cfg(feature = "cuda")]
-        let from = match crate::engines::cuda::Peer::find(self, &source.region.epoch) {
+        let from = match self.path_from(&source.region.epoch) {
             Ok(from) => from,
             Err(error) => {
                 return Err(Rejected::new(error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), (target,)));
@@ -130,7 +131,7 @@ impl Device {
     }
 
     /// As [`copy_peer`](Self::copy_peer), on a path that is open already.
-    pub(crate) fn copy_on_path<T: Element>(
+    pub(super) fn copy_on_path<T: Element>(
         &self,
         from_device: &Device,
         source: In<'_, T>,

@@ -7,13 +7,14 @@ use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::core::parallel;
 use crate::core::sync::{Arc, Mutex};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::engine::Engine;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
 const TAKEN: &str = "an upload consumes its data, so it cannot be replayed; upload before the recording, and pass the \

@@ -18,12 +18,13 @@ use crate::core::dispatch::Facts;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Ins, Op, OpKind, Outs, WritesOf, guarded};
+use crate::core::op::{OpKind, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::{Submitted, is_eager, mark_overwritten};
 use crate::device::engine::Engine;
 use crate::engines::dispatch::{Call, Part, Submission, Typed};
+use crate::engines::op::{Ins, Op, Outs, WritesOf};
 use smallvec::SmallVec;
 
 impl Device {

@@ -21,14 +21,16 @@ mod bound;
 mod trial;
 
 use crate::core::buffer::{Captured, Elems, InitState, View, Views, Visit};
-use crate::core::dispatch::{Facts, PendingDispatch, TaskOf};
+use crate::core::dispatch::{Facts, PendingDispatch};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Contained, Failure, Ins, Op, Output, Outs, Raw, WritesOf, guarded};
+use crate::core::op::{Contained, Failure, Output, Raw, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::engine::Engine;
+use crate::engines::dispatch::TaskOf;
 use crate::engines::dispatch::{Call, Submission, Typed};
+use crate::engines::op::{Ins, Op, Outs, WritesOf};
 pub use bound::InFlight;
 
 /// The result of submitting: the work in flight, or the error, with the buffers if some were moved in.
@@ -303,7 +305,8 @@ impl View<'_> {
 mod tests {
     use super::*;
     use crate::core::element::Element;
-    use crate::core::op::{Slices, SlicesMut, Spans};
+    use crate::core::op::Spans;
+    use crate::engines::op::{Slices, SlicesMut};
     use std::marker::PhantomData;
 
     /// An op that returns a vector; its raw result is `R`.
@@ -320,7 +323,7 @@ mod tests {
         fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<R> {
             Err(Error::library("not run"))
         }
-        fn finish(&self, _: R) -> Result<crate::core::dispatch::raw::Landed<f32>> {
+        fn finish(&self, _: R) -> Result<crate::core::op::raw::Landed<f32>> {
             Ok(vec![0.0].into())
         }
     }
@@ -331,6 +334,6 @@ mod tests {
             is_eager::<Makes<T>>()
         }
         assert!(!number::<f64>() && !number::<u8>() && !is_eager::<Makes<()>>());
-        assert!(is_eager::<Makes<crate::core::dispatch::raw::Landed<f32>>>());
+        assert!(is_eager::<Makes<crate::core::op::raw::Landed<f32>>>());
     }
 }

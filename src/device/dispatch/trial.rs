@@ -1,11 +1,11 @@
 //! Checks a dispatch without submitting it.
 
 use crate::core::buffer::{Elems, Views, Visit};
-use crate::core::dispatch::operand_name;
 use crate::core::error::Result;
-use crate::core::op::SpansOf;
-use crate::core::op::{Ins, Op, Outs, WritesOf};
 use crate::device::Device;
+use crate::engines::op::SpansOf;
+use crate::engines::op::operand_name;
+use crate::engines::op::{Ins, Op, Outs, WritesOf};
 
 impl Device {
     /// Runs steps 1 and 2 of a dispatch of this op and these operands, and no more. Returns where the operands lie.

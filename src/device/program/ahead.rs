@@ -2,10 +2,11 @@
 
 use super::plan::Plan;
 use crate::core::error::Result;
-use crate::core::op::{Op, Prepare, Slices, SlicesMut, Spans};
+use crate::core::op::Spans;
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 
 /// An operation that only needs the plans of a program.
 struct Ahead(Arc<Plan>);

@@ -4,8 +4,8 @@ use super::operands::{Moved, ReplayReads};
 use super::replay::Answers;
 use super::{Program, Replayed};
 use crate::core::buffer::{AnyBuffers, AnyIns};
-use crate::core::dispatch::raw::Cells;
 use crate::core::error::Error;
+use crate::core::op::raw::Cells;
 use crate::engines::tape::step::Cell;
 
 /// The step of a program that failed, and its error: returned by [`Program::bisect`].

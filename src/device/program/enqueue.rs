@@ -2,10 +2,11 @@
 
 use super::plan::{Node, Plan};
 use crate::core::error::{Error, Result};
-use crate::core::op::plan::{Ask, Key};
-use crate::core::op::{Prepare, guarded};
+use crate::core::op::guarded;
 use crate::core::sync::Arc;
 use crate::engines::cuda::Queue;
+use crate::engines::op::Prepare;
+use crate::engines::op::plan::{Ask, Key};
 use crate::engines::tape::Step;
 use crate::engines::tape::step::Cell;
 use std::ops::Range;

@@ -21,7 +21,8 @@ use crate::device::worker::with_named;
 use crate::engines::tape::Answering;
 use crate::engines::tape::not_recordable;
 use crate::engines::tape::step::Conclude;
-use crate::engines::worker::{OpCode, executable, with_handler};
+use crate::engines::worker::executable;
+use crate::engines::worker::{OpCode, with_handler};
 use smallvec::SmallVec;
 use std::path::Path;
 

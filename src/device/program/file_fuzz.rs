@@ -12,7 +12,8 @@ use super::*;
 use crate::core::buffer::{AnyBuffer, DeviceBuffer, List};
 use crate::core::dispatch::PendingHost;
 use crate::core::element::Element;
-use crate::core::op::{Op, Output, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Output, Spans, Wire};
+use crate::engines::op::{Op, Slices, SlicesMut};
 use num_complex::Complex;
 
 /// The output of [`Sums`]: two buffers and a number.

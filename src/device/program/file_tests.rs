@@ -3,7 +3,8 @@
 use super::super::plan::Source;
 use super::*;
 use crate::core::buffer::{AnyBuffer, DeviceBuffer};
-use crate::core::op::{Op, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Spans, Wire};
+use crate::engines::op::{Op, Slices, SlicesMut};
 
 type Change = fn(&mut Saved);
 

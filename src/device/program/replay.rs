@@ -6,14 +6,15 @@
 use super::plan::Plan;
 use super::tape::Operand;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::dispatch::raw::Cells;
 use crate::core::error::{Error, Result};
 use crate::core::op::StepAnswer;
-use crate::core::op::{Cost, Internal, Op, Output, Slices, SlicesMut, Spans};
+use crate::core::op::raw::Cells;
+use crate::core::op::{Cost, Internal, Output, Spans};
 use crate::core::sync::Arc;
 #[cfg(feature = "cuda")]
 use crate::core::sync::Mutex;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use crate::engines::tape::step::Cell;
 #[cfg(feature = "cuda")]
 use smallvec::SmallVec;
@@ -206,7 +207,7 @@ impl Op for Replay {
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut crate::core::op::Prepare<'_>) {
+    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut crate::engines::op::Prepare<'_>) {
         self.plan.prepare(plans);
     }
 

@@ -3,9 +3,10 @@
 
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result, Site};
-use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, Spans, Wire};
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 
 #[cfg(feature = "cuda")]
 static KERNEL: crate::engines::cuda::Ptx = crate::engines::cuda::Ptx::new(include_str!("self_test.ptx"));

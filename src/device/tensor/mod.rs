@@ -17,7 +17,7 @@
 
 mod any;
 mod any_calls;
-mod assign;
+pub(crate) mod assign;
 mod close;
 mod layout;
 mod make;

@@ -3,8 +3,8 @@
 use super::server::{Server, Task};
 use crate::core::buffer::{Receive, Views};
 use crate::core::dispatch::Options;
-use crate::core::dispatch::raw::RemoteTarget;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::RemoteTarget;
 use crate::core::op::wire::Incoming;
 use crate::core::sync::Arc;
 use crate::device::dispatch::mark_overwritten;

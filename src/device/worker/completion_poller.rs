@@ -7,10 +7,11 @@
 
 use crate::core::arena::Arrivals as _;
 use crate::core::clock::{self, Clock, Timing};
-use crate::core::dispatch::{Ongoing, Pace, Then};
+use crate::core::dispatch::{Ongoing, Pace};
+use crate::core::order::Then;
 use crate::core::sync::Arc;
-use crate::engines::worker::answers::Answers;
-use crate::engines::worker::reply::Reply;
+use crate::engines::worker::child::Reply;
+use crate::engines::worker::shared::Answers;
 use crate::system::thread::FineTimer;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -136,9 +137,9 @@ const LATE: usize = usize::MAX;
 
 /// Work in flight, by queue; and work that is in no queue yet, all of which is polled.
 #[derive(Default)]
-struct Flying(Vec<VecDeque<Record>>, Vec<Record>);
+struct Running(Vec<VecDeque<Record>>, Vec<Record>);
 
-impl Flying {
+impl Running {
     fn add(&mut self, record: Record) {
         if record.queue == LATE {
             return self.1.push(record);
@@ -228,7 +229,7 @@ fn next(receiver: &Receiver<Option<Record>>) -> Result<Option<Record>, RecvError
 
 /// The thread: polls what is in flight; sleeps when there is nothing. Ends when the channel is closed.
 fn look_around(receiver: &Receiver<Option<Record>>, answers: &Answers) {
-    let mut flying = Flying::default();
+    let mut flying = Running::default();
     let mut quiet = Clock::SYSTEM.start();
     loop {
         if flying.is_empty() {
@@ -268,8 +269,9 @@ mod tests {
     use super::*;
     use crate::core::segment::Segment;
     use crate::core::sync::{AtomicU32, Ordering};
-    use crate::engines::worker::answers::{Answers, FOOTPRINT};
-    use crate::engines::worker::reply::Outlet;
+    use crate::engines::worker::child::Outlet;
+    use crate::engines::worker::shared::Answers;
+    use crate::engines::worker::shared::answers::FOOTPRINT;
 
     const MAY_RUN: u32 = 1;
     const DONE: u32 = 2;
@@ -306,7 +308,7 @@ mod tests {
         let answers = outlet.answers.clone();
         let ended: Arc<crate::core::sync::Mutex<Vec<u32>>> = Arc::default();
         let works: [Fake; 4] = std::array::from_fn(|_| Fake::default());
-        let mut flying = Flying::default();
+        let mut flying = Running::default();
         // The second of queue 3 comes first.
         for (at, queue, place) in [(1, 3, 8), (0, 3, 7), (2, 3, 9), (3, 0, 1)] {
             let ended = ended.clone();

@@ -10,8 +10,9 @@
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
-use crate::engines::worker::reply::{DONE_WELL, Outlet};
-use crate::engines::worker::{layout, program, stats_mirror};
+use crate::engines::worker::child::program;
+use crate::engines::worker::child::{DONE_WELL, Outlet};
+use crate::engines::worker::shared::{layout, stats_mirror};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use smallvec::SmallVec;

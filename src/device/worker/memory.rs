@@ -9,7 +9,7 @@ use crate::core::buffer::{InitState, Region, View};
 use crate::core::error::{Error, Result};
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, Mutex};
-use crate::engines::worker::order::Place;
+use crate::engines::worker::shared::Place;
 use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -18,8 +18,8 @@ use crate::device::Device;
 use crate::device::program::Arrived;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::{CudaEngine, Function, LoadedModule};
-use crate::engines::worker::ask::{Ask, Question};
-use crate::engines::worker::handler::With;
+use crate::engines::worker::child::With;
+use crate::engines::worker::parent::{Ask, Question};
 use std::collections::HashMap;
 #[cfg(feature = "cuda")]
 use std::ffi::CString;
@@ -117,7 +117,7 @@ impl Modules {
                 let lent = lent.ok_or_else(|| Error::library("the image did not arrive"))?;
                 let mut image = lent.bytes().to_vec();
                 image.push(0); // PTX ends with a zero byte; a binary knows its own length
-                let module = Arc::new(core.load_module(epoch, &image, is_text)?);
+                let module = Arc::new(core.code.load_module(epoch, &image, is_text)?);
                 memory.add(id, 0, Ok(DeviceBuffer::<u8>::token(epoch).region.clone()));
                 self.all.lock().insert(id, KeptModule { module, kernels: Vec::new() });
                 encoded(&())
@@ -140,7 +140,7 @@ impl Modules {
             Question::BestBlock { id, kernel, shared } => {
                 encoded(&self.kernel(id, kernel)?.best_block(core, epoch, shared)?.0)
             }
-            Question::Limits => encoded(&core.inside(epoch, || core.limits(epoch))?),
+            Question::Limits => encoded(&core.code.inside(epoch, || core.code.limits(epoch))?),
             Question::Version(library) => {
                 crate::engines::worker::first_use(); // this may load the library
                 encoded(&crate::device::library_here(library)?)

@@ -2,7 +2,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::engines::worker::With;
-use crate::engines::worker::handler::{Handlers, Registry};
+use crate::engines::worker::child::{Handlers, Registry};
 use std::sync::OnceLock;
 
 /// All operations of the core and of these libraries.

@@ -12,23 +12,27 @@ use super::post::Post;
 use super::{Modules, modules};
 use crate::core::arena::Lent;
 use crate::core::clock::{self, Clock, Stopwatch, Timing};
-use crate::core::dispatch::raw::RemoteResult;
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::RemoteResult;
 use crate::core::op::wire;
+#[cfg(feature = "cuda")]
+use crate::core::order::Completion;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
-use crate::engines::worker::handler::Handlers;
-use crate::engines::worker::order::{self, Alloc, Free, InjectedFault, Opened, Place, Run};
-use crate::engines::worker::reply::{GARBLED, Outlet};
-use crate::engines::worker::ring::Ring;
-use crate::engines::worker::turn::{self, LANES};
-use crate::engines::worker::{first_use, layout};
+use crate::engines::worker::child::Handlers;
+use crate::engines::worker::child::{GARBLED, Outlet};
+use crate::engines::worker::shared::LANES;
+use crate::engines::worker::shared::Ring;
+use crate::engines::worker::shared::order;
+use crate::engines::worker::shared::turn;
+use crate::engines::worker::shared::{Alloc, Free, InjectedFault, Opened, Place, Run};
+use crate::engines::worker::shared::{first_use, layout};
 use rustix::thread::futex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-pub(crate) use crate::engines::worker::reply::Reply;
+pub(crate) use crate::engines::worker::child::Reply;
 
 /// The serving process.
 pub(crate) struct Server {
@@ -252,7 +256,10 @@ impl Server {
     fn await_in_flight(&self, places: &[Place]) {
         let mut backoff = crate::core::dispatch::Backoff::new(&Timing::standard().waits);
         let tracks = self.memory.in_flight(places);
-        while !tracks.iter().all(|track| track.all().all(crate::core::order::Completion::poll)) {
+        let epoch = self.device.epoch();
+        let is_over =
+            |end: &Completion| epoch.engine.as_cuda().map_or(end.is_past(), |engine| engine.core.streams.poll(end));
+        while !tracks.iter().all(|track| track.all().all(is_over)) {
             backoff.pause(None);
         }
     }
@@ -284,7 +291,7 @@ impl Server {
         &self,
         (name, work): (&'static str, Arc<dyn crate::core::dispatch::Ongoing>),
         reply: Reply,
-        then: crate::core::dispatch::Then,
+        then: crate::core::order::Then,
     ) {
         if let Some(then) = work.tell(then) {
             self.completion_poller.add((name, work), reply, then);

@@ -1,6 +1,7 @@
 //! The CUDA engine as its epoch and its device ask for it.
 
-use super::{CONTEXT_IS_DESTROYED, CudaEngine, Issued, fault};
+use super::context::fault;
+use super::{CONTEXT_IS_DESTROYED, CudaEngine, Issued};
 use crate::core::buffer::Allocation;
 use crate::core::device_info::PoolInfo;
 use crate::core::epoch::{AnyEngine, Cause, Earlier, EngineKind, Epoch, Executor, OfKind};

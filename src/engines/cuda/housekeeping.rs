@@ -6,12 +6,13 @@
 
 use super::Core;
 use super::api::Code;
+use super::context::fault;
 use super::context::{Bound, Context};
-use super::fault;
-use super::ring::Retired;
+use super::memory::handed_on;
+use super::streams::Retired;
 use crate::core::clock;
 use crate::core::epoch::life::Stand;
-use crate::core::epoch::process;
+use crate::core::process;
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use parking_lot::MutexGuard;
 use std::sync::{OnceLock, Weak};
@@ -30,7 +31,7 @@ pub(crate) struct Nudge {
 pub(crate) struct Housekeeper {
     pub(crate) nudge: Arc<Nudge>,
     /// How many sweeps are under way.
-    pub(super) sweeping: AtomicUsize,
+    pub(crate) sweeping: AtomicUsize,
 }
 
 impl Housekeeper {
@@ -120,7 +121,7 @@ impl Nudge {
                 pause = (pause * 2).min(sweeps.longest);
                 continue;
             }
-            process::unless_exiting(|| core.free_excess());
+            process::unless_exiting(|| handed_on::free_excess(core));
             pause = sweeps.first;
             self.awake.swap(false, Ordering::SeqCst);
             // A thread may have queued something after the sweep while the flag still said that we are awake.
@@ -143,16 +144,15 @@ impl Nudge {
 impl Core {
     /// Whether something is queued or in flight that a sweep must handle.
     fn has_queued(&self) -> bool {
-        let busy = |s: &super::slot::Slot| !s.shared.frees.is_surely_empty() || s.shared.sequence.in_flight() > 0;
-        let over = self.slots.iter().any(|slot| slot.shared.over());
-        let leaving = self.modules.has_leaving() || self.objects.has_leaving();
-        self.reclaim.parked() > 0 || (leaving && !over) || self.all_slots().any(busy)
+        let busy = |s: &super::streams::Slot| !s.shared.frees.is_surely_empty() || s.stream.sequence.in_flight() > 0;
+        let leaving = self.code.has_leaving() && !self.streams.have_ended();
+        self.memory.parked() > 0 || leaving || self.streams.all().any(busy)
     }
 
     /// Destroys the epoch's native objects. Waits for what is in flight. Objects that cannot be proven idle are counted
     /// as leaked and left alone.
     pub(crate) fn tear_down(&self) {
-        let Some(life) = self.slots.first().map(|s| s.shared.life.clone()) else { return };
+        let Some(life) = self.streams.first().map(|s| s.shared.life.clone()) else { return };
         if self.torn.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -181,7 +181,7 @@ impl Core {
         // Everything that was in flight is now known to have completed, so threads that still wait have their answer
         // without the driver. The flag keeps all other threads out of the driver.
         life.end(Stand::Stale);
-        while self.blocking_waits.inside() > 0 {
+        while self.streams.waits().inside() > 0 {
             if process::exiting() {
                 return;
             }
@@ -193,12 +193,12 @@ impl Core {
     /// Whether nothing is in flight on any stream. Queries the streams themselves: the epoch is closed, so nothing new
     /// can begin.
     fn is_quiet(&self) -> bool {
-        self.all_slots().all(|slot| {
+        self.streams.all().all(|slot| {
             let state = slot.lease.lock();
             // SAFETY: the stream is alive until `destroy`, and we hold its lease.
             let code = unsafe { self.context.api.stream_query(state.stream.0) };
             if code.is_success() {
-                slot.shared.sequence.observe(slot.shared.sequence.issued());
+                slot.stream.sequence.observe(slot.stream.sequence.issued());
             } else if code != Code::NOT_READY {
                 slot.shared.report(code, "cuStreamQuery");
             }
@@ -207,7 +207,10 @@ impl Core {
     }
 
     /// Takes the lease of a slot whose context is gone. `None` if its holder keeps it for too long.
-    fn lease_of_the_forsaken<'c>(&self, slot: &'c super::slot::Slot) -> Option<MutexGuard<'c, super::slot::State>> {
+    fn lease_of_the_forsaken<'c>(
+        &self,
+        slot: &'c super::streams::Slot,
+    ) -> Option<MutexGuard<'c, super::streams::State>> {
         let end = self.timing.clock.after(self.timing.sweeps.forsaken);
         loop {
             let state = match end {
@@ -226,7 +229,7 @@ impl Core {
     fn outlive_results(&self, fork_generation: u32) {
         let stays = || self.left.load(Ordering::Acquire) || self.context.lost();
         let mut pause = self.timing.sweeps.first;
-        while self.pinned.outstanding() > 0 && !stays() {
+        while self.memory.pinned().outstanding() > 0 && !stays() {
             if process::fork_generation() != fork_generation {
                 return;
             }
@@ -241,7 +244,7 @@ impl Core {
             process::unless_exiting(|| self.let_go());
         } else if !self.left.swap(true, Ordering::AcqRel) {
             // The fault is of this generation, or of a later one that came between the end of this one and here.
-            self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed);
+            self.counters.leaked.fetch_add(self.memory.pinned().held() as u64, Ordering::Relaxed);
         }
     }
 
@@ -250,12 +253,12 @@ impl Core {
         if !self.left.swap(true, Ordering::AcqRel) {
             match self.context.bind() {
                 Ok(_bound) => {
-                    for piece in self.hand_on(self.pinned.take_all()) {
+                    for piece in handed_on::hand_on(self, self.memory.pinned().take_all()) {
                         // SAFETY: from `mem_host_alloc`, and owned here alone; no epoch uses it any more.
                         gone(unsafe { self.context.api.mem_free_host(piece.at.0.cast()) });
                     }
                 }
-                Err(_) => drop(self.counters.leaked.fetch_add(self.pinned.held() as u64, Ordering::Relaxed)),
+                Err(_) => drop(self.counters.leaked.fetch_add(self.memory.pinned().held() as u64, Ordering::Relaxed)),
             }
             gone(self.context.leave());
         }
@@ -269,11 +272,11 @@ impl Core {
             return;
         }
         self.left.store(true, Ordering::Release);
-        super::handed_on::forget(self.context.device);
-        self.modules.close();
+        handed_on::forget(self.context.device);
+        self.code.modules().close();
         let mut addresses = Vec::new();
-        self.plans.clear();
-        for slot in self.all_slots() {
+        self.code.plans().clear();
+        for slot in self.streams.all() {
             slot.shared.frees.clear();
             // A library call may be blocked there for ever: what the slot owns stays as it is, and is counted as
             // leaked.
@@ -284,7 +287,7 @@ impl Core {
             addresses.extend(slot.shared.live.take().into_iter().chain(state.take_memory()));
             self.counters.leaked.fetch_add(state.handles.forget(), Ordering::Relaxed);
         }
-        self.counters.leaked.fetch_add(self.objects.forget(), Ordering::Relaxed);
+        self.counters.leaked.fetch_add(self.code.objects().forget(), Ordering::Relaxed);
         let gone = |code| self.count_refused(code);
         match new.bind() {
             Ok(_bound) => {
@@ -293,7 +296,7 @@ impl Core {
                     gone(unsafe { new.api.mem_free(address) });
                 }
                 // SAFETY: the pool is empty now; no epoch uses it.
-                gone(unsafe { new.api.mem_pool_destroy(self.pool.0.0) });
+                gone(unsafe { self.memory.destroy_pool(new.api) });
             }
             Err(_) => drop(self.counters.leaked.fetch_add(1 + addresses.len() as u64, Ordering::Relaxed)),
         }
@@ -304,25 +307,16 @@ impl Core {
     /// Counts the native objects as leaked and leaves them alone.
     fn give_up(&self, stand: Stand) {
         self.left.store(true, Ordering::Release); // the context is kept as well
-        self.modules.close();
+        self.code.modules().close();
         self.counters.leaked.fetch_add(self.natives(), Ordering::Relaxed);
-        self.objects.forget();
-        self.plans.clear();
-        self.reclaim.forget(stand);
+        self.code.objects().forget();
+        self.code.plans().clear();
+        self.memory.forget_parked(stand);
     }
 
     /// How many objects of the driver this engine holds; the context and the pool are two of them.
     fn natives(&self) -> u64 {
-        let of_slot = |slot: &super::slot::Slot| {
-            let held = slot
-                .lease
-                .try_lock()
-                .map_or(0, |state| state.ring.events() + state.memory() + state.handles.count() as usize);
-            1 + slot.shared.live.count() + held
-        };
-        let slots: usize = self.all_slots().map(of_slot).sum();
-        let others = self.pinned.held() + self.timers.held() + self.modules.held() + self.objects.held();
-        2 + (slots + others) as u64 + 2 * self.blocking_waits.made()
+        1 + (self.streams.natives() + self.memory.natives() + self.code.natives()) as u64
     }
 
     /// Counts an object as leaked if the driver refused to destroy it.
@@ -336,15 +330,15 @@ impl Core {
         let api = self.context.api;
         let mut gone = |code| self.count_refused(code);
         let mut out = Retired::new();
-        self.reclaim.forget(Stand::Stale);
-        self.objects.destroy_all(&mut gone);
-        for slot in self.all_slots() {
+        self.memory.forget_parked(Stand::Stale);
+        self.code.objects().destroy_all(&mut gone);
+        for slot in self.streams.all() {
             slot.shared.frees.clear();
             let mut state = slot.lease.lock();
             self.counters.carry(slot.shared.dispatches.swap(0, Ordering::Relaxed));
-            slot.shared.sequence.without_pollers(|| {
+            slot.stream.sequence.without_pollers(|| {
                 let stream = state.stream.0;
-                state.handles.destroy(self.libraries, &mut gone);
+                state.handles.destroy(self.code.libraries(), &mut gone);
                 for address in slot.shared.live.take().into_iter().chain(state.take_memory()) {
                     // SAFETY: allocated by this slot, not freed yet (it was still listed), idle.
                     gone(unsafe { api.mem_free_async(address, stream) });
@@ -359,20 +353,20 @@ impl Core {
                 gone(unsafe { api.stream_destroy(stream) });
             });
         }
-        for (stream, event) in self.blocking_waits.take_all() {
+        for (stream, event) in self.streams.waits().take_all() {
             // SAFETY: no thread is inside; both are idle.
             unsafe {
                 gone(api.event_destroy(event.0));
                 gone(api.stream_destroy(stream.0));
             }
         }
-        self.timers.destroy(api, &mut gone);
-        self.modules.unload(api, &mut gone);
+        self.streams.timers().destroy(api, &mut gone);
+        self.code.modules().unload(api, &mut gone);
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
-        self.plans.clear();
-        // SAFETY: every allocation of the pool was freed above; the driver destroys it when these frees are done.
-        gone(unsafe { api.mem_pool_destroy(self.pool.0.0) });
+        self.code.plans().clear();
+        // SAFETY: every allocation of the pool was freed above.
+        gone(unsafe { self.memory.destroy_pool(api) });
     }
 }
 
@@ -386,7 +380,7 @@ impl super::CudaEngine {
     pub(crate) fn close(&self) {
         process::watch_exit_again();
         self.core.context.close();
-        self.core.helpers.close();
+        self.core.late.helpers().close();
         self.core.housekeeper.nudge.close();
     }
 
@@ -394,7 +388,7 @@ impl super::CudaEngine {
     /// the next epoch.
     pub(crate) fn retire(&self) {
         self.core.tear_down();
-        self.core.helpers.close();
+        self.core.late.helpers().close();
         self.core.housekeeper.nudge.close();
     }
 }

@@ -1,25 +1,25 @@
 //! Opening a GPU.
 
 use super::api::{Code, Driver};
-use super::blocking_wait::BlockingWaits;
+use super::code::LoadedCode;
+use super::context::fault;
 use super::context::{BINDING, Context};
-use super::helpers::Helpers;
 use super::housekeeping::Housekeeper;
-use super::members::Pool;
-use super::memory;
-use super::module::Modules;
-use super::pinned::PinnedPool;
-use super::plans::Plans;
-use super::reclaim::Reclaim;
-use super::slot::Slot;
-use super::timer::Timers;
-use super::{Core, CudaEngine, fault};
+use super::late::Helpers;
+use super::late::LateWork;
+use super::memory::Memory;
+use super::memory::Reclaim;
+use super::memory::{MemoryPool, PinnedPool};
+use super::streams::Pool;
+use super::streams::Slot;
+use super::streams::Streams;
+use super::wait::BlockingWaits;
+use super::{Core, CudaEngine};
 use crate::core::device_info::{DeviceInfo, DeviceKind};
 use crate::core::epoch::Epoch;
 use crate::core::epoch::life::Life;
-use crate::core::epoch::process;
 use crate::core::error::{Error, Result};
-use crate::core::order::flow::Flow;
+use crate::core::process;
 use crate::core::sync::{Arc, AtomicBool};
 use crate::core::trace::Counters;
 use crate::engines::config::{EngineConfig, Opened};
@@ -156,7 +156,7 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
     const NON_BLOCKING: u32 = 1;
     let _bound = context.bind().map_err(|code| fault::error(code, BINDING))?;
     let api = context.api;
-    let pool = memory::Pool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
+    let pool = MemoryPool::new(&context).map_err(|code| fault::error(code, "cuMemPoolCreate"))?;
     let epoch = Arc::new(OnceLock::new());
     let housekeeper = Housekeeper::new();
     let reclaim = Arc::new(Reclaim::new(housekeeper.nudge.clone(), counters.clone()));
@@ -186,37 +186,28 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
         ));
     }
     let pools = Pool::all(config.slots, config.libraries);
+    let (waits, timing) = (Arc::new(BlockingWaits::default()), config.timing);
+    let helpers = Helpers::new(pools.iter().map(Pool::helpers).sum(), timing);
+    let pinned = PinnedPool::new(context.clone(), config.staging_limit, timing);
+    let (shared, nudge) = ((context.clone(), counters.clone(), timing), &housekeeper.nudge);
     let core = Arc::new(Core {
-        pinned: Arc::new(PinnedPool::new(context.clone(), config.staging_limit, config.timing)),
-        reclaim,
-        slots: slots.into_boxed_slice(),
-        #[cfg(target_os = "linux")]
-        registered: super::registered::Registered::default(),
-        blocking_waits: BlockingWaits::default(),
-        timers: Timers::new(),
-        modules: Arc::new(Modules::new(housekeeper.nudge.clone())),
-        objects: Arc::new(crate::engines::library::Objects::new(housekeeper.nudge.clone())),
-        libraries: config.libraries,
-        shared: crate::engines::library::Shared::new(config.libraries),
-        torn: AtomicBool::new(false),
-        peers: crate::core::sync::Mutex::default(),
+        streams: Streams::new(slots, pools, waits.clone(), helpers.clone(), shared),
+        memory: Memory::new(pool, reclaim, pinned, waits.clone(), context.clone()),
+        late: LateWork::new(helpers),
+        code: LoadedCode::new(config.libraries, nudge, waits, (context.clone(), counters.clone())),
         context: context.clone(),
-        pool,
-        late: Arc::new(Flow::new()),
-        helpers: Helpers::new(pools.iter().map(Pool::helpers).sum(), config.timing),
-        pools,
-        plans: Plans::new(),
         housekeeper,
+        torn: AtomicBool::new(false),
         left: AtomicBool::new(false),
-        timing: config.timing,
+        timing,
         counters,
         epoch,
     });
     context.enter();
     core.housekeeper.serve(&core);
-    super::handed_on::enter(&core);
-    core.pinned.warm();
-    for slot in &core.slots {
+    super::memory::handed_on::enter(&core);
+    core.memory.pinned().warm();
+    for slot in core.streams.all() {
         let _ = slot.shared.core.set(Arc::downgrade(&core));
     }
     drop(_bound);

@@ -2,8 +2,8 @@
 
 use super::Core;
 use super::housekeeping::Housekeeper;
-use super::reclaim::free_some;
-use super::ring::Retired;
+use super::memory::free_some;
+use super::streams::Retired;
 use crate::core::sync::{AtomicUsize, Ordering};
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Whether this thread is inside a sweep, which called the code that runs now.
-pub(super) fn is_under_way_here() -> bool {
+pub(crate) fn is_under_way_here() -> bool {
     DEPTH.get() > 0
 }
 
@@ -42,7 +42,7 @@ impl Drop for Sweeping<'_> {
 
 impl Core {
     /// Whether another thread is inside a sweep: it may hold keep-alives that it has not dropped yet.
-    pub(super) fn is_swept_by_others(&self) -> bool {
+    pub(crate) fn is_swept_by_others(&self) -> bool {
         self.housekeeper.sweeping.load(Ordering::Acquire) > DEPTH.get()
     }
 
@@ -52,9 +52,9 @@ impl Core {
         let sweeping = Sweeping::begin(&self.housekeeper);
         let mut left = false;
         let mut out = Retired::new();
-        for slot in self.all_slots() {
+        for slot in self.streams.all() {
             let shared = &slot.shared;
-            let idle = shared.sequence.in_flight() == 0 && shared.frees.is_empty();
+            let idle = shared.stream.sequence.in_flight() == 0 && shared.frees.is_empty();
             let Some(mut state) = slot.lease.try_lock() else {
                 left = true;
                 continue;
@@ -72,7 +72,7 @@ impl Core {
                 }
             }
             let before = out.len();
-            state.ring.reap(&shared.sequence, usize::MAX, &mut out);
+            state.ring.reap(&shared.stream.sequence, usize::MAX, &mut out);
             if !state.ring.is_empty() && state.ring.last_event().is_none() {
                 // Only open tickets are left: record an event that answers for them.
                 if let Ok(_bound) = self.context.bind() {
@@ -91,10 +91,10 @@ impl Core {
                 cargo.retire();
             }
         }
-        left |= self.unload_some();
-        left |= self.reclaim.unpark();
+        left |= self.code.unload_some(&self.streams);
+        left |= self.memory.unpark(&self.streams);
         // Memory that was unparked just now waits on a slot. And other sweeps may not have dropped yet what they took
         // out.
-        left || self.all_slots().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
+        left || self.streams.all().any(|slot| !slot.shared.frees.is_empty()) || sweeping.is_not_alone()
     }
 }

@@ -9,17 +9,14 @@ use super::enqueued::Enqueued;
 use crate::core::buffer::Elems;
 #[cfg(target_os = "linux")]
 use crate::core::buffer::{Receive, Shape};
-use crate::core::dispatch::TaskOf;
 use crate::core::dispatch::{Facts, Ongoing, TaskHold};
 use crate::core::error::{Error, Result};
-use crate::core::op::SpansOf;
-#[cfg(feature = "cuda")]
-use crate::core::op::{Contained, Make, Next, Prepare, Retention};
 #[cfg(feature = "host")]
-use crate::core::op::{Cost, cost_of};
+use crate::core::op::Cost;
+#[cfg(feature = "cuda")]
+use crate::core::op::{Contained, Make, Next, Retention};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing};
-use crate::core::op::{Op, WritesOf};
 #[cfg(feature = "cuda")]
 use crate::core::order::KeepAlive;
 #[cfg(feature = "host")]
@@ -27,9 +24,16 @@ use crate::core::order::Runnable;
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
 #[cfg(feature = "cuda")]
-use crate::engines::cuda::{CudaTask, LateFrame, LateJob, LateTask, Leg, Queue, TaskCore};
+use crate::engines::cuda::{CudaTask, LateFrame, LateJob, LateTask, PhaseTask, Queue, TaskCore};
+use crate::engines::dispatch::TaskOf;
 #[cfg(feature = "host")]
 use crate::engines::host::{Frame, Keep, Node};
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::SpansOf;
+#[cfg(feature = "host")]
+use crate::engines::op::cost_of;
+use crate::engines::op::{Op, WritesOf};
 use crate::engines::tape::{Answering, Recorded, Step, conclude};
 #[cfg(target_os = "linux")]
 use crate::engines::worker::{Flight, Flying, OpCode, WorkerTask};
@@ -72,7 +76,7 @@ pub(crate) trait Call {
     fn half<'q>(&'q self, queue: &'q mut Queue<'q>) -> Result<()>;
     /// See [`Op::next`]. The raw result of the phase is in `leg`.
     #[cfg(feature = "cuda")]
-    fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next>;
+    fn next(&self, phase: usize, leg: &PhaseTask, make: &mut Make<'_>) -> Result<Next>;
     /// Becomes work in flight on a GPU: moves the op into its task. Returns what the ring must keep alive.
     #[cfg(feature = "cuda")]
     fn become_task(&mut self, core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>>;
@@ -162,7 +166,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     fn operand_name(&self, index: usize, read_count: usize) -> String {
         match (&self.op, &self.spans) {
-            (Some(op), Some(spans)) => crate::core::dispatch::operand_name(op, spans, index, read_count),
+            (Some(op), Some(spans)) => crate::engines::op::operand_name(op, spans, index, read_count),
             _ => format!("operand {index}"),
         }
     }
@@ -262,7 +266,7 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(feature = "cuda")]
-    fn next(&self, phase: usize, leg: &Leg, make: &mut Make<'_>) -> Result<Next> {
+    fn next(&self, phase: usize, leg: &PhaseTask, make: &mut Make<'_>) -> Result<Next> {
         let raw = leg.raw()?;
         match &self.op {
             Some(op) => op.next(phase, &raw, make),

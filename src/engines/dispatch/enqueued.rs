@@ -1,9 +1,9 @@
 //! A task in flight on a GPU, before its type is erased.
 
 use crate::core::dispatch::TaskHold;
-use crate::core::op::{HostOf, Op};
 use crate::core::sync::Arc;
 use crate::engines::cuda::CudaTask;
+use crate::engines::op::{HostOf, Op};
 
 /// As [`TaskHold`], for a task in flight on a GPU, before its type is erased. The slot's ring holds a share only if the device
 /// needs the whole of it.

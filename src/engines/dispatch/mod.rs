@@ -10,3 +10,9 @@ mod submission;
 pub(crate) use call::{Call, Typed};
 pub(crate) use part::Part;
 pub(crate) use submission::Submission;
+
+use crate::core::dispatch::TaskHold;
+use crate::engines::op::HostOf;
+
+/// The task of a dispatch.
+pub(crate) type TaskOf<O> = TaskHold<HostOf<O>>;

@@ -5,12 +5,13 @@ use super::fault_plan::Fault;
 use super::hooked::waits_for_hook;
 use crate::core::clock::{self, Clock, Deadline, Stopwatch};
 use crate::core::dispatch::Options;
-use crate::core::dispatch::{Backoff, Subscribed, Then, Wait, is_stealing, steal_one};
+use crate::core::dispatch::{Backoff, Subscribed, Wait, is_stealing, steal_one};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::inside::Inside;
 use crate::core::op::{Made, Make};
-use crate::core::order::{Core, Follower, Parker};
+use crate::core::order::Then;
+use crate::core::order::{Follower, Parker, Settle};
 use crate::core::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::core::trace::{DeviceTime, Event, OpInfo, OpMetadata};
 use crate::engines::worker::Relay;
@@ -26,7 +27,7 @@ const COUNTED: u8 = 2;
 
 /// The part of a node that does not depend on its op. Its code is compiled only once.
 pub(crate) struct Frame {
-    pub(super) core: Core,
+    pub(super) core: Settle,
     /// See [`Runnable::place`](super::Runnable::place).
     pub(super) place: u64,
     pub(super) epoch: Arc<Epoch>,
@@ -89,7 +90,7 @@ impl HostEngine {
         // Places are counted for the process, not for the device: a copy between devices follows nodes of both.
         static PLACES: AtomicU64 = AtomicU64::new(0);
         Frame {
-            core: Core::new(),
+            core: Settle::new(),
             place: PLACES.fetch_add(1, Ordering::Relaxed),
             epoch: epoch.clone(),
             number,

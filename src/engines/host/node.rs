@@ -17,18 +17,20 @@ use super::frame::{Frame, Share};
 use super::hooked::{Hooked, waits_for_hook};
 use crate::core::buffer::{Allocation, Elems, View};
 use crate::core::clock::{Deadline, Timing};
-#[cfg(target_os = "linux")]
-use crate::core::dispatch::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Then, Wait};
+use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
-use crate::core::op::SpansOf;
-use crate::core::op::{Contained, HostOf, Made, Make, Op, Spans, WritesOf};
-use crate::core::order::{Completion, Core, Follower, Parker, Runnable};
+#[cfg(target_os = "linux")]
+use crate::core::op::raw::{Raw, RemoteResult, RemoteTarget};
+use crate::core::op::{Contained, Made, Make, Spans};
+use crate::core::order::Then;
+use crate::core::order::{Completion, Follower, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{Event, OpInfo, OpMetadata};
 use crate::engines::dispatch::Part;
 use crate::engines::dispatch::Submission;
 use crate::engines::host::HostEngine;
+use crate::engines::op::SpansOf;
+use crate::engines::op::{HostOf, Op, WritesOf};
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::time::Duration;
@@ -214,7 +216,7 @@ pub(crate) unsafe fn host_half<O: Op>(
 }
 
 impl<O: Op> Runnable for Node<O> {
-    fn core(&self) -> &Core {
+    fn core(&self) -> &Settle {
         &self.core
     }
 

@@ -31,6 +31,22 @@ impl PlanBuilder<'_> {
         status::error(L::STATUS, call, code)
     }
 
+    /// Waits for what a library has enqueued on the context's default streams while it made the plan. Our streams do not
+    /// wait for these. No work of ours is on them, so a long kernel of another thread does not hold this up.
+    ///
+    /// # Errors
+    /// A failure of that work, or an earlier fault of the context.
+    pub(crate) fn finish_default_streams(&self, call: &str) -> Result<()> {
+        const LEGACY: usize = 1;
+        const PER_THREAD: usize = 2;
+        for stream in [LEGACY, PER_THREAD] {
+            // SAFETY: both numbers stand for streams that each context has; the context is current.
+            let code = unsafe { self.core.context.api.stream_synchronize(std::ptr::without_provenance_mut(stream)) };
+            code.ok().map_err(|code| crate::engines::cuda::classify(self.epoch, code, call))?;
+        }
+        Ok(())
+    }
+
     /// Makes a native object that the epoch owns from now on: see [`Enqueue::object`](crate::Enqueue).
     pub(crate) fn object<T: Copy + Send + 'static>(
         &self,

@@ -3,8 +3,9 @@
 use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
 use super::handles::ApiHandle;
 use super::{Code, status};
-use crate::core::epoch::{Epoch, process};
+use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
+use crate::core::process;
 use crate::core::sync::Arc;
 use crate::engines::cuda::{Core, Queue, SlotState};
 use cudarc::driver::sys::CUstream;
@@ -137,7 +138,7 @@ impl<'q> Queue<'q> {
         const { assert!(N <= crate::engines::cuda::SLOT, "`look` reads a few bytes only") };
         self.not_in_a_graph("a read of device memory")?;
         // Pinned memory, as for every copy. Allocating it may wait for the GPU, as this method does.
-        let slot = match self.core.pinned.slot() {
+        let slot = match self.core.memory.pinned().slot() {
             Ok(slot) => slot,
             Err(code) => return Err(crate::engines::cuda::classify(self.epoch, code, "cuMemHostAlloc")),
         };
@@ -178,18 +179,18 @@ impl<'q> Queue<'q> {
 impl Core {
     /// The state of a library that the slots share.
     pub(crate) fn shared<L: Listed>(&self) -> Result<&L::Shared> {
-        self.shared.get::<L>().ok_or_else(unlisted)
+        self.code.shared_of_libraries().get::<L>().ok_or_else(unlisted)
     }
 
     /// Creates the handle of a slot. The slot is leased, and the context current.
     #[cold]
-    pub(super) fn make_handle<L: Listed>(&self, epoch: &Arc<Epoch>, state: &mut SlotState) -> Result<()> {
+    pub(crate) fn make_handle<L: Listed>(&self, epoch: &Arc<Epoch>, state: &mut SlotState) -> Result<()> {
         if matches!(L::HANDLES, Placement::None) {
             return Err(Error::library("internal error: the library has no handles"));
         }
         crate::engines::worker::first_use();
         let api = L::load()?;
-        let native = self.libraries.get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
+        let native = self.code.libraries().get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
         let made = L::create(api, &mut Seat { core: self, state });
         // Our exit handler then runs before the handlers that the library has registered so far.
         process::watch_exit_after(&native.first);
@@ -198,16 +199,16 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn slot_workspace(&self, state: &mut SlotState) -> Option<u64> {
+    pub(crate) fn slot_workspace(&self, state: &mut SlotState) -> Option<u64> {
         if state.workspace.is_none() {
-            state.workspace = self.raw_alloc(state, WORKSPACE).ok();
+            state.workspace = self.memory.raw_alloc(state, WORKSPACE).ok();
         }
         state.workspace
     }
 
     /// The error of a failed library call. The caller holds the slot's lease.
     #[cold]
-    pub(super) fn failure(
+    pub(crate) fn failure(
         &self,
         epoch: &Arc<Epoch>,
         state: &SlotState,

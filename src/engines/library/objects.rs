@@ -121,10 +121,10 @@ impl Core {
         raw: T,
         destroy: impl FnOnce(T) -> Code + Send + 'static,
     ) -> Object<T> {
-        if self.objects.leaving.len() >= MOST_LEAVING {
-            self.destroy_leaving_objects();
+        if self.code.objects().leaving.len() >= MOST_LEAVING {
+            self.code.destroy_leaving_objects();
         }
-        self.objects.add(raw, destroy)
+        self.code.objects().add(raw, destroy)
     }
 }
 

@@ -18,14 +18,14 @@ pub(crate) struct Site<'e, L: CudaLibrary> {
 
 /// Answers a question to the library `name` in this process.
 pub(crate) fn answer_here(core: &Arc<Core>, epoch: &Arc<Epoch>, name: &str, question: &[u8]) -> Result<Vec<u8>> {
-    let entry = core.libraries.iter().find(|entry| entry.name == name);
+    let entry = core.code.libraries().iter().find(|entry| entry.name == name);
     let native = entry.and_then(|entry| entry.native.as_ref());
     let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
     epoch.admit()?;
     (native.ask)(core, question)
 }
 
-pub(super) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>> {
     L::answer(&Site { shared: core.shared::<L>()? }, question)
 }
 

@@ -4,23 +4,23 @@ use super::contract::{Listed, Placement};
 use crate::core::dispatch::Options;
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
-use crate::core::op::Op;
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::dispatch::Typed;
+use crate::engines::op::Op;
 use std::marker::PhantomData;
 
 pub(crate) fn on_each_slot<L: Listed>(options: &Options, epoch: &Arc<Epoch>) -> Result<()> {
     let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
-    engine.core.preload(epoch, L::kernels());
+    engine.core.code.preload(epoch, L::kernels());
     if L::HANDLES == Placement::None {
         crate::engines::worker::first_use();
         L::load()?;
         return Ok(());
     }
     let all = match L::HANDLES {
-        Placement::Pool(_) => engine.core.pool_numbers(L::NAME, epoch)?,
-        _ => 0..engine.core.slots.len(),
+        Placement::Pool(_) => engine.core.streams.pool_numbers(L::NAME, epoch)?,
+        _ => 0..engine.core.streams.len(),
     };
     for index in all {
         let (mut op, mut spans) = (Some(Warm::<L>(PhantomData)), Some(((), ())));

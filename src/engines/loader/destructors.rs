@@ -13,7 +13,7 @@
 //! The tables read here are those of the ELF standard; the linker of glibc keeps addresses in them relocated.
 
 use super::Loaded;
-use crate::core::epoch::leaving;
+use crate::core::process::leaving;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -6,19 +6,20 @@
 use crate::core::buffer::Shape;
 use crate::core::buffer::{Elems, Places};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::raw::{Landing, Raw, RemoteResult, RemoteTarget};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
 #[cfg(target_os = "linux")]
 use crate::core::op::Outgoing;
-#[cfg(feature = "cuda")]
-use crate::core::op::Prepare;
-use crate::core::op::SpansOf;
-use crate::core::op::{Contained, HostOf, Made, Op, WritesOf, contained};
+use crate::core::op::raw::{Landing, Raw, RemoteResult, RemoteTarget};
+use crate::core::op::{Contained, Made, contained};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Queue;
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::SpansOf;
+use crate::engines::op::{HostOf, Op, WritesOf};
 #[cfg(target_os = "linux")]
 use crate::engines::worker::OpCode;
 use std::any::Any;

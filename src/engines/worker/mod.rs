@@ -1,29 +1,8 @@
 //! Devices that live in a child process: the parent's side, and what both processes share. The child's side, which opens the
 //! device and carries out orders, is in `device/worker/`. Linux only: elsewhere `absent.rs` stands in its place.
 
-// What lives here:
-//
-//   this process
-//     engine.rs             the engine: alloc, submit; executor.rs: what any engine can be asked
-//     task.rs               a dispatch in flight; flying.rs: the part without types; flights.rs: all of them, by answer
-//                           place; arriving.rs: a large download
-//     link.rs               sends orders, receives answers; ask.rs: questions to the worker
-//     lane.rs               a ring of orders; lane_assignment.rs: which thread writes to which; frees.rs: freed memory
-//     back_pressure.rs      waits for space; spin_limit.rs: how long a waiter polls before it sleeps
-//     launch.rs             starts the worker; process.rs: the child, its end, its status; oom_kill.rs: who killed it
-//     monitor.rs            the thread that watches the worker; bell.rs: wakes it; watchdog.rs, stall.rs and active_clock.rs:
-//                           how long the worker has been at one operation; ending.rs: notifies of the worker's end
-//     settle_thread.rs      settles dispatches that no thread waits for
-//     failover.rs           the next worker after a loss; standby.rs: one that is ready;
-//                           nvml_keep_alive.rs: keeps the GPU's driver loaded between two workers
-//   the worker (what opens the device and carries out orders is in `device/worker/`)
-//     program.rs            begins and ends the process; inherited.rs: closes the descriptors that came from the parent
-//     handler.rs            finds the op that an order names; relay.rs: what the worker adds to an op
-//     reply.rs              answers; first_use.rs: what is slow the first time
-//   both
-//     ring.rs               orders; answers.rs: flags; core/arena.rs: bulk data; stats_mirror.rs: counts of the worker
-//     order.rs, message.rs  the formats; turn.rs: what an order follows;
-//                           distance.rs: addresses inside the executable, executable.rs: which executable that is
+// `parent/`: this process; `child/`: what the worker needs of this floor (what opens the device and carries out orders is in
+// `device/worker/`); `shared/`: the segments, the orders and the answers in them.
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each
 // ring. So an order that takes long to carry out (it loads a library, a queue of the driver is full, memory is not
@@ -56,106 +35,26 @@
 // Races have names, which are explained in: "last order" (ring.rs), "last turn" (device/worker/post.rs), "late submit" (lane.rs),
 // "on its way" (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (flying.rs).
 
-mod active_clock;
-pub(crate) mod answers;
-mod arriving;
-pub(crate) mod ask;
-mod back_pressure;
-mod bell;
-pub(crate) mod distance;
-mod ending;
-mod engine;
-pub(crate) mod executable;
-mod executor;
-mod failover;
-pub(crate) mod first_use;
-mod flights;
-mod flying;
-mod frees;
-pub(crate) mod handler;
-pub(crate) mod inherited;
-mod lane;
-mod lane_assignment;
-pub(crate) mod launch;
-mod link;
-pub(crate) mod message;
-mod monitor;
-#[cfg(feature = "cuda")]
-mod nvml_keep_alive;
-mod oom_kill;
-pub(crate) mod order;
-mod process;
-pub(crate) mod program;
-mod relay;
-pub(crate) mod reply;
-pub(crate) mod ring;
-mod settle_thread;
-mod spin_limit;
-mod stall;
-mod standby;
-pub(crate) mod stats_mirror;
-mod task;
-pub(crate) mod turn;
-mod watchdog;
+pub(crate) mod child;
+pub(crate) mod parent;
+pub(crate) mod shared;
 
-#[cfg(feature = "cuda")]
-pub(crate) use ask::Question;
-pub(crate) use distance::{code_at, code_distance, distance, place};
-pub(crate) use engine::WorkerEngine;
-pub(crate) use executable::executable;
-pub(crate) use failover::open;
-pub(crate) use flights::Flight;
-pub(crate) use flying::Flying;
 #[cfg(feature = "every-operation")]
-pub(crate) use handler::Registry;
-pub(crate) use handler::{OpCode, With, with_handler};
-pub(crate) use relay::Relay;
-pub(crate) use task::WorkerTask;
-pub(crate) use turn::Turn;
+pub(crate) use child::Registry;
+pub(crate) use child::Relay;
+pub(crate) use child::{OpCode, With, with_handler};
+pub(crate) use parent::Flight;
+pub(crate) use parent::Flying;
+#[cfg(feature = "cuda")]
+pub(crate) use parent::Question;
+pub(crate) use parent::WorkerEngine;
+pub(crate) use parent::WorkerTask;
+pub(crate) use parent::open;
+pub(crate) use shared::executable;
+pub(crate) use shared::{code_at, code_distance, distance, place};
 
 /// What this thread does next is slow, but only the first time: a worker's watchdog does not count it.
 #[cfg(feature = "cuda")]
 pub(crate) fn first_use() {
-    first_use::begin();
-}
-
-/// The layout of the control segment: everything but bulk data.
-pub(crate) mod layout {
-    use super::turn::LANES;
-    use super::{answers, ring};
-
-    /// Incremented by the heart of the worker.
-    pub(crate) const BEAT: usize = 0;
-    /// Not zero once a GPU's driver has refused to register the memory for bulk data.
-    pub(crate) const STAGED: usize = 128;
-    /// Counts of the worker: see `stats_mirror.rs`.
-    pub(crate) const TOLD: usize = 192;
-    /// One bit for each lane that was ever used. The worker has a thread for each of these lanes.
-    pub(crate) const OPENED: usize = 64;
-    /// The rings of orders.
-    pub(crate) const ORDERS: usize = 4096;
-    /// Capacity of one lane's ring, in bytes.
-    pub(crate) const ORDERS_CAPACITY: usize = 4 << 20;
-    /// The answers.
-    pub(crate) const ANSWERS: usize = orders(LANES).next_multiple_of(4096);
-    /// Size of the segment.
-    pub(crate) const CONTROL: usize = (ANSWERS + answers::FOOTPRINT).next_multiple_of(4096);
-
-    /// The number of the last order of a lane that was carried out.
-    pub(crate) const fn carried(lane: usize) -> usize {
-        1024 + lane * 64
-    }
-
-    /// Since when this lane has been in a first use (`first_use.rs`), in nanoseconds of the system's clock; 0 if it is
-    /// in none.
-    pub(crate) const fn first_use(lane: usize) -> usize {
-        carried(lane) + 8
-    }
-
-    /// A lane's ring.
-    pub(crate) const fn orders(lane: usize) -> usize {
-        ORDERS + lane * ring::footprint(ORDERS_CAPACITY)
-    }
-
-    const _: () = assert!(carried(LANES) <= ORDERS && LANES <= 32);
+    shared::first_use::begin();
 }

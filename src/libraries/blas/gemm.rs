@@ -4,6 +4,8 @@ pub(super) use super::gemm_element::{Kind, Same, Single};
 #[cfg(feature = "cuda")]
 use super::gemm_i8::{Products, Where};
 use super::prelude::*;
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 #[cfg(feature = "host")]
 use crate::numerics::GemmSpec;
 
@@ -243,7 +245,7 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
         // 8-bit products that the library refuses are computed by our own kernel, which needs no alignment.
         return Products::of(&spec, scalars)?.enqueue(queue, Where::Even(whole, [0; 3]), 1);
     }
-    queue.blas_status("cublasGemmEx_64", status)
+    handle::blas_status(queue, "cublasGemmEx_64", status)
 }
 
 impl Blas {

@@ -6,8 +6,9 @@ use super::{Blas, Submitted};
 use crate::core::buffer::Elems;
 use crate::core::element::DType;
 use crate::core::error::Result;
-use crate::core::op::{Bufs, Cost, HostOf, Op, OperandNames, Output, Raw, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::core::op::{Bufs, Cost, OperandNames, Output, Raw, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut, WritesOf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -162,6 +163,7 @@ mod cuda {
     use crate::core::buffer::Span;
     use crate::core::error::Result;
     use crate::engines::cuda_enqueue::Enqueue;
+    use crate::libraries::blas::native::handle;
     use crate::libraries::blas::native::{BlasCall, Called, CublasTyped, PointerMode};
     use cudarc::cublas::sys::cublasHandle_t;
     use std::ops::{Deref, DerefMut};
@@ -194,7 +196,7 @@ mod cuda {
         /// The slot's handle, set to the pointer mode `mode` and to the modes of the call.
         pub(in crate::libraries::blas) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
             let modes = self.modes;
-            self.enqueue.blas(mode, modes)
+            handle::blas(self.enqueue, mode, modes)
         }
 
         /// Makes one call of a typed routine.
@@ -204,7 +206,7 @@ mod cuda {
             call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
         ) -> Result<()> {
             let modes = self.modes;
-            self.enqueue.blas_typed(mode, modes, call)
+            handle::blas_typed(self.enqueue, mode, modes, call)
         }
 
         /// `y = beta * y`, for a product that is known to be zero and whose operands must not be read. Computed as a
@@ -245,7 +247,7 @@ mod cuda {
                     -1,
                 )
             };
-            self.enqueue.blas_status("cublasGemmEx_64", status)
+            handle::blas_status(self.enqueue, "cublasGemmEx_64", status)
         }
     }
 }

@@ -7,8 +7,9 @@ use super::types::MatmulTypes;
 use super::way::Way;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 

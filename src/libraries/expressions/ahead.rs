@@ -3,8 +3,9 @@
 use super::formula::Shared;
 use super::op::Map;
 use crate::core::error::Result;
-use crate::core::op::{Op, Prepare, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::core::op::{Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Prepare, Slices, SlicesMut, WritesOf};
 use serde::{Deserialize, Serialize};
 
 /// An operation that only makes the kernel of another one.

@@ -5,10 +5,10 @@ use super::op::Map;
 use super::ptx::{Geometry, Kernel, Launch};
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::op::{Built, PlanKey};
 use crate::core::sync::Arc;
 use crate::engines::cuda::{Function, PlanBuilder};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
 
@@ -48,7 +48,7 @@ impl PlanKey for Key {
         let text =
             CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
         let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
         let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
         let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
         // Code of a kernel, roughly: a word of 16 bytes for each line.

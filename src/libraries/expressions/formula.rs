@@ -121,8 +121,8 @@ pub(crate) fn record(types: &[crate::core::element::DType], run: impl FnOnce(&Op
 /// # Ok(()) }
 /// ```
 pub struct Formula<I, O> {
-    pub(super) kept: Arc<Kept>,
-    pub(super) scalars: Vec<Scalar>,
+    pub(in crate::libraries) kept: Arc<Kept>,
+    pub(in crate::libraries) scalars: Vec<Scalar>,
     types: PhantomData<fn(I) -> O>,
 }
 

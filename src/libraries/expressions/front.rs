@@ -106,7 +106,7 @@ fn made<O: Outputs>(
 }
 
 /// Makes the only output.
-pub(super) fn make_one<T: Element>(
+pub(in crate::libraries) fn make_one<T: Element>(
     device: &Device,
     recorded: Recorded,
     reads: &[Read<'_>],

@@ -99,22 +99,22 @@
 
 mod ahead;
 mod any;
-mod build;
+pub(in crate::libraries) mod build;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod deferred;
-mod formula;
-mod front;
+pub(in crate::libraries) mod formula;
+pub(in crate::libraries) mod front;
 mod functions;
 #[cfg(feature = "host")]
-mod host;
-mod ir;
-mod low;
+pub(in crate::libraries) mod host;
+pub(in crate::libraries) mod ir;
+pub(in crate::libraries) mod low;
 mod nest;
 mod op;
-mod operands;
+pub(in crate::libraries) mod operands;
 #[cfg(feature = "cuda")]
-mod ptx;
+pub(in crate::libraries) mod ptx;
 mod scalar;
 mod types;
 
@@ -135,4 +135,6 @@ pub use scalar::Scalar;
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Map>();
     registry.add::<ahead::Ahead>();
+    super::reductions::register(registry);
+    super::moves::register(registry);
 }

@@ -9,9 +9,9 @@ use crate::device::tensor::{Layout, Part, Tensor, TensorRef, Whole};
 use smallvec::SmallVec;
 
 /// An operand that is read, without its type.
-pub(super) type Read<'a> = (AnyIn<'a>, Layout);
+pub(in crate::libraries) type Read<'a> = (AnyIn<'a>, Layout);
 
-mod sealed {
+pub(in crate::libraries) mod sealed {
     use super::*;
 
     /// A tensor that is read.

@@ -8,11 +8,12 @@ use super::element::{FftComplex, FftReal};
 use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-#[cfg(feature = "cuda")]
-use crate::core::op::Prepare;
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::marker::PhantomData;

@@ -4,11 +4,12 @@ use super::spec::{Direction, FftSpec, Normalization};
 use super::{Fft, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
-#[cfg(feature = "cuda")]
-use crate::core::op::Prepare;
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -266,7 +267,12 @@ macro_rules! halves_of_engines {
         }
 
         #[cfg(feature = "cuda")]
-        fn prepare(&self, _: &Spans<Self::Reads>, _: &Spans<crate::core::op::WritesOf<Self>>, plans: &mut Prepare<'_>) {
+        fn prepare(
+            &self,
+            _: &Spans<Self::Reads>,
+            _: &Spans<crate::engines::op::WritesOf<Self>>,
+            plans: &mut Prepare<'_>,
+        ) {
             self.plans(plans);
         }
 

@@ -6,10 +6,11 @@ use super::geometry::{Geometry, Side};
 use super::memo::{Memo, recall};
 use super::spec::{FftSpec, Kind};
 use crate::core::error::{Error, Result};
-#[cfg(feature = "cuda")]
-use crate::core::op::Prepare;
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut, WritesOf};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -6,11 +6,12 @@ use super::spec::{FftSpec, Kind};
 use super::{Fft, FftReal};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
-#[cfg(feature = "cuda")]
-use crate::core::op::Prepare;
-use crate::core::op::{HostOf, Op, Slices, SlicesMut, Spans, Wire, WritesOf};
+use crate::core::op::{Spans, Wire};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut, WritesOf};
 use std::marker::PhantomData;
 
 /// An op that only makes the plans of a transform.

@@ -4,10 +4,13 @@ use super::{Dims, Fft};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
+#[cfg(feature = "cuda")]
+use crate::libraries::fft::native::kernels;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -85,7 +88,9 @@ impl<T: Element> Op for Shift<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let ((x,), (y,)) = (*queue.reads(), *queue.writes());
         // SAFETY: both are packed arrays of the shape (the op's check), and different buffers.
-        unsafe { queue.fft_roll((x.address(), y.address()), size_of::<T>(), self.shape.as_slice(), &self.moves()) }
+        unsafe {
+            kernels::fft_roll(queue, (x.address(), y.address()), size_of::<T>(), self.shape.as_slice(), &self.moves())
+        }
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -5,8 +5,9 @@ use super::op::Transform;
 use super::spec::{DataLayout, FftSpec, Kind};
 use super::{Fft, FftComplex, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
-use crate::core::op::{Bufs, Ins};
+use crate::core::op::Bufs;
 use crate::device::dispatch::Submitted;
+use crate::engines::op::Ins;
 
 impl Fft {
     fn submit<F: Form>(

@@ -5,11 +5,12 @@ use super::spec::{Direction, FftSpec, Normalization};
 use super::{Dims, Fft, FftReal};
 use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
-#[cfg(feature = "cuda")]
-use crate::core::op::Prepare;
-use crate::core::op::{Cost, HostOf, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::op::Prepare;
+use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::marker::PhantomData;

@@ -263,7 +263,7 @@ impl CompilerBuilder {
     /// Makes the compiler. Nothing is read or written yet.
     #[must_use]
     pub fn build(self) -> Compiler {
-        crate::core::epoch::process::watch_fork();
+        crate::core::process::watch_fork();
         let folder = self.disk.folder().filter(|_| self.disk_bytes > 0);
         let disk = folder.map(|folder| Disk::new(&folder, self.disk_bytes));
         let zero = || AtomicU64::new(0);

@@ -12,9 +12,10 @@ use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchConfig;
 #[cfg(feature = "cuda")]
 use crate::core::op::Retention;
-use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans};
+use crate::core::op::{Cost, Spans};
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use smallvec::SmallVec;
 
 /// The number of arguments of most launches, and the maximum of typed ones.

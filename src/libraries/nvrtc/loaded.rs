@@ -65,7 +65,7 @@ fn text(name: &str) -> Result<CString> {
 /// The device's limits; `None` if it is not a GPU.
 pub(super) fn limits(epoch: &Arc<Epoch>) -> Result<Option<DeviceLimits>> {
     if let Some(engine) = epoch.engine.as_cuda() {
-        return engine.core.inside(epoch, || engine.core.limits(epoch)).map(Some);
+        return engine.core.code.inside(epoch, || engine.core.code.limits(epoch)).map(Some);
     }
     #[cfg(target_os = "linux")]
     if let Some(engine) = distant(epoch) {
@@ -94,7 +94,7 @@ impl Loaded {
         let engine = epoch.engine.as_cuda().ok_or_else(elsewhere)?;
         let mut bytes = image.bytes().to_vec();
         bytes.push(0); // the terminating zero of PTX; a binary contains its own length
-        engine.core.load_module(epoch, &bytes, is_text).map(|module| Loaded::Here(Arc::new(module)))
+        engine.core.code.load_module(epoch, &bytes, is_text).map(|module| Loaded::Here(Arc::new(module)))
     }
 
     /// The buffer that stands for the module's variables when operations are ordered.

@@ -7,8 +7,8 @@
 use super::Image;
 use super::key::Key;
 use crate::core::clock::Deadline;
-use crate::core::epoch::process;
 use crate::core::error::{Error, Result, Site};
+use crate::core::process;
 use crate::core::sync::{Arc, Condvar, Mutex};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

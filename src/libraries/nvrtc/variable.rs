@@ -4,12 +4,12 @@ use super::loaded::Loaded;
 #[cfg(target_os = "linux")]
 use crate::core::arena::Block;
 use crate::core::buffer::DeviceBuffer;
-use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
 #[cfg(target_os = "linux")]
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, OperandNames, Output, Slices, SlicesMut, Spans};
+use crate::core::op::raw::Landed;
+use crate::core::op::{Cost, OperandNames, Output, Spans};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing, Wire};
 use crate::core::sync::Mutex;
@@ -17,6 +17,7 @@ use crate::core::sync::Mutex;
 use crate::engines::cuda::CudaEngine;
 use crate::engines::cuda::{Reserved, Staging};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 

@@ -6,8 +6,9 @@ use super::spec::{Method, Spec, Start};
 use super::stream::{Generator, Stream, spent};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -61,7 +62,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)?;
         let mut numbers = Vec::new();
         if numbers.try_reserve_exact(self.len).is_err() {
-            return Err(crate::core::dispatch::raw::no_memory(self.len.saturating_mul(size_of::<T>())));
+            return Err(crate::core::op::raw::no_memory(self.len.saturating_mul(size_of::<T>())));
         }
         numbers.resize(self.len, T::zeroed());
         super::host::fill::fill(&self.place, &self.spec, &mut numbers);

@@ -10,9 +10,9 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::Op;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::engines::op::Op;
 use std::ops::RangeBounds;
 
 /// Draws random numbers on one device from one stream: `device.rng(seed)`. Holds no native state; see [`crate::rng`].

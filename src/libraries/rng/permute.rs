@@ -8,8 +8,9 @@ use super::spec::Spec;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Op, OperandNames, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
 /// Up to this many numbers are sorted by 64 random bits each; more are mapped by a bijection.

@@ -4,6 +4,12 @@ use super::Inverse;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::batched;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
 
 /// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch. It owns the buffer that held
 /// A.
@@ -142,14 +148,14 @@ impl<T: SolverElement> Routine for Potrf<T> {
         let (of, (a, info)) = (&self.shape.a, queue.writes());
         let (a, info) = (a.address(), info.address());
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
-        } else if !queue.cholesky_batched::<T>(self.shape.uplo, of, a, info)? {
+            calls::no_infos(queue, info, of.count)?;
+        } else if !batched::cholesky_batched::<T>(queue, self.shape.uplo, of, a, info)? {
             for k in 0..of.count {
                 let a = (of.address::<T>(a, k), of.leading());
-                queue.potrf::<T>(self.shape.uplo, of.rows, a, info + 4 * k as u64)?;
+                dense::potrf::<T>(queue, self.shape.uplo, of.rows, a, info + 4 * k as u64)?;
             }
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<Shape> {
@@ -188,14 +194,14 @@ impl<T: SolverElement> Routine for Potri<T> {
         let (of, (a,)) = (&self.shape.a, queue.writes());
         let info = queue.scratch(4 * of.count.max(1))?;
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
+            calls::no_infos(queue, info, of.count)?;
         } else {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
-                queue.potri::<T>(self.shape.uplo, of.rows, a, info + 4 * k as u64)?;
+                dense::potri::<T>(queue, self.shape.uplo, of.rows, a, info + 4 * k as u64)?;
             }
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {
@@ -253,7 +259,7 @@ impl<T: SolverElement> Routine for Potrs<T> {
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let b = (of_b.address::<T>(b.address(), k), of_b.leading());
-            queue.potrs::<T>(self.shape.uplo, (of_a.rows, of_b.cols), a, b, info)?;
+            dense::potrs::<T>(queue, self.shape.uplo, (of_a.rows, of_b.cols), a, b, info)?;
         }
         Ok(())
     }

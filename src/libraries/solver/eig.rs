@@ -3,6 +3,12 @@
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::range;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::spectra;
 
 /// Which vectors of a general matrix to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,18 +122,18 @@ impl<T: SolverElement> Routine for Geev<T> {
         let (of, (a, w, vectors, info)) = (&self.a, queue.writes());
         let info = info.address();
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
-            return queue.verdict(info, of.count);
+            calls::no_infos(queue, info, of.count)?;
+            return calls::verdict(queue, info, of.count);
         }
         for k in 0..of.count {
             let a = (of.address::<T>(a.address(), k), of.leading());
             let w = w.address() + (k * of.rows * size_of::<T::Complex>()) as u64;
             let x = vectors.as_ref().map_or(0, |x| self.vectors().address::<T>(x.address(), k));
-            let largest = queue.bring_into_range::<T>(Group::one(a, (of.rows, of.rows)))?;
-            queue.geev::<T>(of.rows, a, w, x, info + 4 * k as u64)?;
-            queue.bring_back::<T::Complex>(largest, w, of.rows, 1)?;
+            let largest = range::bring_into_range::<T>(queue, Group::one(a, (of.rows, of.rows)))?;
+            spectra::geev::<T>(queue, of.rows, a, w, x, info + 4 * k as u64)?;
+            range::bring_back::<T::Complex>(queue, largest, w, of.rows, 1)?;
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {

@@ -7,6 +7,12 @@ use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::range;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::spectra;
 
 /// Which part of a spectrum to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -207,18 +213,18 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.shape.uplo));
         let (mut found, mut sweeps, method) = (n, 0, self.spec.method.on_gpu(n, BATCHED));
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
+            calls::no_infos(queue, info, of.count)?;
         } else if BATCHED {
             let (a, w) = ((a.address(), of.leading()), w.address());
             let group = Group { at: a, step: of.distance(), size: (n, n), count: of.count, part: Some(how.1) };
-            let largest = queue.bring_into_range::<T>(group)?;
+            let largest = range::bring_into_range::<T>(queue, group)?;
             match method {
                 EighMethod::Jacobi(jacobi) => {
-                    queue.syevj_batched::<T>((how.0, how.1, jacobi), (n, of.count), a, w, info)
+                    spectra::syevj_batched::<T>(queue, (how.0, how.1, jacobi), (n, of.count), a, w, info)
                 }
-                _ => queue.syev_batched::<T>(how, (n, of.count), a, w, info),
+                _ => spectra::syev_batched::<T>(queue, how, (n, of.count), a, w, info),
             }?;
-            queue.bring_back::<T::Real>(largest, w, n, of.count)?;
+            range::bring_back::<T::Real>(queue, largest, w, n, of.count)?;
         } else {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
@@ -226,24 +232,27 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
                 // The bounds of an interval are those of the matrix as it is.
                 let largest = match self.spec.range {
                     Range::Values(..) => None,
-                    _ => Some(queue.bring_into_range::<T>(Group { part: Some(how.1), ..Group::one(a, (n, n)) })?),
+                    _ => {
+                        Some(range::bring_into_range::<T>(queue, Group { part: Some(how.1), ..Group::one(a, (n, n)) })?)
+                    }
                 };
                 found = match (self.spec.range, method) {
                     (_, EighMethod::Jacobi(jacobi)) => {
-                        sweeps =
-                            sweeps.max(queue.syevj::<T>((how.0, how.1, jacobi), n, a, w, info)?.0.saturating_add(1));
+                        sweeps = sweeps.max(
+                            spectra::syevj::<T>(queue, (how.0, how.1, jacobi), n, a, w, info)?.0.saturating_add(1),
+                        );
                         n
                     }
-                    (Range::All, _) => queue.syevd::<T>(how, n, a, w, info).map(|()| n)?,
-                    (Range::Indices(from, to), _) if from == to => queue.no_infos(info, 1).map(|()| 0)?,
-                    (range, _) => queue.syevdx::<T>((how.0, how.1, range), n, a, w, info)?,
+                    (Range::All, _) => spectra::syevd::<T>(queue, how, n, a, w, info).map(|()| n)?,
+                    (Range::Indices(from, to), _) if from == to => calls::no_infos(queue, info, 1).map(|()| 0)?,
+                    (range, _) => spectra::syevdx::<T>(queue, (how.0, how.1, range), n, a, w, info)?,
                 };
                 if let Some(largest) = largest {
-                    queue.bring_back::<T::Real>(largest, w, found, 1)?;
+                    range::bring_back::<T::Real>(queue, largest, w, found, 1)?;
                 }
             }
         }
-        queue.verdict(info, of.count)?;
+        calls::verdict(queue, info, of.count)?;
         let (result, found) = (queue.result()?, u32::try_from(found).unwrap_or(u32::MAX));
         for (at, word) in [(8, found), (12, sweeps)] {
             // SAFETY: a word of the second half of the result.

@@ -5,6 +5,10 @@ use super::eigh::EighSpec;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::spectra;
 
 /// Eigenvalues, ascending, and vectors of a pair of matrices, or of each of a batch of pairs: `X^H * B * X` is the identity.
 #[derive(Debug)]
@@ -93,17 +97,17 @@ impl<T: SolverElement> Routine for Sygvd<T> {
         let (of, (a, b, w, info)) = (&self.shape.a, queue.writes());
         let info = info.address();
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
-            return queue.verdict(info, of.count);
+            calls::no_infos(queue, info, of.count)?;
+            return calls::verdict(queue, info, of.count);
         }
         for k in 0..of.count {
             let a = (of.address::<T>(a.address(), k), of.leading());
             let b = (self.b.address::<T>(b.address(), k), self.b.leading());
             let w = w.address() + (k * of.rows * size_of::<T::Real>()) as u64;
             let how = (self.vectors, self.shape.uplo);
-            queue.sygvd::<T>(how, of.rows, [a, b], w, info + 4 * k as u64)?;
+            spectra::sygvd::<T>(queue, how, of.rows, [a, b], w, info + 4 * k as u64)?;
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {

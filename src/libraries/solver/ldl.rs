@@ -4,6 +4,12 @@ use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 /// Whether a complex matrix is its transpose or its adjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -150,16 +156,16 @@ impl<T: SolverElement> Routine for Sytrf<T> {
         let (of, (a, pivots, info)) = (&self.shape.shape.a, queue.writes());
         let (n, info) = (of.rows, info.address());
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
-            return queue.verdict(info, of.count);
+            calls::no_infos(queue, info, of.count)?;
+            return calls::verdict(queue, info, of.count);
         }
         let short = queue.scratch(n.saturating_mul(size_of::<i32>()))?;
         for k in 0..of.count {
             let a = (of.address::<T>(a.address(), k), of.leading());
-            queue.sytrf::<T>(self.shape.shape.uplo, n, a, short, info + 4 * k as u64)?;
-            queue.widen(short, pivots.address() + 8 * (k * n) as u64, n)?;
+            dense::sytrf::<T>(queue, self.shape.shape.uplo, n, a, short, info + 4 * k as u64)?;
+            kernels::widen(queue, short, pivots.address() + 8 * (k * n) as u64, n)?;
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<LdlShape> {
@@ -218,12 +224,12 @@ impl<T: SolverElement> Routine for Sytrs<T> {
         if of_b.is_empty() {
             return Ok(());
         }
-        let (kept, info) = (queue.keep_pivots(pivots.address(), n, of_a.count, true)?, queue.scratch(4)?);
+        let (kept, info) = (kernels::keep_pivots(queue, pivots.address(), n, of_a.count, true)?, queue.scratch(4)?);
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let b = (of_b.address::<T>(b.address(), k), of_b.leading());
             let pivots = kept + 8 * (k * n) as u64;
-            queue.sytrs::<T>(self.shape.shape.uplo, (n, of_b.cols), a, pivots, b, info)?;
+            dense::sytrs::<T>(queue, self.shape.shape.uplo, (n, of_b.cols), a, pivots, b, info)?;
         }
         Ok(())
     }

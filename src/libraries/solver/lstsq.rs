@@ -1,8 +1,14 @@
 //! Least squares of any rank, by singular values: gelsd.
 
 use super::prelude::*;
-#[cfg(all(feature = "solver", feature = "blas"))]
+#[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::product;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 /// The solutions of least squares of a matrix, or of each of a batch.
 #[derive(Debug)]
@@ -104,13 +110,8 @@ impl<T: SolverElement> Routine for Gelsd<T> {
         Ok(first(&info))
     }
 
-    #[cfg(all(feature = "solver", not(feature = "blas")))]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(Error::unsupported("least squares by singular values on a GPU needs matrix products (feature `blas`)"))
-    }
-
     /// `X = V * S^-1 * U^H * B`, and `B - A * X` with a copy of A.
-    #[cfg(all(feature = "solver", feature = "blas"))]
+    #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of_a, of_b, limit) = (&self.a, &self.b, self.limit());
         let (a, b, s, residuals, ranks) = *queue.writes();
@@ -118,7 +119,7 @@ impl<T: SolverElement> Routine for Gelsd<T> {
         let (element, real) = (size_of::<T>(), size_of::<T::Real>());
         let info = queue.scratch(4 * of_a.count.max(1))?;
         if k == 0 {
-            queue.no_infos(info, of_a.count)?;
+            calls::no_infos(queue, info, of_a.count)?;
         }
         let (copy, u, vh) = (svd::room::<T>(queue, m, n)?, svd::room::<T>(queue, m, k)?, svd::room::<T>(queue, k, n)?);
         let (c, x) = (svd::room::<T>(queue, k, nrhs)?, svd::room::<T>(queue, n, nrhs)?);
@@ -135,26 +136,26 @@ impl<T: SolverElement> Routine for Gelsd<T> {
                 }
             } else {
                 // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-                unsafe { queue.copy_matrix::<T>(Copy::All, a, copy, (m, n)) }?;
+                unsafe { kernels::copy_matrix::<T>(queue, Copy::All, a, copy, (m, n)) }?;
                 svd::thin::<T>(queue, (m, n), a, values, [u, vh], info + 4 * i as u64)?;
-                queue.count_above::<T>(values, k, limit, rank)?;
+                kernels::count_above::<T>(queue, values, k, limit, rank)?;
                 if nrhs > 0 {
                     // SAFETY: B lies inside its buffer (checked), everything else in scratch of this dispatch.
                     unsafe {
-                        queue.product::<T>((true, false), (1.0, 0.0), (k, nrhs, m), [u, b, c])?;
-                        queue.divide_rows::<T>(c, (k, nrhs), values, limit)?;
-                        queue.product::<T>((true, false), (1.0, 0.0), (n, nrhs, k), [vh, c, x])?;
-                        queue.product::<T>((false, false), (-1.0, 1.0), (m, nrhs, n), [copy, x, b])?;
+                        product::<T>(queue, (true, false), (1.0, 0.0), (k, nrhs, m), [u, b, c])?;
+                        kernels::divide_rows::<T>(queue, c, (k, nrhs), values, limit)?;
+                        product::<T>(queue, (true, false), (1.0, 0.0), (n, nrhs, k), [vh, c, x])?;
+                        product::<T>(queue, (false, false), (-1.0, 1.0), (m, nrhs, n), [copy, x, b])?;
                     }
                 }
             }
-            queue.sum_squares::<T>(b, (m, nrhs), sums)?;
+            kernels::sum_squares::<T>(queue, b, (m, nrhs), sums)?;
             if nrhs > 0 {
                 // SAFETY: X lies in scratch of this dispatch, B inside its buffer (checked), with `n` rows or more.
-                unsafe { queue.copy_matrix::<T>(Copy::All, x, b, (n, nrhs)) }?;
+                unsafe { kernels::copy_matrix::<T>(queue, Copy::All, x, b, (n, nrhs)) }?;
             }
         }
-        queue.verdict(info, of_a.count)
+        calls::verdict(queue, info, of_a.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {

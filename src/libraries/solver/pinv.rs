@@ -5,6 +5,12 @@ use super::prelude::*;
 use super::svd::cuda as svd;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::product;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 /// The pseudo-inverses of matrices.
 #[derive(Debug)]
@@ -81,8 +87,8 @@ impl<T: SolverElement> Routine for Pinv<T> {
         let (Matrix { rows: m, cols: n, .. }, k) = (*of, of.size());
         let info = queue.scratch(4 * of.count.max(1))?;
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
-            return queue.verdict(info, of.count);
+            calls::no_infos(queue, info, of.count)?;
+            return calls::verdict(queue, info, of.count);
         }
         let epsilon = if size_of::<T::Real>() == size_of::<f32>() { f32::EPSILON.into() } else { f64::EPSILON };
         let tolerance = self.tolerance.unwrap_or(m.max(n) as f64 * epsilon);
@@ -91,12 +97,12 @@ impl<T: SolverElement> Routine for Pinv<T> {
         for i in 0..of.count {
             let a = (of.address::<T>(a.address(), i), of.leading());
             svd::thin::<T>(queue, (m, n), a, values, [u, vh], info + 4 * i as u64)?;
-            queue.divide_rows::<T>(vh, (k, n), values, tolerance)?;
+            kernels::divide_rows::<T>(queue, vh, (k, n), values, tolerance)?;
             let c = (to.address::<T>(c.address(), i), to.leading());
             // SAFETY: U and `V^H` lie in scratch of this dispatch, the inverse inside its buffer (checked).
-            unsafe { queue.product::<T>((true, true), (1.0, 0.0), (n, m, k), [vh, u, c]) }?;
+            unsafe { product::<T>(queue, (true, true), (1.0, 0.0), (n, m, k), [vh, u, c]) }?;
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {

@@ -2,6 +2,14 @@
 
 use super::prelude::*;
 use super::verdict;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::refine;
 
 /// An element type with one of half its precision: f64, `Complex<f64>`. Sealed, as [`Element`](crate::Element) is.
 pub trait WideElement: SolverElement + HostWide {}
@@ -155,11 +163,11 @@ impl<T: WideElement> Routine for Refining<T> {
         // An info, and a flag for a solution that is NaN or infinite.
         let (info, mut rounds) = (queue.scratch(8)?, 0);
         if self.x.is_empty() {
-            queue.no_infos(info, 1)?;
+            calls::no_infos(queue, info, 1)?;
         } else {
             rounds = self.enqueue(queue, info)?;
         }
-        queue.verdict(info, 1)?;
+        calls::verdict(queue, info, 1)?;
         let result = queue.result()?;
         let rounds = u32::try_from(rounds + 1).unwrap_or(0);
         // SAFETY: the second half of the result, whose upper four bytes are zero.
@@ -187,8 +195,8 @@ impl<T: WideElement> Refining<T> {
         unsafe { queue.fill(info, 2, &[0; 4]) }?;
         let (given, x) = ((b.address(), self.b.leading()), (x.address(), self.x.leading()));
         let b = if m == n { given } else { self.copied(queue, None, given)? };
-        let refined = queue.refine::<T>(self.lowest, (m, n, nrhs), copy, b, x, info)?;
-        queue.find_broken::<T>(x, (n, nrhs), info + 4)?;
+        let refined = refine::refine::<T>(queue, self.lowest, (m, n, nrhs), copy, b, x, info)?;
+        kernels::find_broken::<T>(queue, x, (n, nrhs), info + 4)?;
         // SAFETY: scratch of eight bytes.
         let seen: [u8; 8] = unsafe { queue.look(info) }?;
         // For a singular matrix the routine finds no solution, yet on an H100 its info is zero. Whatever it reports,
@@ -204,13 +212,13 @@ impl<T: WideElement> Refining<T> {
             // SAFETY: B lies inside its buffer as well, and X, which is written.
             unsafe { queue.copy_columns(to, (given.0, given.1 * element), row, nrhs) }?;
             let pivots = queue.scratch(n.saturating_mul(size_of::<i64>()))?;
-            queue.getrf::<T>((n, n), a, pivots, info)?;
-            queue.getrs::<T>(Transpose::No, (n, nrhs), a, pivots, x, unused)?;
+            dense::getrf::<T>(queue, (n, n), a, pivots, info)?;
+            dense::getrs::<T>(queue, Transpose::No, (n, nrhs), a, pivots, x, unused)?;
         } else {
             let (b, tau) = (self.copied(queue, Some(b.0), given)?, queue.scratch(n.saturating_mul(element))?);
-            queue.geqrf::<T>((m, n), a, tau, unused)?;
-            queue.ormqr::<T>((true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
-            queue.solve_upper::<T>(Transpose::No, (n, nrhs, m), a, b, info)?;
+            dense::geqrf::<T>(queue, (m, n), a, tau, unused)?;
+            dense::ormqr::<T>(queue, (true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
+            dense::solve_upper::<T>(queue, Transpose::No, (n, nrhs, m), a, b, info)?;
             // SAFETY: as above.
             unsafe { queue.copy_columns(to, (b.0, m * element), row, nrhs) }?;
         }

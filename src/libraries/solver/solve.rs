@@ -4,6 +4,12 @@ use super::prelude::*;
 use super::{Solved, Symmetry};
 #[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 /// What is known of a matrix, which decides how it is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -90,15 +96,15 @@ impl<T: SolverElement> Routine for Gesv<T> {
         let (of_a, of_b, (a, b, info)) = (&self.a, &self.b, queue.writes());
         let info = info.address();
         if of_a.is_empty() {
-            queue.no_infos(info, of_a.count)?;
-            return queue.verdict(info, of_a.count);
+            calls::no_infos(queue, info, of_a.count)?;
+            return calls::verdict(queue, info, of_a.count);
         }
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let b = (of_b.address::<T>(b.address(), k), of_b.leading());
             self.enqueue_one(queue, a, b, info + 4 * k as u64)?;
         }
-        queue.verdict(info, of_a.count)
+        calls::verdict(queue, info, of_a.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {
@@ -116,30 +122,34 @@ impl<T: SolverElement> Gesv<T> {
         let (unused, element) = (queue.scratch(4)?, size_of::<T>());
         match self.structure {
             Structure::PositiveDefinite(uplo) => {
-                queue.potrf::<T>(uplo, n, a, info)?;
-                if nrhs == 0 { Ok(()) } else { queue.potrs::<T>(uplo, (n, nrhs), a, b, unused) }
+                dense::potrf::<T>(queue, uplo, n, a, info)?;
+                if nrhs == 0 { Ok(()) } else { dense::potrs::<T>(queue, uplo, (n, nrhs), a, b, unused) }
             }
             Structure::General if m == n => {
                 let pivots = queue.scratch(n.saturating_mul(size_of::<i64>()))?;
-                queue.getrf::<T>((n, n), a, pivots, info)?;
-                if nrhs == 0 { Ok(()) } else { queue.getrs::<T>(Transpose::No, (n, nrhs), a, pivots, b, unused) }
+                dense::getrf::<T>(queue, (n, n), a, pivots, info)?;
+                if nrhs == 0 {
+                    Ok(())
+                } else {
+                    dense::getrs::<T>(queue, Transpose::No, (n, nrhs), a, pivots, b, unused)
+                }
             }
             Structure::General if m > n => {
                 let tau = queue.scratch(n.saturating_mul(element))?;
-                queue.geqrf::<T>((m, n), a, tau, unused)?;
+                dense::geqrf::<T>(queue, (m, n), a, tau, unused)?;
                 if nrhs > 0 {
-                    queue.ormqr::<T>((true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
+                    dense::ormqr::<T>(queue, (true, Transpose::Conjugate), [m, nrhs, n], (a, tau), b, unused)?;
                 }
-                queue.solve_upper::<T>(Transpose::No, (n, nrhs, m), a, b, info)
+                dense::solve_upper::<T>(queue, Transpose::No, (n, nrhs, m), a, b, info)
             }
             _ => {
                 // A^H = Q * R, so X = Q * R^-H * B.
                 let h = queue.scratch(m.saturating_mul(n).saturating_mul(element))?;
                 let tau = queue.scratch(m.saturating_mul(element))?;
                 // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-                unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, (h, n), (m, n)) }?;
-                queue.geqrf::<T>((n, m), (h, n), tau, unused)?;
-                queue.solve_upper::<T>(Transpose::Conjugate, (m, nrhs, n), (h, n), b, info)?;
+                unsafe { kernels::copy_matrix::<T>(queue, Copy::Adjoint, a, (h, n), (m, n)) }?;
+                dense::geqrf::<T>(queue, (n, m), (h, n), tau, unused)?;
+                dense::solve_upper::<T>(queue, Transpose::Conjugate, (m, nrhs, n), (h, n), b, info)?;
                 for j in 0..nrhs {
                     let below = b.0 + ((j * b.1 + m) * element) as u64;
                     // SAFETY: what is below the first `m` of the `n` rows of a column of B, inside its buffer (checked).
@@ -148,7 +158,7 @@ impl<T: SolverElement> Gesv<T> {
                 if nrhs == 0 {
                     return Ok(());
                 }
-                queue.ormqr::<T>((true, Transpose::No), [n, nrhs, m], ((h, n), tau), b, unused)
+                dense::ormqr::<T>(queue, (true, Transpose::No), [n, nrhs, m], ((h, n), tau), b, unused)
             }
         }
     }
@@ -218,21 +228,21 @@ impl<T: SolverElement> Routine for Sysv<T> {
         let ((uplo, symmetry), n, info) = (self.triangle(), of_a.rows, info.address());
         symmetry.refuse_hermitian::<T>()?;
         if of_a.is_empty() {
-            queue.no_infos(info, of_a.count)?;
-            return queue.verdict(info, of_a.count);
+            calls::no_infos(queue, info, of_a.count)?;
+            return calls::verdict(queue, info, of_a.count);
         }
         let (short, long) = (queue.scratch(n.saturating_mul(4))?, queue.scratch(n.saturating_mul(8))?);
         let unused = queue.scratch(4)?;
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let b = (of_b.address::<T>(b.address(), k), of_b.leading());
-            queue.sytrf::<T>(uplo, n, a, short, info + 4 * k as u64)?;
-            queue.widen(short, long, n)?;
+            dense::sytrf::<T>(queue, uplo, n, a, short, info + 4 * k as u64)?;
+            kernels::widen(queue, short, long, n)?;
             if of_b.cols > 0 {
-                queue.sytrs::<T>(uplo, (n, of_b.cols), a, long, b, unused)?;
+                dense::sytrs::<T>(queue, uplo, (n, of_b.cols), a, long, b, unused)?;
             }
         }
-        queue.verdict(info, of_a.count)
+        calls::verdict(queue, info, of_a.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {

@@ -5,6 +5,12 @@ use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -46,7 +52,7 @@ impl<T: SolverElement> Routine for Trtri<T> {
         let (of, (a,)) = (&self.shape.a, queue.writes());
         let info = queue.scratch(4 * of.count.max(1))?;
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
+            calls::no_infos(queue, info, of.count)?;
         } else {
             let (n, ld, uplo) = (of.rows, of.leading(), self.shape.uplo);
             let element = size_of::<T>();
@@ -61,14 +67,14 @@ impl<T: SolverElement> Routine for Trtri<T> {
             for k in 0..of.count {
                 let a = of.address::<T>(a.address(), k);
                 // SAFETY: the triangle of A lies inside the operand (checked), the copy is scratch of this dispatch.
-                unsafe { queue.copy_matrix::<T>(Copy::Triangle(uplo), (a, ld), (copy, n), (n, n)) }?;
-                queue.trtri::<T>((uplo, self.diag), n, (copy, n), info + 4 * k as u64)?;
+                unsafe { kernels::copy_matrix::<T>(queue, Copy::Triangle(uplo), (a, ld), (copy, n), (n, n)) }?;
+                dense::trtri::<T>(queue, (uplo, self.diag), n, (copy, n), info + 4 * k as u64)?;
                 let (from, to) = (copy + (skip_copy * element) as u64, a + (skip * element) as u64);
                 // SAFETY: as above; what is skipped leaves `back` rows and columns.
-                unsafe { queue.copy_matrix::<T>(Copy::Triangle(uplo), (from, n), (to, ld), (back, back)) }?;
+                unsafe { kernels::copy_matrix::<T>(queue, Copy::Triangle(uplo), (from, n), (to, ld), (back, back)) }?;
             }
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {

@@ -10,6 +10,8 @@ use crate::core::buffer::{DeviceBuffer, Elems};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,7 +45,7 @@ pub(super) trait Producer: Serialize + DeserializeOwned + Clone + Send + Sync + 
     /// Enqueues a kernel. Without output addresses it counts the indices of each row and writes the counts behind the
     /// first offset; with the addresses it writes indices and values.
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         reads: &Spans<Self::Reads>,
@@ -129,7 +131,7 @@ impl<P: Producer> Routine for Count<P> {
         self.0.cuda(queue, reads, offsets.address(), [0; 2])?;
         let total = queue.result()?;
         // SAFETY: the offsets are one more than the rows (checked); the result is a u64.
-        unsafe { queue.accumulate::<P::Index>(offsets.address(), self.0.count_of_rows(), total) }
+        unsafe { kernels::accumulate::<P::Index>(queue, offsets.address(), self.0.count_of_rows(), total) }
     }
 
     fn finish(&self, total: u64) -> Result<u64> {

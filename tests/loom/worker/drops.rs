@@ -1,4 +1,4 @@
-//! `src/engines/worker/frees.rs`: memory is given back on one thread, and another needs it.
+//! `src/engines/worker/parent/frees.rs`: memory is given back on one thread, and another needs it.
 
 use super::frees::Frees;
 use crate::bounded;

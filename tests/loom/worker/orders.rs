@@ -1,4 +1,4 @@
-//! `src/engines/worker/ring.rs`: one writes orders, another reads them.
+//! `src/engines/worker/shared/ring.rs`: one writes orders, another reads them.
 
 use super::ring::{Pushed, Ring};
 use super::segment::Segment;

@@ -1,4 +1,4 @@
-//! `src/engines/worker/answers.rs`: the worker answers, the client sleeps, and the worker may be gone.
+//! `src/engines/worker/shared/answers.rs`: the worker answers, the client sleeps, and the worker may be gone.
 
 use super::answers::{Answers, DONE, LOST, PENDING, PLACES, SPILLED, WAITED};
 use super::segment::Segment;

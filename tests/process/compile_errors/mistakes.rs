@@ -41,6 +41,11 @@ fn nor_a_tensor(device: &Device, x: Tensor<f32>) -> Result<()> {
     Ok(())
 }
 
+fn elements_without_an_order_have_no_largest_one(device: &Device, z: Tensor<Complex<f32>>) -> Result<()> {
+    device.max(&z, 0)?; //~ cast the elements in the formula
+    Ok(())
+}
+
 fn nor_kept(device: &Device, offsets: DeviceBuffer<i32>, columns: DeviceBuffer<i32>) -> Result<()> {
     let values = device.upload([1.0f32])?;
     // SAFETY: it does not compile.

@@ -60,8 +60,18 @@ EXPORT CUresult cuStreamQuery(CUstream handle) {
     LEAVE(code, "stream#%d", stream->object.number);
 }
 
+#define LEGACY ((CUstream)1)
+#define PER_THREAD ((CUstream)2)
+
+void standin_enqueue_default(int device) { state.devices[device].default_pending = true; }
+bool standin_default_pending(int device) { return state.devices[device].default_pending; }
+
 EXPORT CUresult cuStreamSynchronize(CUstream handle) {
     ENTER(cuStreamSynchronize, A_CONTEXT);
+    if (handle == LEGACY || handle == PER_THREAD) {
+        state.devices[current_device()].default_pending = false;
+        LEAVE(state.sticky, "default stream");
+    }
     struct stream *stream = enter_stream(handle);
     if (stream == NULL) LEAVE(CUDA_ERROR_INVALID_HANDLE, "stream#?");
     if (breaks_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))

@@ -41,6 +41,12 @@ static struct plan *find_plan(int handle) {
     return plan == NULL || plan->destroyed ? NULL : plan;
 }
 
+static bool is_first(int device) {
+    for (struct plan *plan = all; plan != NULL; plan = plan->next)
+        if (plan->made && !plan->destroyed && plan->device == device && plan->generation == standin_generation()) return false;
+    return true;
+}
+
 static struct plan *enter_plan(int handle) {
     struct plan *plan = find_plan(handle);
     if (plan == NULL) return NULL;
@@ -165,6 +171,8 @@ EXPORT int cufftXtMakePlanMany(int handle, int rank, int64_t *n, int64_t *in_emb
     if (standin_wait_device(plan->device) != CUDA_SUCCESS) BLAS_LEAVE(EXEC_FAILED, "plan#%d", handle);
     plan->own_memory = standin_allocate(plan->device, 4096);
     if (plan->own_memory == 0) BLAS_LEAVE(ALLOC_FAILED, "plan#%d", handle);
+    /* The tables that the plans of a context share come with its first plan, by a copy that nothing waits for. */
+    if (is_first(plan->device)) standin_enqueue_default(plan->device);
     plan->made = true;
     *work = plan->work = points > 4 ? points * bytes_of(exec_type) : 0;
     BLAS_LEAVE(0, "plan#%d rank %d %" PRId64 " x %" PRId64 " types %d %d", handle, rank, n[0], batch, in_type, out_type);
@@ -285,6 +293,8 @@ EXPORT int cufftXtExec(int handle, void *from, void *to, int direction) {
     BLAS_ENTER(cufftXtExec);
     struct plan *plan = enter_plan(handle);
     if (plan == NULL || !plan->made) BLAS_LEAVE(INVALID_PLAN, "%d", handle);
+    if (standin_default_pending(plan->device))
+        standin_violation("plan %d is executed before the tables of its context have arrived", handle);
     if (plan->stream == NULL) standin_violation("plan %d is executed without a stream", handle);
     if (plan->work > 0 && plan->area == 0) standin_violation("plan %d is executed without a work area", handle);
     size_t pair = bytes_of(complex_type(plan->from.type) ? plan->from.type : plan->to.type);

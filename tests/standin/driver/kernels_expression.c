@@ -1,7 +1,8 @@
 /*
- * The kernels that the library writes as text (src/libraries/expressions/ptx): run by reading that text, one thread after the
- * other. Only the instructions that are written there are known; another one is a violation. What PTX leaves undefined is one
- * too: a division by zero, a vector that is not aligned.
+ * The kernels that the library writes as text (src/libraries/expressions/ptx, src/libraries/reductions/ptx): run by reading that
+ * text, one thread after the other; at a shuffle a thread waits for its warp. Only the instructions that are written there are
+ * known; another one is a violation. What PTX leaves undefined is one too: a division by zero, a vector that is not aligned, a
+ * shuffle that a lane of the warp does not reach.
  */
 #include "simulator.h"
 
@@ -12,7 +13,7 @@
 
 enum opcode {
     NOTHING_KNOWN, MOV, LD_PARAM, LD, ST, ADD, SUB, MUL, MAD, FMA, DIV, REM, MIN, MAX, AND, OR, XOR, NOT, NEG, ABS, SHL, SHR, SETP,
-    SELP, CVT, SQRT, BRA, CALL, RET,
+    SELP, CVT, SQRT, BRA, CALL, RET, BREV, SHFL, RED,
 };
 enum comparison { EQ, NE, LT, LE, GT, GE, EQU, NEU, GEU, ISNAN };
 enum rounding { NONE, RNI, RMI, RPI, RZI };
@@ -68,7 +69,7 @@ static const char *const NAMES[] = {
     [MOV] = "mov", [ADD] = "add", [SUB] = "sub", [MUL] = "mul", [MAD] = "mad", [FMA] = "fma", [DIV] = "div", [REM] = "rem",
     [MIN] = "min", [MAX] = "max", [AND] = "and", [OR] = "or", [XOR] = "xor", [NOT] = "not", [NEG] = "neg", [ABS] = "abs",
     [SHL] = "shl", [SHR] = "shr", [SETP] = "setp", [SELP] = "selp", [CVT] = "cvt", [SQRT] = "sqrt", [BRA] = "bra",
-    [CALL] = "call", [RET] = "ret", [LD] = "ld", [ST] = "st",
+    [CALL] = "call", [RET] = "ret", [LD] = "ld", [ST] = "st", [BREV] = "brev", [SHFL] = "shfl", [RED] = "red",
 };
 static const char *const COMPARISONS[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "geu", "nan"};
 
@@ -159,9 +160,10 @@ static void parse_line(const struct routine *routine, struct instruction *ins, c
         strncpy(ins->name, parts[0], sizeof ins->name - 1);
         return;
     }
-    if (ins->opcode == LD || ins->opcode == LD_PARAM || ins->opcode == ST) {
-        char *memory = parts[ins->opcode == ST ? 0 : 1], *plus = strchr(memory, '+');
-        ins->target_count = group_of(routine, parts[ins->opcode == ST ? 1 : 0], ins->targets);
+    if (ins->opcode == LD || ins->opcode == LD_PARAM || ins->opcode == ST || ins->opcode == RED) {
+        bool writes = ins->opcode == ST || ins->opcode == RED;
+        char *memory = parts[writes ? 0 : 1], *plus = strchr(memory, '+');
+        ins->target_count = group_of(routine, parts[writes ? 1 : 0], ins->targets);
         ins->offset = plus != NULL ? strtoll(plus + 1, NULL, 0) : 0;
         if (memory[1] == '%') ins->base = register_of(routine, memory + 1);
         return;
@@ -405,6 +407,13 @@ static void transfer(const struct thread *thread, const struct instruction *ins,
         memory = standin_backing(address);
     }
     for (int i = 0; i < ins->target_count; i++, memory += bytes) {
+        if (ins->opcode == RED) { /* the maximum */
+            uint64_t held;
+            memcpy(&held, memory, sizeof held);
+            if (bytes != sizeof held) violation("an atomic operation on %zu bytes", bytes);
+            else if (registers[ins->targets[i]] > held) memcpy(memory, &registers[ins->targets[i]], bytes);
+            continue;
+        }
         if (ins->opcode == ST) {
             memcpy(memory, &registers[ins->targets[i]], bytes);
             continue;
@@ -438,11 +447,30 @@ static void call(const struct thread *thread, const struct instruction *ins, uin
     violation("a call of %s, which the module has not", ins->name);
 }
 
-static uint64_t run(const struct thread *thread, const struct routine *routine, const uint64_t *given) {
-    uint64_t *registers = calloc((size_t)routine->registers, sizeof *registers);
-    for (int i = 0; given != NULL && i < 2; i++) registers[routine->arguments[i]] = given[i];
-    for (int at = 0; at < routine->length; at++) {
-        const struct instruction *ins = &routine->code[at];
+static uint64_t reversed(uint64_t x) {
+    uint64_t y = 0;
+    for (int i = 0; i < 32; i++) y |= (x >> i & 1) << (31 - i);
+    return y;
+}
+
+/* A routine that is being run: where it is, and what its registers hold. */
+struct course {
+    const struct routine *routine;
+    uint64_t *registers;
+    int at;
+    bool waits; /* at a shuffle */
+};
+
+static struct course begin(const struct routine *routine) {
+    return (struct course){.routine = routine, .registers = calloc((size_t)routine->registers, sizeof(uint64_t))};
+}
+
+/* Runs until the end, or until a shuffle. */
+static void go_on(const struct thread *thread, struct course *course) {
+    uint64_t *registers = course->registers;
+    course->waits = false;
+    for (; course->at < course->routine->length; course->at++) {
+        const struct instruction *ins = &course->routine->code[course->at];
         if (ins->guard >= 0 && (registers[ins->guard] != 0) == ins->guard_not) continue;
         uint64_t a = 0, b = 0, c = 0;
         if (ins->source_count > 0) a = value_of(thread, &ins->sources[0], registers);
@@ -450,14 +478,16 @@ static uint64_t run(const struct thread *thread, const struct routine *routine, 
         if (ins->source_count > 2) c = value_of(thread, &ins->sources[2], registers);
         uint64_t result;
         switch (ins->opcode) {
-        case RET: at = routine->length; continue;
-        case BRA: at = ins->jump - 1; continue;
+        case RET: course->at = course->routine->length; continue;
+        case BRA: course->at = ins->jump - 1; continue;
         case CALL: call(thread, ins, registers); continue;
-        case LD: case LD_PARAM: case ST: transfer(thread, ins, registers); continue;
+        case LD: case LD_PARAM: case ST: case RED: transfer(thread, ins, registers); continue;
+        case SHFL: course->waits = true; return;
         case MOV: result = masked(ins->from.bits, a); break;
         case SETP: result = compared(ins, a, b) && (!ins->joined || c != 0); break;
         case SELP: result = masked(ins->from.bits, c != 0 ? a : b); break;
         case CVT: result = converted(ins, a); break;
+        case BREV: result = reversed(a); break;
         default:
             if (ins->from.letter == 'f' && ins->from.bits == 32)
                 result = of_single(singles(ins, single_of(a), single_of(b), single_of(c)));
@@ -466,9 +496,52 @@ static uint64_t run(const struct thread *thread, const struct routine *routine, 
         }
         registers[ins->targets[0]] = result;
     }
-    uint64_t result = registers[routine->result];
-    free(registers);
+}
+
+static uint64_t run(const struct thread *thread, const struct routine *routine, const uint64_t *given) {
+    struct course course = begin(routine);
+    for (int i = 0; given != NULL && i < 2; i++) course.registers[routine->arguments[i]] = given[i];
+    go_on(thread, &course);
+    if (course.waits) violation("a shuffle in a function");
+    uint64_t result = course.registers[routine->result];
+    free(course.registers);
     return result;
+}
+
+enum { WARP = 32 };
+
+/* All lanes wait at a shuffle: each gets the value of the lane so far up, or its own beyond the last one. */
+static bool shuffle(const struct thread *threads, struct course *lanes) {
+    for (int i = 1; i < WARP; i++)
+        if (!lanes[i].waits || lanes[i].at != lanes[0].at) {
+            violation("a shuffle that lane %d of a warp does not reach with the others", i);
+            return false;
+        }
+    const struct instruction *ins = &lanes[0].routine->code[lanes[0].at];
+    uint64_t given[WARP], all = value_of(threads, &ins->sources[3], lanes[0].registers);
+    if (all != 0xffffffff) violation("a shuffle of some lanes: %llx", (unsigned long long)all);
+    for (int i = 0; i < WARP; i++) given[i] = masked(32, value_of(&threads[i], &ins->sources[0], lanes[i].registers));
+    for (int i = 0; i < WARP; i++) {
+        uint64_t from = (uint64_t)i + value_of(&threads[i], &ins->sources[1], lanes[i].registers);
+        lanes[i].registers[ins->targets[0]] = given[from < WARP ? from : (uint64_t)i];
+        lanes[i].at++;
+    }
+    return true;
+}
+
+static void run_warp(const struct thread *threads, const struct routine *entry, int count) {
+    struct course lanes[WARP];
+    for (int i = 0; i < count; i++) lanes[i] = begin(entry);
+    for (bool waits = true; waits;) {
+        waits = false;
+        for (int i = 0; i < count; i++) {
+            go_on(&threads[i], &lanes[i]);
+            waits |= lanes[i].waits;
+        }
+        if (waits && count < WARP) violation("a shuffle in a warp of %d threads", count);
+        waits = waits && count == WARP && shuffle(threads, lanes);
+    }
+    for (int i = 0; i < count; i++) free(lanes[i].registers);
 }
 
 static void expression(void *payload) {
@@ -477,10 +550,16 @@ static void expression(void *payload) {
     struct program *program = parse(text);
     free(text);
     const struct routine *entry = program->count > 0 ? &program->routines[program->count - 1] : NULL;
+    uint32_t width = launch->block[0];
     for (uint32_t block = 0; entry != NULL && block < launch->grid[0]; block++)
-        for (uint32_t thread = 0; thread < launch->block[0]; thread++) {
-            struct thread one = {program, launch->bulk, {block, launch->grid[0], thread, launch->block[0]}};
-            run(&one, entry, NULL);
+        for (uint32_t first = 0; first < width; first += WARP) {
+            struct thread threads[WARP];
+            int count = width - first < WARP ? (int)(width - first) : WARP;
+            for (int i = 0; i < count; i++) {
+                struct place place = {block, launch->grid[0], first + (uint32_t)i, width};
+                threads[i] = (struct thread){program, launch->bulk, place};
+            }
+            run_warp(threads, entry, count);
         }
     release(program);
 }

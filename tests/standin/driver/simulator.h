@@ -188,6 +188,7 @@ struct arena {
 };
 
 struct device {
+    bool default_pending;
     struct arena arena;
     struct allocation *allocations;
     int retains, life;
@@ -455,6 +456,10 @@ EXPORT CUresult standin_enqueue(CUstream stream, const struct operand *operands,
                                 const void *payload, size_t payload_bytes);
 EXPORT CUresult standin_wait_stream(CUstream stream);
 EXPORT CUresult standin_wait_device(int device);
+/* Copies of a library on the default stream of a device's context. No other stream follows them: they are complete only once
+ * the host has waited for that stream. */
+EXPORT void standin_enqueue_default(int device);
+EXPORT bool standin_default_pending(int device);
 EXPORT uint64_t standin_allocate(int device, size_t bytes);
 EXPORT void standin_deallocate(uint64_t address);
 EXPORT void standin_count_blas(int difference);

@@ -7,6 +7,7 @@ use crate::core::launch::LaunchDims;
 use crate::device::tensor::Layout;
 use crate::engines::cuda::{KernelArg, Ptx};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Op;
 use std::ffi::CStr;
 
 static KERNELS: Ptx = Ptx::new(include_str!("kernels/assign.ptx"));
@@ -64,7 +65,7 @@ pub(super) fn enqueue(op: &Assign, queue: &mut Enqueue<'_, Assign>) -> Result<()
 /// # Safety
 /// What the plan reads from `from` on and writes from `to` on lies in memory that this dispatch may read and write; nothing is
 /// both or is written twice.
-unsafe fn run(queue: &mut Enqueue<'_, Assign>, plan: Plan, to: u64, from: u64) -> Result<()> {
+pub(crate) unsafe fn run<O: Op>(queue: &mut Enqueue<'_, O>, plan: Plan, to: u64, from: u64) -> Result<()> {
     match plan {
         // SAFETY: the caller's promise.
         Plan::Flat(bytes) => unsafe { queue.copy(to, from, bytes) },
@@ -93,7 +94,7 @@ unsafe fn run(queue: &mut Enqueue<'_, Assign>, plan: Plan, to: u64, from: u64) -
 
 /// # Safety
 /// As [`run`], for these axes.
-unsafe fn walk(queue: &mut Enqueue<'_, Assign>, unit: usize, axes: &Axes, to: u64, from: u64) -> Result<()> {
+unsafe fn walk<O: Op>(queue: &mut Enqueue<'_, O>, unit: usize, axes: &Axes, to: u64, from: u64) -> Result<()> {
     let total = count(axes).ok_or_else(|| Error::invalid("target", "more elements than `usize` can count"))?;
     let grid = dims(total.div_ceil(BLOCK as usize));
     let mut args: Vec<KernelArg> = vec![from.into(), to.into(), total.into()];

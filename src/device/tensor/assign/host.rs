@@ -37,6 +37,19 @@ pub(super) fn assign(
     (source, from): (&[u8], &Layout),
 ) -> Result<()> {
     let (start, len) = target.into_raw();
+    // SAFETY: the operand is exclusively ours.
+    unsafe { assign_raw(size, (start, len, to), (source, from)) }
+}
+
+/// As [`assign`], to `len` elements from an address on.
+///
+/// # Safety
+/// The elements are valid for writes, aligned for their size, and nothing else uses them.
+pub(crate) unsafe fn assign_raw(
+    size: usize,
+    (start, len, to): (*mut u8, usize, &Layout),
+    (source, from): (&[u8], &Layout),
+) -> Result<()> {
     let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
     // The check of the operation has said so already. The copy below is sound only if it is true.
     if !inside(to, len) || !inside(from, source.len() / size) || !to.is_distinct() || to.extents() != from.extents() {

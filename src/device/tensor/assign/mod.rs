@@ -5,11 +5,11 @@
 //! the driver's copies where they can, else our own kernels (`kernels/assign.cu`).
 
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(crate) mod cuda;
 #[cfg(feature = "host")]
-mod host;
+pub(crate) mod host;
 #[cfg(any(feature = "cuda", test))]
-mod plan;
+pub(crate) mod plan;
 
 use super::layout::fused;
 use super::{Layout, Part, ReadableTensor, Tensor, WritableTensor};
@@ -17,10 +17,11 @@ use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Op, Slices, SlicesMut, Spans, Wire};
+use crate::core::op::{Cost, Spans, Wire};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
 /// The elements that are copied.

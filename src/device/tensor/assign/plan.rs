@@ -5,18 +5,18 @@ use smallvec::SmallVec;
 
 /// An axis: its extent, and the distances between its elements in the target and in the source, in units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Axis {
-    pub(super) n: usize,
-    pub(super) to: isize,
-    pub(super) from: isize,
+pub(crate) struct Axis {
+    pub(crate) n: usize,
+    pub(crate) to: isize,
+    pub(crate) from: isize,
 }
 
 /// The slowest axis first.
-pub(super) type Axes = SmallVec<[Axis; 8]>;
+pub(crate) type Axes = SmallVec<[Axis; 8]>;
 
 /// What is enqueued. The places of both sides are those of the first element.
 #[derive(Debug, PartialEq)]
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// One copy of so many bytes.
     Flat(usize),
     /// `cols` pieces of `rows` bytes, at these distances in the target and in the source: a pitched copy.
@@ -39,7 +39,7 @@ const REST: usize = 6;
 
 /// Which of the sides is only a value, repeated over 16 bytes.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum From {
+pub(crate) enum From {
     /// Elements, the first at this address.
     Elements(u64),
     /// One value.
@@ -48,7 +48,7 @@ pub(super) enum From {
 
 impl Plan {
     /// For layouts of the same extents, at least one element, as [`fused`](super::fused) leaves them.
-    pub(super) fn of(size: usize, (target, to): (&Layout, u64), (source, from): (&Layout, From)) -> Plan {
+    pub(crate) fn of(size: usize, (target, to): (&Layout, u64), (source, from): (&Layout, From)) -> Plan {
         let strides = target.strides().iter().zip(source.strides());
         let axes = target.extents().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from });
         let mut axes: Axes = axes.collect();

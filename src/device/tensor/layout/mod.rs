@@ -5,9 +5,11 @@
 //! computation with them can overflow.
 //!
 //! `views.rs`, `slice.rs`, `reshape.rs` and `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop;
-//! `model_tests.rs` compares all of that with a list of indices.
+//! `model_tests.rs` compares all of that with a list of indices (`model.rs`).
 
 mod broadcast;
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod model_tests;
 mod nest;

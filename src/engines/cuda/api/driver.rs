@@ -188,7 +188,7 @@ function_table! {
             = c"cuFuncGetParamInfo";
         /// Launches a kernel with attributes. Since CUDA 11.8.
         fn launch_kernel_ex(
-            config: *const crate::engines::cuda::launch::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
+            config: *const crate::engines::cuda::code::RawConfig, function: CUfunction, parameters: *mut *mut c_void,
             extra: *mut *mut c_void,
         ) = c"cuLaunchKernelEx";
     }

@@ -1,6 +1,8 @@
 //! `y = alpha * x + y`.
 
 use super::super::prelude::*;
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -59,7 +61,7 @@ impl<T: VectorElement> Routine for Axpy<T> {
                 codes.compute,
             )
         };
-        queue.blas_status("cublasAxpyEx_64", status)
+        handle::blas_status(queue, "cublasAxpyEx_64", status)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -65,7 +67,7 @@ impl<T: VectorElement, const CONJUGATE: bool> Reduction for Dot<T, CONJUGATE> {
                 api.dot_ex(handle, n, x, element, incx, y, element, incy, result, element, compute)
             }
         };
-        queue.blas_status("cublasDotEx_64", status)
+        handle::blas_status(queue, "cublasDotEx_64", status)
     }
 }
 

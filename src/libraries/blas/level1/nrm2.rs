@@ -2,6 +2,8 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -60,7 +62,7 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
                 compute,
             )
         };
-        queue.blas_status("cublasNrm2Ex_64", status)
+        handle::blas_status(queue, "cublasNrm2Ex_64", status)
     }
 }
 

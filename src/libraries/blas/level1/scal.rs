@@ -1,6 +1,8 @@
 //! `x = alpha * x`.
 
 use super::super::prelude::*;
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -54,7 +56,7 @@ impl<T: VectorElement> Routine for Scal<T> {
                 codes.compute,
             )
         };
-        queue.blas_status("cublasScalEx_64", status)
+        handle::blas_status(queue, "cublasScalEx_64", status)
     }
 }
 

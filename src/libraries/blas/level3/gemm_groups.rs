@@ -5,6 +5,8 @@ use super::super::prelude::*;
 use super::batch::Places;
 use super::gemm_batched::Grouped;
 use super::gemm_bytes::{apart, is_aligned};
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 use smallvec::SmallVec;
 
 /// A group in the library's form: column-major, with its leading dimensions, its number of products, and its scalars.
@@ -97,7 +99,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         if groups.len() > 1 && by_value && !K::MIXED && T::CODES.grouped() {
             let blas = queue.blas(PointerMode::Host)?;
             if let Some(code) = one_call::<T, K>(&blas, &groups, at, compute) {
-                return queue.blas_status("cublasGemmGroupedBatchedEx_64", code);
+                return handle::blas_status(queue, "cublasGemmGroupedBatchedEx_64", code);
             }
         }
         for (group, aligned) in groups.iter().zip(aligned) {
@@ -149,8 +151,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         if code == Some(REFUSED) {
             return Ok(false);
         }
-        queue
-            .blas_called(crate::libraries::blas::native::Called { name: "cublasGemmBatchedEx_64", code })
+        handle::blas_called(queue, crate::libraries::blas::native::Called { name: "cublasGemmBatchedEx_64", code })
             .map(|()| true)
     }
 }

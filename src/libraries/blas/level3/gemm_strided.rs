@@ -10,6 +10,8 @@ use super::batch::{Batch, Operand};
 use super::gemm_bytes::{apart, is_aligned};
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::blas::native::handle;
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 
@@ -141,7 +143,10 @@ impl<T: GemmElement, K: Kind<T>> Routine for Strided<T, K> {
         if let (Some(all), Some(REFUSED)) = (&bytes, code) {
             return apart::<T, K, _>(queue, &self.spec, &scalars, all.each_ref());
         }
-        queue.blas_called(crate::libraries::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code })
+        handle::blas_called(
+            queue,
+            crate::libraries::blas::native::Called { name: "cublasGemmStridedBatchedEx_64", code },
+        )
     }
 }
 

@@ -112,127 +112,125 @@ fn set<V: Copy + PartialEq>(known: &mut Option<V>, value: V, call: impl FnOnce(V
     code
 }
 
-impl Queue<'_> {
-    /// The slot's handle, set to the pointer mode `pointer` and to `modes`, for a call that enqueues work.
-    pub(in crate::libraries::blas) fn blas(&mut self, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
-        let call = self.blas_set(pointer, modes)?;
-        self.touch();
-        Ok(call)
-    }
+/// The slot's handle, set to the pointer mode `pointer` and to `modes`, for a call that enqueues work.
+pub(in crate::libraries::blas) fn blas(queue: &mut Queue<'_>, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
+    let call = blas_set(queue, pointer, modes)?;
+    queue.touch();
+    Ok(call)
+}
 
-    /// Sets each mode only if the handle's current one differs or is unknown.
-    fn blas_set(&mut self, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
-        let (api, handle) = self.consult::<Cublas>()?;
-        let call = BlasCall { api: api.regular, typed: api.typed, handle: handle.raw.0 };
-        let (math, atomics) = (modes.math_code(), modes.atomics_code());
-        // SAFETY: the handle is this slot's, which is leased.
-        let code = set(&mut handle.pointer, pointer, |p| unsafe { call.api.set_pointer_mode(call.handle, p as u32) });
-        if !code.is_success() {
-            return self.blas_status("cublasSetPointerMode", code).map(|()| call);
+/// Sets each mode only if the handle's current one differs or is unknown.
+fn blas_set(queue: &mut Queue<'_>, pointer: PointerMode, modes: Modes) -> Result<BlasCall> {
+    let (api, handle) = queue.consult::<Cublas>()?;
+    let call = BlasCall { api: api.regular, typed: api.typed, handle: handle.raw.0 };
+    let (math, atomics) = (modes.math_code(), modes.atomics_code());
+    // SAFETY: the handle is this slot's, which is leased.
+    let code = set(&mut handle.pointer, pointer, |p| unsafe { call.api.set_pointer_mode(call.handle, p as u32) });
+    if !code.is_success() {
+        return blas_status(queue, "cublasSetPointerMode", code).map(|()| call);
+    }
+    // SAFETY: as above.
+    let code = set(&mut handle.math, math, |math| unsafe { call.api.set_math_mode(call.handle, math) });
+    if !code.is_success() {
+        return math_status(queue, modes, code).map(|()| call);
+    }
+    // SAFETY: as above.
+    let code = set(&mut handle.atomics, atomics, |a| unsafe { call.api.set_atomics_mode(call.handle, a) });
+    blas_status(queue, "cublasSetAtomicsMode", code).map(|()| call)
+}
+
+/// The result of setting a math mode: a mode that the library does not know is unsupported.
+#[cold]
+fn math_status(queue: &Queue<'_>, modes: Modes, code: Code) -> Result<()> {
+    blas_status(queue, "cublasSetMathMode", code).map_err(|error| match (code.0, error) {
+        (status::INVALID_VALUE, Error::LibraryError { .. }) => {
+            Error::unsupported(format!("this cuBLAS has no math mode {:?}", modes.math))
         }
-        // SAFETY: as above.
-        let code = set(&mut handle.math, math, |math| unsafe { call.api.set_math_mode(call.handle, math) });
-        if !code.is_success() {
-            return self.math_status(modes, code).map(|()| call);
-        }
-        // SAFETY: as above.
-        let code = set(&mut handle.atomics, atomics, |a| unsafe { call.api.set_atomics_mode(call.handle, a) });
-        self.blas_status("cublasSetAtomicsMode", code).map(|()| call)
-    }
+        (_, error) => error,
+    })
+}
 
-    /// The result of setting a math mode: a mode that the library does not know is unsupported.
-    #[cold]
-    fn math_status(&self, modes: Modes, code: Code) -> Result<()> {
-        self.blas_status("cublasSetMathMode", code).map_err(|error| match (code.0, error) {
-            (status::INVALID_VALUE, Error::LibraryError { .. }) => {
-                Error::unsupported(format!("this cuBLAS has no math mode {:?}", modes.math))
-            }
-            (_, error) => error,
-        })
+/// Makes one call of a typed routine. If the library lacks the routine, the stream was not touched.
+pub(in crate::libraries::blas) fn blas_typed(
+    queue: &mut Queue<'_>,
+    pointer: PointerMode,
+    modes: Modes,
+    call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
+) -> Result<()> {
+    let blas = blas_set(queue, pointer, modes)?;
+    let called = call(blas.typed, blas.handle);
+    if called.code.is_some() {
+        queue.touch();
     }
+    blas_called(queue, called)
+}
 
-    /// Makes one call of a typed routine. If the library lacks the routine, the stream was not touched.
-    pub(in crate::libraries::blas) fn blas_typed(
-        &mut self,
-        pointer: PointerMode,
-        modes: Modes,
-        call: impl FnOnce(&CublasTyped, cublasHandle_t) -> Called,
-    ) -> Result<()> {
-        let blas = self.blas_set(pointer, modes)?;
-        let called = call(blas.typed, blas.handle);
-        if called.code.is_some() {
-            self.touch();
-        }
-        self.blas_called(called)
-    }
+/// Computes LU factors of `count` matrices whose addresses are in a table, in default modes, for other libraries.
+///
+/// # Safety
+/// The matrices, `n` pivots for each and one info for each lie in memory that this dispatch may write.
+#[cfg(feature = "solver")]
+pub(in crate::libraries) unsafe fn batched_lu(
+    queue: &mut Queue<'_>,
+    letter: crate::core::element::Letter,
+    (n, lda, count): (i32, i32, i32),
+    table: u64,
+    pivots: u64,
+    info: u64,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    blas_typed(queue, PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
+        api.getrf_batched(letter, handle, n, table as *const _, lda, pivots as *mut _, info as *mut _, count)
+    })
+}
 
-    /// Computes LU factors of `count` matrices whose addresses are in a table, in default modes, for other libraries.
-    ///
-    /// # Safety
-    /// The matrices, `n` pivots for each and one info for each lie in memory that this dispatch may write.
-    #[cfg(feature = "solver")]
-    pub(in crate::libraries) unsafe fn batched_lu(
-        &mut self,
-        letter: crate::core::element::Letter,
-        (n, lda, count): (i32, i32, i32),
-        table: u64,
-        pivots: u64,
-        info: u64,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        self.blas_typed(PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
-            api.getrf_batched(letter, handle, n, table as *const _, lda, pivots as *mut _, info as *mut _, count)
-        })
-    }
+/// `C = alpha * op(A) * op(B) + beta * C`, in default modes, for other libraries: takes addresses with leading
+/// dimensions, and for A and B whether `op` is the adjoint. C is `m x n`, and each element is a sum of `k` products.
+///
+/// # Safety
+/// The matrices lie in memory that this dispatch may read, or write for C.
+#[cfg(feature = "solver")]
+pub(in crate::libraries) unsafe fn product<T: crate::libraries::blas::BlasElement>(
+    queue: &mut Queue<'_>,
+    (adjoint_a, adjoint_b): (bool, bool),
+    (alpha, beta): (f64, f64),
+    (m, n, k): (usize, usize, usize),
+    [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
+) -> Result<()> {
+    use super::super::scalar::Scalar;
+    use crate::core::element::DType;
+    use num_complex::Complex;
+    let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
+    // A routine of real numbers reads only the first part of a complex scalar.
+    let single = [alpha, beta].map(|x| Scalar::new(Complex::<f32>::new(x as f32, 0.0), &None));
+    let double = [alpha, beta].map(|x| Scalar::new(Complex::<f64>::new(x, 0.0), &None));
+    let [alpha, beta] = match T::DTYPE {
+        DType::F32 | DType::C32 => single.each_ref().map(Scalar::pointer),
+        _ => double.each_ref().map(Scalar::pointer),
+    };
+    // For real types the adjoint is a transpose.
+    let op = |adjoint: bool| match (adjoint, T::DTYPE.is_complex()) {
+        (false, _) => 0,
+        (true, false) => 1,
+        (true, true) => 2,
+    };
+    // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
+    blas_typed(queue, PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
+        let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
+        api.gemm(T::LETTER, handle, op(adjoint_a), op(adjoint_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+    })
+}
 
-    /// `C = alpha * op(A) * op(B) + beta * C`, in default modes, for other libraries: takes addresses with leading
-    /// dimensions, and for A and B whether `op` is the adjoint. C is `m x n`, and each element is a sum of `k` products.
-    ///
-    /// # Safety
-    /// The matrices lie in memory that this dispatch may read, or write for C.
-    #[cfg(feature = "solver")]
-    pub(in crate::libraries) unsafe fn product<T: crate::libraries::blas::BlasElement>(
-        &mut self,
-        (adjoint_a, adjoint_b): (bool, bool),
-        (alpha, beta): (f64, f64),
-        (m, n, k): (usize, usize, usize),
-        [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
-    ) -> Result<()> {
-        use super::super::scalar::Scalar;
-        use crate::core::element::DType;
-        use num_complex::Complex;
-        let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
-        // A routine of real numbers reads only the first part of a complex scalar.
-        let single = [alpha, beta].map(|x| Scalar::new(Complex::<f32>::new(x as f32, 0.0), &None));
-        let double = [alpha, beta].map(|x| Scalar::new(Complex::<f64>::new(x, 0.0), &None));
-        let [alpha, beta] = match T::DTYPE {
-            DType::F32 | DType::C32 => single.each_ref().map(Scalar::pointer),
-            _ => double.each_ref().map(Scalar::pointer),
-        };
-        // For real types the adjoint is a transpose.
-        let op = |adjoint: bool| match (adjoint, T::DTYPE.is_complex()) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => 2,
-        };
-        // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
-        self.blas_typed(PointerMode::Host, Modes::DEFAULT, |api, handle| unsafe {
-            let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
-            api.gemm(T::LETTER, handle, op(adjoint_a), op(adjoint_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-        })
+/// The result of a call of a function that not every cuBLAS has.
+pub(in crate::libraries::blas) fn blas_called(queue: &Queue<'_>, called: Called) -> Result<()> {
+    match called.code {
+        Some(code) => blas_status(queue, called.name, code),
+        None if called.name.is_empty() => Err(Error::unsupported("cuBLAS has no such routine for this type")),
+        None => Err(Error::unsupported(format!("the cuBLAS of this machine has no function {}", called.name))),
     }
+}
 
-    /// The result of a call of a function that not every cuBLAS has.
-    pub(in crate::libraries::blas) fn blas_called(&self, called: Called) -> Result<()> {
-        match called.code {
-            Some(code) => self.blas_status(called.name, code),
-            None if called.name.is_empty() => Err(Error::unsupported("cuBLAS has no such routine for this type")),
-            None => Err(Error::unsupported(format!("the cuBLAS of this machine has no function {}", called.name))),
-        }
-    }
-
-    /// Converts a status to a result.
-    pub(in crate::libraries::blas) fn blas_status(&self, call: &str, code: Code) -> Result<()> {
-        self.status::<Cublas>(call, code)
-    }
+/// Converts a status to a result.
+pub(in crate::libraries::blas) fn blas_status(queue: &Queue<'_>, call: &str, code: Code) -> Result<()> {
+    queue.status::<Cublas>(call, code)
 }

@@ -15,6 +15,7 @@ use super::side::{Side, matrix};
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Factor, Problem, Which};
 use crate::libraries::flags::Transpose;
 
@@ -98,9 +99,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             fast_accumulation: false,
             in_place: true,
             alignment: addresses.alignment(),
-            workspace: queue.lt_workspace(),
+            workspace: multiply::lt_workspace(queue),
         };
-        let asked = queue.lt_find(&problem, &addresses, false)?;
+        let asked = multiply::lt_find(queue, &problem, &addresses, false)?;
         Ok(Ones { at, terms, one, size, problem, addresses, asked })
     }
 
@@ -112,6 +113,6 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let factors = [Factor::of(&T::ONE), Factor::of(&T::Scalar::default())];
         // SAFETY: the factor and the gradients lie in operands, whose lengths were checked with these layouts, the ones in
         // scratch that was made for them.
-        unsafe { queue.lt_matmul(problem, addresses, &factors, Which::Known { asked: *asked }) }
+        unsafe { multiply::lt_matmul(queue, problem, addresses, &factors, Which::Known { asked: *asked }) }
     }
 }

@@ -25,6 +25,7 @@ use super::way::{Form, Way};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Factor, Which};
 use aside::Aside;
 pub(super) use padded::KERNELS;
@@ -137,12 +138,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
         let alpha_beta = [Factor::of(&alpha), Factor::of(&self.spec.beta)];
         let which = match &self.way {
-            Way::Usual => {
-                Which::Known { asked: (apart || !ahead.is_empty()) && queue.lt_find(&problem, &addresses, false)? }
-            }
+            Way::Usual => Which::Known {
+                asked: (apart || !ahead.is_empty()) && multiply::lt_find(queue, &problem, &addresses, false)?,
+            },
             Way::This(choice) => Which::This(choice),
             Way::Survey { .. } if zeros => return Ok(()),
-            Way::Survey { number, .. } => return queue.lt_survey(*number, form, &problem, &addresses),
+            Way::Survey { number, .. } => return multiply::lt_survey(queue, *number, form, &problem, &addresses),
         };
         let sums = if apart { Some(self.gradient(queue, &reads, &writes, geometry)?) } else { None };
         for step in ahead {
@@ -158,7 +159,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         // SAFETY: all lie in operands, whose lengths were checked with the problem's layouts, or in scratch that was made
         // for it above.
-        unsafe { queue.lt_matmul(&problem, &addresses, &alpha_beta, which) }?;
+        unsafe { multiply::lt_matmul(queue, &problem, &addresses, &alpha_beta, which) }?;
         if let Some(sums) = sums {
             return self.sum(queue, &sums);
         }

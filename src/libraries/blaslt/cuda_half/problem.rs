@@ -10,6 +10,7 @@ use super::side::{CONJUGATE, Side, matrix};
 use super::zeros::ZEROS;
 use crate::core::element::{DType, Element};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Problem};
 use crate::libraries::flags::Transpose;
 
@@ -110,7 +111,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             fast_accumulation: self.spec.fast_accumulation,
             in_place: addresses.c == addresses.d,
             alignment: [0; 6],
-            workspace: queue.lt_workspace(),
+            workspace: multiply::lt_workspace(queue),
         };
         (problem, addresses)
     }

@@ -15,7 +15,7 @@ mod choices;
 mod descriptors;
 mod functions;
 mod handle;
-mod multiply;
+pub(super) mod multiply;
 mod problem;
 
 use super::way::Choice;

@@ -9,15 +9,15 @@ mod choice;
 mod methods;
 #[cfg(feature = "rng")]
 pub mod random;
-mod recording;
+pub(in crate::libraries) mod recording;
 mod symbol;
 mod tuples;
 
 pub use choice::Choice;
 pub use methods::Parts;
-pub(super) use recording::{Open, Raw, RawOperand, Recording};
+pub(in crate::libraries) use recording::{Open, Raw, RawOperand, Recording};
 pub use symbol::{Constant, Operand, Symbol, constant, scalar};
-pub(super) use tuples::sealed;
+pub(in crate::libraries) use tuples::sealed;
 pub use tuples::{Outputs, Symbols};
 
 use super::ir::Op;

@@ -122,11 +122,11 @@ macro_rules! numbers { ($($t:ty),*) => { $(
 )* } }
 numbers!(bool, Bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, Complex<f32>, Complex<f64>);
 
-pub(super) fn unary(op: Unary, x: Raw) -> Raw {
+pub(in crate::libraries) fn unary(op: Unary, x: Raw) -> Raw {
     operation(op.name(), [x.into()], |[x]| Op::Unary(op, x))
 }
 
-pub(super) fn binary(op: Binary, x: RawOperand, y: RawOperand) -> Raw {
+pub(in crate::libraries) fn binary(op: Binary, x: RawOperand, y: RawOperand) -> Raw {
     operation(op.name(), [x, y], |[x, y]| Op::Binary(op, x, y))
 }
 

@@ -8,7 +8,7 @@ use crate::core::op::{Bufs, Immediate, Output};
 use crate::device::Device;
 use crate::device::tensor::{Layout, Strided, Tensor};
 
-pub(in super::super) mod sealed {
+pub(in crate::libraries) mod sealed {
     use super::*;
 
     /// How symbols are given to a closure, and taken from it.

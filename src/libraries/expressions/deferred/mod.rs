@@ -11,7 +11,7 @@ mod tape;
 use super::formula::{Kept, Recorded};
 use super::front::{make_one, told, write};
 use super::ir::{Id, Op};
-use super::operands::Target;
+use super::operands::{Read, Target};
 use super::scalar::Scalar;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -21,6 +21,7 @@ use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Tensor, TensorRef};
 pub use choice::TermChoice;
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 use tape::{Link, Step, Tape};
 
@@ -49,6 +50,25 @@ use tape::{Link, Step, Tape};
 pub struct Deferred<'a, T> {
     link: Link<'a>,
     element: PhantomData<fn() -> T>,
+}
+
+/// What an expression stands on: its nodes and its tensors.
+pub(in crate::libraries) struct Whole<'a> {
+    tape: Tape<'a>,
+    id: Option<Id>,
+}
+
+impl Whole<'_> {
+    /// The formula with the values of its parameters, and the extents.
+    pub(in crate::libraries) fn recorded(&self) -> Result<(Recorded, Vec<usize>)> {
+        let (expr, scalars, extents) = self.tape.finish(self.id)?;
+        Ok((Recorded { kept: Kept::of(expr), scalars }, extents))
+    }
+
+    /// The operands that are read.
+    pub(in crate::libraries) fn reads(&self) -> Result<SmallVec<[Read<'_>; 8]>> {
+        self.tape.reads()
+    }
 }
 
 impl<T> Clone for Deferred<'_, T> {
@@ -81,9 +101,10 @@ impl<'a, T: Element> Deferred<'a, T> {
         Deferred { link, element: PhantomData }
     }
 
-    fn recorded(tape: &Tape<'a>, id: Option<Id>) -> Result<(Recorded, Vec<usize>)> {
-        let (expr, scalars, extents) = tape.finish(id)?;
-        Ok((Recorded { kept: Kept::of(expr), scalars }, extents))
+    /// All that it stands on, numbered.
+    pub(in crate::libraries) fn whole(&self) -> Whole<'a> {
+        let (tape, id) = Tape::of(&self.link);
+        Whole { tape, id }
     }
 
     /// Computes it, as a new row-major tensor: one kernel. Does not wait.
@@ -93,9 +114,9 @@ impl<'a, T: Element> Deferred<'a, T> {
     /// broadcast to each other, an operation that the type does not have, more than 8 tensors or 4096 operations; a stale tensor,
     /// or one of another device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn eval(&self, device: &Device) -> Result<PendingDispatch<Tensor<T>>> {
-        let (tape, id) = Tape::of(&self.link);
-        let (recorded, extents) = Self::recorded(&tape, id).map_err(told)?;
-        let reads = tape.reads().map_err(told)?;
+        let whole = self.whole();
+        let (recorded, extents) = whole.recorded().map_err(told)?;
+        let reads = whole.reads().map_err(told)?;
         make_one(device, recorded, &reads, &extents)
     }
 
@@ -105,9 +126,9 @@ impl<'a, T: Element> Deferred<'a, T> {
     /// As [`eval`](Self::eval) and [`Device::map_into`]. The target comes back.
     pub fn eval_into<P: Target<Element = T>>(&self, device: &Device, target: P) -> Submitted<Tensor<T>> {
         let part: crate::device::tensor::Part<T> = target.into();
-        let (tape, id) = Tape::of(&self.link);
-        let recorded = Self::recorded(&tape, id).map(|(recorded, _)| recorded);
-        match tape.reads() {
+        let whole = self.whole();
+        let recorded = whole.recorded().map(|(recorded, _)| recorded);
+        match whole.reads() {
             Ok(reads) => write(device, recorded, Ok(&reads), part, false),
             Err(error) => write(device, recorded, Err(error), part, false),
         }

@@ -30,7 +30,14 @@ fn runs(layout: &Layout, start: usize, len: usize, mut f: impl FnMut(usize, isiz
 ///
 /// # Safety
 /// `base` has what the layout reaches and `dst` has `len` elements; both are aligned to `width`, which is 1, 2, 4 or 8.
-pub(super) unsafe fn gather(dst: *mut u8, base: *const u8, width: usize, layout: &Layout, start: usize, len: usize) {
+pub(in crate::libraries) unsafe fn gather(
+    dst: *mut u8,
+    base: *const u8,
+    width: usize,
+    layout: &Layout,
+    start: usize,
+    len: usize,
+) {
     runs(layout, start, len, |from, offset, stride, n| {
         // SAFETY: the elements lie in what the layout reaches, and the range in the block.
         unsafe {
@@ -49,7 +56,14 @@ pub(super) unsafe fn gather(dst: *mut u8, base: *const u8, width: usize, layout:
 ///
 /// # Safety
 /// As [`gather`], and nothing else uses these elements.
-pub(super) unsafe fn scatter(base: *mut u8, src: *const u8, width: usize, layout: &Layout, start: usize, len: usize) {
+pub(in crate::libraries) unsafe fn scatter(
+    base: *mut u8,
+    src: *const u8,
+    width: usize,
+    layout: &Layout,
+    start: usize,
+    len: usize,
+) {
     runs(layout, start, len, |from, offset, stride, n| {
         // SAFETY: the elements lie in what the layout reaches, and the range in the block.
         unsafe {
@@ -83,7 +97,7 @@ unsafe fn strided<T: Copy>(dst: *mut T, to: isize, src: *const T, from: isize, n
 }
 
 /// Writes the numbers `start..start + len` of a layout itself to a block: offsets as values.
-pub(super) fn positions(dst: &mut [i64], layout: &Layout, start: usize) {
+pub(in crate::libraries) fn positions(dst: &mut [i64], layout: &Layout, start: usize) {
     let len = dst.len();
     runs(layout, start, len, |from, offset, stride, n| {
         for (i, dst) in dst.iter_mut().skip(from).take(n).enumerate() {

@@ -5,12 +5,15 @@
 //! strides and blocks. A contiguous input is read where it lies, a contiguous output is written by the step that computes
 //! it; all other values are in scratch memory.
 
+pub(in crate::libraries) mod blocks;
 mod compile;
-mod gather;
+pub(in crate::libraries) mod gather;
 pub(crate) mod kernels;
 mod run;
 
+pub(in crate::libraries) use kernels::CHUNK;
 pub(super) use run::Bases;
+pub(in crate::libraries) use run::in_parts;
 
 use super::ir::Expr;
 use super::low::{Calls, Low, lower};
@@ -18,7 +21,7 @@ use compile::Plan;
 use kernels::Level;
 
 /// An expression that is ready to run on the host, as often as needed.
-pub(super) struct Program {
+pub(in crate::libraries) struct Program {
     low: Low,
     plan: Plan,
 }

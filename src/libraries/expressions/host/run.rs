@@ -49,7 +49,7 @@ unsafe impl Sync for Run<'_> {}
 const PARALLEL: usize = 1 << 15;
 
 /// The same elements in units of a part: those of a complex number are its real and its imaginary part.
-fn in_parts(layout: &Layout, dtype: DType, part: usize) -> Result<Layout> {
+pub(in crate::libraries) fn in_parts(layout: &Layout, dtype: DType, part: usize) -> Result<Layout> {
     if !dtype.is_complex() {
         return Ok(layout.clone());
     }
@@ -112,7 +112,7 @@ impl Program {
 }
 
 /// A chunk of the same value.
-fn splat((uniform, lane): (Uniform, Lane), scalars: &[Scalar], extents: &[usize]) -> [u64; CHUNK] {
+pub(super) fn splat((uniform, lane): (Uniform, Lane), scalars: &[Scalar], extents: &[usize]) -> [u64; CHUNK] {
     let bits = match uniform {
         Uniform::Parameter(k, part) => {
             let [re, im] = scalars.get(usize::from(k)).map_or([0; 2], |scalar| scalar.words());

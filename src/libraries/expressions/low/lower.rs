@@ -55,9 +55,14 @@ pub(crate) fn computed(dtype: DType) -> Lane {
 }
 
 pub(crate) fn lower(expr: &Expr, calls: Calls) -> Low {
+    lower_as(expr, calls, true)
+}
+
+/// With outputs in the form that is stored (`exact`), or for more arithmetic.
+pub(crate) fn lower_as(expr: &Expr, calls: Calls, exact: bool) -> Low {
     let nodes = expr.nodes();
     let moves = moves(nodes);
-    let needs = needs(expr, &moves);
+    let needs = needs(expr, &moves, exact);
     let mut low = Low::default();
     let mut forms: Vec<Forms> = Vec::with_capacity(nodes.len());
     for (at, (node, needs)) in nodes.iter().zip(needs).enumerate() {
@@ -74,8 +79,9 @@ pub(crate) fn lower(expr: &Expr, calls: Calls) -> Low {
         .iter()
         .map(|id| {
             let parts = if expr.dtype(*id).is_some_and(DType::is_complex) { 2 } else { 1 };
-            let exact = forms.get(usize::from(*id)).copied().unwrap_or_default().exact;
-            exact.into_iter().take(parts).collect()
+            let forms = forms.get(usize::from(*id)).copied().unwrap_or_default();
+            let own = if exact { forms.exact } else { forms.loose };
+            own.into_iter().take(parts).collect()
         })
         .collect();
     low
@@ -100,11 +106,12 @@ fn moves(nodes: &[Node]) -> Vec<bool> {
 }
 
 /// The forms that are needed of each node.
-fn needs(expr: &Expr, moves: &[bool]) -> Vec<Needs> {
+fn needs(expr: &Expr, moves: &[bool], exact: bool) -> Vec<Needs> {
     let mut needs = vec![Needs::default(); expr.nodes().len()];
     for id in expr.outputs() {
         if let Some(need) = needs.get_mut(usize::from(*id)) {
-            need.exact = true;
+            need.exact |= exact;
+            need.loose |= !exact;
         }
     }
     for (at, node) in expr.nodes().iter().enumerate().rev() {

@@ -10,7 +10,7 @@ mod eight;
 pub(crate) mod lower;
 mod rules;
 
-pub(crate) use lower::{Calls, lower};
+pub(crate) use lower::{Calls, lower, lower_as};
 
 use super::functions::Function;
 use std::collections::HashMap;

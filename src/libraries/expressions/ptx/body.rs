@@ -5,7 +5,7 @@ use super::{far, remainder};
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
 
 /// The type of arithmetic in a lane. Narrow integers are computed in 32 bits.
-pub(super) fn arithmetic(lane: Lane) -> &'static str {
+pub(in crate::libraries) fn arithmetic(lane: Lane) -> &'static str {
     match lane {
         Lane::I8 | Lane::I16 | Lane::I32 => "s32",
         Lane::U8 | Lane::U16 | Lane::U32 => "u32",
@@ -27,7 +27,7 @@ fn masks(lane: Lane) -> [&'static str; 2] {
 
 impl Writer {
     /// A constant.
-    pub(super) fn constant(&mut self, lane: Lane, bits: u64) -> Reg {
+    pub(in crate::libraries) fn constant(&mut self, lane: Lane, bits: u64) -> Reg {
         let register = self.reg(Class::of(lane));
         match lane {
             Lane::I8 => ptx!(self, "mov.b32 {register}, {}", bits as i8),
@@ -39,7 +39,7 @@ impl Writer {
     }
 
     /// Appends an operation on registers; inputs, uniforms and positions are not among them.
-    pub(super) fn operation(&mut self, instr: &Instr, args: [Reg; 3]) -> Reg {
+    pub(in crate::libraries) fn operation(&mut self, instr: &Instr, args: [Reg; 3]) -> Reg {
         let [a, b, c] = args;
         let (lane, from) = (instr.lane, instr.from);
         let (t, float) = (arithmetic(from), from.is_float());

@@ -14,7 +14,7 @@
 //! - Shift distances are 32 bits and clamp at the width: those of 64 bits are clamped before.
 //! - `copysign` on bits alone; `bf16` has no conversions on `sm_70`: they are integer arithmetic.
 
-mod body;
+pub(in crate::libraries) mod body;
 mod entry;
 mod far;
 mod geometry;
@@ -22,7 +22,7 @@ mod groups;
 mod remainder;
 #[cfg(test)]
 mod tests;
-mod writer;
+pub(in crate::libraries) mod writer;
 
 pub(super) use geometry::{Geometry, Launch};
 
@@ -51,7 +51,7 @@ impl Kernel {
         let low = lower(expr, Calls::Expand);
         let (entry, arguments) = entry::write("expression", expr, &low, geometry)?;
         let mut kernel = Kernel { text: String::new(), arguments, low };
-        let helpers = kernel.helpers();
+        let helpers = helpers(&[&kernel.low]);
         kernel.text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
         Ok(kernel)
     }
@@ -61,31 +61,31 @@ impl Kernel {
         &self.text
     }
 
-    /// The functions that the entry point calls, each once.
-    fn helpers(&self) -> String {
-        let mut seen: Vec<(LowOp, Lane)> = Vec::new();
-        let mut text = String::new();
-        for instr in self.low.instrs() {
-            let key = (instr.op, instr.lane);
-            let is_helped = match instr.op {
-                LowOp::Rem => instr.lane.is_float(),
-                LowOp::Far(_) => true,
-                _ => false,
-            };
-            if !is_helped || seen.contains(&key) {
-                continue;
-            }
-            seen.push(key);
-            text += &match instr.op {
-                LowOp::Far(function) => far::function(function, instr.lane),
-                _ => remainder::function(instr.lane),
-            };
-        }
-        text
-    }
-
     /// The arguments of a launch: the words of the one parameter.
     pub(super) fn arguments(&self, launch: &Launch<'_>) -> Vec<u64> {
         self.arguments.iter().map(|argument| launch.word(argument, &self.low)).collect()
     }
+}
+
+/// The functions that an entry point of these expressions calls, each once.
+pub(in crate::libraries) fn helpers(lows: &[&Low]) -> String {
+    let mut seen: Vec<(LowOp, Lane)> = Vec::new();
+    let mut text = String::new();
+    for instr in lows.iter().flat_map(|low| low.instrs()) {
+        let key = (instr.op, instr.lane);
+        let is_helped = match instr.op {
+            LowOp::Rem => instr.lane.is_float(),
+            LowOp::Far(_) => true,
+            _ => false,
+        };
+        if !is_helped || seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        text += &match instr.op {
+            LowOp::Far(function) => far::function(function, instr.lane),
+            _ => remainder::function(instr.lane),
+        };
+    }
+    text
 }

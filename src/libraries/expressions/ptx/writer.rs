@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// A kind of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::libraries) enum Class {
     /// 16 bits.
     Half,
     /// 32 bits; also narrower integers, extended by their sign or by zeros.
@@ -27,7 +27,7 @@ impl Class {
         (Class::Predicate, ".pred", "%p"),
     ];
 
-    pub(super) fn of(lane: Lane) -> Self {
+    pub(in crate::libraries) fn of(lane: Lane) -> Self {
         match lane {
             Lane::F32 => Class::Single,
             Lane::F64 => Class::Double,
@@ -39,7 +39,7 @@ impl Class {
 
 /// A register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reg(Class, u32);
+pub(in crate::libraries) struct Reg(Class, u32);
 
 impl std::fmt::Display for Reg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,7 +50,7 @@ impl std::fmt::Display for Reg {
 
 /// Text that grows, and the registers that it uses.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(in crate::libraries) struct Writer {
     text: String,
     labels: u32,
     used: [u32; 6],
@@ -58,7 +58,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// A new register.
-    pub(super) fn reg(&mut self, class: Class) -> Reg {
+    pub(in crate::libraries) fn reg(&mut self, class: Class) -> Reg {
         let count = Class::ALL.iter().zip(&mut self.used).find(|((c, ..), _)| *c == class);
         Reg(
             class,
@@ -70,23 +70,23 @@ impl Writer {
     }
 
     /// A line with an instruction.
-    pub(super) fn line(&mut self, line: std::fmt::Arguments<'_>) {
+    pub(in crate::libraries) fn line(&mut self, line: std::fmt::Arguments<'_>) {
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "\t{line};");
     }
 
     /// A label that no other line has.
-    pub(super) fn fresh_label(&mut self) -> String {
+    pub(in crate::libraries) fn fresh_label(&mut self) -> String {
         self.labels += 1;
         format!("NEAR_{}", self.labels)
     }
 
-    pub(super) fn label(&mut self, label: &str) {
+    pub(in crate::libraries) fn label(&mut self, label: &str) {
         let _ = writeln!(self.text, "{label}:");
     }
 
     /// The declarations of the registers, and the text.
-    pub(super) fn finish(self) -> String {
+    pub(in crate::libraries) fn finish(self) -> String {
         let mut all = String::new();
         for ((_, kind, prefix), count) in Class::ALL.iter().zip(self.used).filter(|(_, count)| *count > 0) {
             let _ = writeln!(all, "\t.reg {kind} {prefix}<{count}>;");
@@ -97,4 +97,4 @@ impl Writer {
 
 /// Appends an instruction in the manner of `format!`.
 macro_rules! ptx { ($writer:expr, $($format:tt)*) => { $writer.line(format_args!($($format)*)) } }
-pub(super) use ptx;
+pub(in crate::libraries) use ptx;

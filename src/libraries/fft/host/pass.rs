@@ -90,6 +90,42 @@ fn reals<T: Real>(n: usize) -> Vec<T> {
     filled(n, T::zero()).or_unwind()
 }
 
+/// Both sides of a pass: where lines are read, and where they are written, with the number of elements of a line there.
+struct Sides<'s, I, O> {
+    lines: &'s Lines,
+    from: (Reader<I>, usize),
+    to: (Writer<O>, usize),
+}
+
+/// The working memory of a thread: a block of what is read, one of what is written, and the rest.
+type Blocks<I, O, W> = (Vec<I>, Vec<O>, W);
+
+/// Gathers blocks of lines, transforms each block, and scatters the result. `n` is the length of a transform, which with `cost`
+/// decides how the lines are divided. `begin` makes the working memory of a thread for a number of lines: a block of what is
+/// read, one of what is written, and the rest. `transform` returns what is written: one of the two blocks.
+///
+/// # Safety
+/// The lines were made for the lengths of both sides, which nothing else accesses meanwhile. No two of them write the same
+/// element. If a line reads what it writes, it reads nothing that another line writes.
+unsafe fn each_block_transformed<I: Copy + Default + Send + Sync, O: Copy + Send + Sync, W>(
+    Sides { lines, from: (from, read), to: (to, written) }: Sides<'_, I, O>,
+    (n, cost): (usize, usize),
+    begin: &(dyn Fn(usize) -> Blocks<I, O, W> + Sync),
+    (incoming, outgoing): (impl Fn(I) -> I + Sync, impl Fn(O) -> O + Sync),
+    transform: &(dyn for<'w> Fn(&'w mut [I], &'w mut [O], &mut W) -> &'w [O] + Sync),
+) {
+    let strided = lines.along.from != 1 || lines.along.to != 1;
+    let width = width(n, strided);
+    each_block(lines, width, cost, &|| begin(width), &|(block, out, work), some| {
+        let block = block.get_mut(..read * some.len()).unwrap_or_default();
+        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
+        unsafe { gather(from, lines, some, read, block, I::default(), &incoming) };
+        let done = transform(block, out, work);
+        // SAFETY: lines of `lines`, which no other thread has.
+        unsafe { scatter(to, lines, some, written, done, &outgoing) };
+    });
+}
+
 /// Complex lines. Without `from` they are transformed in place in `to`.
 ///
 /// # Safety
@@ -129,19 +165,21 @@ pub(super) unsafe fn complex<T: Real>(
         });
         return;
     }
-    let reader = from.unwrap_or(to.reader());
-    let strided = lines.along.from != 1 || lines.along.to != 1;
-    let width = width(n, strided);
-    let begin = || (zeros(n.saturating_mul(width)), zeros(plan.get_inplace_scratch_len()));
-    each_block(lines, width, cost(n), &begin, &|(block, scratch), some| {
-        let block = block.get_mut(..n * some.len()).unwrap_or_default();
-        let zero = Complex::new(T::zero(), T::zero());
-        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
-        unsafe { gather(reader, lines, some, n, block, zero, |x| touch.incoming(x)) };
-        plan.process_with_scratch(block, scratch);
-        // SAFETY: lines of `lines`, which no other thread has.
-        unsafe { scatter(to, lines, some, n, block, |x| touch.outgoing(x)) };
-    });
+    let sides = Sides { lines, from: (from.unwrap_or(to.reader()), n), to: (to, n) };
+    let begin = |width| (zeros(n.saturating_mul(width)), Vec::new(), zeros(plan.get_inplace_scratch_len()));
+    // SAFETY: the caller's promise.
+    unsafe {
+        each_block_transformed(
+            sides,
+            (n, cost(n)),
+            &begin,
+            (|x| touch.incoming(x), |x| touch.outgoing(x)),
+            &|block, _, scratch| {
+                plan.process_with_scratch(block, scratch);
+                block
+            },
+        );
+    }
 }
 
 /// Real lines to half spectra. In place if `from` and `to` are the same memory and each line stays in its own.
@@ -157,19 +195,23 @@ pub(super) unsafe fn forward<T: Real>(
     touch: Touch<T>,
 ) {
     let (n, m) = (plan.len(), plan.complex_len());
-    let strided = lines.along.from != 1 || lines.along.to != 1;
-    let width = width(n, strided);
-    let begin = || (reals(n.saturating_mul(width)), zeros(m.saturating_mul(width)), zeros(plan.get_scratch_len()));
-    each_block(lines, width, cost(n), &begin, &|(block, out, scratch), some| {
-        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
-        unsafe { gather(from, lines, some, n, block, T::zero(), |x| x) };
-        for (line, out) in block.chunks_exact_mut(n).zip(out.chunks_exact_mut(m)).take(some.len()) {
-            // Cannot fail: the lengths are the plan's own.
-            let _ = plan.process_with_scratch(line, out, scratch);
-        }
-        // SAFETY: lines of `lines`, which no other thread has.
-        unsafe { scatter(to, lines, some, m, out, |x| touch.outgoing(x)) };
-    });
+    let begin = |width| (reals(n.saturating_mul(width)), zeros(m.saturating_mul(width)), zeros(plan.get_scratch_len()));
+    // SAFETY: the caller's promise.
+    unsafe {
+        each_block_transformed(
+            Sides { lines, from: (from, n), to: (to, m) },
+            (n, cost(n)),
+            &begin,
+            (|x| x, |x| touch.outgoing(x)),
+            &|block, out, scratch| {
+                for (line, out) in block.chunks_exact_mut(n).zip(out.chunks_exact_mut(m)) {
+                    // Cannot fail: the lengths are the plan's own.
+                    let _ = plan.process_with_scratch(line, out, scratch);
+                }
+                out
+            },
+        );
+    }
 }
 
 /// Half spectra to real lines. In place as [`forward`].
@@ -184,26 +226,29 @@ pub(super) unsafe fn backward<T: Real>(
     touch: Touch<T>,
 ) {
     let (n, m) = (plan.len(), plan.complex_len());
-    let strided = lines.along.from != 1 || lines.along.to != 1;
-    let width = width(n, strided);
-    let begin = || (zeros(m.saturating_mul(width)), reals(n.saturating_mul(width)), zeros(plan.get_scratch_len()));
-    each_block(lines, width, cost(n), &begin, &|(block, out, scratch), some| {
-        let zero = Complex::new(T::zero(), T::zero());
-        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
-        unsafe { gather(from, lines, some, m, block, zero, |x| touch.incoming(x)) };
-        for (line, out) in block.chunks_exact_mut(m).zip(out.chunks_exact_mut(n)).take(some.len()) {
-            // Imaginary parts that must be zero are taken as zero, as in cuFFT.
-            if let Some(first) = line.first_mut() {
-                first.im = T::zero();
-            }
-            if let (true, Some(last)) = (n.is_multiple_of(2), line.last_mut()) {
-                last.im = T::zero();
-            }
-            let _ = plan.process_with_scratch(line, out, scratch);
-        }
-        // SAFETY: lines of `lines`, which no other thread has.
-        unsafe { scatter(to, lines, some, n, out, |x| x * touch.scale) };
-    });
+    let begin = |width| (zeros(m.saturating_mul(width)), reals(n.saturating_mul(width)), zeros(plan.get_scratch_len()));
+    // SAFETY: the caller's promise.
+    unsafe {
+        each_block_transformed(
+            Sides { lines, from: (from, m), to: (to, n) },
+            (n, cost(n)),
+            &begin,
+            (|x| touch.incoming(x), |x| x * touch.scale),
+            &|block, out, scratch| {
+                for (line, out) in block.chunks_exact_mut(m).zip(out.chunks_exact_mut(n)) {
+                    // Imaginary parts that must be zero are taken as zero, as in cuFFT.
+                    if let Some(first) = line.first_mut() {
+                        first.im = T::zero();
+                    }
+                    if let (true, Some(last)) = (n.is_multiple_of(2), line.last_mut()) {
+                        last.im = T::zero();
+                    }
+                    let _ = plan.process_with_scratch(line, out, scratch);
+                }
+                out
+            },
+        );
+    }
 }
 
 /// Real lines to real lines. `f` transforms a line of `n` elements; `begin` makes the working memory of a thread.
@@ -218,15 +263,18 @@ pub(super) unsafe fn real<T: Real, W>(
     begin: &(dyn Fn() -> W + Sync),
     f: &(dyn Fn(&mut W, &mut [T]) + Sync),
 ) {
-    let strided = lines.along.from != 1 || lines.along.to != 1;
-    let width = width(n, strided);
-    let begin = || (reals(n.saturating_mul(width)), begin());
-    each_block(lines, width, 2 * cost(n), &begin, &|(block, work), some| {
-        let block = block.get_mut(..n * some.len()).unwrap_or_default();
-        // SAFETY: lines of `lines`; in place, this thread alone reads and writes these.
-        unsafe { gather(from, lines, some, n, block, T::zero(), |x| x) };
-        block.chunks_exact_mut(n).for_each(|line| f(work, line));
-        // SAFETY: lines of `lines`, which no other thread has.
-        unsafe { scatter(to, lines, some, n, block, |x| x) };
-    });
+    let begin = |width| (reals(n.saturating_mul(width)), Vec::new(), begin());
+    // SAFETY: the caller's promise.
+    unsafe {
+        each_block_transformed(
+            Sides { lines, from: (from, n), to: (to, n) },
+            (n, 2 * cost(n)),
+            &begin,
+            (|x| x, |x| x),
+            &|block, _, work| {
+                block.chunks_exact_mut(n).for_each(|line| f(work, line));
+                block
+            },
+        );
+    }
 }

@@ -8,8 +8,11 @@ use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
 use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::core::error::Result;
-use crate::core::op::Prepare;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
+use crate::libraries::fft::native::kernels;
+use crate::libraries::fft::native::program;
+use crate::libraries::fft::native::spectra;
 use smallvec::SmallVec;
 
 /// The transforms: of the arrays, of the kernels, and back.
@@ -107,27 +110,29 @@ impl<K: Numbers> Convolution<K> {
 
         let (dims, _) = filled_up(&sizes, sizes.batch, |axis| axis.x, false);
         // SAFETY: `x` holds its arrays (the op's check), the working memory holds all padded arrays.
-        unsafe { queue.fft_move((&outside, &inside), (x.address(), padded), &dims, false, 1.0) }?;
+        unsafe { kernels::fft_move(queue, (&outside, &inside), (x.address(), padded), &dims, false, 1.0) }?;
         // SAFETY: both hold what the transform of the padded arrays takes.
-        unsafe { queue.fft_program(&programs.arrays, (padded, spectra), &keys) }?;
+        unsafe { program::fft_program(queue, &programs.arrays, (padded, spectra), &keys) }?;
 
         let (dims, begin) = filled_up(&sizes, sizes.kernels, |axis| axis.h, self.correlate);
         let from = h.address() + (begin * stored.bytes()) as u64;
         // SAFETY: as above; backwards it begins with the last element of the first kernel and continues to its first.
-        unsafe { queue.fft_move((&outside, &inside), (from, kernels_padded), &dims, self.correlate, 1.0) }?;
+        unsafe { kernels::fft_move(queue, (&outside, &inside), (from, kernels_padded), &dims, self.correlate, 1.0) }?;
         // SAFETY: as above.
-        unsafe { queue.fft_program(&programs.kernels, (kernels_padded, kernels), &keys) }?;
+        unsafe { program::fft_program(queue, &programs.kernels, (kernels_padded, kernels), &keys) }?;
 
         let totals = (spectrum * sizes.batch, spectrum * sizes.kernels);
         // SAFETY: both spectra are memory of this dispatch, of these sizes.
-        unsafe { queue.fft_multiply(number.precision, (spectra, kernels), totals, 1.0 / sizes.points as f64) }?;
+        unsafe {
+            spectra::fft_multiply(queue, number.precision, (spectra, kernels), totals, 1.0 / sizes.points as f64)
+        }?;
         // SAFETY: as above.
-        unsafe { queue.fft_program(&programs.back, (spectra, padded), &keys) }?;
+        unsafe { program::fft_program(queue, &programs.back, (spectra, padded), &keys) }?;
 
         let (dims, begin) = cut_out(&sizes);
         let from = padded + (begin * number.bytes()) as u64;
         let to = end(StepMemory::To, stored);
         // SAFETY: the wanted part lies inside the padded arrays, and `y` holds it (the op's check).
-        unsafe { queue.fft_move((&inside, &to), (from, y.address()), &dims, false, 1.0) }
+        unsafe { kernels::fft_move(queue, (&inside, &to), (from, y.address()), &dims, false, 1.0) }
     }
 }

@@ -8,8 +8,11 @@ use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
 use super::steps::{Dim, End, Number, Precision, Program, StepMemory};
 use crate::core::error::Result;
-use crate::core::op::Prepare;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
+use crate::libraries::fft::native::kernels;
+use crate::libraries::fft::native::program;
+use crate::libraries::fft::native::spectra;
 
 /// The transform of all frames. If the spectra are halves, the factor is applied by the copy.
 fn transform(spec: &Stft, sizes: &FrameSizes, inverse: bool, stored: Precision) -> Result<Program> {
@@ -51,18 +54,20 @@ impl<R: FftReal> Apart<R> {
         let keys = layouts(&[&program]);
         let frames = queue.scratch(bytes(sizes.lines * sizes.n, Number { complex: false, ..number })?)?;
         // SAFETY: the signals and the window are operands of these sizes (the op's check), the frames memory for all of them.
-        unsafe { queue.fft_frames(stored.precision, &sizes, (x.address(), window.address(), frames)) }?;
+        unsafe { spectra::fft_frames(queue, stored.precision, &sizes, (x.address(), window.address(), frames)) }?;
         if stored == number {
             // SAFETY: `y` holds all spectra (the op's check).
-            return unsafe { queue.fft_program(&program, (frames, y.address()), &keys) };
+            return unsafe { program::fft_program(queue, &program, (frames, y.address()), &keys) };
         }
         let wide = queue.scratch(bytes(sizes.spectra, number)?)?;
         // SAFETY: the working memory holds all spectra.
-        unsafe { queue.fft_program(&program, (frames, wide), &keys) }?;
+        unsafe { program::fft_program(queue, &program, (frames, wide), &keys) }?;
         let ends = (End { place: StepMemory::From, number }, End { place: StepMemory::To, number: stored });
         let places = (wide, y.address());
         // SAFETY: both hold all spectra.
-        unsafe { queue.fft_move((&ends.0, &ends.1), places, &row(sizes.spectra), false, self.spec.factor(false)) }
+        unsafe {
+            kernels::fft_move(queue, (&ends.0, &ends.1), places, &row(sizes.spectra), false, self.spec.factor(false))
+        }
     }
 }
 
@@ -90,13 +95,15 @@ impl<R: FftReal> Together<R> {
             let wide = queue.scratch(bytes(sizes.spectra, number)?)?;
             let ends = (End { place: StepMemory::From, number: stored }, End { place: StepMemory::To, number });
             // SAFETY: both hold all spectra (the op's check).
-            unsafe { queue.fft_move((&ends.0, &ends.1), (x.address(), wide), &row(sizes.spectra), false, 1.0) }?;
+            unsafe {
+                kernels::fft_move(queue, (&ends.0, &ends.1), (x.address(), wide), &row(sizes.spectra), false, 1.0)
+            }?;
             wide
         };
         // SAFETY: all spectra, and working memory for all frames.
-        unsafe { queue.fft_program(&program, (spectra, frames), &keys) }?;
+        unsafe { program::fft_program(queue, &program, (spectra, frames), &keys) }?;
         let (places, factor) = ((frames, window.address(), y.address()), self.spec.factor(true));
         // SAFETY: `y` holds the signals, the window a frame (the op's check).
-        unsafe { queue.fft_overlap(stored.precision, &sizes, places, factor) }
+        unsafe { spectra::fft_overlap(queue, stored.precision, &sizes, places, factor) }
     }
 }

@@ -72,83 +72,78 @@ fn total(dims: &[Dim]) -> Result<usize> {
     total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))
 }
 
-impl Queue<'_> {
-    /// Copies numbers, conjugated and multiplied if asked.
-    ///
-    /// # Safety
-    /// This dispatch may read and write the memory at these addresses, for all elements that `dims` reach; no two
-    /// written elements overlap; where both sides overlap, each element is written where it is read.
-    pub(super) unsafe fn fft_move(
-        &mut self,
-        (from, to): (&End, &End),
-        (from_at, to_at): (u64, u64),
-        dims: &[Dim],
-        conj: bool,
-        scale: f64,
-    ) -> Result<()> {
-        let dims = merged(dims);
-        let total = total(&dims)?;
-        if total == 0 {
-            return Ok(());
-        }
-        let none = || Error::unsupported(format!("no kernel copies {:?} to {:?}", from.number, to.number));
-        let (ptx, name) = name(from.number, to.number).ok_or_else(none)?;
-        if dims.len() > MOVED_AXES {
-            return Err(Error::unsupported(format!(
-                "a copy over {} axes, at most {MOVED_AXES} are possible",
-                dims.len()
-            )));
-        }
-        let mut args: SmallVec<[KernelArg; 48]> = SmallVec::new();
-        args.extend([to_at.into(), from_at.into(), total.into(), (dims.len() as u32).into()]);
-        args.extend([KernelArg::from(u32::from(conj)), scale.into()]);
-        for i in 0..MOVED_AXES {
-            let dim = dims.get(i).copied().unwrap_or(Dim { count: 1, inside: 1, from: 0, to: 0 });
-            args.extend([dim.count, dim.inside, dim.from, dim.to].map(KernelArg::from));
-        }
-        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
+/// Copies numbers, conjugated and multiplied if asked.
+///
+/// # Safety
+/// This dispatch may read and write the memory at these addresses, for all elements that `dims` reach; no two
+/// written elements overlap; where both sides overlap, each element is written where it is read.
+pub(super) unsafe fn fft_move(
+    queue: &mut Queue<'_>,
+    (from, to): (&End, &End),
+    (from_at, to_at): (u64, u64),
+    dims: &[Dim],
+    conj: bool,
+    scale: f64,
+) -> Result<()> {
+    let dims = merged(dims);
+    let total = total(&dims)?;
+    if total == 0 {
+        return Ok(());
     }
+    let none = || Error::unsupported(format!("no kernel copies {:?} to {:?}", from.number, to.number));
+    let (ptx, name) = name(from.number, to.number).ok_or_else(none)?;
+    if dims.len() > MOVED_AXES {
+        return Err(Error::unsupported(format!("a copy over {} axes, at most {MOVED_AXES} are possible", dims.len())));
+    }
+    let mut args: SmallVec<[KernelArg; 48]> = SmallVec::new();
+    args.extend([to_at.into(), from_at.into(), total.into(), (dims.len() as u32).into()]);
+    args.extend([KernelArg::from(u32::from(conj)), scale.into()]);
+    for i in 0..MOVED_AXES {
+        let dim = dims.get(i).copied().unwrap_or(Dim { count: 1, inside: 1, from: 0, to: 0 });
+        args.extend([dim.count, dim.inside, dim.from, dim.to].map(KernelArg::from));
+    }
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
+}
 
-    /// `y[(i + by) % n] = x[i]` along every axis, for elements of `size` bytes.
-    ///
-    /// # Safety
-    /// Both addresses are packed arrays of that shape that this dispatch may read or write, and they do not overlap.
-    pub(in super::super) unsafe fn fft_roll(
-        &mut self,
-        (from, to): (u64, u64),
-        size: usize,
-        shape: &[usize],
-        by: &[usize],
-    ) -> Result<()> {
-        let total = shape.iter().product::<usize>();
-        let name = match size {
-            1 => c"roll_1",
-            2 => c"roll_2",
-            4 => c"roll_4",
-            8 => c"roll_8",
-            16 => c"roll_16",
-            _ => return Err(Error::unsupported(format!("no kernel shifts elements of {size} bytes"))),
-        };
-        if total == 0 {
-            return Ok(());
-        }
-        if shape.len() > ROLLED_AXES {
-            return Err(Error::unsupported(format!(
-                "shifting an array of {} axes, at most {ROLLED_AXES} are possible",
-                shape.len()
-            )));
-        }
-        let mut args: SmallVec<[KernelArg; 24]> = SmallVec::new();
-        args.extend([to.into(), from.into(), total.into(), (shape.len() as u32).into()]);
-        let mut turns = shape.iter().zip(by).rev();
-        for _ in 0..ROLLED_AXES {
-            let (n, by) = turns.next().map_or((1, 0), |(n, by)| (*n, by % n));
-            args.extend([KernelArg::from(n), by.into()]);
-        }
-        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(&ROLL, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
+/// `y[(i + by) % n] = x[i]` along every axis, for elements of `size` bytes.
+///
+/// # Safety
+/// Both addresses are packed arrays of that shape that this dispatch may read or write, and they do not overlap.
+pub(in super::super) unsafe fn fft_roll(
+    queue: &mut Queue<'_>,
+    (from, to): (u64, u64),
+    size: usize,
+    shape: &[usize],
+    by: &[usize],
+) -> Result<()> {
+    let total = shape.iter().product::<usize>();
+    let name = match size {
+        1 => c"roll_1",
+        2 => c"roll_2",
+        4 => c"roll_4",
+        8 => c"roll_8",
+        16 => c"roll_16",
+        _ => return Err(Error::unsupported(format!("no kernel shifts elements of {size} bytes"))),
+    };
+    if total == 0 {
+        return Ok(());
     }
+    if shape.len() > ROLLED_AXES {
+        return Err(Error::unsupported(format!(
+            "shifting an array of {} axes, at most {ROLLED_AXES} are possible",
+            shape.len()
+        )));
+    }
+    let mut args: SmallVec<[KernelArg; 24]> = SmallVec::new();
+    args.extend([to.into(), from.into(), total.into(), (shape.len() as u32).into()]);
+    let mut turns = shape.iter().zip(by).rev();
+    for _ in 0..ROLLED_AXES {
+        let (n, by) = turns.next().map_or((1, 0), |(n, by)| (*n, by % n));
+        args.extend([KernelArg::from(n), by.into()]);
+    }
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(&ROLL, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
 }
 
 #[cfg(test)]

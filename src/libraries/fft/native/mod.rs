@@ -17,16 +17,18 @@ mod convolve;
 mod frames;
 mod functions;
 mod handle;
-mod kernels;
+pub(super) mod kernels;
 mod part;
 mod plan;
-mod program;
+pub(super) mod program;
 mod solve;
-mod spectra;
+pub(super) mod spectra;
 mod steps;
 #[cfg(all(test, feature = "host"))]
+mod steps_interpreter;
+#[cfg(all(test, feature = "host"))]
 mod steps_tests;
-mod trigonometric;
+pub(super) mod trigonometric;
 
 pub(crate) use handle::Cufft;
 
@@ -36,8 +38,8 @@ use super::op::Transform;
 use super::spec::FftSpec;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
-use crate::core::op::Prepare;
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -96,6 +98,6 @@ impl<F: Form> Transform<F> {
         }
         // SAFETY: the geometry's elements lie inside the operands (the op's check); those of an output do not overlap;
         // in place both sides of every element are the same.
-        unsafe { queue.fft_program(program, (from.address, to.address), layouts) }
+        unsafe { program::fft_program(queue, program, (from.address, to.address), layouts) }
     }
 }

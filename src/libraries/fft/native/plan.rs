@@ -13,11 +13,11 @@ use super::functions::CufftFunctions;
 use super::handle::Cufft;
 use super::steps::{Layouts, Many, Number, Precision};
 use crate::core::error::Result;
-use crate::core::op::{Built, PlanKey};
 use crate::core::sync::Mutex;
 use crate::engines::cuda::Queue;
 use crate::engines::cuda_enqueue::PlanBuilder;
 use crate::engines::library::{Object, Refusal};
+use crate::engines::op::{Built, PlanKey};
 use std::ffi::{c_int, c_void};
 
 /// A plan.
@@ -147,6 +147,10 @@ impl PlanKey for Layouts {
         let (raw, work) = make(api, self).map_err(|(call, code)| builder.failure::<Cufft>(call, code))?;
         // SAFETY: made above; the epoch destroys it once, when nothing uses it.
         let raw = builder.object(raw, move |raw| unsafe { api.destroy(raw) });
+        // The first plan of a context uploads tables that the kernels of all plans find by a pointer in device memory. A
+        // transform that overtakes this upload, which waits behind other copies on a busy GPU, reads from nowhere: seen
+        // on an H100 as an illegal address in cuFFT 12.0's kernels, when devices of one process were opened and closed.
+        builder.finish_default_streams("cufftXtMakePlanMany")?;
         Ok(Built { plan: Plan { raw, work, lock: Mutex::new(()) }, bytes: estimate(self) as u64 })
     }
 }

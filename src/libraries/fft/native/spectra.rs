@@ -4,9 +4,9 @@ use super::super::frames::FrameSizes;
 use super::steps::{Number, Precision};
 use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchDims;
-use crate::core::op::Op;
 use crate::engines::cuda::{KernelArg, Ptx};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Op;
 use std::ffi::CStr;
 
 static SINGLE: Ptx = Ptx::new(include_str!("spectra_32.ptx"));
@@ -61,71 +61,68 @@ fn arguments<const N: usize>(sizes: &FrameSizes, places: [u64; N]) -> smallvec::
     places.map(KernelArg::from).into_iter().chain([n, frames, arrays, len, hop, before].map(KernelArg::from)).collect()
 }
 
-impl<O: Op> Enqueue<'_, O> {
-    /// `a[i] = a[i] * b[i % period] * scale`, for complex numbers.
-    ///
-    /// # Safety
-    /// This dispatch may write `total` numbers at `a` and read `period` at `b`.
-    pub(super) unsafe fn fft_multiply(
-        &mut self,
-        precision: Precision,
-        (a, b): (u64, u64),
-        (total, period): (usize, usize),
-        scale: f64,
-    ) -> Result<()> {
-        if total == 0 || period == 0 {
-            return Ok(());
-        }
-        let (ptx, name) =
-            if precision == Precision::F64 { (&DOUBLE, c"multiply_c64") } else { (&SINGLE, c"multiply_c32") };
-        let args = [a.into(), b.into(), total.into(), period.into(), KernelArg::from(0u32), scale.into()];
-        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
+/// `a[i] = a[i] * b[i % period] * scale`, for complex numbers.
+///
+/// # Safety
+/// This dispatch may write `total` numbers at `a` and read `period` at `b`.
+pub(super) unsafe fn fft_multiply<O: Op>(
+    queue: &mut Enqueue<'_, O>,
+    precision: Precision,
+    (a, b): (u64, u64),
+    (total, period): (usize, usize),
+    scale: f64,
+) -> Result<()> {
+    if total == 0 || period == 0 {
+        return Ok(());
     }
+    let (ptx, name) = if precision == Precision::F64 { (&DOUBLE, c"multiply_c64") } else { (&SINGLE, c"multiply_c32") };
+    let args = [a.into(), b.into(), total.into(), period.into(), KernelArg::from(0u32), scale.into()];
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(ptx, name, LaunchDims::for_elements(total.min(MOST_THREADS))?, &args) }
+}
 
-    /// Cuts frames out of signals and multiplies them by the window.
-    ///
-    /// # Safety
-    /// This dispatch may write all frames at `work`, in the computed precision, and read the signals and the window.
-    pub(super) unsafe fn fft_frames(
-        &mut self,
-        stored: Precision,
-        sizes: &FrameSizes,
-        (x, window, work): (u64, u64, u64),
-    ) -> Result<()> {
-        let mut args = arguments(sizes, [work, x, window]);
-        args.push(u32::from(sizes.mirrored).into());
-        let (ptx, name) = frames(stored);
-        let threads = LaunchDims::for_elements((sizes.lines * sizes.n).min(MOST_THREADS))?;
-        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(ptx, name, threads, &args) }
-    }
+/// Cuts frames out of signals and multiplies them by the window.
+///
+/// # Safety
+/// This dispatch may write all frames at `work`, in the computed precision, and read the signals and the window.
+pub(super) unsafe fn fft_frames<O: Op>(
+    queue: &mut Enqueue<'_, O>,
+    stored: Precision,
+    sizes: &FrameSizes,
+    (x, window, work): (u64, u64, u64),
+) -> Result<()> {
+    let mut args = arguments(sizes, [work, x, window]);
+    args.push(u32::from(sizes.mirrored).into());
+    let (ptx, name) = frames(stored);
+    let threads = LaunchDims::for_elements((sizes.lines * sizes.n).min(MOST_THREADS))?;
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(ptx, name, threads, &args) }
+}
 
-    /// Overlaps frames, and multiplies every element by `scale`.
-    ///
-    /// # Safety
-    /// This dispatch may write the signals at `y`, and read the window and the frames at `work`, in the computed
-    /// precision.
-    pub(super) unsafe fn fft_overlap(
-        &mut self,
-        stored: Precision,
-        sizes: &FrameSizes,
-        (work, window, y): (u64, u64, u64),
-        scale: f64,
-    ) -> Result<()> {
-        let parts = self.scratch(bytes(PARTS, Number { precision: computed(stored), complex: false })?)?;
-        let (ptx, name) = largest(stored);
-        let args = [parts.into(), window.into(), KernelArg::from(sizes.n)];
-        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the window and writes `PARTS` numbers of
-        // scratch.
-        unsafe { self.launch(ptx, name, LaunchDims::for_elements(PARTS)?, &args) }?;
-        let mut args = arguments(sizes, [y, work, window, parts]);
-        args.push(scale.into());
-        let (ptx, name) = overlap(stored);
-        let threads = LaunchDims::for_elements(sizes.signals.min(MOST_THREADS))?;
-        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(ptx, name, threads, &args) }
-    }
+/// Overlaps frames, and multiplies every element by `scale`.
+///
+/// # Safety
+/// This dispatch may write the signals at `y`, and read the window and the frames at `work`, in the computed
+/// precision.
+pub(super) unsafe fn fft_overlap<O: Op>(
+    queue: &mut Enqueue<'_, O>,
+    stored: Precision,
+    sizes: &FrameSizes,
+    (work, window, y): (u64, u64, u64),
+    scale: f64,
+) -> Result<()> {
+    let parts = queue.scratch(bytes(PARTS, Number { precision: computed(stored), complex: false })?)?;
+    let (ptx, name) = largest(stored);
+    let args = [parts.into(), window.into(), KernelArg::from(sizes.n)];
+    // SAFETY: the arguments are the kernel's parameters in order and type; it reads the window and writes `PARTS` numbers of
+    // scratch.
+    unsafe { queue.launch(ptx, name, LaunchDims::for_elements(PARTS)?, &args) }?;
+    let mut args = arguments(sizes, [y, work, window, parts]);
+    args.push(scale.into());
+    let (ptx, name) = overlap(stored);
+    let threads = LaunchDims::for_elements(sizes.signals.min(MOST_THREADS))?;
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(ptx, name, threads, &args) }
 }
 
 #[cfg(test)]

@@ -21,9 +21,10 @@ use super::spectra::computed;
 use super::steps::{Dim, End, Layouts, Many, Number, Precision, StepMemory};
 use crate::core::error::{Error, Result};
 use crate::core::launch::LaunchDims;
-use crate::core::op::Prepare;
 use crate::engines::cuda::{KernelArg, Ptx};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::Prepare;
+use crate::libraries::fft::native::kernels;
 use smallvec::{SmallVec, smallvec};
 use std::ffi::CStr;
 
@@ -191,75 +192,72 @@ impl<R: FftReal> Trigonometric<R> {
             let to = if i == last { (y.address(), stored) } else { (between, computed) };
             // SAFETY: `x`, `y` and the memory between hold the arrays (the op's check), both areas what `bytes` says
             // for every axis; the kernels run in order, and none writes what it reads.
-            unsafe { queue.trigonometric(along, &pass, (from, to), (first_area, second_area), &keys) }?;
+            unsafe { trigonometric(queue, along, &pass, (from, to), (first_area, second_area), &keys) }?;
         }
         Ok(())
     }
 }
 
-impl<R: FftReal> Enqueue<'_, Trigonometric<R>> {
-    /// Transforms one axis. Each side has its own precision.
-    ///
-    /// # Safety
-    /// Both hold `lines * n` numbers, the areas the bytes that `along` says, and this dispatch may access them.
-    unsafe fn trigonometric(
-        &mut self,
-        along: &Along,
-        pass: &TrigPass,
-        ((from, stored_from), (to, stored_to)): ((u64, Precision), (u64, Precision)),
-        (first_area, second_area): (u64, u64),
-        keys: &[Layouts],
-    ) -> Result<()> {
-        let computed = computed(stored_from);
-        let (number, sines) = pass.trig.number();
-        let kind = number | if sines { 16 } else { 0 };
-        let (extent_before, extent_behind) = along.extents();
-        let behind = if along.kind == Kind::C2c { first_area } else { second_area };
-        let sizes = |extent: usize| -> [KernelArg; 5] {
-            [along.n.into(), extent.into(), along.lines.into(), along.inner.into(), kind.into()]
-        };
-        let threads = |n: usize| LaunchDims::for_elements(n.min(MOST_THREADS));
+/// Transforms one axis. Each side has its own precision.
+///
+/// # Safety
+/// Both hold `lines * n` numbers, the areas the bytes that `along` says, and this dispatch may access them.
+unsafe fn trigonometric<R: FftReal>(
+    queue: &mut Enqueue<'_, Trigonometric<R>>,
+    along: &Along,
+    pass: &TrigPass,
+    ((from, stored_from), (to, stored_to)): ((u64, Precision), (u64, Precision)),
+    (first_area, second_area): (u64, u64),
+    keys: &[Layouts],
+) -> Result<()> {
+    let computed = computed(stored_from);
+    let (number, sines) = pass.trig.number();
+    let kind = number | if sines { 16 } else { 0 };
+    let (extent_before, extent_behind) = along.extents();
+    let behind = if along.kind == Kind::C2c { first_area } else { second_area };
+    let sizes = |extent: usize| -> [KernelArg; 5] {
+        [along.n.into(), extent.into(), along.lines.into(), along.inner.into(), kind.into()]
+    };
+    let threads = |n: usize| LaunchDims::for_elements(n.min(MOST_THREADS));
 
-        let (first, last) = pass.ends(false);
-        let mut args: SmallVec<[KernelArg; 12]> = smallvec![first_area.into(), from.into()];
-        args.extend(sizes(extent_before));
-        args.extend([first, last].map(KernelArg::from));
-        let (ptx, name) = before(stored_from, along.kind != Kind::R2c);
-        let dims = threads(extent_before * along.lines)?;
-        // SAFETY: the arguments are the kernel's parameters in order and type; it reads the lines and writes the first area.
-        unsafe { self.launch(ptx, name, dims, &args) }?;
+    let (first, last) = pass.ends(false);
+    let mut args: SmallVec<[KernelArg; 12]> = smallvec![first_area.into(), from.into()];
+    args.extend(sizes(extent_before));
+    args.extend([first, last].map(KernelArg::from));
+    let (ptx, name) = before(stored_from, along.kind != Kind::R2c);
+    let dims = threads(extent_before * along.lines)?;
+    // SAFETY: the arguments are the kernel's parameters in order and type; it reads the lines and writes the first area.
+    unsafe { queue.launch(ptx, name, dims, &args) }?;
 
-        match along.key(computed) {
-            Some(key) => {
-                let lost = || {
-                    Error::library("internal error: a cosine or sine transform needs a plan that it did not request")
-                };
-                let index = keys.iter().position(|known| *known == key).ok_or_else(lost)?;
-                let api = self.api::<Cufft>()?;
-                let plan = self.plan::<Layouts>(index)?;
-                plan.exec(self, api, (first_area, behind), along.kind == Kind::C2r)?;
-            }
-            None if along.kind != Kind::C2c => {
-                // One point is its own transform.
-                let number = |complex| Number { precision: computed, complex };
-                let from = End { place: StepMemory::Scratch(0), number: number(along.kind == Kind::C2r) };
-                let to = End { place: StepMemory::Scratch(1), number: number(along.kind == Kind::R2c) };
-                let dims = [Dim { count: along.lines, inside: along.lines, from: 1, to: 1 }];
-                // SAFETY: both areas hold a number for each line.
-                unsafe { self.fft_move((&from, &to), (first_area, behind), &dims, false, 1.0) }?;
-            }
-            None => {}
+    match along.key(computed) {
+        Some(key) => {
+            let lost =
+                || Error::library("internal error: a cosine or sine transform needs a plan that it did not request");
+            let index = keys.iter().position(|known| *known == key).ok_or_else(lost)?;
+            let api = queue.api::<Cufft>()?;
+            let plan = queue.plan::<Layouts>(index)?;
+            plan.exec(queue, api, (first_area, behind), along.kind == Kind::C2r)?;
         }
-
-        let (first, last) = pass.ends(true);
-        let mut args: SmallVec<[KernelArg; 12]> = smallvec![to.into(), behind.into()];
-        args.extend(sizes(extent_behind));
-        args.extend([pass.scale.factor(pass.trig, along.n), first, last].map(KernelArg::from));
-        let (ptx, name) = after(stored_to, along.kind != Kind::C2r);
-        let dims = threads(along.n * along.lines)?;
-        // SAFETY: as above; it reads the transformed numbers and writes the lines.
-        unsafe { self.launch(ptx, name, dims, &args) }
+        None if along.kind != Kind::C2c => {
+            // One point is its own transform.
+            let number = |complex| Number { precision: computed, complex };
+            let from = End { place: StepMemory::Scratch(0), number: number(along.kind == Kind::C2r) };
+            let to = End { place: StepMemory::Scratch(1), number: number(along.kind == Kind::R2c) };
+            let dims = [Dim { count: along.lines, inside: along.lines, from: 1, to: 1 }];
+            // SAFETY: both areas hold a number for each line.
+            unsafe { kernels::fft_move(queue, (&from, &to), (first_area, behind), &dims, false, 1.0) }?;
+        }
+        None => {}
     }
+
+    let (first, last) = pass.ends(true);
+    let mut args: SmallVec<[KernelArg; 12]> = smallvec![to.into(), behind.into()];
+    args.extend(sizes(extent_behind));
+    args.extend([pass.scale.factor(pass.trig, along.n), first, last].map(KernelArg::from));
+    let (ptx, name) = after(stored_to, along.kind != Kind::C2r);
+    let dims = threads(along.n * along.lines)?;
+    // SAFETY: as above; it reads the transformed numbers and writes the lines.
+    unsafe { queue.launch(ptx, name, dims, &args) }
 }
 
 #[cfg(test)]

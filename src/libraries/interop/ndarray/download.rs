@@ -2,10 +2,10 @@
 
 use crate::core::buffer::Readable;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::dispatch::raw::Landed;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::Output;
+use crate::core::op::raw::Landed;
 use crate::device::Device;
 use crate::device::copy::Form;
 use crate::libraries::flags::Order;

@@ -4,6 +4,12 @@ use super::super::prelude::*;
 use super::Lu;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::batched;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -64,14 +70,14 @@ impl<T: SolverElement> Routine for Getrf<T> {
         let (of, size, (a, pivots, info)) = (&self.a, self.a.size(), queue.writes());
         let (pivots, info) = (pivots.address(), info.address());
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
-        } else if !queue.lu_batched::<T>(of, a.address(), pivots, info)? {
+            calls::no_infos(queue, info, of.count)?;
+        } else if !batched::lu_batched::<T>(queue, of, a.address(), pivots, info)? {
             for k in 0..of.count {
                 let a = (of.address::<T>(a.address(), k), of.leading());
-                queue.getrf::<T>((of.rows, of.cols), a, pivots + 8 * (k * size) as u64, info + 4 * k as u64)?;
+                dense::getrf::<T>(queue, (of.rows, of.cols), a, pivots + 8 * (k * size) as u64, info + 4 * k as u64)?;
             }
         }
-        queue.verdict(info, of.count)
+        calls::verdict(queue, info, of.count)
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {

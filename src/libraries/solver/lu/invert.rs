@@ -4,6 +4,12 @@ use super::super::Inverse;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -57,19 +63,19 @@ impl<T: SolverElement> Routine for Getri<T> {
         let (of_a, of_c, n) = (&self.a, &self.c, self.a.rows);
         let info = queue.scratch(4 * of_a.count.max(1))?;
         if of_a.is_empty() {
-            queue.no_infos(info, of_a.count)?;
-            return queue.verdict(info, of_a.count);
+            calls::no_infos(queue, info, of_a.count)?;
+            return calls::verdict(queue, info, of_a.count);
         }
-        let (kept, unused) = (queue.keep_pivots(pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
+        let (kept, unused) = (kernels::keep_pivots(queue, pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let c = (of_c.address::<T>(c.address(), k), of_c.leading());
             // SAFETY: C lies inside its buffer (checked), and its contents are not read.
-            unsafe { queue.copy_matrix::<T>(Copy::Identity, c, c, (n, n)) }?;
-            queue.first_zero::<T>(a, n, info + 4 * k as u64)?;
-            queue.getrs::<T>(Transpose::No, (n, n), a, kept + 8 * (k * n) as u64, c, unused)?;
+            unsafe { kernels::copy_matrix::<T>(queue, Copy::Identity, c, c, (n, n)) }?;
+            kernels::first_zero::<T>(queue, a, n, info + 4 * k as u64)?;
+            dense::getrs::<T>(queue, Transpose::No, (n, n), a, kept + 8 * (k * n) as u64, c, unused)?;
         }
-        queue.verdict(info, of_a.count)
+        calls::verdict(queue, info, of_a.count)
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {

@@ -3,6 +3,10 @@
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -56,11 +60,11 @@ impl<T: SolverElement> Routine for Getrs<T> {
         if of_b.is_empty() {
             return Ok(());
         }
-        let (kept, info) = (queue.keep_pivots(pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
+        let (kept, info) = (kernels::keep_pivots(queue, pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
             let b = (of_b.address::<T>(b.address(), k), of_b.leading());
-            queue.getrs::<T>(self.trans, (n, of_b.cols), a, kept + 8 * (k * n) as u64, b, info)?;
+            dense::getrs::<T>(queue, self.trans, (n, of_b.cols), a, kept + 8 * (k * n) as u64, b, info)?;
         }
         Ok(())
     }

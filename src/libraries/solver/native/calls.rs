@@ -8,6 +8,7 @@ use crate::core::error::{Error, Result};
 use crate::engines::cuda::Queue;
 use crate::engines::library::{Called, Code};
 use crate::libraries::flags::Uplo;
+use crate::libraries::solver::native::kernels;
 use std::ffi::c_void;
 
 /// `cudaDataType` of an element type.
@@ -33,7 +34,8 @@ pub(in crate::libraries::solver) fn i32s<const N: usize>(sizes: [usize; N]) -> [
 /// sizes of the workspaces and in the call. The size of a batch comes after the info.
 macro_rules! sized {
     ($queue:expr, $size:ident, $call:ident, $name:literal, ($($arg:expr),* $(,)?), $info:expr $(, $count:expr)?) => {
-        $queue.sized(
+        crate::libraries::solver::native::calls::call_sized(
+            $queue,
             $name,
             // SAFETY: see the head of `dense.rs`.
             |api, h, device, host| unsafe { api.regular.$size(h, $($arg,)* device, host $(, $count)?).into() },
@@ -52,7 +54,8 @@ pub(super) use sized;
 /// lists.
 macro_rules! lettered {
     ($queue:expr, $T:ty, $size:ident, $call:ident, ($($arg:expr),* $(,)?), $info:expr $(, $last:expr)*) => {
-        $queue.lettered::<$T>(
+        crate::libraries::solver::native::calls::call_lettered::<$T>(
+            $queue,
             // SAFETY: see the head of `dense.rs`.
             |api, h, len| unsafe { api.typed.$size(<$T>::LETTER, h, $($arg,)* len $(, $last)*) },
             // SAFETY: see the head of `dense.rs`.
@@ -79,88 +82,86 @@ impl Uplo {
     }
 }
 
-impl Queue<'_> {
-    /// The functions and the slot's handle, for calls that enqueue nothing.
-    fn solver(&mut self) -> Result<(&'static Functions, cusolverDnHandle_t)> {
-        let (api, handle) = self.consult::<Cusolver>()?;
-        Ok((api, handle.raw.0))
-    }
+/// The functions and the slot's handle, for calls that enqueue nothing.
+fn solver(queue: &mut Queue<'_>) -> Result<(&'static Functions, cusolverDnHandle_t)> {
+    let (api, handle) = queue.consult::<Cusolver>()?;
+    Ok((api, handle.raw.0))
+}
 
-    fn answered(&self, name: &'static str, code: Option<Code>) -> Result<()> {
-        match code {
-            Some(code) => self.status::<Cusolver>(name, code),
-            None => Err(Error::unsupported(format!("the cuSOLVER of this machine has no function {name}"))),
-        }
+fn answered(queue: &Queue<'_>, name: &'static str, code: Option<Code>) -> Result<()> {
+    match code {
+        Some(code) => queue.status::<Cusolver>(name, code),
+        None => Err(Error::unsupported(format!("the cuSOLVER of this machine has no function {name}"))),
     }
+}
 
-    /// A routine of the 64-bit form: queries the sizes of its workspaces, then calls it.
-    pub(in crate::libraries::solver) fn sized(
-        &mut self,
-        name: &'static str,
-        sizes: impl FnOnce(&Functions, cusolverDnHandle_t, &mut usize, &mut usize) -> Option<Code>,
-        call: impl FnOnce(&Functions, cusolverDnHandle_t, Room) -> Option<Code>,
-    ) -> Result<()> {
-        let (api, handle) = self.solver()?;
-        let (mut device_bytes, mut host_bytes) = (0, 0);
-        let asked = sizes(api, handle, &mut device_bytes, &mut host_bytes);
-        self.answered(name, asked)?;
-        // The library may require an address even if it asks for no bytes.
-        let device = self.workspace(device_bytes.max(1))? as *mut c_void;
-        let host = self.keep_host(host_bytes.max(16));
-        self.touch();
-        let code = call(api, handle, Room { device, device_bytes, host, host_bytes });
-        self.answered(name, code)
-    }
+/// A routine of the 64-bit form: queries the sizes of its workspaces, then calls it.
+pub(in crate::libraries::solver) fn call_sized(
+    queue: &mut Queue<'_>,
+    name: &'static str,
+    sizes: impl FnOnce(&Functions, cusolverDnHandle_t, &mut usize, &mut usize) -> Option<Code>,
+    call: impl FnOnce(&Functions, cusolverDnHandle_t, Room) -> Option<Code>,
+) -> Result<()> {
+    let (api, handle) = solver(queue)?;
+    let (mut device_bytes, mut host_bytes) = (0, 0);
+    let asked = sizes(api, handle, &mut device_bytes, &mut host_bytes);
+    answered(queue, name, asked)?;
+    // The library may require an address even if it asks for no bytes.
+    let device = queue.workspace(device_bytes.max(1))? as *mut c_void;
+    let host = queue.keep_host(host_bytes.max(16));
+    queue.touch();
+    let code = call(api, handle, Room { device, device_bytes, host, host_bytes });
+    answered(queue, name, code)
+}
 
-    /// A routine by letter: queries how many elements of workspace it needs, then calls it with their address and
-    /// number.
-    pub(in crate::libraries::solver) fn lettered<T: Element>(
-        &mut self,
-        size: impl FnOnce(&Functions, cusolverDnHandle_t, &mut i32) -> Called,
-        call: impl FnOnce(&Functions, cusolverDnHandle_t, *mut c_void, i32) -> Called,
-    ) -> Result<()> {
-        let (api, handle) = self.solver()?;
-        let mut len = 0;
-        let asked = size(api, handle, &mut len);
-        self.answered(asked.name, asked.code)?;
-        let Ok(elements) = usize::try_from(len) else {
-            return Err(Error::unsupported(format!("{}: its workspace overflows 32-bit integers", asked.name)));
-        };
-        let room = self.workspace(elements.saturating_mul(size_of::<T>()).max(1))? as *mut c_void;
-        self.touch();
-        let called = call(api, handle, room, len);
-        self.answered(called.name, called.code)
-    }
+/// A routine by letter: queries how many elements of workspace it needs, then calls it with their address and
+/// number.
+pub(in crate::libraries::solver) fn call_lettered<T: Element>(
+    queue: &mut Queue<'_>,
+    size: impl FnOnce(&Functions, cusolverDnHandle_t, &mut i32) -> Called,
+    call: impl FnOnce(&Functions, cusolverDnHandle_t, *mut c_void, i32) -> Called,
+) -> Result<()> {
+    let (api, handle) = solver(queue)?;
+    let mut len = 0;
+    let asked = size(api, handle, &mut len);
+    answered(queue, asked.name, asked.code)?;
+    let Ok(elements) = usize::try_from(len) else {
+        return Err(Error::unsupported(format!("{}: its workspace overflows 32-bit integers", asked.name)));
+    };
+    let room = queue.workspace(elements.saturating_mul(size_of::<T>()).max(1))? as *mut c_void;
+    queue.touch();
+    let called = call(api, handle, room, len);
+    answered(queue, called.name, called.code)
+}
 
-    /// A routine without workspace.
-    pub(in crate::libraries::solver) fn plain(
-        &mut self,
-        name: &'static str,
-        call: impl FnOnce(&Functions, cusolverDnHandle_t) -> Code,
-    ) -> Result<()> {
-        let (api, handle) = self.solver()?;
-        self.touch();
-        let code = call(api, handle);
-        self.status::<Cusolver>(name, code)
-    }
+/// A routine without workspace.
+pub(in crate::libraries::solver) fn plain(
+    queue: &mut Queue<'_>,
+    name: &'static str,
+    call: impl FnOnce(&Functions, cusolverDnHandle_t) -> Code,
+) -> Result<()> {
+    let (api, handle) = solver(queue)?;
+    queue.touch();
+    let code = call(api, handle);
+    queue.status::<Cusolver>(name, code)
+}
 
-    /// Sets the infos to zero, for matrices without elements.
-    pub(in crate::libraries::solver) fn no_infos(&mut self, info: u64, count: usize) -> Result<()> {
-        // SAFETY: an operand of at least `count` numbers (checked), or scratch of as many.
-        unsafe { self.fill(info, count, &[0; 4]) }
-    }
+/// Sets the infos to zero, for matrices without elements.
+pub(in crate::libraries::solver) fn no_infos(queue: &mut Queue<'_>, info: u64, count: usize) -> Result<()> {
+    // SAFETY: an operand of at least `count` numbers (checked), or scratch of as many.
+    unsafe { queue.fill(info, count, &[0; 4]) }
+}
 
-    /// Writes the first of `count` infos that is not zero to the result, or to its first eight bytes.
-    pub(in crate::libraries::solver) fn verdict(&mut self, info: u64, count: usize) -> Result<()> {
-        self.zero_result()?;
-        let result = self.result()?;
-        match count {
-            0 => Ok(()),
-            // The lower half of a `First` is the info, and the number of the matrix is zero.
-            // SAFETY: one info, and a result that holds a `First`.
-            1 => unsafe { self.copy(result, info, 4) },
-            _ => self.first_info(info, count, result),
-        }
+/// Writes the first of `count` infos that is not zero to the result, or to its first eight bytes.
+pub(in crate::libraries::solver) fn verdict(queue: &mut Queue<'_>, info: u64, count: usize) -> Result<()> {
+    queue.zero_result()?;
+    let result = queue.result()?;
+    match count {
+        0 => Ok(()),
+        // The lower half of a `First` is the info, and the number of the matrix is zero.
+        // SAFETY: one info, and a result that holds a `First`.
+        1 => unsafe { queue.copy(result, info, 4) },
+        _ => kernels::first_info(queue, info, count, result),
     }
 }
 

@@ -10,17 +10,17 @@
 //! | `batched` | many small matrices in one call |
 //! | `kernels`, `range` | our own kernels |
 
-mod batched;
-mod calls;
-mod dense;
+pub(super) mod batched;
+pub(super) mod calls;
+pub(super) mod dense;
 mod functions;
 mod handle;
-mod kernels;
-mod options;
-mod range;
-mod refine;
-mod singular;
-mod spectra;
+pub(super) mod kernels;
+pub(super) mod options;
+pub(super) mod range;
+pub(super) mod refine;
+pub(super) mod singular;
+pub(super) mod spectra;
 mod status;
 mod typed_functions;
 

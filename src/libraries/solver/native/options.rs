@@ -93,54 +93,52 @@ impl Drop for Algorithms {
     }
 }
 
-impl Queue<'_> {
-    /// The choice of algorithms for gesvdr.
-    pub(super) fn algorithms(&mut self) -> Result<Algorithms> {
-        let (api, mut raw) = (self.consult::<Cusolver>()?.0.regular, std::ptr::null_mut());
-        // SAFETY: valid for the write.
-        let code = unsafe { api.create_params(&mut raw) };
-        self.status::<Cusolver>("cusolverDnCreateParams", code)?;
-        Ok(Algorithms { raw, api })
-    }
+/// The choice of algorithms for gesvdr.
+pub(super) fn algorithms(queue: &mut Queue<'_>) -> Result<Algorithms> {
+    let (api, mut raw) = (queue.consult::<Cusolver>()?.0.regular, std::ptr::null_mut());
+    // SAFETY: valid for the write.
+    let code = unsafe { api.create_params(&mut raw) };
+    queue.status::<Cusolver>("cusolverDnCreateParams", code)?;
+    Ok(Algorithms { raw, api })
+}
 
-    fn options(&mut self, kind: Kind, jacobi: Jacobi) -> Result<Options> {
-        let api = self.consult::<Cusolver>()?.0.regular;
-        match Options::new(api, kind, jacobi) {
-            Ok(options) => Ok(options),
-            Err((call, code)) => Err(self.failure::<Cusolver>(call, code)),
+fn options(queue: &mut Queue<'_>, kind: Kind, jacobi: Jacobi) -> Result<Options> {
+    let api = queue.consult::<Cusolver>()?.0.regular;
+    match Options::new(api, kind, jacobi) {
+        Ok(options) => Ok(options),
+        Err((call, code)) => Err(queue.failure::<Cusolver>(call, code)),
+    }
+}
+
+/// The options for gesvdj and its batches.
+pub(super) fn gesvdj_options(queue: &mut Queue<'_>, jacobi: Jacobi) -> Result<Options> {
+    options(queue, Kind::Gesvdj, jacobi)
+}
+
+/// The options for syevj and its batches.
+pub(super) fn syevj_options(queue: &mut Queue<'_>, jacobi: Jacobi) -> Result<Options> {
+    options(queue, Kind::Syevj, jacobi)
+}
+
+/// How many sweeps a call took, and what was left off the diagonal. Waits for the device; not for batches.
+pub(super) fn reached(queue: &mut Queue<'_>, options: &Options) -> Result<(u32, f64)> {
+    let (api, handle) = queue.consult::<Cusolver>()?;
+    let (api, h, raw, mut sweeps, mut rest) = (api.regular, handle.raw.0, options.raw, 0, 0.0);
+    // SAFETY: the object is alive, and the numbers are valid for the writes.
+    let (names, codes) = unsafe {
+        match options.kind {
+            Kind::Gesvdj => (
+                ["cusolverDnXgesvdjGetSweeps", "cusolverDnXgesvdjGetResidual"],
+                [api.gesvdj_reached(h, raw, &mut sweeps), api.gesvdj_rest(h, raw, &mut rest)],
+            ),
+            Kind::Syevj => (
+                ["cusolverDnXsyevjGetSweeps", "cusolverDnXsyevjGetResidual"],
+                [api.syevj_reached(h, raw, &mut sweeps), api.syevj_rest(h, raw, &mut rest)],
+            ),
         }
+    };
+    for (name, code) in names.into_iter().zip(codes) {
+        queue.status::<Cusolver>(name, code)?;
     }
-
-    /// The options for gesvdj and its batches.
-    pub(super) fn gesvdj_options(&mut self, jacobi: Jacobi) -> Result<Options> {
-        self.options(Kind::Gesvdj, jacobi)
-    }
-
-    /// The options for syevj and its batches.
-    pub(super) fn syevj_options(&mut self, jacobi: Jacobi) -> Result<Options> {
-        self.options(Kind::Syevj, jacobi)
-    }
-
-    /// How many sweeps a call took, and what was left off the diagonal. Waits for the device; not for batches.
-    pub(super) fn reached(&mut self, options: &Options) -> Result<(u32, f64)> {
-        let (api, handle) = self.consult::<Cusolver>()?;
-        let (api, h, raw, mut sweeps, mut rest) = (api.regular, handle.raw.0, options.raw, 0, 0.0);
-        // SAFETY: the object is alive, and the numbers are valid for the writes.
-        let (names, codes) = unsafe {
-            match options.kind {
-                Kind::Gesvdj => (
-                    ["cusolverDnXgesvdjGetSweeps", "cusolverDnXgesvdjGetResidual"],
-                    [api.gesvdj_reached(h, raw, &mut sweeps), api.gesvdj_rest(h, raw, &mut rest)],
-                ),
-                Kind::Syevj => (
-                    ["cusolverDnXsyevjGetSweeps", "cusolverDnXsyevjGetResidual"],
-                    [api.syevj_reached(h, raw, &mut sweeps), api.syevj_rest(h, raw, &mut rest)],
-                ),
-            }
-        };
-        for (name, code) in names.into_iter().zip(codes) {
-            self.status::<Cusolver>(name, code)?;
-        }
-        Ok((u32::try_from(sweeps).unwrap_or(0), rest))
-    }
+    Ok((u32::try_from(sweeps).unwrap_or(0), rest))
 }

@@ -45,54 +45,61 @@ impl Group {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::libraries::solver) struct Largest(u64);
 
-impl Queue<'_> {
-    /// Multiplies each matrix whose largest number is far from one by a power of two that brings it there.
-    pub(in crate::libraries::solver) fn bring_into_range<T: Element>(&mut self, group: Group) -> Result<Largest> {
-        let bytes = group.count.saturating_mul(size_of::<u64>());
-        let most = self.scratch(bytes)?;
-        // SAFETY: scratch of this dispatch.
-        unsafe { self.fill(most, bytes, &[0]) }?;
-        self.pass::<T>([c"range_largest_4", c"range_largest_8"], group, Largest(most), false)?;
-        self.pass::<T>(SCALE, group, Largest(most), false)?;
-        Ok(Largest(most))
-    }
+/// Multiplies each matrix whose largest number is far from one by a power of two that brings it there.
+pub(in crate::libraries::solver) fn bring_into_range<T: Element>(
+    queue: &mut Queue<'_>,
+    group: Group,
+) -> Result<Largest> {
+    let bytes = group.count.saturating_mul(size_of::<u64>());
+    let most = queue.scratch(bytes)?;
+    // SAFETY: scratch of this dispatch.
+    unsafe { queue.fill(most, bytes, &[0]) }?;
+    pass::<T>(queue, [c"range_largest_4", c"range_largest_8"], group, Largest(most), false)?;
+    pass::<T>(queue, SCALE, group, Largest(most), false)?;
+    Ok(Largest(most))
+}
 
-    /// Multiplies the `each` values of each matrix by the power of two that [`bring_into_range`](Self::bring_into_range) took away.
-    pub(in crate::libraries::solver) fn bring_back<T: Element>(
-        &mut self,
-        most: Largest,
-        values: u64,
-        each: usize,
-        count: usize,
-    ) -> Result<()> {
-        self.pass::<T>(SCALE, Group::values(values, each, count), most, true)
-    }
+/// Multiplies the `each` values of each matrix by the power of two that [`bring_into_range`](bring_into_range) took away.
+pub(in crate::libraries::solver) fn bring_back<T: Element>(
+    queue: &mut Queue<'_>,
+    most: Largest,
+    values: u64,
+    each: usize,
+    count: usize,
+) -> Result<()> {
+    pass::<T>(queue, SCALE, Group::values(values, each, count), most, true)
+}
 
-    fn pass<T: Element>(&mut self, names: [&'static CStr; 2], group: Group, most: Largest, back: bool) -> Result<()> {
-        let Group { at: (x, ld), step, size: (rows, cols), count, part } = group;
-        let (parts, name) = real_parts::<T>(names);
-        // The square of 2^reach, times the number of elements, is far inside the range.
-        let reach: usize = if size_of::<T>() / parts == 4 { 32 } else { 256 };
-        let [rows, ld, step] = [rows, ld, step].map(|numbers| numbers.saturating_mul(parts));
-        let numbers = rows.saturating_mul(cols);
-        if numbers == 0 || count == 0 {
-            return Ok(());
-        }
-        let part: usize = match part {
-            None => 0,
-            Some(Uplo::Lower) => 1,
-            Some(Uplo::Upper) => 2,
-        };
-        let blocks = u32::try_from(numbers.div_ceil(BLOCK as usize)).unwrap_or(BLOCKS).min(BLOCKS);
-        let matrices = u32::try_from(count).unwrap_or(u32::MAX).min(0xffff);
-        let dims = LaunchDims { grid: (blocks, matrices, 1), block: (BLOCK, 1, 1), shared: 0 };
-        let of = [x.into(), rows.into(), cols.into(), ld.into(), step.into(), count.into(), part.into(), parts.into()];
-        let [a, b, c, d, e, f, g, h] = of;
-        let args = [a, b, c, d, e, f, g, h, most.0.into(), reach.into(), usize::from(back).into()];
-        // `largest` has no use for the last two.
-        let args = if names != SCALE { &args[..9] } else { &args[..] };
-        // SAFETY: the arguments are the kernel's parameters in order and type; the matrices lie inside an operand (checked) or
-        // scratch, and the numbers of them in scratch of this dispatch.
-        unsafe { self.launch(&KERNELS, name, dims, args) }
+fn pass<T: Element>(
+    queue: &mut Queue<'_>,
+    names: [&'static CStr; 2],
+    group: Group,
+    most: Largest,
+    back: bool,
+) -> Result<()> {
+    let Group { at: (x, ld), step, size: (rows, cols), count, part } = group;
+    let (parts, name) = real_parts::<T>(names);
+    // The square of 2^reach, times the number of elements, is far inside the range.
+    let reach: usize = if size_of::<T>() / parts == 4 { 32 } else { 256 };
+    let [rows, ld, step] = [rows, ld, step].map(|numbers| numbers.saturating_mul(parts));
+    let numbers = rows.saturating_mul(cols);
+    if numbers == 0 || count == 0 {
+        return Ok(());
     }
+    let part: usize = match part {
+        None => 0,
+        Some(Uplo::Lower) => 1,
+        Some(Uplo::Upper) => 2,
+    };
+    let blocks = u32::try_from(numbers.div_ceil(BLOCK as usize)).unwrap_or(BLOCKS).min(BLOCKS);
+    let matrices = u32::try_from(count).unwrap_or(u32::MAX).min(0xffff);
+    let dims = LaunchDims { grid: (blocks, matrices, 1), block: (BLOCK, 1, 1), shared: 0 };
+    let of = [x.into(), rows.into(), cols.into(), ld.into(), step.into(), count.into(), part.into(), parts.into()];
+    let [a, b, c, d, e, f, g, h] = of;
+    let args = [a, b, c, d, e, f, g, h, most.0.into(), reach.into(), usize::from(back).into()];
+    // `largest` has no use for the last two.
+    let args = if names != SCALE { &args[..9] } else { &args[..] };
+    // SAFETY: the arguments are the kernel's parameters in order and type; the matrices lie inside an operand (checked) or
+    // scratch, and the numbers of them in scratch of this dispatch.
+    unsafe { queue.launch(&KERNELS, name, dims, args) }
 }

@@ -4,6 +4,8 @@ use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 use crate::libraries::flags::Side;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
 
 /// The product of the Q of a [`Qr`](super::super::Qr) with another matrix: see [`Solver::ormqr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +104,7 @@ impl<T: SolverElement> Routine for Ormqr<T> {
             let c = (of_c.address::<T>(c.address(), k), of_c.leading());
             let tau = tau.address() + (k * size * size_of::<T>()) as u64;
             let how = (self.side == Side::Left, self.trans);
-            queue.ormqr::<T>(how, [of_c.rows, of_c.cols, size], (a, tau), c, info)?;
+            dense::ormqr::<T>(queue, how, [of_c.rows, of_c.cols, size], (a, tau), c, info)?;
         }
         Ok(())
     }

@@ -4,6 +4,8 @@ use super::super::prelude::*;
 use super::Qr;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -76,7 +78,7 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
         for k in 0..of.count {
             let a = (of.address::<T>(a.address(), k), of.leading());
             let tau = tau.address() + (k * of.size() * size_of::<T>()) as u64;
-            queue.geqrf::<T>((of.rows, of.cols), a, tau, info)?;
+            dense::geqrf::<T>(queue, (of.rows, of.cols), a, tau, info)?;
         }
         Ok(())
     }

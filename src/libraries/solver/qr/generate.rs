@@ -3,6 +3,10 @@
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -79,13 +83,21 @@ impl<T: SolverElement> Routine for Orgqr<T> {
             let (to, rows) = ((q, of_q.leading() * element), of_a.rows * element);
             if size == 0 {
                 // SAFETY: Q lies inside its buffer (checked).
-                unsafe { queue.copy_matrix::<T>(Copy::Identity, (q, 1), (q, of_q.leading()), (of_q.rows, of_q.cols)) }?;
+                unsafe {
+                    kernels::copy_matrix::<T>(
+                        queue,
+                        Copy::Identity,
+                        (q, 1),
+                        (q, of_q.leading()),
+                        (of_q.rows, of_q.cols),
+                    )
+                }?;
                 continue;
             }
             // SAFETY: both matrices lie inside their buffers (checked), which are different ones.
             unsafe { queue.copy_columns(to, a, rows, size) }?;
             let tau = tau.address() + (k * of_a.size() * element) as u64;
-            queue.orgqr::<T>([of_q.rows, of_q.cols, size], ((q, of_q.leading()), tau), info)?;
+            dense::orgqr::<T>(queue, [of_q.rows, of_q.cols, size], ((q, of_q.leading()), tau), info)?;
         }
         Ok(())
     }

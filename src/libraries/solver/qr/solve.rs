@@ -4,6 +4,10 @@ use super::super::Solution;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::dense;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -69,8 +73,8 @@ impl<T: SolverElement> Routine for Qrs<T> {
         let (of_a, of_b, n) = (&self.a, &self.b, self.a.cols);
         let info = queue.scratch(4 * of_a.count.max(1))?;
         if of_a.is_empty() {
-            queue.no_infos(info, of_a.count)?;
-            return queue.verdict(info, of_a.count);
+            calls::no_infos(queue, info, of_a.count)?;
+            return calls::verdict(queue, info, of_a.count);
         }
         let unused = queue.scratch(4)?;
         for k in 0..of_a.count {
@@ -79,11 +83,11 @@ impl<T: SolverElement> Routine for Qrs<T> {
             let tau = tau.address() + (k * n * size_of::<T>()) as u64;
             if of_b.cols > 0 {
                 let how = (true, Transpose::Conjugate);
-                queue.ormqr::<T>(how, [of_b.rows, of_b.cols, n], (a, tau), b, unused)?;
+                dense::ormqr::<T>(queue, how, [of_b.rows, of_b.cols, n], (a, tau), b, unused)?;
             }
-            queue.solve_upper::<T>(Transpose::No, (n, of_b.cols, of_a.rows), a, b, info + 4 * k as u64)?;
+            dense::solve_upper::<T>(queue, Transpose::No, (n, of_b.cols, of_a.rows), a, b, info + 4 * k as u64)?;
         }
-        queue.verdict(info, of_a.count)
+        calls::verdict(queue, info, of_a.count)
     }
 
     fn finish(&self, raw: First) -> Result<()> {

@@ -4,13 +4,17 @@ use super::super::method::{Jacobi, Reached, SvdMethod};
 use super::super::prelude::*;
 use super::{SvdShape, Vectors, polar};
 use crate::engines::cuda::Queue;
+use crate::libraries::solver::native::kernels;
+use crate::libraries::solver::native::range;
+use crate::libraries::solver::native::singular;
+use crate::libraries::solver::native::singular::fits_gesvdj_batched;
 
 /// The options of the Jacobi method if one call takes the whole batch: small matrices without gaps.
 pub(crate) fn in_one_call(shape: &SvdShape, method: SvdMethod) -> Option<Jacobi> {
     let of = &shape.a;
     match method {
         SvdMethod::Jacobi(jacobi) if of.is_batch() && of.leading() == of.rows => {
-            Queue::fits_gesvdj_batched(of.rows, of.cols, of.count).then_some(jacobi)
+            fits_gesvdj_batched(of.rows, of.cols, of.count).then_some(jacobi)
         }
         _ => None,
     }
@@ -39,7 +43,7 @@ pub(crate) fn with_vectors<T: SolverElement, R>(
     let answer = decompose(queue, [u, v])?;
     if let Some([_, vh]) = vectors {
         // SAFETY: scratch of this dispatch, and `V^H` inside its buffer (checked).
-        unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, columns(n))) }?;
+        unsafe { kernels::copy_matrix::<T>(queue, Copy::Adjoint, v, vh, (n, columns(n))) }?;
     }
     Ok(answer)
 }
@@ -56,18 +60,18 @@ pub(crate) fn batched<T: SolverElement>(
     let Matrix { rows: m, cols: n, count, .. } = shape.a;
     let (u, v) = (room::<T>(queue, m * m, count)?.0, room::<T>(queue, n * n, count)?.0);
     let group = Group { at: (a, m), step: shape.a.distance(), size: (m, n), count, part: None };
-    let largest = queue.bring_into_range::<T>(group)?;
-    queue.gesvdj_batched::<T>((vectors.is_some(), jacobi), (m, n, count), a, s, [u, v], info)?;
-    queue.bring_back::<T::Real>(largest, s, shape.values(), count)?;
+    let largest = range::bring_into_range::<T>(queue, group)?;
+    singular::gesvdj_batched::<T>(queue, (vectors.is_some(), jacobi), (m, n, count), a, s, [u, v], info)?;
+    range::bring_back::<T::Real>(queue, largest, s, shape.values(), count)?;
     let Some([to_u, to_vh]) = vectors else { return Ok(()) };
     let (of_u, of_vh) = (shape.u(), shape.vh());
     // Both without the columns that were not requested.
     let (from, to) = ((u, m, m * m), (to_u, of_u.leading(), of_u.distance()));
     // SAFETY: U lies inside its buffer (checked), what is copied in scratch of this dispatch.
-    unsafe { queue.copy_matrices::<T>(Copy::All, from, to, (m, of_u.cols()), count) }?;
+    unsafe { kernels::copy_matrices::<T>(queue, Copy::All, from, to, (m, of_u.cols()), count) }?;
     let (from, to) = ((v, n, n * n), (to_vh, of_vh.leading(), of_vh.distance()));
     // SAFETY: as above, of `V^H`.
-    unsafe { queue.copy_matrices::<T>(Copy::Adjoint, from, to, (n, of_vh.rows()), count) }
+    unsafe { kernels::copy_matrices::<T>(queue, Copy::Adjoint, from, to, (n, of_vh.rows()), count) }
 }
 
 /// One matrix.
@@ -80,9 +84,9 @@ pub(crate) fn one<T: SolverElement>(
     info: u64,
 ) -> Result<Reached> {
     let Matrix { rows, cols, .. } = shape.a;
-    let largest = queue.bring_into_range::<T>(Group::one(a, (rows, cols)))?;
+    let largest = range::bring_into_range::<T>(queue, Group::one(a, (rows, cols)))?;
     let reached = by_method::<T>(queue, (shape, method), a, s, vectors, info)?;
-    queue.bring_back::<T::Real>(largest, s, shape.values(), 1)?;
+    range::bring_back::<T::Real>(queue, largest, s, shape.values(), 1)?;
     Ok(reached)
 }
 
@@ -107,7 +111,7 @@ fn by_method<T: SolverElement>(
         SvdMethod::Jacobi(jacobi) => {
             let how = (vectors.is_some(), full, jacobi);
             let (sweeps, error) = with_vectors::<T, _>(queue, full, (m, n), vectors, |queue, factors| {
-                queue.gesvdj::<T>(how, (m, n), a, s, factors, info)
+                singular::gesvdj::<T>(queue, how, (m, n), a, s, factors, info)
             })?;
             return Ok(Reached { sweeps: Some(sweeps), error: Some(error) });
         }
@@ -124,9 +128,9 @@ pub(in crate::libraries::solver) fn thin<T: SolverElement>(
     vectors: [At; 2],
     info: u64,
 ) -> Result<()> {
-    let largest = queue.bring_into_range::<T>(Group::one(a, size))?;
+    let largest = range::bring_into_range::<T>(queue, Group::one(a, size))?;
     bidiagonal::<T>(queue, false, size, a, s, Some(vectors), info)?;
-    queue.bring_back::<T::Real>(largest, s, size.0.min(size.1), 1)
+    range::bring_back::<T::Real>(queue, largest, s, size.0.min(size.1), 1)
 }
 
 /// The library takes matrices with at least as many rows as columns. For others the adjoint is decomposed: `A^H = V * S
@@ -142,22 +146,22 @@ pub(crate) fn bidiagonal<T: SolverElement>(
 ) -> Result<()> {
     let [u, vh] = vectors.unwrap_or([(0, m.max(1)), (0, n.max(1))]);
     if m >= n {
-        return queue.gesvd::<T>(full, (m, n), a, s, [u, vh], info);
+        return singular::gesvd::<T>(queue, full, (m, n), a, s, [u, vh], info);
     }
     let h = room::<T>(queue, n, m)?;
     // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-    unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, h, (m, n)) }?;
+    unsafe { kernels::copy_matrix::<T>(queue, Copy::Adjoint, a, h, (m, n)) }?;
     if vectors.is_none() {
-        return queue.gesvd::<T>(full, (n, m), h, s, [(0, n), (0, m)], info);
+        return singular::gesvd::<T>(queue, full, (n, m), h, s, [(0, n), (0, m)], info);
     }
     // V is n x k, U^H is m x m (k = m, or n if all of V is wanted).
     let k = if full { n } else { m };
     let (v, uh) = (room::<T>(queue, n, k)?, room::<T>(queue, m, m)?);
-    queue.gesvd::<T>(full, (n, m), h, s, [v, uh], info)?;
+    singular::gesvd::<T>(queue, full, (n, m), h, s, [v, uh], info)?;
     // SAFETY: scratch of this dispatch, and U and V^H inside their buffers (checked).
-    unsafe { queue.copy_matrix::<T>(Copy::Adjoint, uh, u, (m, m)) }?;
+    unsafe { kernels::copy_matrix::<T>(queue, Copy::Adjoint, uh, u, (m, m)) }?;
     // SAFETY: as above.
-    unsafe { queue.copy_matrix::<T>(Copy::Adjoint, v, vh, (n, k)) }
+    unsafe { kernels::copy_matrix::<T>(queue, Copy::Adjoint, v, vh, (n, k)) }
 }
 
 /// The largest values by random projections, of the adjoint if there are more columns than rows. With so many
@@ -192,17 +196,17 @@ fn projected<T: SolverElement>(
         } else {
             let h = room::<T>(queue, rows, cols)?;
             // SAFETY: A lies inside its buffer (checked), the copy in scratch of this dispatch.
-            unsafe { queue.copy_matrix::<T>(Copy::Adjoint, a, h, (m, n)) }?;
+            unsafe { kernels::copy_matrix::<T>(queue, Copy::Adjoint, a, h, (m, n)) }?;
             h
         };
         let (left, right) = (room::<T>(queue, rows, size)?, room::<T>(queue, cols, size)?);
-        queue.gesvdr::<T>((vectors.is_some(), how), (rows, cols), a, values, [left, right], info)?;
+        singular::gesvdr::<T>(queue, (vectors.is_some(), how), (rows, cols), a, values, [left, right], info)?;
         if let Some([u, vh]) = vectors {
             let (of_u, of_v) = if tall { (left, right) } else { (right, left) };
             // SAFETY: as above.
             unsafe {
                 queue.copy_columns((u.0, u.1 * element), (of_u.0, of_u.1 * element), m * element, rank)?;
-                queue.copy_matrix::<T>(Copy::Adjoint, of_v, vh, (n, rank))?;
+                kernels::copy_matrix::<T>(queue, Copy::Adjoint, of_v, vh, (n, rank))?;
             }
         }
     }

@@ -10,6 +10,10 @@ use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::calls;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::kernels;
 
 /// Which vectors to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -192,12 +196,12 @@ impl<T: SolverElement> Routine for Gesvd<T> {
         let method = self.shape.method.on_gpu((of.rows, of.cols), of.is_batch());
         let vectors = u.as_ref().zip(vh.as_ref()).map(|(u, vh)| [u.address(), vh.address()]);
         if of.is_empty() {
-            queue.no_infos(info, of.count)?;
+            calls::no_infos(queue, info, of.count)?;
             for (of, x) in [self.shape.u(), self.shape.vh()].into_iter().zip(vectors.into_iter().flatten()) {
                 for k in 0..of.count {
                     let to = (of.address::<T>(x, k), of.leading());
                     // SAFETY: the matrix lies inside its buffer (checked).
-                    unsafe { queue.copy_matrix::<T>(Copy::Identity, to, to, (of.rows, of.cols)) }?;
+                    unsafe { kernels::copy_matrix::<T>(queue, Copy::Identity, to, to, (of.rows, of.cols)) }?;
                 }
             }
         } else if let Some(jacobi) = cuda::in_one_call(&self.shape, method) {
@@ -213,7 +217,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
                     reached.and(cuda::one::<T>(queue, (&self.shape, method), a, s, vectors, info + 4 * k as u64)?);
             }
         }
-        queue.verdict(info, of.count)?;
+        calls::verdict(queue, info, of.count)?;
         let result = queue.result()?;
         for (at, bytes) in [(8, reached.pack() as u32), (12, (reached.pack() >> 32) as u32)] {
             // SAFETY: a word of the second half of the result.

@@ -11,6 +11,8 @@ use super::super::{Compressed, Major, Sparse};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
@@ -43,7 +45,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,
@@ -73,7 +75,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Add<T, I> {
         let name = I::pick([c"add_4", c"add_8"]);
         // SAFETY: the parameters have this order and these types; both matrices have these rows; the number of entries
         // was counted.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, name, rows.saturating_mul(lanes), &args) }
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, name, rows.saturating_mul(lanes), &args) }
     }
 
     #[cfg(feature = "host")]

@@ -14,6 +14,8 @@ use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -78,7 +80,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
             to.into(),
         ];
         // SAFETY: the parameters in order and type, of arrays as long as was checked.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"scale_4", c"scale_8"]), self.side.count, &args) }
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, I::pick([c"scale_4", c"scale_8"]), self.side.count, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -12,6 +12,8 @@ use super::super::{Compressed, Major, Sparse};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -44,7 +46,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (from, columns, entries): &Spans<(I, I, T)>,
@@ -74,7 +76,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Select<T, I> {
         ];
         // SAFETY: the parameters have this order and these types; the rows are a range of those of the matrix; the
         // number of entries was counted.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"select_4", c"select_8"]), self.rows, &args) }
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, I::pick([c"select_4", c"select_8"]), self.rows, &args) }
     }
 
     #[cfg(feature = "host")]

@@ -14,6 +14,8 @@ use crate::core::op::{Cost, OperandNames, Spans};
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -104,7 +106,7 @@ impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
             // SAFETY: the parameters have this order and these types; the result has the rows and the entries of all
             // parts (checked).
             unsafe {
-                queue.each(SORT, name, offsets.len(), &args)?;
+                kernels::each(queue, SORT, name, offsets.len(), &args)?;
                 let to = begin(to_indices.address(), nnz, size_of::<I>());
                 queue.copy(to, indices.address(), indices.bytes())?;
                 let to = begin(to_values.address(), nnz, size_of::<T>());
@@ -126,9 +128,9 @@ impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
         unsafe {
             queue.fill(to_offsets.address(), to_offsets.bytes(), &[0])?;
             for offsets in offsets {
-                queue.each(SORT, name, rows, &[(*offsets).into(), rows.into(), to_offsets.into()])?;
+                kernels::each(queue, SORT, name, rows, &[(*offsets).into(), rows.into(), to_offsets.into()])?;
             }
-            queue.accumulate::<I>(to_offsets.address(), rows, total)?;
+            kernels::accumulate::<I>(queue, to_offsets.address(), rows, total)?;
             queue.copy(next, to_offsets.address(), to_offsets.bytes())?;
         }
         let mut shift = 0usize;
@@ -145,7 +147,7 @@ impl<T: SparseElement, I: SparseIndex> Stack<T, I> {
                 to_values.into(),
             ];
             // SAFETY: as above; the entries of all parts are those of the result.
-            unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"beside_4", c"beside_8"]), rows, &args) }?;
+            unsafe { kernels::each(queue, ARRANGE(T::DTYPE)?, I::pick([c"beside_4", c"beside_8"]), rows, &args) }?;
             shift += side.width;
         }
         Ok(())

@@ -13,6 +13,8 @@ use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -68,7 +70,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sums<T, I> {
         }
         let args = [offsets.into(), values.into(), self.side.count.into(), values.len().into(), sums.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"row_sums_4", c"row_sums_8"]), self.side.count, &args) }
+        unsafe {
+            kernels::each(queue, ENTRIES(T::DTYPE)?, I::pick([c"row_sums_4", c"row_sums_8"]), self.side.count, &args)
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -125,7 +129,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Diagonal<T, I> {
         let args = [arrays.as_slice(), &[row.into(), column.into(), len.into(), diagonal.into()]].concat();
         // SAFETY: the parameters have this order and these types, of arrays as long as was checked; all rows lie inside
         // the matrix.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"diagonal_4", c"diagonal_8"]), len, &args) }
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, I::pick([c"diagonal_4", c"diagonal_8"]), len, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -15,6 +15,8 @@ use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Ptx;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// The lengths of a sparse vector and of the dense one.
@@ -124,9 +126,9 @@ routine! {
         let add = [indices.into(), values.into(), nnz.into(), this.alpha.into(), old.into(), this.beta.into(), y.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y.
         unsafe {
-            queue.each(ptx, I::pick([c"gather_4", c"gather_8"]), nnz, &keep)?;
-            queue.each(ptx, c"scale_dense_all", n, &scale)?;
-            queue.each(ptx, I::pick([c"scatter_add_4", c"scatter_add_8"]), nnz, &add)
+            kernels::each(queue, ptx, I::pick([c"gather_4", c"gather_8"]), nnz, &keep)?;
+            kernels::each(queue, ptx, c"scale_dense_all", n, &scale)?;
+            kernels::each(queue, ptx, I::pick([c"scatter_add_4", c"scatter_add_8"]), nnz, &add)
         }
     }
 }
@@ -141,7 +143,7 @@ routine! {
         let ((indices, y), (values,)) = (*queue.reads(), *queue.writes());
         let args = [indices.into(), values.len().into(), y.into(), values.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y.
-        unsafe { queue.each(ptx, I::pick([c"gather_4", c"gather_8"]), values.len(), &args) }
+        unsafe { kernels::each(queue, ptx, I::pick([c"gather_4", c"gather_8"]), values.len(), &args) }
     }
 }
 
@@ -155,7 +157,7 @@ routine! {
         let ((indices, values), (y,)) = (*queue.reads(), *queue.writes());
         let args = [indices.into(), values.into(), values.len().into(), y.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y, none twice.
-        unsafe { queue.each(ptx, I::pick([c"scatter_4", c"scatter_8"]), values.len(), &args) }
+        unsafe { kernels::each(queue, ptx, I::pick([c"scatter_4", c"scatter_8"]), values.len(), &args) }
     }
 }
 
@@ -171,7 +173,7 @@ routine! {
         let ((indices,), (values, y)) = (*queue.reads(), *queue.writes());
         let args = [indices.into(), values.len().into(), this.c.into(), this.s.into(), values.into(), y.into()];
         // SAFETY: the parameters in order and type, of arrays as long as was checked; the places lie inside y, none twice.
-        unsafe { queue.each(ptx, I::pick([c"rot_4", c"rot_8"]), values.len(), &args) }
+        unsafe { kernels::each(queue, ptx, I::pick([c"rot_4", c"rot_8"]), values.len(), &args) }
     }
 }
 

@@ -19,6 +19,8 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::Order;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// Expands all elements of all blocks to compressed rows.
@@ -86,7 +88,15 @@ impl<T: SparseElement, I: SparseIndex> Routine for Unblock<T, I> {
         ];
         // SAFETY: the parameters have this order and these types; there are as many outputs as the blocks have elements
         // (checked), and one more offset than rows.
-        unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"unblock_4", c"unblock_8"]), rows.saturating_add(1), &args) }
+        unsafe {
+            kernels::each(
+                queue,
+                ARRANGE(T::DTYPE)?,
+                I::pick([c"unblock_4", c"unblock_8"]),
+                rows.saturating_add(1),
+                &args,
+            )
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -140,7 +150,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (from, columns, entries): &Spans<(I, I, T)>,
@@ -164,7 +174,9 @@ impl<T: SparseElement, I: SparseIndex> Producer for ToBlocks<T, I> {
         ];
         // SAFETY: the parameters have this order and these types; the rows are a multiple of the block size (checked by
         // the front); the number of stored blocks was counted.
-        unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"block_4", c"block_8"]), self.count_of_rows(), &args) }
+        unsafe {
+            kernels::each(queue, ARRANGE(T::DTYPE)?, I::pick([c"block_4", c"block_8"]), self.count_of_rows(), &args)
+        }
     }
 
     #[cfg(feature = "host")]

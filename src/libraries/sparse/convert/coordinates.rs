@@ -11,6 +11,8 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// Computes the row of each entry from the offsets.
@@ -68,7 +70,7 @@ impl<I: SparseIndex> Routine for Expand<I> {
         let args = [offsets.into(), self.rows.into(), rows.into(), rows.len().into()];
         // SAFETY: the parameters have this order and these types; there is one more offset than rows (checked), and
         // nothing is written past the entries.
-        unsafe { queue.each(STRUCTURE, I::pick([c"expand_4", c"expand_8"]), self.rows, &args) }
+        unsafe { kernels::each(queue, STRUCTURE, I::pick([c"expand_4", c"expand_8"]), self.rows, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -107,7 +109,7 @@ impl<I: SparseIndex> Routine for Compress<I> {
         let ((rows,), (offsets,)) = (*queue.reads(), *queue.writes());
         let args = [rows.into(), rows.len().into(), self.rows.into(), offsets.into()];
         // SAFETY: the parameters have this order and these types; there is one more offset than rows (checked).
-        unsafe { queue.each(STRUCTURE, I::pick([c"compress_4", c"compress_8"]), offsets.len(), &args) }
+        unsafe { kernels::each(queue, STRUCTURE, I::pick([c"compress_4", c"compress_8"]), offsets.len(), &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

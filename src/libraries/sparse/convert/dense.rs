@@ -22,6 +22,8 @@ use crate::device::dispatch::Submitted;
 use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::Order;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// The layout of a dense matrix in its buffer: column-major without gaps by default.
@@ -122,8 +124,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
         // SAFETY: the parameters have this order and these types; the matrix lies inside its buffer, the entries inside
         // the matrix.
         unsafe {
-            queue.each(ptx, c"zero_lines_all", line.saturating_mul(count), &zeros)?;
-            queue.each(entries, name, threads, &args)
+            kernels::each(queue, ptx, c"zero_lines_all", line.saturating_mul(count), &zeros)?;
+            kernels::each(queue, entries, name, threads, &args)
         }
     }
 
@@ -162,7 +164,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (dense,): &Spans<(T,)>,
@@ -183,7 +185,9 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
         ];
         // SAFETY: the parameters have this order and these types; the matrix lies inside its buffer (checked); the
         // number of entries was counted.
-        unsafe { queue.each(ENTRIES(T::DTYPE)?, I::pick([c"from_dense_4", c"from_dense_8"]), self.at.rows, &args) }
+        unsafe {
+            kernels::each(queue, ENTRIES(T::DTYPE)?, I::pick([c"from_dense_4", c"from_dense_8"]), self.at.rows, &args)
+        }
     }
 
     #[cfg(feature = "host")]

@@ -11,6 +11,8 @@ use crate::core::buffer::{DeviceBuffer, Readable};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// Sorts the entries by row and then by column (stable: duplicates keep their order), and counts the distinct
@@ -99,15 +101,15 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
         // the order. An entry outside the matrix is reported, and moved like any other.
         unsafe {
             queue.fill(outside, 8, &[0xff])?;
-            queue.each(SORT, I::pick([c"check_places_4", c"check_places_8"]), n, &check)?;
+            kernels::each(queue, SORT, I::pick([c"check_places_4", c"check_places_8"]), n, &check)?;
             let keys = [(columns.address(), self.cols), (rows.address(), self.rows)];
-            let order = queue.sorted_order::<I>(&keys, n)?;
-            queue.each(SORT, permute, n, &[order.into(), rows.into(), n.into(), to_rows.into()])?;
-            queue.each(SORT, permute, n, &[order.into(), columns.into(), n.into(), to_columns.into()])?;
+            let order = kernels::sorted_order::<I>(queue, &keys, n)?;
+            kernels::each(queue, SORT, permute, n, &[order.into(), rows.into(), n.into(), to_rows.into()])?;
+            kernels::each(queue, SORT, permute, n, &[order.into(), columns.into(), n.into(), to_columns.into()])?;
             let args = [order.into(), values.into(), n.into(), to_values.into()];
-            queue.each(ARRANGE(T::DTYPE)?, c"permute_all", n, &args)?;
-            let (_, count) = queue.places_before::<I>([to_rows.address(), to_columns.address()], n)?;
-            queue.each(SORT, c"settle_places", 1, &[outside.into(), count.into(), result.into()])
+            kernels::each(queue, ARRANGE(T::DTYPE)?, c"permute_all", n, &args)?;
+            let (_, count) = kernels::places_before::<I>(queue, [to_rows.address(), to_columns.address()], n)?;
+            kernels::each(queue, SORT, c"settle_places", 1, &[outside.into(), count.into(), result.into()])
         }
     }
 
@@ -160,7 +162,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
         let ((rows, columns, values), (to_rows, to_columns, to_values)) = (*queue.reads(), *queue.writes());
         let n = rows.len();
         // SAFETY: both have `n` elements (checked).
-        let (places, _) = unsafe { queue.places_before::<I>([rows.address(), columns.address()], n) }?;
+        let (places, _) = unsafe { kernels::places_before::<I>(queue, [rows.address(), columns.address()], n) }?;
         let args = [
             rows.into(),
             columns.into(),
@@ -173,7 +175,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
             to_values.into(),
         ];
         // SAFETY: the parameters have this order and these types; at most as many positions are written as there are.
-        unsafe { queue.each(ARRANGE(T::DTYPE)?, I::pick([c"sum_places_4", c"sum_places_8"]), n, &args) }
+        unsafe { kernels::each(queue, ARRANGE(T::DTYPE)?, I::pick([c"sum_places_4", c"sum_places_8"]), n, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

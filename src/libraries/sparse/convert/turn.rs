@@ -13,6 +13,12 @@ use crate::core::buffer::Span;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// Computes the compressed rows of the transpose.
@@ -92,23 +98,27 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         // Indices that fit into 32 bits are converted as i32, and widened afterwards.
         let wide = size_of::<I>() != size_of::<i32>();
         let arrays = match wide {
-            true => [queue.aligned(&values)?, queue.narrowed(&offsets)?, queue.narrowed(&indices)?],
-            false => [queue.aligned(&values)?, queue.aligned(&offsets)?, queue.aligned(&indices)?],
+            true => {
+                [align::aligned(queue, &values)?, align::narrowed(queue, &offsets)?, align::narrowed(queue, &indices)?]
+            }
+            false => {
+                [align::aligned(queue, &values)?, align::aligned(queue, &offsets)?, align::aligned(queue, &indices)?]
+            }
         };
         let [from_values, from_offsets, from_indices] = arrays.map(|at| at as *const _);
         let outputs = match wide {
             true => {
                 let room = |of: &Span<I>| of.len().saturating_mul(size_of::<i32>());
                 let (offsets, indices) = (queue.scratch(room(&to_offsets))?, queue.scratch(room(&to_indices))?);
-                [queue.aligned_output(&to_values)?, offsets, indices]
+                [align::aligned_output(queue, &to_values)?, offsets, indices]
             }
             false => {
-                let offsets = queue.aligned_output(&to_offsets)?;
-                [queue.aligned_output(&to_values)?, offsets, queue.aligned_output(&to_indices)?]
+                let offsets = align::aligned_output(queue, &to_offsets)?;
+                [align::aligned_output(queue, &to_values)?, offsets, align::aligned_output(queue, &to_indices)?]
             }
         };
         let [values_at, offsets_at, indices_at] = outputs.map(|at| at as *mut _);
-        let (api, handle) = queue.sparse(false)?;
+        let (api, handle) = handle::sparse(queue, false)?;
         let (api, element, mut bytes) = (api.regular, T::CODES.element, 0);
         const NUMERIC: u32 = 1;
         const ALGORITHM: u32 = 1;
@@ -158,14 +168,14 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         };
         queue.status::<Cusparse>("cusparseCsr2cscEx2", code)?;
         let [values_at, offsets_at, indices_at] = outputs;
-        queue.put_back(&to_values, values_at)?;
+        align::put_back(queue, &to_values, values_at)?;
         for (to, computed) in [(&to_offsets, offsets_at), (&to_indices, indices_at)] {
-            if wide { queue.widened(computed, to)? } else { queue.put_back(to, computed)? }
+            if wide { align::widened(queue, computed, to)? } else { align::put_back(queue, to, computed)? }
         }
         if self.conj && T::DTYPE.is_complex() {
             let args = [to_values.into(), to_values.len().into()];
             // SAFETY: the parameters in order and type.
-            unsafe { queue.each(ENTRIES(T::DTYPE)?, c"conjugate_all", to_values.len(), &args) }?;
+            unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"conjugate_all", to_values.len(), &args) }?;
         }
         Ok(())
     }

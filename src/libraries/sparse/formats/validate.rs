@@ -17,6 +17,8 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// A format as the output of an operation; its host part is made from its layout.
@@ -102,7 +104,7 @@ impl<B: Built> Routine for Validate<B> {
                 // SAFETY: the result is a u64; the parameters in order and type, of arrays as long as was checked.
                 return unsafe {
                     queue.fill(verdict, 1, &[0xff; 8])?;
-                    queue.each(STRUCTURE, name, second.len(), &args)
+                    kernels::each(queue, STRUCTURE, name, second.len(), &args)
                 };
             }
         };
@@ -125,9 +127,21 @@ impl<B: Built> Routine for Validate<B> {
             queue.fill(verdict, 1, &[0xff; 8])?;
             queue.fill(of_offsets, 1, &[0xff; 8])?;
             queue.fill(longest, 1, &[0; 8])?;
-            queue.each(STRUCTURE, B::Index::pick([c"check_offsets_4", c"check_offsets_8"]), count + 1, &of_first)?;
-            queue.each(STRUCTURE, B::Index::pick([c"check_indices_4", c"check_indices_8"]), count, &of_second)?;
-            queue.each(STRUCTURE, c"settle_verdict", 1, &[of_offsets.into(), longest.into(), verdict.into()])
+            kernels::each(
+                queue,
+                STRUCTURE,
+                B::Index::pick([c"check_offsets_4", c"check_offsets_8"]),
+                count + 1,
+                &of_first,
+            )?;
+            kernels::each(
+                queue,
+                STRUCTURE,
+                B::Index::pick([c"check_indices_4", c"check_indices_8"]),
+                count,
+                &of_second,
+            )?;
+            kernels::each(queue, STRUCTURE, c"settle_verdict", 1, &[of_offsets.into(), longest.into(), verdict.into()])
         }
     }
 

@@ -13,6 +13,8 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// A sparse vector of `len` elements: the sorted indices of the stored elements, none repeated, and their values.
@@ -138,7 +140,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for ValidateVector<T, I> {
         // SAFETY: the result is a u64; the parameters in order and type.
         unsafe {
             queue.fill(verdict, 1, &[0xff; 8])?;
-            queue.each(STRUCTURE, I::pick([c"check_list_4", c"check_list_8"]), indices.len(), &args)
+            kernels::each(queue, STRUCTURE, I::pick([c"check_list_4", c"check_list_8"]), indices.len(), &args)
         }
     }
 

@@ -91,10 +91,10 @@ function_table! {
     }
     optional {
         /// Preprocesses a matrix for `spmv`, which then does not do so again as long as the buffer does not change.
-        fn spmv_look(handle: RawHandle, op: u32, alpha: *const c_void, a: RawMatrix, x: RawVector, beta: *const c_void, y: RawVector,
+        fn spmv_preprocess(handle: RawHandle, op: u32, alpha: *const c_void, a: RawMatrix, x: RawVector, beta: *const c_void, y: RawVector,
             compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMV_preprocess";
         /// The same for `spmm`.
-        fn spmm_look(handle: RawHandle, op_a: u32, op_b: u32, alpha: *const c_void, a: RawMatrix, b: RawDense, beta: *const c_void,
+        fn spmm_preprocess(handle: RawHandle, op_a: u32, op_b: u32, alpha: *const c_void, a: RawMatrix, b: RawDense, beta: *const c_void,
             c: RawDense, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSpMM_preprocess";
         /// A matrix of compressed rows of blocks: rows, columns and number of blocks, the block sizes, and the order of
         /// their elements.

@@ -97,30 +97,31 @@ impl<S: Element> Factor<S> {
     }
 }
 
-impl Queue<'_> {
-    /// The result of a function whose name contains the letter of an element type.
-    pub(in super::super) fn called(&self, Called { name, code }: Called) -> Result<()> {
-        match code {
-            Some(code) => self.status::<Cusparse>(name, code),
-            None => Err(Error::unsupported(format!("this cuSPARSE has no {name}"))),
-        }
+/// The result of a function whose name contains the letter of an element type.
+pub(in super::super) fn called(queue: &Queue<'_>, Called { name, code }: Called) -> Result<()> {
+    match code {
+        Some(code) => queue.status::<Cusparse>(name, code),
+        None => Err(Error::unsupported(format!("this cuSPARSE has no {name}"))),
     }
+}
 
-    /// The functions and the slot's handle, set to read scalars from device memory or from host memory. Nothing is
-    /// enqueued yet.
-    pub(in super::super) fn sparse(&mut self, scalars_on_device: bool) -> Result<(&'static Functions, RawHandle)> {
-        let mode = u32::from(scalars_on_device);
-        let (api, handle) = self.consult::<Cusparse>()?;
-        let raw = handle.raw.0;
-        if handle.pointer != Some(mode) {
-            handle.pointer = None;
-            // SAFETY: the handle is alive, and this slot's under its lease.
-            let code = unsafe { api.regular.set_pointer_mode(raw, mode) };
-            if code.is_success() {
-                handle.pointer = Some(mode);
-            }
-            self.status::<Cusparse>("cusparseSetPointerMode", code)?;
+/// The functions and the slot's handle, set to read scalars from device memory or from host memory. Nothing is
+/// enqueued yet.
+pub(in super::super) fn sparse(
+    queue: &mut Queue<'_>,
+    scalars_on_device: bool,
+) -> Result<(&'static Functions, RawHandle)> {
+    let mode = u32::from(scalars_on_device);
+    let (api, handle) = queue.consult::<Cusparse>()?;
+    let raw = handle.raw.0;
+    if handle.pointer != Some(mode) {
+        handle.pointer = None;
+        // SAFETY: the handle is alive, and this slot's under its lease.
+        let code = unsafe { api.regular.set_pointer_mode(raw, mode) };
+        if code.is_success() {
+            handle.pointer = Some(mode);
         }
-        Ok((api, raw))
+        queue.status::<Cusparse>("cusparseSetPointerMode", code)?;
     }
+    Ok((api, raw))
 }

@@ -9,18 +9,18 @@
 //! | `kept` | the library's preprocessing of matrices, kept by a slot's handle |
 //! | `align` | copies of operands that do not have the alignment or index type that the library needs |
 
-mod align;
+pub(super) mod align;
 mod descriptors;
 mod functions;
-mod handle;
-mod kept;
-mod kernels;
+pub(super) mod handle;
+pub(super) mod kept;
+pub(super) mod kernels;
 mod status;
 
 pub(super) use descriptors::{dense_matrix, dense_vector};
 pub(super) use functions::RawMatrix;
 pub(crate) use handle::Cusparse;
 pub(super) use handle::Factor;
-pub(super) use kept::{Purpose, Seen};
+pub(super) use kept::{PreprocessKey, PreprocessedCopy};
 pub(super) use kernels::{ARRANGE, ENTRIES, PRODUCTS, Pick, SOLVE, SORT, STRUCTURE};
 pub(super) use status::NOT_SUPPORTED;

@@ -17,6 +17,12 @@ use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of the sparse C. A and B are
@@ -147,7 +153,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
             let n = values.len();
             let args = [values.into(), n.into(), 1usize.into(), n.into(), self.spec.beta.into(), 0u64.into()];
             // SAFETY: the parameters in order and type.
-            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", n, &args) };
+            return unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", n, &args) };
         }
         if beta.is_zero() {
             // Memory that was never written may hold NaNs, and the documentation of cuSPARSE does not say that C is not
@@ -155,9 +161,13 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
             // SAFETY: an operand that this dispatch writes.
             unsafe { queue.fill(values.address(), values.bytes(), &[0]) }?;
         }
-        let arrays = [queue.aligned(&offsets)?, queue.aligned(&columns)?, queue.aligned_output(&values)?];
-        let (from_a, from_b) = (queue.aligned(&a)?, queue.aligned(&b)?);
-        let (api, handle) = queue.sparse(false)?;
+        let arrays = [
+            align::aligned(queue, &offsets)?,
+            align::aligned(queue, &columns)?,
+            align::aligned_output(queue, &values)?,
+        ];
+        let (from_a, from_b) = (align::aligned(queue, &a)?, align::aligned(queue, &b)?);
+        let (api, handle) = handle::sparse(queue, false)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let layout = Csr::<T, I>::layout_of(self.rows, self.cols, self.nnz);
@@ -180,7 +190,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
         };
         queue.status::<Cusparse>("cusparseSDDMM", code)?;
         let [.., computed] = arrays;
-        queue.put_back(&values, computed)
+        align::put_back(queue, &values, computed)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

@@ -13,6 +13,8 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// The sizes of a matrix in compressed rows.
@@ -82,7 +84,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda<O: crate::core::op::Op>(
+    fn cuda<O: crate::engines::op::Op>(
         &self,
         queue: &mut Enqueue<'_, O>,
         (a0, a1, a2, b0, b1, b2): &Spans<Self::Reads>,
@@ -113,8 +115,8 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
         // and their sizes compared; the number of stored entries was counted. Each row belongs to one thread or to one
         // warp.
         unsafe {
-            queue.each(table, I::pick([c"multiply_short_4", c"multiply_short_8"]), rows, &by_thread)?;
-            queue.warps(table, I::pick([c"multiply_4", c"multiply_8"]), rows.div_ceil(each), &by_warp)
+            kernels::each(queue, table, I::pick([c"multiply_short_4", c"multiply_short_8"]), rows, &by_thread)?;
+            kernels::warps(queue, table, I::pick([c"multiply_4", c"multiply_8"]), rows.div_ceil(each), &by_warp)
         }
     }
 
@@ -198,7 +200,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Masked<T, I> {
         ];
         // SAFETY: the parameters in order and type; A's columns are rows of B, for both were validated and their sizes
         // compared; there is a value for each entry of the mask (checked).
-        unsafe { queue.warps(PRODUCTS(T::DTYPE)?, I::pick([c"masked_4", c"masked_8"]), self.a.count, &args) }
+        unsafe { kernels::warps(queue, PRODUCTS(T::DTYPE)?, I::pick([c"masked_4", c"masked_8"]), self.a.count, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

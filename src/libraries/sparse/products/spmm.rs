@@ -12,7 +12,7 @@ use super::super::layout::{DenseAt, Layout};
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_matrix,
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, PreprocessKey, PreprocessedCopy, RawMatrix, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
 use crate::core::buffer::{DeviceBuffer, Readable};
@@ -24,6 +24,14 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::libraries::flags::{Order, Transpose};
 use crate::libraries::setters::array_setters;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kept;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. By
@@ -162,7 +170,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         if self.layout.stored == 0 || b_at.rows == 0 || b_at.cols == 0 || alpha.is_zero() {
             let args = [c.into(), line.into(), count.into(), c_at.ld.into(), self.spec.beta.into(), 0u64.into()];
             // SAFETY: the parameters in order and type; C lies inside its buffer (checked).
-            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args) };
+            return unsafe {
+                kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args)
+            };
         }
         let layout = self.layout.without_single_blocks();
         let (layout, trans) = match (layout.format, self.spec.trans_of_a()) {
@@ -190,7 +200,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             let sizes = [layout.rows, layout.stored, self.spec.n];
             let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_rows_4", c"times_rows_8"]));
             // SAFETY: the arrays are those of a validated matrix; B and C lie inside their buffers (checked), row by row.
-            return unsafe { queue.times_rows(table, name, arrays, scalars, sizes, steps) };
+            return unsafe { kernels::times_rows(queue, table, name, arrays, scalars, sizes, steps) };
         }
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
@@ -198,9 +208,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Coo, Transpose::No) => [2, DEFAULT],
             _ => [DEFAULT; 2],
         };
-        let arrays = [queue.aligned(&first)?, queue.aligned(&second)?, queue.aligned(&values)?];
-        let (from, to) = (queue.aligned(&b)?, queue.aligned_output(&c)?);
-        let (api, handle) = queue.sparse(false)?;
+        let arrays = [align::aligned(queue, &first)?, align::aligned(queue, &second)?, align::aligned(queue, &values)?];
+        let (from, to) = (align::aligned(queue, &b)?, align::aligned_output(queue, &c)?);
+        let (api, handle) = handle::sparse(queue, false)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let (b_address, c_address) = (from, to);
@@ -214,16 +224,16 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                 let how = order(&b_at) | order(&c_at) << 1 | u64::from(op_b) << 2;
                 let dense = [b_at.rows as u64, b_at.cols as u64, b_at.ld as u64, c_at.cols as u64, c_at.ld as u64, how];
                 let operands = [first.address(), second.address(), values.address()];
-                Purpose::of::<T, I>(structure.name, arrays, operands, Some(dense))
+                PreprocessKey::of::<T, I>(structure.name, arrays, operands, Some(dense))
             }
             _ => None,
         };
-        let seen = match &this {
-            Some(this) => queue.seen(this, values.address())?,
+        let found = match &this {
+            Some(this) => kept::preprocessed(queue, this, values.address())?,
             None => None,
         };
-        let (a, buffer, algorithm, _made) = match seen {
-            Some(Seen { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
+        let (a, buffer, algorithm, _made) = match found {
+            Some(PreprocessedCopy { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
             None => {
                 let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
                 let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
@@ -251,13 +261,15 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                     }
                 }
                 queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
-                let look = |matrix: RawMatrix, buffer: u64| {
+                let preprocess = |matrix: RawMatrix, buffer: u64| {
                     let (b, c, buffer) = (b.raw(), to_c.raw(), buffer as *mut _);
                     // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
                     // descriptor.
-                    unsafe { api.spmm_look(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer) }
+                    unsafe {
+                        api.spmm_preprocess(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer)
+                    }
                 };
-                queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
+                kept::preprocess(queue, this.as_ref(), a, bytes, algorithm, preprocess)?
             }
         };
         queue.stream();
@@ -269,7 +281,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             api.spmm(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer as *mut _)
         };
         queue.status::<Cusparse>("cusparseSpMM", code)?;
-        queue.put_back(&c, to)
+        align::put_back(queue, &c, to)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

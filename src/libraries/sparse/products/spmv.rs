@@ -12,7 +12,7 @@ use super::super::layout::store;
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, Purpose, RawMatrix, Seen, dense_vector,
+    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, PreprocessKey, PreprocessedCopy, RawMatrix, dense_vector,
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
@@ -25,6 +25,14 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::libraries::blas::Scaled;
 use crate::libraries::flags::Transpose;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kept;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
@@ -137,7 +145,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             let at = beta_at.map_or(0, |beta| beta.address());
             let args = [y.into(), y.len().into(), 1usize.into(), y.len().into(), self.spec.beta.into(), at.into()];
             // SAFETY: the parameters in order and type.
-            return unsafe { queue.each(ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
+            return unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
         }
         // The transpose of compressed columns has the arrays of compressed rows: deterministic, and faster.
         let layout = self.layout.without_single_blocks();
@@ -165,7 +173,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             ];
             let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_vector_4", c"times_vector_8"]));
             // SAFETY: the parameters in order and type, of a validated matrix and vectors as long as was checked.
-            return unsafe { queue.blocks_of_rows(table, name, layout.rows, &args) };
+            return unsafe { kernels::blocks_of_rows(queue, table, name, layout.rows, &args) };
         }
         const DEFAULT: u32 = 0;
         let algorithms = match (layout.format, trans) {
@@ -174,9 +182,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             _ => [DEFAULT; 2],
         };
         let on_device = alpha.on_device();
-        let arrays = [queue.aligned(&first)?, queue.aligned(&second)?, queue.aligned(&values)?];
-        let (from, to) = (queue.aligned(&x)?, queue.aligned_output(&y)?);
-        let (api, handle) = queue.sparse(on_device)?;
+        let arrays = [align::aligned(queue, &first)?, align::aligned(queue, &second)?, align::aligned(queue, &values)?];
+        let (from, to) = (align::aligned(queue, &x)?, align::aligned_output(queue, &y)?);
+        let (api, handle) = handle::sparse(queue, on_device)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let x = dense_vector::<T>(api, from, x.len()).map_err(failed)?;
@@ -184,17 +192,20 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let (op, compute) = (operation::<T>(trans), T::CODES.compute);
         // The preprocessing of the library is kept with the matrix.
         let this = match (self.structure, layout.format, trans) {
-            (Some(structure), Format::Csr, Transpose::No) => {
-                Purpose::of::<T, I>(structure.name, arrays, [first.address(), second.address(), values.address()], None)
-            }
+            (Some(structure), Format::Csr, Transpose::No) => PreprocessKey::of::<T, I>(
+                structure.name,
+                arrays,
+                [first.address(), second.address(), values.address()],
+                None,
+            ),
             _ => None,
         };
-        let seen = match &this {
-            Some(this) => queue.seen(this, values.address())?,
+        let found = match &this {
+            Some(this) => kept::preprocessed(queue, this, values.address())?,
             None => None,
         };
-        let (a, buffer, algorithm, _made) = match seen {
-            Some(Seen { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
+        let (a, buffer, algorithm, _made) = match found {
+            Some(PreprocessedCopy { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
             None => {
                 let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
                 let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
@@ -221,15 +232,26 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                     }
                 }
                 queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
-                let look = |matrix: RawMatrix, buffer: u64| {
+                let preprocess = |matrix: RawMatrix, buffer: u64| {
                     let (alpha, beta, buffer) = (alpha.pointer(), beta.pointer(), buffer as *mut _);
                     // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
                     // descriptor.
                     unsafe {
-                        api.spmv_look(handle, op, alpha, matrix, x.raw(), beta, y_at.raw(), compute, algorithm, buffer)
+                        api.spmv_preprocess(
+                            handle,
+                            op,
+                            alpha,
+                            matrix,
+                            x.raw(),
+                            beta,
+                            y_at.raw(),
+                            compute,
+                            algorithm,
+                            buffer,
+                        )
                     }
                 };
-                queue.look_at(this.as_ref(), a, bytes, algorithm, look)?
+                kept::preprocess(queue, this.as_ref(), a, bytes, algorithm, preprocess)?
             }
         };
         queue.stream();
@@ -251,7 +273,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             )
         };
         queue.status::<Cusparse>("cusparseSpMV", code)?;
-        queue.put_back(&y, to)
+        align::put_back(queue, &y, to)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

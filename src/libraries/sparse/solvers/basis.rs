@@ -12,6 +12,8 @@ use crate::core::buffer::{DeviceBuffer, In, List};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// Elements in one part of an inner product. The parts depend on the sizes alone, so any number of threads gives the
@@ -94,8 +96,8 @@ impl<T: SolveElement> Routine for Dots<T> {
         let gather = [parts.into(), count.into(), each.into(), h.into()];
         // SAFETY: the parameters in order and type, of vectors as long as was checked; a warp for each part.
         unsafe {
-            queue.each(SOLVE(T::DTYPE)?, c"dots_all", count.saturating_mul(each).saturating_mul(32), &dots)?;
-            queue.each(SOLVE(T::DTYPE)?, c"gather_dots_all", count, &gather)
+            kernels::each(queue, SOLVE(T::DTYPE)?, c"dots_all", count.saturating_mul(each).saturating_mul(32), &dots)?;
+            kernels::each(queue, SOLVE(T::DTYPE)?, c"gather_dots_all", count, &gather)
         }
     }
 
@@ -140,7 +142,7 @@ impl<T: SolveElement> Routine for Combine<T> {
         let table = queue.table(|words| words.extend(v.iter().map(|v| v.address())))?;
         let args = [table.into(), count.into(), h.into(), self.sign.into(), w.into(), w.len().into()];
         // SAFETY: the parameters in order and type, of vectors as long as was checked.
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"combine_all", w.len(), &args) }
+        unsafe { kernels::each(queue, SOLVE(T::DTYPE)?, c"combine_all", w.len(), &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -256,7 +258,7 @@ impl<T: SolveElement> Routine for Rotate<T> {
         let column = self.column.map_or(u64::MAX, |column| column as u64);
         let args = [self.m.into(), column.into(), h.into(), again.into(), square.into(), state.into()];
         // SAFETY: the parameters in order and type; the state is as long as the kernel has it (checked).
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"rotate_all", 1, &args) }
+        unsafe { kernels::each(queue, SOLVE(T::DTYPE)?, c"rotate_all", 1, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -315,7 +317,7 @@ impl<T: SolveElement> Routine for BackSolve<T> {
         let ((state,), (y,)) = (*queue.reads(), *queue.writes());
         let args = [self.m.into(), self.columns.into(), state.into(), y.into()];
         // SAFETY: the parameters in order and type; the state is as long as the kernel has it (checked).
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"back_solve_all", 1, &args) }
+        unsafe { kernels::each(queue, SOLVE(T::DTYPE)?, c"back_solve_all", 1, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

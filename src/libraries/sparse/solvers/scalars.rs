@@ -9,6 +9,8 @@ use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// `a / b`, or zero if `b` is zero.
@@ -67,7 +69,7 @@ impl<T: SolveElement> Routine for Quotient<T> {
         let address = |scalar: Option<crate::core::buffer::Span<T>>| scalar.map_or(0, |scalar| scalar.address());
         let args = [a.into(), b.into(), address(c).into(), address(d).into(), to.into()];
         // SAFETY: the parameters in order and type; each scalar has its element, the output two (checked).
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"quotients_all", 1, &args) }
+        unsafe { kernels::each(queue, SOLVE(T::DTYPE)?, c"quotients_all", 1, &args) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -148,7 +150,9 @@ impl<T: SolveElement> Routine for Lanczos<T> {
             Stage::Beta => 2,
         };
         // SAFETY: the parameters in order and type; the state is as long as the kernel has it (checked).
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"lanczos_all", 1, &[stage.into(), product.into(), state.into()]) }
+        unsafe {
+            kernels::each(queue, SOLVE(T::DTYPE)?, c"lanczos_all", 1, &[stage.into(), product.into(), state.into()])
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

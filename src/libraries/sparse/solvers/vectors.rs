@@ -9,6 +9,8 @@ use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 macro_rules! lengths {
@@ -56,7 +58,15 @@ impl<T: SolveElement> Routine for Xpby<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((x, s), (y,)) = (*queue.reads(), *queue.writes());
         // SAFETY: the parameters in order and type, of vectors as long as was checked.
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"xpby_all", y.len(), &[x.into(), s.into(), y.into(), y.len().into()]) }
+        unsafe {
+            kernels::each(
+                queue,
+                SOLVE(T::DTYPE)?,
+                c"xpby_all",
+                y.len(),
+                &[x.into(), s.into(), y.into(), y.len().into()],
+            )
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -105,7 +115,15 @@ impl<T: SolveElement> Routine for Times<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((d, x), (z,)) = (*queue.reads(), *queue.writes());
         // SAFETY: the parameters in order and type, of vectors as long as was checked.
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"times_all", z.len(), &[d.into(), x.into(), z.into(), z.len().into()]) }
+        unsafe {
+            kernels::each(
+                queue,
+                SOLVE(T::DTYPE)?,
+                c"times_all",
+                z.len(),
+                &[d.into(), x.into(), z.into(), z.len().into()],
+            )
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -144,7 +162,7 @@ impl<T: SolveElement> Routine for Reciprocal<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (d,) = *queue.writes();
         // SAFETY: the parameters in order and type.
-        unsafe { queue.each(SOLVE(T::DTYPE)?, c"reciprocal_all", d.len(), &[d.into(), d.len().into()]) }
+        unsafe { kernels::each(queue, SOLVE(T::DTYPE)?, c"reciprocal_all", d.len(), &[d.into(), d.len().into()]) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {

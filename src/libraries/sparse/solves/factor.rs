@@ -12,6 +12,8 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// The kind of factorization.
@@ -90,8 +92,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
         unsafe {
             queue.copy(factors.address(), values.address(), values.bytes())?;
             queue.fill(verdict, 1, &[0xff; 8])?;
-            queue.rows_in_order(SOLVE(T::DTYPE)?, name, count, &args, &[verdict.into()])?;
-            queue.each(SOLVE(T::DTYPE)?, c"settle_pivot", 1, &[verdict.into()])
+            kernels::rows_in_order(queue, SOLVE(T::DTYPE)?, name, count, &args, &[verdict.into()])?;
+            kernels::each(queue, SOLVE(T::DTYPE)?, c"settle_pivot", 1, &[verdict.into()])
         }
     }
 

@@ -19,6 +19,8 @@ use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::{Diag, Order, Transpose, Uplo};
 use crate::libraries::setters::array_setters;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// A triangle of a sparse matrix, prepared for solving by [`Sparse::triangular`]. It keeps the analysis of the
@@ -122,7 +124,9 @@ impl<T: SolveElement, I: SparseIndex> Routine for Levels<T, I> {
         let ((offsets, indices, _), (order, _)) = (*queue.reads(), *queue.writes());
         let arrays = [offsets.address(), indices.address()];
         // SAFETY: a validated square matrix; the order has one element for each row (checked).
-        unsafe { queue.order_of_levels::<I>(arrays, self.side.count, indices.len(), self.upper, order.address()) }
+        unsafe {
+            kernels::order_of_levels::<I>(queue, arrays, self.side.count, indices.len(), self.upper, order.address())
+        }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -237,8 +241,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         // SAFETY: the parameters have this order and these types; both matrices lie inside their buffers, the entries
         // inside the triangle, and the order has each row once, behind the rows that it depends on.
         unsafe {
-            queue.each(table, c"forget_lines_all", line.saturating_mul(lines), &marks)?;
-            queue.parts_in_order(table, name, warps, &args)
+            kernels::each(queue, table, c"forget_lines_all", line.saturating_mul(lines), &marks)?;
+            kernels::parts_in_order(queue, table, name, warps, &args)
         }
     }
 

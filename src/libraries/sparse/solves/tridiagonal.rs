@@ -12,6 +12,12 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::align;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::handle;
+#[cfg(feature = "cuda")]
+use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
 /// Tridiagonal systems of `n` rows: one matrix with several right-hand sides, or a batch of matrices with one
@@ -187,7 +193,7 @@ impl<T: SolveElement> Routine for Solve<T> {
             let arrays = [lower.into(), d.into(), upper.into(), b.into()];
             let args = [arrays.as_slice(), &[n.into(), systems.into(), step.into(), stride.into()]].concat();
             // SAFETY: the parameters in order and type; the systems lie inside their buffers (checked).
-            return unsafe { queue.each(SOLVE(T::DTYPE)?, c"tiny_tridiagonal_all", systems, &args) };
+            return unsafe { kernels::each(queue, SOLVE(T::DTYPE)?, c"tiny_tridiagonal_all", systems, &args) };
         }
         let number = |name, x: usize| {
             i32::try_from(x)
@@ -210,9 +216,9 @@ impl<T: SolveElement> Routine for Solve<T> {
                 queue.fill(upper_at + (first + n as u64 - 1) * size, size as usize, &[0])?;
             }
         }
-        let (d_at, x) = (queue.aligned(&d)? as *const _, queue.aligned_output(&b)?);
+        let (d_at, x) = (align::aligned(queue, &d)? as *const _, align::aligned_output(queue, &b)?);
         let (dl, du) = (lower_at as *const _, upper_at as *const _);
-        let (api, handle) = queue.sparse(false)?;
+        let (api, handle) = handle::sparse(queue, false)?;
         let (api, letter, mut bytes) = (api.typed, <T as SolveElement>::LETTER, 0);
         // SAFETY: the handle is this slot's; it enqueues nothing.
         let called = unsafe {
@@ -221,7 +227,7 @@ impl<T: SolveElement> Routine for Solve<T> {
                 _ => api.gtsv2_batch_size(letter, handle, m, dl, d_at, du, x as *const _, count, stride, &mut bytes),
             }
         };
-        queue.called(called)?;
+        handle::called(queue, called)?;
         let buffer = queue.workspace(bytes)? as *mut _;
         queue.stream();
         // SAFETY: the arrays lie in operands or scratch, which live until this work is done, and have the lengths that
@@ -232,8 +238,8 @@ impl<T: SolveElement> Routine for Solve<T> {
                 _ => api.gtsv2_batch(letter, handle, m, dl, d_at, du, x as *mut _, count, stride, buffer),
             }
         };
-        queue.called(called)?;
-        queue.put_back(&b, x)
+        handle::called(queue, called)?;
+        align::put_back(queue, &b, x)
     }
 
     fn finish(&self, (): ()) -> Result<()> {

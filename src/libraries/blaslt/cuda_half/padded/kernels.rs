@@ -48,141 +48,144 @@ fn threads(count: usize) -> Result<LaunchDims> {
     LaunchDims::for_elements(count.min(MOST_THREADS))
 }
 
-impl Queue<'_> {
-    /// Copies a factor into its padded form at `to`.
-    ///
-    /// # Safety
-    /// This dispatch may read the factor, and write as many bytes as the plan says at `to`.
-    pub(super) unsafe fn lt_gather(&mut self, data_type: u32, lies: &Lies, padded: &Padded, to: u64) -> Result<()> {
-        let Lies { address, size, lines, terms, line_step, term_step, stride, conj } = *lies;
-        let (wide, deep) = (padded.columns, padded.rows);
+/// Copies a factor into its padded form at `to`.
+///
+/// # Safety
+/// This dispatch may read the factor, and write as many bytes as the plan says at `to`.
+pub(super) unsafe fn lt_gather(
+    queue: &mut Queue<'_>,
+    data_type: u32,
+    lies: &Lies,
+    padded: &Padded,
+    to: u64,
+) -> Result<()> {
+    let Lies { address, size, lines, terms, line_step, term_step, stride, conj } = *lies;
+    let (wide, deep) = (padded.columns, padded.rows);
+    let args = [
+        KernelArg::from(address),
+        line_step.into(),
+        term_step.into(),
+        stride.into(),
+        lines.into(),
+        terms.into(),
+        padded.matrices.into(),
+        to.into(),
+        wide.into(),
+        deep.into(),
+        u32::from(conj).into(),
+    ];
+    let (ptx, name) = gather(data_type, size);
+    let count = deep.saturating_mul(wide.div_ceil(32)).saturating_mul(padded.matrices);
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(ptx, name, threads(count)?, &args) }
+}
+
+/// Computes D and the additional outputs from sums of products.
+///
+/// # Safety
+/// This dispatch may read and write what `finish` names, of the sizes and at the distances that it names.
+pub(super) unsafe fn lt_finish(queue: &mut Queue<'_>, finish_by: &Finish) -> Result<()> {
+    let Finish { sums, at, us, vs, batch, c, d, bias, aux, scales, scale_d, amax, factors, .. } = *finish_by;
+    let [(scale_u, step_u), (scale_v, step_v)] = scales;
+    let [(alpha, alpha_at), (beta, beta_at)] = factors;
+    let args = [
+        KernelArg::from(at),
+        sums.ld.into(),
+        sums.stride.into(),
+        us.into(),
+        vs.into(),
+        batch.into(),
+        c.address.into(),
+        c.u_step.into(),
+        c.v_step.into(),
+        c.stride.into(),
+        d.address.into(),
+        d.v_step.into(),
+        d.stride.into(),
+        bias.address.into(),
+        bias.u_step.into(),
+        bias.v_step.into(),
+        bias.stride.into(),
+        aux.address.into(),
+        aux.v_step.into(),
+        aux.stride.into(),
+        scale_u.into(),
+        step_u.into(),
+        scale_v.into(),
+        step_v.into(),
+        scale_d.into(),
+        amax.into(),
+        alpha_at.into(),
+        beta_at.into(),
+        alpha,
+        beta,
+        finish_by.types().into(),
+        finish_by.flags().into(),
+    ];
+    let (ptx, name) = finish(finish_by.scalar);
+    let count = us.div_ceil(8).saturating_mul(vs).saturating_mul(batch);
+    // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
+    unsafe { queue.launch(ptx, name, threads(count)?, &args) }
+}
+
+/// Allocates scratch for the parts of a sum; 0 if there is only one part.
+pub(super) fn lt_room_for_sums(queue: &mut Queue<'_>, sums: &Sums) -> Result<u64> {
+    let Sums { lines, terms, batch, double, .. } = *sums;
+    let slices = slices(terms);
+    if slices == 1 {
+        return Ok(0);
+    }
+    let size = if double { 8 } else { 4 };
+    let bytes = lines.checked_mul(slices).and_then(|n| n.checked_mul(batch)).and_then(|n| n.checked_mul(size));
+    queue.scratch(
+        bytes.ok_or_else(|| crate::core::error::Error::invalid("grad", "the size of its partial sums overflows"))?,
+    )
+}
+
+/// Adds up. If there are many terms, first adds up parts of them, and then the parts.
+///
+/// # Safety
+/// This dispatch may read and write what `sums` names; `room` is what [`lt_room_for_sums`](lt_room_for_sums)
+/// returned for it.
+pub(super) unsafe fn lt_sum(queue: &mut Queue<'_>, sums: &Sums, room: u64) -> Result<()> {
+    let Sums { from, data_type, lines, terms, line_step, term_step, stride, batch, to, double } = *sums;
+    let slices = slices(terms);
+    let (ptx, name) = sum(double);
+    let Beside { address, data_type: type_to, stride: stride_to } = to;
+    let work = if double { data::F64 } else { data::F32 };
+    let mut steps = smallvec::SmallVec::<[_; 2]>::new();
+    let last = |from: u64, data_type: u32, [line, term, stride]: [usize; 3], terms: usize| {
+        ([from, address], [line, term, stride, terms, 1, lines, stride_to], [data_type, type_to])
+    };
+    if slices == 1 {
+        steps.push(last(from, data_type, [line_step, term_step, stride], terms));
+    } else {
+        let stride_room = lines * slices; // not larger than `room`, whose size did not overflow
+        let parts = [line_step, term_step, stride, terms, slices, lines, stride_room];
+        steps.push(([from, room], parts, [data_type, work]));
+        steps.push(last(room, work, [1, lines, stride_room], slices));
+    }
+    for ([from, to], [line, term, stride, terms, slices, slice_to, stride_to], [data_type, type_to]) in steps {
         let args = [
-            KernelArg::from(address),
-            line_step.into(),
-            term_step.into(),
+            KernelArg::from(from),
+            line.into(),
+            term.into(),
             stride.into(),
             lines.into(),
             terms.into(),
-            padded.matrices.into(),
-            to.into(),
-            wide.into(),
-            deep.into(),
-            u32::from(conj).into(),
-        ];
-        let (ptx, name) = gather(data_type, size);
-        let count = deep.saturating_mul(wide.div_ceil(32)).saturating_mul(padded.matrices);
-        // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(ptx, name, threads(count)?, &args) }
-    }
-
-    /// Computes D and the additional outputs from sums of products.
-    ///
-    /// # Safety
-    /// This dispatch may read and write what `finish` names, of the sizes and at the distances that it names.
-    pub(super) unsafe fn lt_finish(&mut self, finish_by: &Finish) -> Result<()> {
-        let Finish { sums, at, us, vs, batch, c, d, bias, aux, scales, scale_d, amax, factors, .. } = *finish_by;
-        let [(scale_u, step_u), (scale_v, step_v)] = scales;
-        let [(alpha, alpha_at), (beta, beta_at)] = factors;
-        let args = [
-            KernelArg::from(at),
-            sums.ld.into(),
-            sums.stride.into(),
-            us.into(),
-            vs.into(),
             batch.into(),
-            c.address.into(),
-            c.u_step.into(),
-            c.v_step.into(),
-            c.stride.into(),
-            d.address.into(),
-            d.v_step.into(),
-            d.stride.into(),
-            bias.address.into(),
-            bias.u_step.into(),
-            bias.v_step.into(),
-            bias.stride.into(),
-            aux.address.into(),
-            aux.v_step.into(),
-            aux.stride.into(),
-            scale_u.into(),
-            step_u.into(),
-            scale_v.into(),
-            step_v.into(),
-            scale_d.into(),
-            amax.into(),
-            alpha_at.into(),
-            beta_at.into(),
-            alpha,
-            beta,
-            finish_by.types().into(),
-            finish_by.flags().into(),
+            slices.into(),
+            to.into(),
+            slice_to.into(),
+            stride_to.into(),
+            data_type.into(),
+            type_to.into(),
         ];
-        let (ptx, name) = finish(finish_by.scalar);
-        let count = us.div_ceil(8).saturating_mul(vs).saturating_mul(batch);
+        let count = lines.saturating_mul(slices).saturating_mul(batch);
         // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-        unsafe { self.launch(ptx, name, threads(count)?, &args) }
+        unsafe { queue.launch(ptx, name, threads(count)?, &args) }?;
     }
-
-    /// Allocates scratch for the parts of a sum; 0 if there is only one part.
-    pub(super) fn lt_room_for_sums(&mut self, sums: &Sums) -> Result<u64> {
-        let Sums { lines, terms, batch, double, .. } = *sums;
-        let slices = slices(terms);
-        if slices == 1 {
-            return Ok(0);
-        }
-        let size = if double { 8 } else { 4 };
-        let bytes = lines.checked_mul(slices).and_then(|n| n.checked_mul(batch)).and_then(|n| n.checked_mul(size));
-        self.scratch(
-            bytes
-                .ok_or_else(|| crate::core::error::Error::invalid("grad", "the size of its partial sums overflows"))?,
-        )
-    }
-
-    /// Adds up. If there are many terms, first adds up parts of them, and then the parts.
-    ///
-    /// # Safety
-    /// This dispatch may read and write what `sums` names; `room` is what [`lt_room_for_sums`](Self::lt_room_for_sums)
-    /// returned for it.
-    pub(super) unsafe fn lt_sum(&mut self, sums: &Sums, room: u64) -> Result<()> {
-        let Sums { from, data_type, lines, terms, line_step, term_step, stride, batch, to, double } = *sums;
-        let slices = slices(terms);
-        let (ptx, name) = sum(double);
-        let Beside { address, data_type: type_to, stride: stride_to } = to;
-        let work = if double { data::F64 } else { data::F32 };
-        let mut steps = smallvec::SmallVec::<[_; 2]>::new();
-        let last = |from: u64, data_type: u32, [line, term, stride]: [usize; 3], terms: usize| {
-            ([from, address], [line, term, stride, terms, 1, lines, stride_to], [data_type, type_to])
-        };
-        if slices == 1 {
-            steps.push(last(from, data_type, [line_step, term_step, stride], terms));
-        } else {
-            let stride_room = lines * slices; // not larger than `room`, whose size did not overflow
-            let parts = [line_step, term_step, stride, terms, slices, lines, stride_room];
-            steps.push(([from, room], parts, [data_type, work]));
-            steps.push(last(room, work, [1, lines, stride_room], slices));
-        }
-        for ([from, to], [line, term, stride, terms, slices, slice_to, stride_to], [data_type, type_to]) in steps {
-            let args = [
-                KernelArg::from(from),
-                line.into(),
-                term.into(),
-                stride.into(),
-                lines.into(),
-                terms.into(),
-                batch.into(),
-                slices.into(),
-                to.into(),
-                slice_to.into(),
-                stride_to.into(),
-                data_type.into(),
-                type_to.into(),
-            ];
-            let count = lines.saturating_mul(slices).saturating_mul(batch);
-            // SAFETY: the arguments are the kernel's parameters in order and type; what it touches is the caller's promise.
-            unsafe { self.launch(ptx, name, threads(count)?, &args) }?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// The kernels that are loaded ahead of time.

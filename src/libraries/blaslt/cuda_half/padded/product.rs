@@ -3,7 +3,9 @@
 use super::plan::{Lies, Padded};
 use crate::core::error::Result;
 use crate::engines::cuda::{KernelArg, Queue};
+use crate::libraries::blaslt::cuda_half::padded::kernels;
 use crate::libraries::blaslt::epilogue::Function;
+use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Factor, MatrixOf, Problem, Which};
 use crate::libraries::blaslt::types::{self, data};
 use crate::libraries::blaslt::way::{Form, Way};
@@ -174,12 +176,14 @@ impl Product {
                 fast_accumulation: self.fast_accumulation,
                 in_place: true,
                 alignment: addresses.alignment(),
-                workspace: queue.lt_workspace(),
+                workspace: multiply::lt_workspace(queue),
             };
             let which = match way {
-                Way::Usual => Which::Known { asked: queue.lt_find(&problem, &addresses, true)? },
+                Way::Usual => Which::Known { asked: multiply::lt_find(queue, &problem, &addresses, true)? },
                 Way::This(choice) => Which::This(choice),
-                Way::Survey { number, .. } => return queue.lt_survey(*number, Form::Padded, &problem, &addresses),
+                Way::Survey { number, .. } => {
+                    return multiply::lt_survey(queue, *number, Form::Padded, &problem, &addresses);
+                }
             };
             product = Some((padded, at, problem, addresses, which));
         }
@@ -187,7 +191,7 @@ impl Product {
             (sums.from, sums.line_step, sums.term_step, sums.stride) =
                 (finish.at, 1, finish.sums.ld, finish.sums.stride);
         }
-        let room = gradient.as_ref().map_or(Ok(0), |sums| queue.lt_room_for_sums(sums))?;
+        let room = gradient.as_ref().map_or(Ok(0), |sums| kernels::lt_room_for_sums(queue, sums))?;
         for (at, bytes) in self.zeros {
             // SAFETY: all of an operand, the caller's promise.
             unsafe { queue.fill(at, bytes, &[0]) }?;
@@ -197,18 +201,18 @@ impl Product {
                 if padded.scratch.is_some() {
                     // SAFETY: the factor lies in an operand, the caller's promise, and the scratch has the size that
                     // the plan says.
-                    unsafe { queue.lt_gather(data_type, &lies, padded, to) }?;
+                    unsafe { kernels::lt_gather(queue, data_type, &lies, padded, to) }?;
                 }
             }
             // SAFETY: the factors are padded copies, or operands that hold all that the problem says; the sums lie in scratch
             // that was made for them.
-            unsafe { queue.lt_matmul(&problem, &addresses, &self.one_zero, which) }?;
+            unsafe { multiply::lt_matmul(queue, &problem, &addresses, &self.one_zero, which) }?;
         }
         // SAFETY: the caller's promise, and the sums are in scratch that was made for them.
-        unsafe { queue.lt_finish(&finish) }?;
+        unsafe { kernels::lt_finish(queue, &finish) }?;
         match gradient {
             // SAFETY: the caller's promise, or the sums in their scratch; `room` was allocated for this.
-            Some(sums) => unsafe { queue.lt_sum(&sums, room) },
+            Some(sums) => unsafe { kernels::lt_sum(queue, &sums, room) },
             None => Ok(()),
         }
     }

@@ -17,19 +17,19 @@ pub(super) use table::{copy, find, find_then_canon};
 ///
 /// With 64 the compiler makes loops of vectors; with 32 it unrolls the loops before it sees the vectors, which costs a
 /// factor of 3 in speed and 5 in the time to compile.
-pub(in crate::libraries::expressions) const CHUNK: usize = 64;
+pub(in crate::libraries) const CHUNK: usize = 64;
 
 /// Elements that one step treats.
 type Chunk<T> = [T; CHUNK];
 
 /// The operands of a kernel.
 #[derive(Clone, Copy)]
-pub(in crate::libraries::expressions) struct Args {
-    pub(in crate::libraries::expressions) dst: *mut u8,
-    pub(in crate::libraries::expressions) src: [*const u8; 3],
+pub(in crate::libraries) struct Args {
+    pub(in crate::libraries) dst: *mut u8,
+    pub(in crate::libraries) src: [*const u8; 3],
     /// Bytes from one chunk of an operand to the next: 0 if it is the same for all elements.
-    pub(in crate::libraries::expressions) advance: [usize; 3],
-    pub(in crate::libraries::expressions) chunks: usize,
+    pub(in crate::libraries) advance: [usize; 3],
+    pub(in crate::libraries) chunks: usize,
 }
 
 /// A loop over chunks.
@@ -37,11 +37,11 @@ pub(in crate::libraries::expressions) struct Args {
 /// # Safety
 /// The operands have their lane's alignment; each has `chunks` chunks, or one if it does not advance; `dst` has
 /// `chunks` chunks of the result's lane, which no operand overlaps. The CPU has the instruction set.
-pub(in crate::libraries::expressions) type Kernel = unsafe fn(&Args);
+pub(in crate::libraries) type Kernel = unsafe fn(&Args);
 
 /// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::libraries::expressions) enum Level {
+pub(in crate::libraries) enum Level {
     /// Element by element.
     Scalar,
     /// Vectors: on x86 AVX2, FMA and F16C, elsewhere what the target always has.
@@ -50,7 +50,7 @@ pub(in crate::libraries::expressions) enum Level {
 
 impl Level {
     /// The best one that this CPU has.
-    pub(in crate::libraries::expressions) fn detect() -> Self {
+    pub(in crate::libraries) fn detect() -> Self {
         // For tests of the loops that this CPU does not need.
         static SCALAR: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
         if *SCALAR.get_or_init(|| std::env::var_os("WINDLASS_TEST_SCALAR").is_some()) {
@@ -87,7 +87,7 @@ pub(crate) trait Map3<T> {
 /// # Safety
 /// As [`Kernel`].
 #[inline(always)]
-pub(in crate::libraries::expressions) unsafe fn chunk<'a, T>(args: &Args, k: usize, at: usize) -> &'a [T; CHUNK] {
+pub(in crate::libraries) unsafe fn chunk<'a, T>(args: &Args, k: usize, at: usize) -> &'a [T; CHUNK] {
     let src = args.src.get(k).copied().unwrap_or(std::ptr::null());
     let advance = args.advance.get(k).copied().unwrap_or(0);
     // SAFETY: the caller of the kernel guarantees that the chunk is there.
@@ -99,7 +99,7 @@ pub(in crate::libraries::expressions) unsafe fn chunk<'a, T>(args: &Args, k: usi
 /// # Safety
 /// As [`Kernel`].
 #[inline(always)]
-pub(in crate::libraries::expressions) unsafe fn result<'a, T>(args: &Args, at: usize) -> &'a mut [T; CHUNK] {
+pub(in crate::libraries) unsafe fn result<'a, T>(args: &Args, at: usize) -> &'a mut [T; CHUNK] {
     // SAFETY: the caller of the kernel guarantees that the chunk is there and that nothing else uses it.
     unsafe { &mut *args.dst.add(at * CHUNK * size_of::<T>()).cast() }
 }

@@ -1,0 +1,24 @@
+//! A dispatch on a GPU: steps 3 to 6 of `device/dispatch/mod.rs`.
+//!
+//! ```text
+//! submit.rs            from its submission to its task; across.rs: over several devices
+//! under_lease.rs       the steps while its slot is leased; turn.rs: each of them; together.rs: those of several devices
+//! queue.rs             the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
+//! ```
+
+mod across;
+mod copies;
+mod enqueue;
+mod queue;
+mod submit;
+mod together;
+mod turn;
+mod under_lease;
+
+pub(crate) use across::{lease_each, turns};
+pub use enqueue::{Enqueue, StreamPtr};
+pub use queue::EnqueueOn;
+pub(crate) use queue::{Keeps, Queue};
+pub(crate) use submit::DeviceOperands;
+pub(crate) use together::Rings;
+pub(crate) use under_lease::{EnqueueInput, Enqueued, NotEnqueued, enqueue_on};

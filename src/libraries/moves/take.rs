@@ -1,0 +1,297 @@
+//! Slices of a tensor by their numbers.
+
+use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::{Cost, Spans, Wire};
+use crate::device::Device;
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, fused};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
+use serde::{Deserialize, Serialize};
+
+/// An element that can be the number of a slice: `i32`, `i64`, `u32`, `u64`. Negative ones count from the end. Sealed.
+pub trait Place: Element + sealed::Place {}
+
+mod sealed {
+    pub trait Place {}
+}
+
+macro_rules! places { ($($t:ty),*) => { $(
+    impl sealed::Place for $t {}
+    impl Place for $t {}
+)* } }
+places!(i32, i64, u32, u64);
+
+/// Takes the slices of these numbers along an axis. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Take {
+    pub(super) dtype: DType,
+    pub(super) index: DType,
+    pub(super) axis: usize,
+    pub(super) x: Layout,
+    pub(super) indices: Layout,
+    /// Whether a number that is out of range is told; else it is undefined behaviour.
+    pub(super) checked: bool,
+}
+
+/// The loops over the result.
+pub(super) struct Loops {
+    /// Of the result, of the tensor at number 0, of the indices, and of the numbers of the indices themselves.
+    pub(super) layouts: Vec<Layout>,
+    /// The slices that there are, and the distance between neighbours, in elements.
+    pub(super) slices: usize,
+    pub(super) stride: isize,
+}
+
+impl Take {
+    pub(super) const OP: &'static str = "take";
+
+    /// The extents of the result: those of the tensor, with those of the indices in the place of the axis.
+    fn extents(&self) -> Vec<usize> {
+        let before = self.x.extents().iter().take(self.axis);
+        let behind = self.x.extents().iter().skip(self.axis + 1);
+        before.chain(self.indices.extents()).chain(behind).copied().collect()
+    }
+
+    pub(super) fn loops(&self) -> Result<Loops> {
+        let extents = self.extents();
+        let (before, own) = (self.axis, self.indices.rank());
+        let numbers = Layout::row_major(self.indices.extents())?;
+        let spread = |strides: &[isize]| -> Vec<isize> {
+            let behind = extents.len().saturating_sub(before + own);
+            std::iter::repeat_n(0, before)
+                .chain(strides.iter().copied())
+                .chain(std::iter::repeat_n(0, behind))
+                .collect()
+        };
+        let strides = self.x.strides();
+        let of_x = strides.iter().take(before).copied().chain(std::iter::repeat_n(0, own));
+        let of_x: Vec<isize> = of_x.chain(strides.iter().skip(before + 1).copied()).collect();
+        let layouts = match extents.contains(&0) {
+            true => vec![Layout::row_major(&extents)?; 4],
+            false => vec![
+                Layout::row_major(&extents)?,
+                Layout::new(&extents, of_x, self.x.offset())?,
+                Layout::new(&extents, spread(self.indices.strides()), self.indices.offset())?,
+                Layout::new(&extents, spread(numbers.strides()), 0)?,
+            ],
+        };
+        Ok(Loops {
+            layouts: fused(&layouts.iter().collect::<Vec<_>>()),
+            slices: self.x.extents().get(before).copied().unwrap_or(0),
+            stride: strides.get(before).copied().unwrap_or(0),
+        })
+    }
+
+    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+        let ([x, indices], [target]) = (reads, writes) else {
+            return Err(Error::invalid("x", format!("{} read and {} written", reads.len(), writes.len())));
+        };
+        if !matches!(self.index, DType::I32 | DType::I64 | DType::U32 | DType::U64) {
+            return Err(Error::invalid("indices", format!("{} is no type of a number of a slice", self.index)));
+        }
+        if self.axis >= self.x.rank() {
+            return Err(Error::invalid("axis", format!("axis {}, but there are {} axes", self.axis, self.x.rank())));
+        }
+        let wanted = Layout::row_major(self.extents())?;
+        let named = [
+            ("x", x, self.dtype, &self.x),
+            ("indices", indices, self.index, &self.indices),
+            ("target", target, self.dtype, &wanted),
+        ];
+        for (name, span, dtype, layout) in named {
+            if span.dtype() != dtype {
+                return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
+            }
+            if layout.reach().is_some_and(|(_, highest)| highest >= span.len()) {
+                let what = format!("{layout:?} reaches beyond {} elements", span.len());
+                return Err(Error::invalid(name, what));
+            }
+        }
+        if target.len() != wanted.len() {
+            return Err(Error::invalid("target", format!("{} elements instead of {}", target.len(), wanted.len())));
+        }
+        if self.x.is_empty() && !wanted.is_empty() {
+            let what = format!("{} of them, but there is no slice: extents {:?}", self.indices.len(), self.x.extents());
+            return Err(Error::invalid("indices", what));
+        }
+        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
+        let meets = |read: &&AnySpan| {
+            !read.is_empty() && !target.is_empty() && read.address() < end(target) && target.address() < end(read)
+        };
+        match [x, indices].iter().find(|read| meets(read)) {
+            Some(_) => Err(Error::invalid("target", "it lies in the memory of an operand that is read")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Op for Take {
+    const NAME: &'static str = Take::OP;
+    const LIBRARY: &'static str = "copy";
+    const PREPARED: bool = true;
+    type Reads = Dyn;
+    type Output = AnyBuffers;
+    /// 0, or the complement of the number of the first index that is out of range.
+    type Raw = u64;
+
+    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
+        self.check_operands(reads, writes)
+    }
+
+    fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
+        let all = self.extents().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+        writes.iter().all(|span| Some(span.len()) == all)
+    }
+
+    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
+        (crate::core::intern::types(&[self.dtype, self.index]), crate::core::intern::types(&[self.dtype]))
+    }
+
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
+        let name = match index.checked_sub(read_count) {
+            None if index == 0 => "x",
+            None => "indices",
+            Some(_) => "target",
+        };
+        Some(name.to_owned())
+    }
+
+    fn cost(&self) -> Cost {
+        let all = self.extents().iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
+        let indices = self.indices.len() as u64 * self.index.size() as u64;
+        Cost { flops: 0, bytes: all.saturating_mul(2 * self.dtype.size() as u64).saturating_add(indices) }
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<u64> {
+        let missing = || Error::library("internal error: an operand is missing");
+        let (target, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
+        let (x, indices) = (reads.first().ok_or_else(missing)?, reads.get(1).ok_or_else(missing)?);
+        let inside = |layout: &Layout, bytes: usize, size: usize| {
+            layout.reach().is_none_or(|(_, highest)| highest < bytes / size)
+        };
+        let fit = inside(&self.x, x.bytes().len(), self.dtype.size())
+            && inside(&self.indices, indices.bytes().len(), self.index.size())
+            && self.extents().iter().product::<usize>() == len
+            && x.dtype() == self.dtype
+            && indices.dtype() == self.index;
+        // The check of the operation has said so already. What follows is sound only if it is true.
+        if !fit || (self.x.is_empty() && len > 0) {
+            return Err(Error::library("internal error: unchecked layouts"));
+        }
+        // SAFETY: the layouts lie inside the operands (above), and the target is exclusively ours.
+        unsafe { super::take_host::take(self, x.bytes().as_ptr(), indices.bytes().as_ptr(), target) }
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
+        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+        for key in super::take_cuda::keys(self).unwrap_or_default() {
+            plans.plan(&key);
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        super::take_cuda::enqueue(self, queue)
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no CUDA engine"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, raw: u64) -> Result<()> {
+        if raw == 0 {
+            return Ok(());
+        }
+        let slices = self.x.extents().get(self.axis).copied().unwrap_or(0);
+        let what = format!("number {} of them is out of range for axis {} of {slices} elements", !raw, self.axis);
+        Err(Error::invalid("indices", what))
+    }
+}
+
+fn take<T: Element>(
+    device: &Device,
+    (x, indices): (AnyRead<'_>, AnyRead<'_>),
+    index: DType,
+    axis: isize,
+    checked: bool,
+) -> Result<PendingDispatch<Tensor<T>>> {
+    let ((x, layout), (numbers, indices)) = (x, indices);
+    let told = |error: Error| error.in_op(Take::OP, "copy");
+    let axis = super::join::place(axis, layout.rank()).map_err(told)?;
+    let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, checked };
+    let target = Layout::row_major(take.extents()).map_err(told)?;
+    let buffer = device.uninit::<T>(target.len())?;
+    let reads: AnyIns<'_> = [x, numbers].into_iter().collect();
+    let back = |any: AnyBuffers| {
+        let (buffer,) = any.downcast::<DeviceBuffer<T>>()?;
+        let tensor = Tensor::from_buffer(buffer, target.extents());
+        tensor.map(|tensor| (tensor,)).map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
+    };
+    let submitted = device.dispatch(take, reads, [buffer.into()].into_iter().collect());
+    submitted.map_err(Rejected::into_error)?.retype(back).map_err(|any: AnyBuffers| Error::from(any))
+}
+
+type AnyRead<'a> = (crate::core::buffer::AnyIn<'a>, Layout);
+
+impl Device {
+    /// The slices of `x` along an axis whose numbers are `indices`, in their order: NumPy's `take`. The extents of the indices stand
+    /// in the place of the axis. Negative numbers count from the end.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::best()?;
+    /// let x = device.tensor([3, 2], [1, 2, 3, 4, 5, 6])?;
+    /// let rows = device.take(&x, &device.tensor([3], [2i64, 0, -1])?, 0)?.await_result()?;
+    /// assert_eq!(device.show(&rows)?.to_string(), "[[5 6]\n [1 2]\n [5 6]]");
+    /// let wrong = device.take(&x, &device.tensor([2], [0i32, 3])?, 0)?.await_result().unwrap_err();
+    /// assert!(wrong.to_string().contains("number 1 of them is out of range for axis 0 of 3 elements"), "{wrong}");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an axis that is not there, or indices where there is no slice; a stale tensor, or one of another
+    /// device; [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] with the place of the first index that is out of
+    /// range.
+    pub fn take<'a, 'i, T: Element, I: Place>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        indices: impl ReadableTensor<'i, I>,
+        axis: isize,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let (x, indices) = (x.into(), indices.into());
+        let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, axis, true)
+    }
+
+    /// As [`take`](Self::take), without looking whether the indices are in range.
+    ///
+    /// # Safety
+    /// Each index `i` is in range: `-n <= i < n` for an axis of `n` elements.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take), but for the wait.
+    pub unsafe fn take_unchecked<'a, 'i, T: Element, I: Place>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        indices: impl ReadableTensor<'i, I>,
+        axis: isize,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let (x, indices) = (x.into(), indices.into());
+        let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, axis, false)
+    }
+}

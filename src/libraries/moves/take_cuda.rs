@@ -1,0 +1,268 @@
+//! The CUDA half of `take`: one kernel, written as PTX for units of 1 to 16 bytes.
+//!
+//! Where slices have neighbours, so that the same index counts for all of them, a thread moves as many bytes as the layouts and the
+//! addresses of a launch allow; the kernel for single elements is made beside that one.
+
+use super::take::{Loops, Take};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::sync::Arc;
+use crate::device::tensor::Layout;
+use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
+use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use std::ffi::{CString, c_void};
+
+/// Threads of a block.
+const BLOCK: u32 = 256;
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// What a kernel depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// Bytes that a thread moves.
+    unit: usize,
+    index: DType,
+    axes: usize,
+    /// Whether numbers and offsets need 64 bits.
+    is_wide: bool,
+    checked: bool,
+}
+
+/// A loaded kernel.
+pub(super) struct Loaded(Function);
+
+/// The largest unit of the layouts, in elements.
+fn group(take: &Take, loops: &Loops) -> usize {
+    let size = take.dtype.size();
+    let fits = |v: usize| {
+        let multiple = |stride: &isize| stride % v as isize == 0;
+        let near = |layout: &Layout, inner: isize| {
+            let (Some((n, _)), Some((last, outer))) = (layout.extents().split_last(), layout.strides().split_last())
+            else {
+                return false;
+            };
+            n % v == 0 && *last == inner && (inner == 0 || outer.iter().all(multiple))
+        };
+        let [target, x, indices] = [0, 1, 2].map(|k| loops.layouts.get(k));
+        v * size <= 16
+            && target.is_some_and(|layout| near(layout, 1))
+            && x.is_some_and(|layout| near(layout, 1))
+            && indices.is_some_and(|layout| near(layout, 0))
+            && multiple(&loops.stride)
+    };
+    [16, 8, 4, 2].into_iter().find(|v| fits(*v)).unwrap_or(1)
+}
+
+/// The kernels: for single elements, and for the largest unit.
+pub(super) fn keys(take: &Take) -> Result<Vec<Key>> {
+    let loops = take.loops()?;
+    let Some(target) = loops.layouts.first().filter(|layout| !layout.is_empty()) else { return Ok(Vec::new()) };
+    let far = |layout: &Layout| -> i128 {
+        let axes = layout.extents().iter().zip(layout.strides());
+        axes.map(|(n, stride)| (*n as i128 - 1) * (*stride as i128).abs()).sum::<i128>()
+    };
+    let farthest = loops.layouts.iter().map(far).max().unwrap_or(0) * 16;
+    let key = |group: usize| Key {
+        unit: group * take.dtype.size(),
+        index: take.index,
+        axes: target.rank(),
+        is_wide: farthest > 1 << 30,
+        checked: take.checked,
+    };
+    let group = group(take, &loops);
+    Ok(if group > 1 { vec![key(1), key(group)] } else { vec![key(1)] })
+}
+
+impl PlanKey for Key {
+    type Plan = Loaded;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+        let text = self.text();
+        let bytes = 16 * text.lines().count() as u64;
+        let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+        let (core, epoch) = (builder.core, builder.epoch);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let function = Function::find(core, epoch, &module, c"expression")?;
+        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
+        Ok(Built { plan: Loaded(function), bytes })
+    }
+}
+
+/// The words of the arguments, before extents and strides.
+const WORDS: usize = 7;
+
+impl Key {
+    /// The arguments: units, target, tensor, indices, result, slices, their stride in bytes; then for each axis the extent and the
+    /// strides of target, tensor, indices and numbers, in bytes but for the last ones.
+    fn text(&self) -> String {
+        let mut writer = Writer::default();
+        let (class, u, s) = if self.is_wide { (Class::Long, "u64", "s64") } else { (Class::Word, "u32", "s32") };
+        let word = |writer: &mut Writer, at: usize, class: Class| {
+            let register = writer.reg(class);
+            let t = if class == Class::Long { "u64" } else { "u32" };
+            ptx!(writer, "ld.param.{t} {register}, [args+{}]", 8 * at);
+            register
+        };
+        let units = word(&mut writer, 0, class);
+        let bases: Vec<Reg> = (1..5).map(|at| word(&mut writer, at, Class::Long)).collect();
+        let [slices, stride] = [5, 6].map(|at| word(&mut writer, at, Class::Long));
+        let [block, threads, thread, grid] = [(); 4].map(|()| writer.reg(Class::Word));
+        ptx!(writer, "mov.u32 {block}, %ctaid.x");
+        ptx!(writer, "mov.u32 {threads}, %ntid.x");
+        ptx!(writer, "mov.u32 {thread}, %tid.x");
+        ptx!(writer, "mov.u32 {grid}, %nctaid.x");
+        let [index, step] = [(); 2].map(|()| writer.reg(class));
+        if self.is_wide {
+            let wide = writer.reg(Class::Long);
+            ptx!(writer, "cvt.u64.u32 {wide}, {thread}");
+            ptx!(writer, "mul.wide.u32 {index}, {block}, {threads}");
+            ptx!(writer, "add.u64 {index}, {index}, {wide}");
+            ptx!(writer, "mul.wide.u32 {step}, {grid}, {threads}");
+        } else {
+            ptx!(writer, "mad.lo.u32 {index}, {block}, {threads}, {thread}");
+            ptx!(writer, "mul.lo.u32 {step}, {grid}, {threads}");
+        }
+        let [beyond, again] = [(); 2].map(|()| writer.reg(Class::Predicate));
+        ptx!(writer, "setp.ge.{u} {beyond}, {index}, {units}");
+        ptx!(writer, "@{beyond} bra EXIT");
+        writer.label("LOOP");
+        let mut coordinates = Vec::new();
+        let mut rest = index;
+        for axis in (1..self.axes).rev() {
+            let extent = word(&mut writer, WORDS + 5 * axis, class);
+            let [coordinate, quotient] = [(); 2].map(|()| writer.reg(class));
+            ptx!(writer, "rem.{u} {coordinate}, {rest}, {extent}");
+            ptx!(writer, "div.{u} {quotient}, {rest}, {extent}");
+            coordinates.push(coordinate);
+            rest = quotient;
+        }
+        if self.axes > 0 {
+            coordinates.push(rest);
+        }
+        coordinates.reverse();
+        let offset = |writer: &mut Writer, which: usize| {
+            let sum = writer.reg(class);
+            ptx!(writer, "mov.b{} {sum}, 0", if self.is_wide { 64 } else { 32 });
+            for (axis, coordinate) in coordinates.iter().enumerate() {
+                let stride = word(writer, WORDS + 5 * axis + 1 + which, class);
+                ptx!(writer, "mad.lo.{s} {sum}, {coordinate}, {stride}, {sum}");
+            }
+            let wide = writer.reg(Class::Long);
+            if self.is_wide {
+                ptx!(writer, "mov.b64 {wide}, {sum}");
+            } else {
+                ptx!(writer, "cvt.s64.s32 {wide}, {sum}");
+            }
+            wide
+        };
+        let [target, x, place] = [0, 1, 2].map(|which| offset(&mut writer, which));
+        for (register, base) in [target, x, place].into_iter().zip(&bases) {
+            ptx!(writer, "add.s64 {register}, {register}, {base}");
+        }
+        let number = self.number(&mut writer, place, slices);
+        if self.checked {
+            let (bad, place, complement) =
+                (writer.reg(Class::Predicate), offset(&mut writer, 3), writer.reg(Class::Long));
+            ptx!(writer, "setp.ge.u64 {bad}, {number}, {slices}");
+            ptx!(writer, "not.b64 {complement}, {place}");
+            if let Some(result) = bases.get(3) {
+                ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
+            }
+            ptx!(writer, "selp.b64 {number}, 0, {number}, {bad}");
+        }
+        ptx!(writer, "mul.lo.s64 {number}, {number}, {stride}");
+        ptx!(writer, "add.s64 {x}, {x}, {number}");
+        self.copy(&mut writer, target, x);
+        ptx!(writer, "add.{u} {index}, {index}, {step}");
+        ptx!(writer, "setp.lt.{u} {again}, {index}, {units}");
+        ptx!(writer, "@{again} bra LOOP");
+        writer.label("EXIT");
+        ptx!(writer, "ret");
+        let size = 8 * (WORDS + 5 * self.axes);
+        let body = writer.finish();
+        format!(
+            ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n\
+             // written 1 to 2, read 2 to 4\n{body}}}\n"
+        )
+    }
+
+    /// The index, counted from the beginning, in 64 bits.
+    fn number(&self, writer: &mut Writer, place: Reg, slices: Reg) -> Reg {
+        let number = writer.reg(Class::Long);
+        match self.index {
+            DType::I32 | DType::U32 => {
+                let (t, wide) = if self.index == DType::I32 { ("s32", "cvt.s64.s32") } else { ("u32", "cvt.u64.u32") };
+                let own = writer.reg(Class::Word);
+                ptx!(writer, "ld.global.{t} {own}, [{place}+0]");
+                ptx!(writer, "{wide} {number}, {own}");
+            }
+            _ => ptx!(writer, "ld.global.u64 {number}, [{place}+0]"),
+        }
+        if matches!(self.index, DType::I32 | DType::I64) {
+            let (below, from_end) = (writer.reg(Class::Predicate), writer.reg(Class::Long));
+            ptx!(writer, "setp.lt.s64 {below}, {number}, 0");
+            ptx!(writer, "add.s64 {from_end}, {number}, {slices}");
+            ptx!(writer, "selp.b64 {number}, {from_end}, {number}, {below}");
+        }
+        number
+    }
+
+    fn copy(&self, writer: &mut Writer, target: Reg, x: Reg) {
+        let (t, class, count) = match self.unit {
+            1 => ("u8", Class::Word, 1),
+            2 => ("u16", Class::Word, 1),
+            4 => ("u32", Class::Word, 1),
+            8 => ("u64", Class::Long, 1),
+            _ => ("u64", Class::Long, 2),
+        };
+        let registers: Vec<Reg> = (0..count).map(|_| writer.reg(class)).collect();
+        let list: Vec<String> = registers.iter().map(Reg::to_string).collect();
+        let (vector, list) = if count > 1 { (".v2", format!("{{{}}}", list.join(", "))) } else { ("", list.join("")) };
+        ptx!(writer, "ld.global{vector}.{t} {list}, [{x}+0]");
+        ptx!(writer, "st.global{vector}.{t} [{target}+0], {list}");
+    }
+}
+
+pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> {
+    queue.zero_result()?;
+    let keys = keys(take)?;
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let (loops, size) = (take.loops()?, take.dtype.size());
+    let address = |span: Option<&crate::core::buffer::AnySpan>, k: usize, size: usize| {
+        let offset = loops.layouts.get(k).map_or(0, Layout::offset);
+        span.map_or(0, |span| span.address()) + (offset * size) as u64
+    };
+    let target = address(queue.writes().first(), 0, size);
+    let x = address(queue.reads().first(), 1, size);
+    let indices = address(queue.reads().get(1), 2, take.index.size());
+    let largest = keys.last().map_or(size, |key| key.unit) as u64;
+    let fits = target.is_multiple_of(largest) && x.is_multiple_of(largest);
+    let which = if fits { keys.len() - 1 } else { 0 };
+    let group = if fits { largest as usize / size } else { 1 };
+    let axes = keys.first().map_or(0, |key| key.axes);
+    let units = loops.layouts.first().map_or(0, Layout::len) / group;
+    let stride = (loops.stride * size as isize) as u64;
+    let mut arguments = vec![units as u64, target, x, indices, queue.result()?, loops.slices as u64, stride];
+    for axis in 0..axes {
+        let group = if axis + 1 == axes { group } else { 1 };
+        let extent = loops.layouts.first().and_then(|layout| layout.extents().get(axis)).copied().unwrap_or(1);
+        arguments.push((extent / group) as u64);
+        for (layout, size) in loops.layouts.iter().zip([size, size, take.index.size(), 1]) {
+            let stride = layout.strides().get(axis).copied().unwrap_or(0) * (size * group) as isize;
+            arguments.push(stride as u64);
+        }
+    }
+    let loaded = queue.plan::<Key>(which)?;
+    let blocks = units.div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
+    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
+    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
+    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts reach,
+    // which lies inside the operands (the check of the operation): an index that is out of range counts as 0, or the caller has
+    // promised that there is none. The result has 8 bytes.
+    unsafe { loaded.0.launch(queue, &config, &mut parameters) }
+}

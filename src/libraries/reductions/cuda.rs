@@ -1,0 +1,159 @@
+//! The CUDA half: the kernels of the levels as plans, and their launches.
+
+use super::kind::ReductionKind;
+use super::op::Reduce;
+use super::ptx::{Geometry, Kernel, Launch, Way};
+use super::recipe::Recipe;
+use super::space::Space;
+use crate::core::buffer::AnySpan;
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::sync::Arc;
+use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
+use crate::libraries::expressions::formula::Shared;
+use crate::libraries::expressions::low::Lane;
+use crate::libraries::expressions::low::lower::computed;
+use std::ffi::{CString, c_void};
+
+/// Threads of a block.
+const BLOCK: u32 = 256;
+/// Enough blocks to fill any GPU. A thread goes on to further groups.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// What a kernel depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    kind: ReductionKind,
+    /// The type of the caller's formula.
+    dtype: DType,
+    element: Shared,
+    finish: Option<Shared>,
+    geometry: Geometry,
+}
+
+/// A loaded kernel.
+pub(super) struct Loaded {
+    kernel: Kernel,
+    function: Function,
+}
+
+impl PlanKey for Key {
+    type Plan = Loaded;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+        let recipe = Recipe::of(self.kind, self.dtype)?;
+        let after = self.finish.as_ref().map(|kept| &kept.0.expr);
+        let own = self.kind.result(self.dtype);
+        let result = after.map_or(own, |expr| expr.output_types().next().unwrap_or(own));
+        let kernel = Kernel::new(&recipe, &self.element.0.expr, after, result, &self.geometry)?;
+        let text =
+            CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+        let (core, epoch) = (builder.core, builder.epoch);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
+        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
+        // Code of a kernel, roughly: a word of 16 bytes for each line.
+        let bytes = 16 * kernel.text().lines().count() as u64;
+        Ok(Built { plan: Loaded { kernel, function }, bytes })
+    }
+}
+
+/// A level of the tree.
+struct Level {
+    space: Space,
+    geometry: Geometry,
+    /// The sizes of the elements of what is read.
+    sizes: Vec<usize>,
+}
+
+/// The lanes of the parts of accumulators.
+fn slots(recipe: &Recipe) -> Vec<Lane> {
+    let of = |dtype: &DType| std::iter::repeat_n(computed(*dtype), if dtype.is_complex() { 2 } else { 1 });
+    recipe.accumulators.iter().flat_map(of).collect()
+}
+
+/// The levels, from the elements on; none if nothing is written.
+fn levels(reduce: &Reduce) -> Result<Vec<Level>> {
+    let prepared = reduce.prepared()?;
+    let mut levels = Vec::new();
+    let mut space = prepared.space.clone();
+    if space.results == 0 {
+        return Ok(levels);
+    }
+    let mut sizes: Vec<usize> = prepared.element.expr.inputs().iter().map(|dtype| dtype.size()).collect();
+    let slots = slots(&prepared.recipe);
+    loop {
+        let geometry = Geometry::new(&space, &sizes, levels.is_empty());
+        let (is_last, by_result) = (geometry.is_last, geometry.is_by_result());
+        let next = space.of_groups(slots.len(), by_result)?;
+        levels.push(Level { space, geometry, sizes });
+        if is_last {
+            return Ok(levels);
+        }
+        space = next;
+        sizes = slots.iter().map(|lane| lane.size()).collect();
+    }
+}
+
+/// The kernels of an operation that was checked.
+pub(super) fn keys(reduce: &Reduce) -> Result<Vec<Key>> {
+    let element = Shared(reduce.prepared()?.element.clone());
+    let dtype = reduce.formula.0.expr.output_types().next().unwrap_or(DType::F32);
+    let key = |level: Level| Key {
+        kind: reduce.kind,
+        dtype,
+        element: element.clone(),
+        finish: reduce.finish.clone().filter(|_| level.geometry.is_last),
+        geometry: level.geometry,
+    };
+    Ok(levels(reduce)?.into_iter().map(key).collect())
+}
+
+pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Result<()> {
+    let prepared = reduce.prepared()?;
+    let recipe = &prepared.recipe;
+    let output = queue.writes().first().map_or(0, |span| span.address());
+    // What has no elements has no place. Nothing is read there.
+    let place = |span: &AnySpan| if span.is_empty() { output } else { span.address() };
+    let mut addresses: Vec<u64> = queue.reads().iter().map(place).collect();
+    let slots = slots(recipe);
+    let (_, count) = reduce.count_bits(recipe);
+    for (k, level) in levels(reduce)?.iter().enumerate() {
+        let loaded = queue.plan::<Key>(k)?;
+        let tasks = level.space.results * level.space.groups();
+        let targets = match level.geometry.is_last {
+            true => vec![output],
+            false => slots.iter().map(|lane| queue.scratch(tasks * lane.size())).collect::<Result<Vec<_>>>()?,
+        };
+        let launch = Launch {
+            space: &level.space,
+            recipe,
+            targets: &targets,
+            addresses: &addresses,
+            sizes: &level.sizes,
+            result_size: level.geometry.is_last.then(|| reduce.result_type().size()),
+            extents: reduce.extents(),
+            scalars: &reduce.scalars,
+            finish_scalars: &reduce.finish_scalars,
+            count,
+            is_leaf: level.geometry.is_leaf,
+        };
+        let mut arguments = loaded.kernel.arguments(&launch);
+        let threads = match level.geometry.way {
+            Way::Warps { .. } => tasks.saturating_mul(32),
+            Way::Threads { .. } => tasks,
+        };
+        let blocks = threads.div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
+        let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
+        let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
+        // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads what the layouts reach, which
+        // lies inside the operands (the check of the operation), or accumulators in scratch memory, and writes the output, or as
+        // many accumulators as there is scratch memory for.
+        unsafe { loaded.function.launch(queue, &config, &mut parameters) }?;
+        addresses = targets;
+    }
+    Ok(())
+}

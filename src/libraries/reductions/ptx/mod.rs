@@ -1,0 +1,110 @@
+//! A level of a reduction as PTX for `sm_70` and later, PTX 7.0.
+//!
+//! A task is a group of a result. A *warp* has one, of which a lane holds two chains, and joins them by shuffles; or a *thread*
+//! has one, and goes through the chains of the group so that neighbours of the tree come one after the other, with some chains
+//! at once. A level makes accumulators of elements, or joins those of the level before; the last one makes results. No shared
+//! memory, no barrier.
+//!
+//! `geometry.rs` says what the text depends on besides the expressions, and gives a launch its arguments. `text.rs` writes
+//! what all kernels have, `task.rs` finds what a task treats, `elements.rs` the loads and steps, `tree.rs` the two ways through a group.
+
+mod elements;
+mod geometry;
+mod task;
+mod text;
+mod tree;
+
+#[doc(hidden)]
+pub use geometry::THREADS_FROM;
+pub(super) use geometry::{Geometry, Launch, Way};
+
+use super::recipe::Recipe;
+use crate::core::element::DType;
+use crate::core::error::Result;
+use crate::libraries::expressions::ir::Expr;
+use crate::libraries::expressions::low::{Calls, Low, lower, lower_as};
+use crate::libraries::expressions::ptx::helpers;
+use geometry::Argument;
+
+/// The number of an expression of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Program {
+    Element,
+    Step,
+    Join,
+    Finish,
+    After,
+}
+
+/// The expressions of a kernel; one that it does not need is empty.
+pub(super) struct Programs([Low; 5]);
+
+impl Programs {
+    fn new(recipe: &Recipe, element: &Expr, after: Option<&Expr>, geometry: &Geometry) -> Self {
+        let open = |expr: &Expr, needed: bool| {
+            if needed { lower_as(expr, Calls::Expand, false) } else { Low::default() }
+        };
+        let closed = |expr: Option<&Expr>| match expr {
+            Some(expr) if geometry.is_last => lower(expr, Calls::Expand),
+            _ => Low::default(),
+        };
+        Programs([
+            open(element, geometry.is_leaf),
+            open(&recipe.step.expr, geometry.is_leaf),
+            open(&recipe.join.expr, true),
+            closed(Some(&recipe.finish.expr)),
+            closed(after),
+        ])
+    }
+
+    pub(super) fn of(&self, program: Program) -> &Low {
+        let [element, step, join, finish, after] = &self.0;
+        match program {
+            Program::Element => element,
+            Program::Step => step,
+            Program::Join => join,
+            Program::Finish => finish,
+            Program::After => after,
+        }
+    }
+}
+
+/// A kernel as text.
+pub(super) struct Kernel {
+    text: String,
+    arguments: Vec<Argument>,
+    pub(super) programs: Programs,
+}
+
+impl Kernel {
+    /// The name of the entry point.
+    pub(super) const ENTRY: &'static std::ffi::CStr = c"expression";
+
+    /// Writes the kernel of a level.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the arguments exceed 4 KiB.
+    pub(super) fn new(
+        recipe: &Recipe,
+        element: &Expr,
+        after: Option<&Expr>,
+        result: DType,
+        geometry: &Geometry,
+    ) -> Result<Self> {
+        let programs = Programs::new(recipe, element, after, geometry);
+        let (entry, arguments) = text::write(recipe, element, &programs, result, geometry)?;
+        let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
+        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
+        Ok(Kernel { text, arguments, programs })
+    }
+
+    /// The text, a whole module.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The arguments of a launch: the words of the one parameter.
+    pub(super) fn arguments(&self, launch: &Launch<'_>) -> Vec<u64> {
+        self.arguments.iter().map(|argument| launch.word(argument, &self.programs)).collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! Softmax: a reduction to the largest element and the sum of exponentials, in one pass, and a formula that takes both.
+
+use super::axes::Keep;
+use super::front::{Call, itself, submit, told};
+use super::kind::ReductionKind;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::Result;
+use crate::device::Device;
+use crate::device::tensor::{ReadableTensor, Tensor};
+use crate::libraries::expressions::build::Symbol;
+use crate::libraries::expressions::formula::record;
+use crate::libraries::expressions::front::make_one;
+use crate::libraries::expressions::operands::Read;
+use half::{bf16, f16};
+use num_complex::Complex;
+use smallvec::SmallVec;
+
+/// An element of which [`Device::softmax`] is made: a floating point number of 16 bits or more. Sealed.
+pub trait SoftmaxElement: Element + sealed::SoftmaxElement {}
+
+mod sealed {
+    /// The complex type of largest element and sum.
+    pub trait SoftmaxElement {
+        type Pair: crate::core::element::Element;
+    }
+}
+
+macro_rules! exponentials { ($($t:ty: $part:ty),*) => { $(
+    impl sealed::SoftmaxElement for $t {
+        type Pair = Complex<$part>;
+    }
+    impl SoftmaxElement for $t {}
+)* } }
+exponentials!(f16: f32, bf16: f32, f32: f32, f64: f64);
+
+fn softmax<T: SoftmaxElement>(
+    device: &Device,
+    (x, layout): Read<'_>,
+    axis: i32,
+    logarithm: bool,
+) -> Result<PendingDispatch<Tensor<T>>> {
+    let extents = layout.extents().to_vec();
+    let read: SmallVec<[Read<'_>; 8]> = [(x, layout.clone())].into_iter().collect();
+    let call =
+        Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish: None };
+    let pair: Tensor<T::Pair> = submit(device, call, Ok(read))?.into_output();
+    let recorded = record(&[T::DTYPE, T::Pair::DTYPE], |open| {
+        // The recording knows the types: those here have no meaning.
+        let [x, pair] = [0, 1].map(|k| Symbol::<f64>::new(open.input(k)));
+        let (largest, sum) = (pair.re(), pair.im());
+        let x = match T::Pair::DTYPE {
+            crate::core::element::DType::C32 => Symbol::new(x.cast::<f32>().raw),
+            _ => x,
+        };
+        let distance = x - largest;
+        let y = if logarithm { distance - sum.log() } else { distance.exp() / sum };
+        vec![y.cast::<T>().raw]
+    });
+    let view = pair.view();
+    let (pair, pair_layout) = view.operand()?;
+    let pair_layout = pair_layout.broadcast(&extents)?;
+    make_one(device, recorded.map_err(told)?, &[(x, layout), (pair.into(), pair_layout)], &extents)
+}
+
+impl Device {
+    /// exp(x) divided by its sum along an axis, without overflow.
+    ///
+    /// The largest element and the sum come from one pass, and the result from another one. Where an element is +inf or NaN, or all
+    /// are -inf, the results along the axis are NaN.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::best()?;
+    /// let x = device.tensor([2, 2], [0.0f32, 0.0, 1000.0, -1000.0])?;
+    /// let y = device.softmax(&x, -1)?.await_result()?;
+    /// assert_eq!(device.show(&y)?.to_string(), "[[0.5 0.5]\n [1.  0. ]]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an axis that is not there; a stale tensor, or one of another
+    /// device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn softmax<'a, T: SoftmaxElement>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        axis: i32,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let x = x.into();
+        let (part, layout) = x.operand()?;
+        softmax(self, (part.into(), layout), axis, false)
+    }
+
+    /// The logarithm of [`softmax`](Self::softmax): x - logsumexp(x), in one step from the largest element.
+    ///
+    /// # Errors
+    /// As [`softmax`](Self::softmax).
+    pub fn log_softmax<'a, T: SoftmaxElement>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        axis: i32,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let x = x.into();
+        let (part, layout) = x.operand()?;
+        softmax(self, (part.into(), layout), axis, true)
+    }
+}

@@ -1,0 +1,141 @@
+//! Results that are known: without elements, at the ends of ranges, of formulas, on any number of threads.
+
+use crate::common::devices;
+use windlass::expressions::{extent, position};
+use windlass::reductions::{All, ArgMax, Keep, LogSumExp, Mean, Norm2, Prod, Sum};
+use windlass::tensor::AxisSlice;
+use windlass::{Bool, Device, HostPool};
+
+#[test]
+fn without_elements_a_result_is_what_changes_nothing() {
+    for device in devices() {
+        let x = device.zeros_tensor::<f32>([2, 0]).unwrap();
+        let item = |pending: windlass::PendingDispatch<windlass::Tensor<f32>>| {
+            device.download_tensor(&pending.into_output()).unwrap().await_result().unwrap()[1]
+        };
+        assert_eq!(item(device.sum(&x, 1).unwrap()).to_bits(), 0f32.to_bits());
+        assert_eq!(item(device.prod(&x, 1).unwrap()), 1.0);
+        assert!(item(device.mean(&x, 1).unwrap()).is_nan());
+        assert!(item(device.var(&x, 1, 0).unwrap()).is_nan());
+        assert_eq!(item(device.norm2(&x, 1).unwrap()), 0.0);
+        assert_eq!(item(device.logsumexp(&x, 1).unwrap()), f32::NEG_INFINITY);
+        assert_eq!(device.item(&device.all_true(&x, All).unwrap().into_output()).unwrap(), Bool::from(true));
+        assert_eq!(device.item(&device.any_true(&x, All).unwrap().into_output()).unwrap(), Bool::from(false));
+        assert_eq!(device.item(&device.count_nonzero(&x, All).unwrap().into_output()).unwrap(), 0);
+        assert_eq!(device.sum(&x, 0).unwrap().await_result().unwrap().extents(), [0]);
+    }
+}
+
+#[test]
+fn zeros_keep_their_sign_and_norms_their_range() {
+    for device in devices() {
+        let item =
+            |pending: windlass::PendingDispatch<windlass::Tensor<f64>>| device.item(&pending.into_output()).unwrap();
+        let zeros = device.tensor([3], [-0.0f64; 3]).unwrap();
+        assert_eq!(item(device.sum(&zeros, 0).unwrap()).to_bits(), (-0.0f64).to_bits());
+        for (scale, close) in [(1e300, 1e286), (1e-320, 2e-323), (1e-300, 1e-314), (1.0, 1e-14)] {
+            let x = device.tensor([2], [3.0 * scale, 4.0 * scale]).unwrap();
+            let norm = item(device.norm2(&x, 0).unwrap());
+            assert!((norm - 5.0 * scale).abs() <= close, "{norm} of {scale}");
+        }
+        let mixed = device.tensor([3], [1e200, 1.0, 1e-300]).unwrap();
+        assert!((item(device.norm2(&mixed, 0).unwrap()) / 1e200 - 1.0).abs() < 1e-15);
+        let huge = device.tensor([2], [1000.0f64, 1000.0]).unwrap();
+        assert!((item(device.logsumexp(&huge, 0).unwrap()) - 1000.0 - 2f64.ln()).abs() < 1e-12);
+        // The distances are small beside the mean.
+        let far = device.tensor([4], [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]).unwrap();
+        assert_eq!(item(device.var(&far, 0, 1).unwrap()), 30.0);
+    }
+}
+
+#[test]
+fn formulas_are_fused_before_and_after() {
+    for device in devices() {
+        let (x, y) = (device.full_tensor([4, 300], 2.0f32).unwrap(), device.full_tensor([300], 0.5f32).unwrap());
+        let formula = device.reduce_then((&x, &y), Keep(-1), |(x, y)| x * y + 1.0, Mean, |m| m * 10.0 + 1.0).unwrap();
+        let result = formula.await_result().unwrap();
+        assert_eq!(result.extents(), [4, 1]);
+        assert!(device.allclose(&result, &device.full_tensor([4, 1], 21.0f32).unwrap(), 0.0, 0.0).unwrap());
+        let chain = ((&x * &y) + 1.0).reduce(&device, Keep(-1), Mean).unwrap().await_result().unwrap();
+        assert!(device.allclose(&chain, &device.full_tensor([4, 1], 2.0f32).unwrap(), 0.0, 0.0).unwrap());
+        // A formula may take the place of its elements.
+        let x = device.full_tensor([5, 7], 1.0f64).unwrap();
+        let places = device
+            .reduce(&x, 0, |x| x * (position(0) * extent(1) + position(1)).cast::<f64>(), Sum)
+            .unwrap()
+            .await_result()
+            .unwrap();
+        let wanted: Vec<f64> = (0..7).map(|column| f64::from(70 + 5 * column)).collect();
+        assert_eq!(device.download_tensor(&places).unwrap().await_result().unwrap(), wanted);
+        let half = device.full_tensor([1000], windlass::f16::from_f32(100.0)).unwrap();
+        let sum = device.reduce(&half, All, |x| x.cast::<f32>(), Sum).unwrap().into_output();
+        assert_eq!(device.item(&sum).unwrap(), 100_000.0);
+    }
+}
+
+#[test]
+fn the_bits_are_those_of_one_thread() {
+    let open = |threads| Device::builder().host_pool(HostPool::Threads(threads)).host().open().unwrap();
+    let values: Vec<f32> = (0..300_000u32).map(|i| ((i.wrapping_mul(2_654_435_761) >> 8) as f32).sin()).collect();
+    let run = |device: &Device| {
+        let x = device.tensor([300, 1000], &values).unwrap();
+        let mut bits: Vec<u32> = Vec::new();
+        let every = x.slice((.., AxisSlice::from(..).step(3))).unwrap();
+        for axes in [vec![0], vec![1], vec![0, 1]] {
+            for view in [x.view(), every.view()] {
+                let read = |tensor| device.download_tensor(&tensor).unwrap().await_result().unwrap();
+                let results = [
+                    read(device.reduce(&view, axes.clone(), |x| x, Sum).unwrap().into_output()),
+                    read(device.reduce(&view, axes.clone(), |x| x + 1.0, Prod).unwrap().into_output()),
+                    read(device.reduce(&view, axes.clone(), |x| x, LogSumExp).unwrap().into_output()),
+                    read(device.reduce(&view, axes.clone(), |x| x, Norm2).unwrap().into_output()),
+                ];
+                bits.extend(results.iter().flatten().map(|x| x.to_bits()));
+                let places = device.reduce(&view, axes.clone(), |x| x, ArgMax).unwrap().into_output();
+                bits.extend(device.download_tensor(&places).unwrap().await_result().unwrap().iter().map(|i| *i as u32));
+            }
+        }
+        bits
+    };
+    let wanted = run(&open(1));
+    for threads in [2, 3, 16] {
+        assert!(run(&open(threads)) == wanted, "{threads} threads");
+    }
+}
+
+#[test]
+fn softmax_is_that_of_double_precision() {
+    for device in devices() {
+        let values: Vec<f64> =
+            (0..3000u32).map(|i| f64::from(i.wrapping_mul(2_654_435_761) >> 20) / 40.0 - 50.0).collect();
+        for (extents, axis) in [([3, 1000], 1), ([1000, 3], 0), ([2, 1500], -1)] {
+            let x = device.tensor(extents, &values).unwrap();
+            let single = x.cast::<f32>().eval(&device).unwrap().into_output();
+            let y = device.softmax(&single, axis).unwrap().into_output();
+            let log = device.log_softmax(&x, axis).unwrap().into_output();
+            let read = |x: &windlass::Tensor<f64>| device.download_tensor(x).unwrap().await_result().unwrap();
+            let (y, log) = (read(&y.cast::<f64>().eval(&device).unwrap().into_output()), read(&log));
+            let along = if axis == 0 { 3 } else { 1 };
+            let lines = if axis == 0 { 3 } else { extents[0] };
+            for line in 0..lines {
+                let start = if axis == 0 { line } else { line * extents[1] };
+                let n = 3000 / lines;
+                let line: Vec<usize> = (0..n).map(|i| start + i * along).collect();
+                let top = line.iter().map(|i| values[*i]).fold(f64::MIN, f64::max);
+                let sum: f64 = line.iter().map(|i| (values[*i] - top).exp()).sum();
+                for i in line {
+                    let want = (values[i] - top).exp() / sum;
+                    assert!((y[i] - want).abs() <= 2e-5 * want + 2e-45, "{} instead of {want}", y[i]);
+                    let want = values[i] - top - sum.ln();
+                    assert!((log[i] - want).abs() <= 1e-13 * (1.0 + want.abs()), "{} instead of {want}", log[i]);
+                }
+            }
+        }
+        let odd = device.tensor([2, 2], [f32::INFINITY, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
+        let nan = device.softmax(&odd, 1).unwrap().into_output();
+        assert!(
+            device.download_tensor(&nan).unwrap().await_result().unwrap()[..].iter().filter(|x| x.is_nan()).count()
+                >= 3
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Reductions on the CUDA engine: the stand-in runs the text of the kernels, both ways through a group, and the bits are those of the
+//! definition and of the host.
+
+#[path = "../../host/reductions/cases.rs"]
+mod cases;
+#[path = "../../host/reductions/oracle.rs"]
+mod oracle;
+
+use crate::common::{assert_back_at, holdings};
+use crate::standin::{device, session};
+use std::sync::atomic::Ordering;
+use windlass::Device;
+use windlass::reductions::THREADS_FROM;
+
+#[test]
+fn the_text_of_random_reductions_computes_what_they_say() {
+    let driver = session();
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let (count, first) = (number("WINDLASS_TEST_REDUCTIONS").unwrap_or(400), number("WINDLASS_TEST_SEED").unwrap_or(0));
+    let devices = [device(2), Device::host().unwrap()];
+    let base = holdings(&devices[0]);
+    // Few groups would all be given to warps.
+    for threads in [0, usize::MAX] {
+        THREADS_FROM.store(threads, Ordering::Relaxed);
+        for seed in first..first + count / 2 {
+            cases::run(&devices, seed, if seed.is_multiple_of(8) { 75_000 } else { 6_000 });
+        }
+    }
+    assert_back_at(&devices[0], base);
+    drop(devices);
+    driver.assert_finished();
+}
