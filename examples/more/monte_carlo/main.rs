@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The call pays what the geometric mean of 16 prices exceeds the strike by: that has a closed form to compare with. The
-//! device draws the numbers, walks the paths and computes what they pay, by formulas that give the same bits on every one;
-//! the payoffs are summed in order: so every digit that is printed is the same on every device.
+//! device draws the numbers, walks the paths and takes the mean of what they pay, by formulas and a reduction that give the
+//! same bits on every one: so every digit that is printed is the same on every device.
 
 mod plot;
 
@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use windlass::Device;
 use windlass::expressions::{Symbol, random};
+use windlass::reductions::{All, Mean};
 use windlass::rng::{Generator, Normal, Stream};
 
 /// Prices that the mean is of, a year in all.
@@ -94,9 +95,9 @@ fn price(device: &Device, stream: &Stream, paths: usize) -> windlass::Result<f64
             state = device.update(state, &normal.index(0, k)?, walk)?.into_output();
         }
     }
-    let pays = device.map(&state.1, |mean| (SPOT * mean.exp() - STRIKE).max(0.0))?.into_output();
-    let pays = device.download_tensor(&pays)?.await_result()?;
-    Ok((-RATE).exp() * pays.iter().sum::<f64>() / paths as f64)
+    // The mean of the payoffs, which are never stored.
+    let pays = device.reduce(&state.1, All, |mean| (SPOT * mean.exp() - STRIKE).max(0.0), Mean)?.into_output();
+    Ok((-RATE).exp() * device.item(&pays)?)
 }
 
 /// The price in closed form: the logarithm of a geometric mean of such prices is normal.
