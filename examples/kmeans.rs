@@ -1,5 +1,5 @@
-//! k-means on the device: distances, the nearest centre of each point and the new centres are formulas that are reduced. The
-//! differences between points and centres are never stored.
+//! k-means on the device: distances, the nearest centre of each point and the new centres are formulas that are reduced.
+//! The differences between points and centres are never stored.
 //!
 //! ```text
 //! cargo run --release --example kmeans

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The call pays what the geometric mean of 16 prices exceeds the strike by: that has a closed form to compare with. The
-//! device draws the numbers, walks the paths and takes the mean of what they pay, by formulas and a reduction that give the
-//! same bits on every one: so every digit that is printed is the same on every device.
+//! device draws the numbers, walks the paths and takes the mean of what they pay, by formulas and a reduction that give
+//! the same bits on every one: so every digit that is printed is the same on every device.
 
 mod plot;
 
