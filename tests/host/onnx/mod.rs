@@ -7,9 +7,11 @@
 mod cases;
 mod compare;
 mod libraries;
+mod moves;
 mod node;
 mod optimizers;
 mod quantized;
+mod reductions;
 mod run;
 mod shapes;
 mod table;

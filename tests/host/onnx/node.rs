@@ -3,7 +3,7 @@
 use super::cases::{Attribute, Case};
 use super::value::{Formula, Value};
 use windlass::tensor::Layout;
-use windlass::{AnyTensor, AnyTensorRef, DType, Device, Result};
+use windlass::{AnyTensor, AnyTensorRef, DType, Device, Element, Result, TensorRef};
 
 pub(super) struct Node<'a> {
     pub(super) device: &'a Device,
@@ -27,6 +27,12 @@ impl<'a> Node<'a> {
 
     pub(super) fn input(&self, k: usize) -> &AnyTensor {
         self.given(k).unwrap()
+    }
+
+    /// The operand of this number, whose type the row knows.
+    pub(super) fn typed<T: Element>(&self, k: usize) -> TensorRef<'_, T> {
+        let x = self.input(k).view();
+        x.downcast().unwrap_or_else(|| panic!("{x:?}"))
     }
 
     pub(super) fn inputs(&self) -> Vec<AnyTensorRef<'_>> {

@@ -1,7 +1,8 @@
-//! The table: each node of ONNX, and what it is here. A row is a call, or a small function in `shapes.rs` or `quantized.rs`.
+//! The table: each node of ONNX, and what it is here. A row is a call, or a small function in a file
+//! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, optimizers, quantized, shapes};
+use super::{libraries, moves, optimizers, quantized, reductions, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -165,6 +166,29 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("Tile", shapes::tile),
     ("DepthToSpace", shapes::depth_to_space),
     ("SpaceToDepth", shapes::space_to_depth),
+    // Reductions.
+    ("ReduceSum", reductions::sum),
+    ("ReduceProd", reductions::prod),
+    ("ReduceMean", reductions::mean),
+    ("ReduceMax", reductions::max),
+    ("ReduceMin", reductions::min),
+    ("ReduceL1", reductions::norm1),
+    ("ReduceL2", reductions::norm2),
+    ("ReduceSumSquare", reductions::sum_of_squares),
+    ("ReduceLogSum", reductions::log_of_sum),
+    ("ReduceLogSumExp", reductions::logsumexp),
+    ("ArgMax", reductions::argmax),
+    ("ArgMin", reductions::argmin),
+    ("Softmax", reductions::softmax),
+    ("LogSoftmax", reductions::log_softmax),
+    ("Hardmax", reductions::hardmax),
+    // Moves.
+    ("Concat", moves::concat),
+    ("Pad", moves::pad),
+    ("Gather", moves::gather),
+    ("GatherElements", moves::gather_elements),
+    ("GatherND", moves::gather_nd),
+    ("ArrayFeatureExtractor", moves::array_feature_extractor),
     // What the host knows.
     ("Shape", shapes::shape),
     ("Size", |n| n.known(&[], &[n.input(0).len() as i64])),

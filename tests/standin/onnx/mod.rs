@@ -6,12 +6,16 @@ mod cases;
 mod compare;
 #[path = "../../host/onnx/libraries.rs"]
 mod libraries;
+#[path = "../../host/onnx/moves.rs"]
+mod moves;
 #[path = "../../host/onnx/node.rs"]
 mod node;
 #[path = "../../host/onnx/optimizers.rs"]
 mod optimizers;
 #[path = "../../host/onnx/quantized.rs"]
 mod quantized;
+#[path = "../../host/onnx/reductions.rs"]
+mod reductions;
 #[path = "../../host/onnx/run.rs"]
 mod run;
 #[path = "../../host/onnx/shapes.rs"]
