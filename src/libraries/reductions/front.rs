@@ -184,7 +184,7 @@ methods! {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::reductions::All;
     /// let device = windlass::Device::best()?;
-    /// let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6])?;
+    /// let x = device.tensor([2, 3], [1i32, 2, 3, 4, 5, 6])?;
     /// assert_eq!(device.show(&device.sum(&x, 0)?.await_result()?)?.to_string(), "[5 7 9]");
     /// assert_eq!(device.show(&device.sum(&x, [-1])?.await_result()?)?.to_string(), "[ 6 15]");
     /// assert_eq!(device.item(&device.sum(&x, All)?.await_result()?)?, 21i64);
