@@ -147,9 +147,9 @@ impl PlanKey for Layouts {
         let (raw, work) = make(api, self).map_err(|(call, code)| builder.failure::<Cufft>(call, code))?;
         // SAFETY: made above; the epoch destroys it once, when nothing uses it.
         let raw = builder.object(raw, move |raw| unsafe { api.destroy(raw) });
-        // The first plan of a context uploads tables that the kernels of all plans find by a pointer in device memory. A
-        // transform that overtakes this upload, which waits behind other copies on a busy GPU, reads from nowhere: seen
-        // on an H100 as an illegal address in cuFFT 12.0's kernels, when devices of one process were opened and closed.
+        // The kernels of all plans find their tables by a pointer in device memory. An H100 with cuFFT 12.0 showed them reading
+        // there at an illegal address, when devices of one process were opened and closed. What fits it: the first plan of
+        // a context uploads the tables on a default stream without waiting, and on a busy GPU a transform overtakes that.
         builder.finish_default_streams("cufftXtMakePlanMany")?;
         Ok(Built { plan: Plan { raw, work, lock: Mutex::new(()) }, bytes: estimate(self) as u64 })
     }
