@@ -27,6 +27,7 @@ ROWS = [
     "launch with 2 arguments",
     "launch with 16 arguments",
     "matmul with a known way",
+    "map by a kept formula",
     "replay of 2 steps",
     "replay of 20 steps",
 ]

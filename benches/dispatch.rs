@@ -24,8 +24,9 @@ mod waits;
 use ops::{EmptyOn, EmptyOnThree};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use windlass::expressions::{Formula, Symbol};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
-use windlass::{Device, DeviceBuffer, Element, Image, Matmul, PendingDispatch};
+use windlass::{Device, DeviceBuffer, Element, Image, Matmul, PendingDispatch, Tensor};
 
 /// The operations between two waits: few enough that no queue fills.
 const BATCH: usize = 64;
@@ -122,6 +123,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     let matmul =
         chained(zeros::<f32>(device), move |c| device.blas_lt().matmul(Matmul::new(1, 1, 1), &a, &b, c).unwrap());
 
+    let formula = mapped(device);
     let [few, many] = [2, 20].map(|steps| replayed(device, steps));
     let memory: Box<dyn FnMut() -> u128> = Box::new(move || {
         let start = Instant::now();
@@ -137,6 +139,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         ("launch with 2 arguments, chained", two),
         ("launch with 16 arguments, chained", sixteen),
         ("matmul with a known way, chained", matmul),
+        ("map by a kept formula, chained", formula),
         ("replay of 2 steps as a graph, chained", few),
         ("replay of 20 steps as a graph, chained", many),
         ("alloc + free of 4 KiB", memory),
@@ -145,6 +148,19 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
 
 fn zeros<T: Element>(device: &Device) -> DeviceBuffer<T> {
     device.zeros(1).unwrap()
+}
+
+/// A kept formula of one tensor, written into another one.
+fn mapped(device: &Device) -> Box<dyn FnMut() -> u128> {
+    let formula = Formula::new(|x: Symbol<f32>| x * 2.0 + 1.0).unwrap();
+    let (x, device) = (device.zeros_tensor::<f32>([256]).unwrap(), device.clone());
+    let mut kept = Some(device.zeros_tensor::<f32>([256]).unwrap());
+    Box::new(move || {
+        let start = Instant::now();
+        let next = |out: Tensor<f32>| device.apply_into(&formula, &x, out).unwrap().into_output();
+        measured(|| kept = (0..BATCH).fold(kept.take(), |out, _| out.map(next)));
+        start.elapsed().as_nanos()
+    })
 }
 
 /// Replays of a program of so many empty kernels on one buffer.

@@ -27,6 +27,7 @@ mod gemm;
 mod harness;
 mod level3;
 mod lt;
+mod maps;
 mod neighbours;
 mod ops;
 mod program;
@@ -67,6 +68,7 @@ const TOPICS: &[Topic] = &[
     ("level3", true, level3::run),
     ("fft", false, fft::run),
     ("random", false, rng::run),
+    ("maps", false, maps::run),
     ("reductions", false, reductions::run),
     ("solver", false, solver::run),
     ("sparse", false, sparse::run),

@@ -14,7 +14,7 @@
 
 use crate::core::buffer::{Allocation, Home, Pool};
 use crate::core::epoch::life::Stand;
-use crate::core::order::{AccessHistory, Completion};
+use crate::core::order::{AccessHistory, Completion, Stream};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
 use crate::engines::cuda::context::fault;
@@ -59,30 +59,31 @@ impl Pool for Shared {
         if self.over() {
             return self.reclaim.give_up(self.life.stand());
         }
-        let core = || self.core.get().and_then(Weak::upgrade);
-        match self.only_stream(&uses) {
-            Some(number) if number == self.index => self.free_behind(allocation),
-            Some(number) => match core().as_ref().and_then(|core| core.streams.slot(number)) {
-                Some(slot) => slot.shared.free_behind(allocation),
-                None => self.park(allocation, uses),
-            },
-            None => self.park(allocation, uses),
+        let only = self.only_stream(&uses);
+        let slot = |stream: &Arc<Stream>| Some(self.core.get()?.upgrade()?.streams.slot(stream.number)?.shared.clone());
+        if only.is_some_and(|stream| Arc::ptr_eq(stream, &self.stream)) {
+            self.free_behind(allocation);
+        } else if let Some(slot) = only.and_then(|stream| slot(stream).filter(|slot| Arc::ptr_eq(&slot.stream, stream)))
+        {
+            slot.free_behind(allocation);
+        } else {
+            self.park(allocation, uses);
         }
     }
 }
 
 impl Shared {
-    /// The number of the stream that all uses in flight are on; this one's if there are none. `None` if they are on several,
-    /// or if one of them is not enqueued yet. (All are of this device: see `follow.rs`.)
-    fn only_stream(&self, uses: &AccessHistory) -> Option<usize> {
+    /// The stream that all uses in flight are on; this one if there are none. `None` if they are on several, or if one of
+    /// them is not enqueued yet.
+    fn only_stream<'a>(&'a self, uses: &'a AccessHistory) -> Option<&'a Arc<Stream>> {
         // Check this before the marks. In the other order, work that is bound between the two checks would be missed by
         // both.
         if uses.all().any(Completion::is_coming) {
             return None;
         }
         let mut marks = uses.all().flat_map(Completion::marks).filter(|mark| !mark.is_past());
-        let Some(first) = marks.next() else { return Some(self.index) };
-        marks.all(|mark| mark.same_stream(first)).then_some(first.stream.number)
+        let Some(first) = marks.next() else { return Some(&self.stream) };
+        marks.all(|mark| mark.same_stream(first)).then_some(&first.stream)
     }
 
     /// Has it freed behind what is on this stream.
