@@ -21,13 +21,13 @@ const MOST_BLOCKS: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     formula: Shared,
-    geometry: Geometry,
+    geometry: Arc<Geometry>,
 }
 
 /// A loaded kernel.
 pub(super) struct Loaded {
     kernel: Kernel,
-    geometry: Geometry,
+    geometry: Arc<Geometry>,
     function: Function,
 }
 
@@ -35,8 +35,8 @@ impl Key {
     /// Of an operation that was checked; `None` if it has nothing to do.
     pub(super) fn of(map: &Map) -> Option<Self> {
         let nest = map.nest().ok()?;
-        (nest.len() > 0)
-            .then(|| Key { formula: map.formula.clone(), geometry: Geometry::new(&map.formula.0.expr, nest) })
+        let geometry = map.shape.geometry(&map.formula.0.expr).ok()?;
+        (nest.len() > 0).then(|| Key { formula: map.formula.clone(), geometry: geometry.clone() })
     }
 }
 
@@ -64,10 +64,10 @@ pub(super) fn enqueue(map: &Map, queue: &mut Enqueue<'_, Map>) -> Result<()> {
     }
     let loaded = queue.plan::<Key>(0)?;
     let written = queue.writes().iter().map(|span| span.address());
-    let updated = if map.in_place { queue.writes().len() } else { 0 };
+    let updated = if map.shape.in_place { queue.writes().len() } else { 0 };
     let addresses: SmallVec<[u64; 12]> =
         written.clone().chain(written.take(updated)).chain(queue.reads().iter().map(|span| span.address())).collect();
-    let geometry = &loaded.geometry;
+    let geometry = &*loaded.geometry;
     let expr = &map.formula.0.expr;
     let launch = Launch { expr, geometry, nest, addresses: &addresses, scalars: &map.scalars };
     let mut arguments = loaded.kernel.arguments(&launch);

@@ -3,10 +3,14 @@
 use super::build::{Open, Outputs, Raw, Symbols, sealed};
 use super::ir::Expr;
 use super::scalar::Scalar;
+use super::shape::Shape;
 use crate::core::cache::{Cache, Words};
+use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
+use crate::device::tensor::Layout;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::{LazyLock, OnceLock};
@@ -17,7 +21,18 @@ pub(crate) struct Kept {
     hash: u64,
     #[cfg(feature = "host")]
     program: OnceLock<super::host::Program>,
+    /// The latest ones, each at a place of its own.
+    shapes: Mutex<Shapes>,
 }
+
+#[derive(Default)]
+struct Shapes {
+    kept: [Option<Arc<Shape>>; SHAPES],
+    next: usize,
+}
+
+/// How many shapes an expression keeps: those of a step of a loop, not of a program.
+const SHAPES: usize = 4;
 
 /// How many expressions the process keeps beside those that formulas hold, with the host's programs.
 const MOST: usize = 256;
@@ -40,11 +55,27 @@ impl Kept {
             hash,
             #[cfg(feature = "host")]
             program: OnceLock::new(),
+            shapes: Mutex::default(),
         });
         let out = known.insert(hash, kept.clone(), nodes);
         drop(known);
         drop(out);
         kept
+    }
+
+    /// The one of these layouts, with what earlier calls found of it.
+    pub(super) fn shape(&self, outputs: &[Layout], inputs: &[Layout], in_place: bool) -> Arc<Shape> {
+        let mut shapes = self.shapes.lock();
+        if let Some(known) = shapes.kept.iter().flatten().find(|shape| shape.is(outputs, inputs, in_place)) {
+            return known.clone();
+        }
+        let shape = Arc::new(Shape::new(outputs.to_vec(), inputs.to_vec(), in_place));
+        let next = shapes.next;
+        shapes.next = (next + 1) % SHAPES;
+        let out = shapes.kept.get_mut(next).and_then(|place| place.replace(shape.clone()));
+        drop(shapes);
+        drop(out);
+        shape
     }
 
     #[cfg(feature = "host")]
@@ -96,7 +127,7 @@ pub(crate) struct Recorded {
 }
 
 /// Records a closure on symbols of these types; `run` calls it.
-pub(crate) fn record(types: &[crate::core::element::DType], run: impl FnOnce(&Open) -> Vec<Raw>) -> Result<Recorded> {
+pub(crate) fn record(types: &[DType], run: impl FnOnce(&Open) -> Vec<Raw>) -> Result<Recorded> {
     let open = Open::new(types);
     let outputs = run(&open);
     let (expr, scalars) = open.finish(&outputs)?;
@@ -156,6 +187,27 @@ impl<I: Symbols, O: Outputs> Formula<I, O> {
         let recorded = record(I::DTYPES, |open| sealed::Symbols::raws(f(I::inputs(open, 0))))?;
         Ok(Formula { kept: recorded.kept, scalars: recorded.scalars, types: PhantomData })
     }
+}
+
+/// What a [`Formula`] takes that updates in place: the symbols `O` of what is updated, and the symbols `I` of the inputs.
+pub struct InPlace<O, I>(PhantomData<fn(O, I)>);
+
+impl<O: Outputs, I: Symbols> Formula<InPlace<O, I>, O> {
+    /// Records a closure for [`Device::apply_update`](crate::Device::apply_update). It takes the symbols of what is updated and
+    /// those of the inputs, and returns the new values.
+    ///
+    /// # Errors
+    /// As [`new`](Formula::new).
+    pub fn in_place(f: impl FnOnce(O, I) -> O) -> Result<Self> {
+        let recorded = record_update(f)?;
+        Ok(Formula { kept: recorded.kept, scalars: recorded.scalars, types: PhantomData })
+    }
+}
+
+/// Records a closure that updates.
+pub(super) fn record_update<O: Symbols, I: Symbols>(f: impl FnOnce(O, I) -> O) -> Result<Recorded> {
+    let types: SmallVec<[DType; 8]> = O::DTYPES.iter().chain(I::DTYPES).copied().collect();
+    record(&types, |open| f(O::inputs(open, 0), I::inputs(open, O::DTYPES.len())).raws())
 }
 
 impl<I, O> Formula<I, O> {

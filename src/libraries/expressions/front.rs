@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::build::{Outputs, Symbol, Symbols, sealed};
-use super::formula::{Formula, Kept, Recorded, Shared, record};
+use super::formula::{Formula, InPlace, Kept, Recorded, Shared, record, record_update};
 use super::ir::Expr;
 use super::op::Map;
 use super::operands::{Inputs, Read, Targets};
@@ -16,7 +16,6 @@ use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Layout, Tensor};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
 
 /// The error of a call.
 pub(super) fn told(error: Error) -> Error {
@@ -38,7 +37,7 @@ fn submit(
     in_place: bool,
 ) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>> {
     let extents = outputs.first().map(Layout::extents).unwrap_or_default();
-    let mut inputs = Vec::with_capacity(reads.len());
+    let mut inputs: SmallVec<[Layout; 4]> = SmallVec::new();
     for (k, (_, layout)) in reads.iter().enumerate() {
         match layout.broadcast(extents) {
             Ok(layout) => inputs.push(layout),
@@ -49,8 +48,8 @@ fn submit(
         }
     }
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
-    let map = Map { formula: Shared(kept), scalars, outputs, inputs, in_place, nest: OnceLock::new() };
-    device.dispatch(map, ins, buffers)
+    let shape = kept.shape(&outputs, &inputs, in_place);
+    device.dispatch(Map::new(Shared(kept), scalars, shape), ins, buffers)
 }
 
 /// Submits, with the tensors in the place of their buffers.
@@ -212,12 +211,7 @@ impl Device {
     where
         T::Symbols: Outputs,
     {
-        let (own, read) = (<T::Symbols as sealed::Symbols>::DTYPES, <I::Symbols as sealed::Symbols>::DTYPES);
-        let types: SmallVec<[crate::core::element::DType; 8]> = own.iter().chain(read).copied().collect();
-        let recorded = record(&types, |open| {
-            let new = f(sealed::Symbols::inputs(open, 0), sealed::Symbols::inputs(open, own.len()));
-            sealed::Symbols::raws(new)
-        });
+        let recorded = record_update::<T::Symbols, I::Symbols>(f);
         inputs.with(|reads| match reads {
             Ok(reads) => write(self, recorded, Ok(&reads), targets, true),
             Err(error) => write(self, recorded, Err(error), targets, true),
@@ -253,6 +247,36 @@ impl Device {
         })
     }
 
+    /// As [`update`](Self::update), by a [`Formula`] that was kept.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::expressions::{Formula, Symbol};
+    /// let device = windlass::Device::best()?;
+    /// let descend = Formula::in_place(|w: Symbol<f32>, g: Symbol<f32>| w - 0.5 * g)?;
+    /// let (w, g) = (device.tensor([2], [1.0f32, 2.0])?, device.tensor([2], [2.0f32, 4.0])?);
+    /// let w = device.apply_update(&descend, w, &g)?.into_output();
+    /// let slower = descend.with_scalars([0.25f64])?;
+    /// let w = device.apply_update(&slower, w, &g)?.await_result()?;
+    /// assert_eq!(device.show(&w)?.to_string(), "[-0.5 -1. ]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`map_into`](Self::map_into).
+    pub fn apply_update<T: Targets, I: Inputs>(
+        &self,
+        formula: &Formula<InPlace<T::Symbols, I::Symbols>, T::Symbols>,
+        targets: T,
+        inputs: I,
+    ) -> Submitted<T::Tensors> {
+        let recorded = Ok(again(&formula.kept, &formula.scalars));
+        inputs.with(|reads| match reads {
+            Ok(reads) => write(self, recorded, Ok(&reads), targets, true),
+            Err(error) => write(self, recorded, Err(error), targets, true),
+        })
+    }
+
     /// Makes what [`apply`](Self::apply) of a formula needs for inputs of these layouts ahead of its first use: on a GPU the
     /// kernel, which is good for all layouts of the same class and for all values of the numbers. The wait ends when it is made;
     /// meanwhile the driver may hold up the launches of all threads.
@@ -279,10 +303,10 @@ impl Device {
             let extents = common(&reads)?;
             let output = Layout::row_major(&extents)?;
             let inputs: Result<Vec<Layout>> = reads.iter().map(|(_, layout)| layout.broadcast(&extents)).collect();
-            let outputs = formula.kept.expr.outputs().iter().map(|_| output.clone()).collect();
+            let outputs: Vec<Layout> = formula.kept.expr.outputs().iter().map(|_| output.clone()).collect();
             let Recorded { kept, scalars } = again(&formula.kept, &formula.scalars);
-            let formula = Shared(kept);
-            Ok(Ahead(Map { formula, scalars, outputs, inputs: inputs?, in_place: false, nest: OnceLock::new() }))
+            let shape = kept.shape(&outputs, &inputs?, false);
+            Ok(Ahead(Map::new(Shared(kept), scalars, shape)))
         };
         let ahead = inputs.with(layouts).map_err(told)?;
         self.dispatch(ahead, (), ())
@@ -340,8 +364,9 @@ impl Device {
     ) -> Submitted<AnyBuffers> {
         let (ins, inputs): (AnyIns<'_>, Vec<Layout>) = inputs.into_iter().unzip();
         let (buffers, outputs): (Vec<AnyBuffer>, Vec<Layout>) = outputs.into_iter().unzip();
-        let formula = Shared(Kept::of(expr.clone()));
-        let map = Map { formula, scalars: scalars.to_vec(), outputs, inputs, in_place: false, nest: OnceLock::new() };
+        let kept = Kept::of(expr.clone());
+        let shape = kept.shape(&outputs, &inputs, false);
+        let map = Map::new(Shared(kept), scalars.to_vec(), shape);
         self.dispatch(map, ins, buffers.into_iter().collect())
     }
 }

@@ -93,9 +93,9 @@
 // closure --build/--> Expr (ir/) --low/--> Low --+--> host/: loops over blocks
 //                                                +--> ptx/: one kernel as text, which `cuda.rs` loads and launches
 //
-// `op.rs` is the operation with its checks, `ahead.rs` the one that only makes kernels; `formula.rs` keeps expressions; `nest.rs`
-// prepares the layouts of the operands for both engines. `operands.rs` and `front.rs` are the caller's side, `deferred/` the
-// operators on tensors, `functions/` the elementary functions.
+// `op.rs` is the operation with its checks, `ahead.rs` the one that only makes kernels; `formula.rs` keeps expressions, with the
+// layouts of their latest calls (`shape.rs`); `nest.rs` prepares the layouts of the operands for both engines. `operands.rs` and
+// `front.rs` are the caller's side, `deferred/` the operators on tensors, `functions/` the elementary functions.
 
 mod ahead;
 mod any;
@@ -116,6 +116,7 @@ pub(in crate::libraries) mod operands;
 #[cfg(feature = "cuda")]
 pub(in crate::libraries) mod ptx;
 mod scalar;
+mod shape;
 mod types;
 
 #[cfg(feature = "rng")]
@@ -124,7 +125,7 @@ pub use build::{
     Choice, Constant, Operand, Outputs, Parts, Symbol, Symbols, constant, extent, index, position, scalar,
 };
 pub use deferred::{Deferred, Term, TermChoice};
-pub use formula::Formula;
+pub use formula::{Formula, InPlace};
 pub use functions::Function;
 pub use ir::{Binary, Compare, Expr, Id, Node, Op, Overflow, Unary};
 pub use operands::{Inputs, Target, Targets};

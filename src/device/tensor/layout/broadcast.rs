@@ -12,6 +12,9 @@ impl Layout {
     /// axes than before; and when the elements are more than `isize` can count.
     pub fn broadcast(&self, extents: impl AsRef<[usize]>) -> Result<Self> {
         let extents = extents.as_ref();
+        if extents == self.extents() {
+            return Ok(self.clone());
+        }
         Self::check_rank(extents.len())?;
         let Some(new) = extents.len().checked_sub(self.rank()) else {
             return Err(Error::invalid("extents", format!("{extents:?} has fewer axes than {:?}", self.extents)));

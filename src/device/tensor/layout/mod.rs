@@ -42,12 +42,21 @@ pub(super) type Axes<T> = SmallVec<[T; 6]>;
 /// assert_eq!(turned.slice((1.., -1))?.reach(), Some((4, 5))); // the last two elements of the second row
 /// # Ok(()) }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Plain", into = "Plain")]
 pub struct Layout {
     extents: Axes<usize>,
     strides: Axes<isize>,
     offset: usize,
+}
+
+/// Copies of memory: the derived one would collect the axes one by one, and a call clones each of its layouts some times.
+impl Clone for Layout {
+    #[inline]
+    fn clone(&self) -> Self {
+        let (extents, strides) = (Axes::from_slice(&self.extents), Axes::from_slice(&self.strides));
+        Layout { extents, strides, offset: self.offset }
+    }
 }
 
 /// A layout that is not admitted yet.
