@@ -3,7 +3,7 @@
 use super::einsum::{Einsum, Expression};
 use super::element::{Calls, Factor, TensorElement, factor};
 use super::formula::Nodes;
-use super::front::{TensorOps, reads, slots, told};
+use super::front::{TensorOps, reads, slots};
 use super::modes::Modes;
 use super::network::{Network, view};
 use super::pair::{Pair, Place, Slot};
@@ -276,7 +276,7 @@ impl TensorOps {
         let (buffer, layout, whole) = c.operand();
         let planned = match prepare(&spec.einsum, spec.conjugate, &reads, &layout, &T::CALLS) {
             Ok(planned) => planned,
-            Err(error) => return refused(told(error), whole.tensor(buffer)),
+            Err(error) => return refused(error, whole.tensor(buffer)),
         };
         let factors = [spec.alpha, spec.beta];
         let job = Job {

@@ -3,6 +3,7 @@
 mod against;
 mod cases;
 mod known;
+mod numpy;
 mod oracle;
 mod products;
 mod refusals;
