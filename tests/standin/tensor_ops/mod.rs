@@ -40,7 +40,7 @@ fn a_batch_of_products_is_one_call_without_a_copy() {
         driver.log_of_this_thread();
         let made = ops.einsum(text, (&a, &b)).unwrap().into_output();
         driver.log(false);
-        device.synchronize().unwrap();
+        device.synchronize(std::time::Duration::from_secs(60)).unwrap();
         drop(made);
         let log = driver.take_log();
         let of = |start: &str| log.iter().filter(|line| line.starts_with(start)).cloned().collect::<Vec<_>>();
@@ -59,13 +59,17 @@ fn a_batch_of_products_is_one_call_without_a_copy() {
     // A result between whose matrices others lie is brought there by one copy.
     let (products, others) = told("bij,bjk->ibk");
     assert_eq!((products.len(), others), (1, 1), "{products:?}");
+    drop((a, b, ops, device));
+    driver.assert_finished();
 }
 
 #[test]
 fn a_failure_of_a_step_is_that_of_the_call() {
-    let _driver = session();
+    let driver = session();
     let device = device(1);
     let x = device.uninit_tensor::<f32>([2, 2]).unwrap();
     let error = device.tensor_ops().einsum("ij,jk->ik", (&x, &x)).map(|_| ()).unwrap_err();
     assert!(!matches!(error, Error::LibraryError { .. }), "{error}");
+    drop((x, device));
+    driver.assert_finished();
 }
