@@ -43,6 +43,9 @@ type Multiply = fn(
     (AnyBuffer, Layout),
 ) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>>;
 
+/// Submits the copy of a view's elements to those of another one.
+type Assign = fn(&Device, Read<'_>, (AnyBuffer, Layout)) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>>;
+
 /// What depends on the type: everything else is compiled once.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +56,7 @@ pub struct Calls {
     /// A new row-major tensor of the elements of a view.
     pub(super) copy: fn(&Device, Read<'_>) -> Result<PendingDispatch<AnyBuffers>>,
     /// Writes the elements of a view to those of another one.
-    pub(super) assign:
-        fn(&Device, Read<'_>, (AnyBuffer, Layout)) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>>,
+    pub(super) assign: Assign,
 }
 
 fn other_type() -> Error {

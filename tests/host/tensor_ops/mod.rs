@@ -6,5 +6,6 @@ mod known;
 mod numpy;
 mod oracle;
 mod products;
+mod programs;
 mod refusals;
 mod update;

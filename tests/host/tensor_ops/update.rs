@@ -68,7 +68,7 @@ fn check<T: Value>(
         spec = if conj[0] { spec.conj_a() } else { spec };
         spec = if conj[1] { spec.conj_b() } else { spec };
         let made =
-            device.tensor_ops().contract(&spec, &view(0), &view(1), target).unwrap_or_else(|e| panic!("{about}: {e}"));
+            device.tensor_ops().contract(&spec, view(0), view(1), target).unwrap_or_else(|e| panic!("{about}: {e}"));
         let made = made.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
         let all = device.download_tensor(&made).unwrap().await_result().unwrap();
         let after = Laid { layout: c.layout.clone(), data: all };
