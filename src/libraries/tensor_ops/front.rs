@@ -3,7 +3,7 @@
 use super::einsum::{Einsum, Expression};
 use super::element::{Calls, TensorElement};
 use super::network::Network;
-use super::operands::Operands;
+use super::operands::TensorOperands;
 use super::pair::Slot;
 use super::path::{self, Path};
 use super::plan::{Plan, Planner};
@@ -126,7 +126,7 @@ impl TensorOps {
     pub fn einsum<'a, T: TensorElement>(
         &self,
         expression: impl Expression,
-        operands: impl Operands<'a, T>,
+        operands: impl TensorOperands<'a, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (einsum, views) = (expression.einsum().map_err(told)?, operands.views());
         let reads = reads(&views)?;
@@ -150,7 +150,7 @@ impl TensorOps {
     pub fn explain<'a, T: TensorElement>(
         &self,
         expression: impl Expression,
-        operands: impl Operands<'a, T>,
+        operands: impl TensorOperands<'a, T>,
     ) -> Result<Plan> {
         let (einsum, views) = (expression.einsum().map_err(told)?, operands.views());
         plan(&einsum, &reads(&views)?, T::CALLS.multiply.is_some()).map_err(told)

@@ -66,7 +66,7 @@ pub use einsum::{Einsum, Expression};
 pub use element::TensorElement;
 pub use front::TensorOps;
 pub use label::Label;
-pub use operands::Operands;
+pub use operands::TensorOperands;
 pub use path::Path;
 pub use plan::{Plan, Route};
 

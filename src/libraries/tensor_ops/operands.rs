@@ -5,40 +5,40 @@ use crate::device::tensor::{ReadableTensor, TensorRef};
 use smallvec::SmallVec;
 
 mod sealed {
-    pub trait Operands {}
+    pub trait Sealed {}
 }
 
 /// Tensors of one element type that an expression reads: a tuple of up to eight, an array, a `Vec` or a slice. Each is what a call
 /// can read as a tensor ([`ReadableTensor`]). Sealed.
-pub trait Operands<'a, T: Element>: sealed::Operands {
+pub trait TensorOperands<'a, T: Element>: sealed::Sealed {
     #[doc(hidden)]
     fn views(self) -> SmallVec<[TensorRef<'a, T>; 4]>;
 }
 
-impl<V, const N: usize> sealed::Operands for [V; N] {}
-impl<'a, T: Element, V: ReadableTensor<'a, T>, const N: usize> Operands<'a, T> for [V; N] {
+impl<V, const N: usize> sealed::Sealed for [V; N] {}
+impl<'a, T: Element, V: ReadableTensor<'a, T>, const N: usize> TensorOperands<'a, T> for [V; N] {
     fn views(self) -> SmallVec<[TensorRef<'a, T>; 4]> {
         self.into_iter().map(Into::into).collect()
     }
 }
 
-impl<V> sealed::Operands for Vec<V> {}
-impl<'a, T: Element, V: ReadableTensor<'a, T>> Operands<'a, T> for Vec<V> {
+impl<V> sealed::Sealed for Vec<V> {}
+impl<'a, T: Element, V: ReadableTensor<'a, T>> TensorOperands<'a, T> for Vec<V> {
     fn views(self) -> SmallVec<[TensorRef<'a, T>; 4]> {
         self.into_iter().map(Into::into).collect()
     }
 }
 
-impl<V> sealed::Operands for &[V] {}
-impl<'a, T: Element, V: ReadableTensor<'a, T> + Clone> Operands<'a, T> for &[V] {
+impl<V> sealed::Sealed for &[V] {}
+impl<'a, T: Element, V: ReadableTensor<'a, T> + Clone> TensorOperands<'a, T> for &[V] {
     fn views(self) -> SmallVec<[TensorRef<'a, T>; 4]> {
         self.iter().cloned().map(Into::into).collect()
     }
 }
 
 macro_rules! tuples { ($(($($v:ident $k:tt),*))*) => { $(
-    impl<$($v),*> sealed::Operands for ($($v,)*) {}
-    impl<'a, T: Element, $($v: ReadableTensor<'a, T>),*> Operands<'a, T> for ($($v,)*) {
+    impl<$($v),*> sealed::Sealed for ($($v,)*) {}
+    impl<'a, T: Element, $($v: ReadableTensor<'a, T>),*> TensorOperands<'a, T> for ($($v,)*) {
         fn views(self) -> SmallVec<[TensorRef<'a, T>; 4]> {
             let mut views = SmallVec::new();
             $(views.push(self.$k.into());)*
