@@ -44,6 +44,7 @@
         feature = "rng",
         feature = "solver",
         feature = "sparse",
+        feature = "tensor",
         target_os = "linux"
     )),
     allow(
@@ -92,6 +93,8 @@ pub use crate::libraries::rng;
 pub use crate::libraries::solver;
 #[cfg(feature = "sparse")]
 pub use crate::libraries::sparse;
+#[cfg(feature = "tensor")]
+pub use crate::libraries::tensor_ops;
 
 pub use crate::core::buffer::{
     AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
@@ -146,6 +149,8 @@ pub use crate::libraries::rng::Rng;
 pub use crate::libraries::solver::Solver;
 #[cfg(feature = "sparse")]
 pub use crate::libraries::sparse::Sparse;
+#[cfg(feature = "tensor")]
+pub use crate::libraries::tensor_ops::TensorOps;
 
 /// Slow, independent reference results and their error bounds, for tests of this crate. Not part of the API.
 #[cfg(all(feature = "host", feature = "blas"))]

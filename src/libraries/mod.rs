@@ -34,6 +34,8 @@ mod setters;
 pub mod solver;
 #[cfg(feature = "sparse")]
 pub mod sparse;
+#[cfg(feature = "tensor")]
+pub mod tensor_ops;
 mod tensors;
 
 use crate::device::{Device, DeviceBuilder};
@@ -48,6 +50,7 @@ crate::engines::library::libraries! {
     rng, "rng";
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;
+    tensor_ops, "tensor";
 }
 
 impl Device {

@@ -34,6 +34,7 @@ mod rng;
 mod solver;
 mod sparse;
 mod supervision;
+mod tensor_ops;
 mod tensors;
 mod time;
 mod timeline;

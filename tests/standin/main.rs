@@ -45,6 +45,7 @@ mod selftest;
 mod solver;
 mod sparse;
 mod tables;
+mod tensor_ops;
 mod tensors;
 mod timeline;
 mod waits;

@@ -29,7 +29,7 @@ fn common(inputs: &[Read<'_>]) -> Result<Vec<usize>> {
 }
 
 /// Submits what was recorded; compiled once for all types.
-fn submit(
+pub(in crate::libraries) fn submit(
     device: &Device,
     Recorded { kept, scalars }: Recorded,
     reads: &[Read<'_>],

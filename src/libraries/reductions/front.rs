@@ -25,12 +25,12 @@ pub(super) fn told(error: Error) -> Error {
 }
 
 /// What is reduced, and how; compiled once for all types.
-pub(super) struct Call<'c> {
-    pub(super) kind: super::ReductionKind,
-    pub(super) less: u64,
-    pub(super) axes: &'c dyn Mask,
-    pub(super) formula: Result<Recorded>,
-    pub(super) finish: Option<Result<Recorded>>,
+pub(in crate::libraries) struct Call<'c> {
+    pub(in crate::libraries) kind: super::ReductionKind,
+    pub(in crate::libraries) less: u64,
+    pub(in crate::libraries) axes: &'c dyn Mask,
+    pub(in crate::libraries) formula: Result<Recorded>,
+    pub(in crate::libraries) finish: Option<Result<Recorded>>,
 }
 
 /// The operation, and the extents of the result.
@@ -71,6 +71,19 @@ pub(super) fn submit<R: Element>(
     pending
         .retype(|buffers| <Symbol<R> as sealed::Outputs>::tie(buffers, &layout))
         .map_err(|any: AnyBuffers| Error::from(any))
+}
+
+/// As [`submit`], with a result of the type that the call gives.
+#[cfg(feature = "tensor")]
+pub(in crate::libraries) fn submit_any(
+    device: &Device,
+    call: Call<'_>,
+    reads: SmallVec<[Read<'_>; 8]>,
+) -> Result<PendingDispatch<AnyBuffers>> {
+    let (reduce, extents) = operation(call, &reads).map_err(told)?;
+    let (buffer, _) = device.uninit_any(reduce.result_type(), extents)?.into_parts();
+    let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
+    Ok(device.dispatch(reduce, ins, [buffer].into_iter().collect())?)
 }
 
 /// The formula that gives its input.

@@ -53,7 +53,7 @@ mod axes;
 mod cuda;
 mod deferred;
 mod element;
-mod front;
+pub(in crate::libraries) mod front;
 #[cfg(feature = "host")]
 mod host;
 mod kind;

@@ -2,43 +2,28 @@
 
 use super::node::{Made, Node};
 use windlass::expressions::{Compare, Unary};
-use windlass::tensor::Layout;
-use windlass::{AnyTensor, AnyTensorRef, Complex, Error, TensorRef};
+use windlass::tensor_ops::{Contract, TensorElement};
+use windlass::{AnyTensor, AnyTensorRef, Complex, DType, TensorRef, bf16};
 
 fn single<'a>(x: &AnyTensorRef<'a>) -> TensorRef<'a, f32> {
     x.downcast().unwrap_or_else(|| panic!("{x:?}"))
 }
 
-/// A vector is a matrix of one row to the left and of one column to the right; that axis is gone in the end.
 pub(super) fn matmul(n: &Node<'_>) -> Made {
     let (a, b) = (single(&n.input(0).view()), single(&n.input(1).view()));
-    let (row, column) = (a.rank() == 1, b.rank() == 1);
-    let a = if row { a.unsqueeze(0)? } else { a };
-    let b = if column { b.unsqueeze(1)? } else { b };
-    let c = match n.device.blas().product(&a, &b) {
-        Ok(c) => c.into_output(),
-        // Matrices that two axes repeat in turns are at no even distances: the library takes no such strides.
-        Err(error) => {
-            assert!(error.to_string().contains("`contiguous`"), "{error}");
-            let (rows, cols) = (a.rank() - 2, b.rank() - 2);
-            let batch = Layout::broadcast_extents(&[&a.extents()[..rows], &b.extents()[..cols]])?;
-            let wide = |x: &TensorRef<'_, f32>| {
-                let whole = [&batch[..], &x.extents()[x.rank() - 2..]].concat();
-                Ok::<_, Error>(n.device.contiguous(x.broadcast(whole)?)?.into_output())
-            };
-            n.device.blas().product(&wide(&a)?, &wide(&b)?)?.into_output()
-        }
-    };
-    let c = AnyTensor::from(c);
-    let mut extents = c.extents().to_vec();
-    let last = extents.len() - 1;
-    if column {
-        extents.remove(last);
+    Ok(vec![n.device.tensor_ops().matmul(&a, &b)?.into_output().into()])
+}
+
+pub(super) fn einsum(n: &Node<'_>) -> Made {
+    match n.input(0).dtype() {
+        DType::F64 => einsum_of::<f64>(n),
+        _ => einsum_of::<bf16>(n),
     }
-    if row {
-        extents.remove(last - 1);
-    }
-    Ok(vec![n.reshaped(c, &extents)])
+}
+
+fn einsum_of<T: TensorElement>(n: &Node<'_>) -> Made {
+    let operands: Vec<TensorRef<'_, T>> = (0..n.case.inputs.len()).map(|k| n.typed(k)).collect();
+    Ok(vec![n.device.tensor_ops().einsum(n.text("equation", ""), operands)?.into_output().into()])
 }
 
 pub(super) fn gemm(n: &Node<'_>) -> Made {
@@ -46,12 +31,39 @@ pub(super) fn gemm(n: &Node<'_>) -> Made {
         let x = n.input(k).view();
         single(&if n.int(name, 0) == 1 { x.transpose() } else { x })
     };
-    let product = AnyTensor::from(n.device.blas().product(turned(0, "transA"), turned(1, "transB"))?.into_output());
-    let (alpha, beta) = (n.float("alpha", 1.0), n.float("beta", 1.0));
-    match n.given(2) {
-        Some(c) => n.formula(&[product.view(), c.view()], |x| x[0] * alpha + x[1] * beta),
-        None => n.formula(&[product.view()], |x| x[0] * alpha),
-    }
+    let (a, b) = (turned(0, "transA"), turned(1, "transB"));
+    let extents = [a.extents()[0], b.extents()[1]];
+    let c = match n.given(2) {
+        Some(c) => n.device.contiguous(single(&c.view()).broadcast(extents)?)?.into_output(),
+        None => n.device.zeros_tensor(extents)?,
+    };
+    let spec = Contract::new("ij,jk->ik")?.alpha(n.float("alpha", 1.0) as f32).beta(n.float("beta", 1.0) as f32);
+    Ok(vec![n.device.tensor_ops().contract(&spec, &a, &b, c)?.into_output().into()])
+}
+
+/// The product of bytes less their zero points, as `i32`.
+fn whole_product(n: &Node<'_>, [a, b]: [usize; 2], zeros: [usize; 2]) -> windlass::Result<AnyTensor> {
+    let less = |x: usize, zero: usize| -> windlass::Result<AnyTensor> {
+        let operands = [n.input(x).view(), n.input(zero).view()];
+        Ok(n.formula(&operands, |x| x[0].cast(DType::I32) - x[1].cast(DType::I32))?.remove(0))
+    };
+    let (a, b) = (less(a, zeros[0])?, less(b, zeros[1])?);
+    let [a, b] = [&a, &b].map(|x| x.view().downcast::<i32>().unwrap());
+    Ok(n.device.tensor_ops().matmul(&a, &b)?.into_output().into())
+}
+
+pub(super) fn matmul_integer(n: &Node<'_>) -> Made {
+    Ok(vec![whole_product(n, [0, 1], [2, 3])?])
+}
+
+pub(super) fn qlinear_matmul(n: &Node<'_>) -> Made {
+    let product = whole_product(n, [0, 3], [2, 5])?;
+    let factor = n.scalar(1).unwrap() * n.scalar(4).unwrap() / n.scalar(6).unwrap();
+    let zero = n.input(7).view();
+    n.formula(&[product.view(), zero.clone()], |x| {
+        let scaled = (x[0].cast(DType::F32) * factor).unary(Unary::RoundEven);
+        (scaled + x[1].cast(DType::F32)).cast(zero.dtype())
+    })
 }
 
 /// The last axis has one number, or the two parts of a complex one.

@@ -182,6 +182,9 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("Softmax", reductions::softmax),
     ("LogSoftmax", reductions::log_softmax),
     ("Hardmax", reductions::hardmax),
+    // Products of integers.
+    ("MatMulInteger", libraries::matmul_integer),
+    ("QLinearMatMul", libraries::qlinear_matmul),
     // Moves.
     ("Concat", moves::concat),
     ("Pad", moves::pad),
@@ -206,4 +209,4 @@ pub(super) const TABLE: &[(&str, Row)] = &[
 
 /// Rows that call CUDA's libraries, which the stand-in does not have.
 pub(super) const LIBRARIES: &[(&str, Row)] =
-    &[("MatMul", libraries::matmul), ("Gemm", libraries::gemm), ("DFT", libraries::dft)];
+    &[("DFT", libraries::dft), ("Einsum", libraries::einsum), ("Gemm", libraries::gemm), ("MatMul", libraries::matmul)];

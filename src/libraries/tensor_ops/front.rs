@@ -1,0 +1,158 @@
+//! The calls of a device.
+
+use super::einsum::{Einsum, Expression};
+use super::element::{Calls, TensorElement};
+use super::network::Network;
+use super::operands::TensorOperands;
+use super::pair::Slot;
+use super::path::{self, Path};
+use super::plan::{Plan, Planner};
+use super::run::Run;
+use crate::core::buffer::{AnyBuffers, AnyIn, DeviceBuffer};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::tensor::{Tensor, TensorRef};
+use crate::libraries::expressions::operands::Read;
+
+/// Contractions of tensors. See [the module](crate::tensor_ops).
+#[derive(Clone, Debug)]
+pub struct TensorOps {
+    device: Device,
+}
+
+impl Device {
+    /// Contractions of tensors.
+    pub fn tensor_ops(&self) -> TensorOps {
+        TensorOps { device: self.clone() }
+    }
+}
+
+/// The error of a call.
+pub(super) fn told(error: Error) -> Error {
+    error.in_op("einsum", "tensor")
+}
+
+/// Operands without their types.
+pub(super) fn reads<'v, T: Element>(views: &'v [TensorRef<'_, T>]) -> Result<Vec<Read<'v>>> {
+    let read = |view: &'v TensorRef<'_, T>| view.operand().map(|(part, layout)| (AnyIn::from(part), layout));
+    views.iter().map(read).collect()
+}
+
+/// The values of operands.
+pub(super) fn slots(network: &Network, reads: &[Read<'_>]) -> Result<Vec<Slot>> {
+    let slot = |(k, (_, layout)): (usize, &Read<'_>)| {
+        let (modes, layout) = network.view(k, layout)?;
+        Ok(Slot { modes, layout, conjugate: false })
+    };
+    reads.iter().enumerate().map(slot).collect()
+}
+
+/// What an expression of these operands does.
+fn plan(einsum: &Einsum, reads: &[Read<'_>], has_gemm: bool) -> Result<Plan> {
+    let extents: Vec<&[usize]> = reads.iter().map(|(_, layout)| layout.extents()).collect();
+    let network = Network::of(einsum, &extents)?;
+    let path = match &einsum.path {
+        Some(path) => path.clone(),
+        None => path::search(&network, einsum.memory_limit)?,
+    };
+    Planner::new(&network, slots(&network, reads)?, has_gemm).follow(path)
+}
+
+/// Submits an expression; compiled once for all types. Returns the extents of the result, too.
+pub(super) fn submit(
+    device: &Device,
+    calls: &Calls,
+    einsum: &Einsum,
+    reads: &[Read<'_>],
+) -> Result<(PendingDispatch<AnyBuffers>, Vec<usize>)> {
+    let plan = plan(einsum, reads, calls.multiply.is_some()).map_err(told)?;
+    let parts: Vec<AnyIn<'_>> = reads.iter().map(|(part, _)| *part).collect();
+    let pending = Run::new(device, calls, &plan, &parts).all()?;
+    Ok((pending, plan.extents))
+}
+
+/// The tensor of a result.
+pub(super) fn typed<T: Element>(
+    (pending, extents): (PendingDispatch<AnyBuffers>, Vec<usize>),
+) -> Result<PendingDispatch<Tensor<T>>> {
+    let back = |any: AnyBuffers| {
+        let (buffer,) = any.downcast::<DeviceBuffer<T>>()?;
+        let tensor = Tensor::from_buffer(buffer, extents);
+        tensor.map(|tensor| (tensor,)).map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
+    };
+    pending.retype(back).map_err(|any: AnyBuffers| Error::from(any))
+}
+
+impl Einsum {
+    /// The path for operands of these extents, as a call finds it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for operands that the expression does not fit, and when no path keeps the
+    /// [memory limit](Self::memory_limit).
+    pub fn search(&self, extents: &[&[usize]]) -> Result<Path> {
+        path::search(&Network::of(self, extents)?, self.memory_limit)
+    }
+}
+
+impl TensorOps {
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The sum of products that the expression describes, as a new row-major tensor. Does not wait.
+    ///
+    /// The expression is a text, or an [`Einsum`] that is kept. The operands are tensors of one type.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::best()?;
+    /// let ops = device.tensor_ops();
+    /// let x = device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0])?;
+    /// let y = device.tensor([2], [10.0f32, 100.0])?;
+    /// assert_eq!(device.show(&ops.einsum("ij,j", (&x, &y))?.await_result()?)?.to_string(), "[210. 430.]");
+    /// assert_eq!(device.item(&ops.einsum("ii", [&x])?.await_result()?)?, 5.0); // the trace
+    /// let sandwich = ops.einsum("i,ij,j->", (&y, &x, &y))?.await_result()?;
+    /// assert_eq!(device.item(&sandwich)?, 45_100.0);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] that names the operand and the letter: another number of axes than letters, extents of one letter
+    /// that differ and are not 1; what [`Einsum::parse`] refuses; a path that does not fit, or a memory limit that no path keeps;
+    /// more than 64 letters in one step. A stale tensor, or one of another device; [`Error::OutOfMemory`].
+    pub fn einsum<'a, T: TensorElement>(
+        &self,
+        expression: impl Expression,
+        operands: impl TensorOperands<'a, T>,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let (einsum, views) = (expression.einsum().map_err(told)?, operands.views());
+        let reads = reads(&views)?;
+        typed(submit(&self.device, &T::CALLS, &einsum, &reads)?)
+    }
+
+    /// What [`einsum`](Self::einsum) of these operands will do: the path, the steps and what they cost. Nothing is submitted.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::tensor_ops::Route;
+    /// let device = windlass::Device::host()?;
+    /// let x = device.zeros_tensor::<f64>([4, 3, 2])?;
+    /// let plan = device.tensor_ops().explain("abc,dbc->ad", (&x, &x))?;
+    /// assert!(plan.routes().eq([Route::Gemm { batch: 1, m: 4, n: 4, k: 6 }])); // b and c are one
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`einsum`](Self::einsum) that are seen before anything is submitted.
+    pub fn explain<'a, T: TensorElement>(
+        &self,
+        expression: impl Expression,
+        operands: impl TensorOperands<'a, T>,
+    ) -> Result<Plan> {
+        let (einsum, views) = (expression.einsum().map_err(told)?, operands.views());
+        plan(&einsum, &reads(&views)?, T::CALLS.multiply.is_some()).map_err(told)
+    }
+}

@@ -1,0 +1,143 @@
+//! Contractions into a tensor that is there: random ones by the loops, and what is refused.
+
+use super::cases::{Case, Laid, Random, Value, compare, layout};
+use super::oracle::{Dense, Summed, einsum};
+use crate::common::devices;
+use windlass::tensor::Layout;
+use windlass::tensor_ops::Contract;
+use windlass::{Complex, Device, Error, Tensor, TensorRef, bf16, f16};
+
+/// A case of two operands.
+fn pair(random: &mut Random) -> Case {
+    loop {
+        let case = Case::random(random);
+        if case.inputs.len() == 2 {
+            return case;
+        }
+    }
+}
+
+/// A layout whose elements differ.
+fn distinct(extents: &[usize], random: &mut Random) -> Layout {
+    loop {
+        let layout = layout(extents, random);
+        if layout.is_distinct() {
+            return layout;
+        }
+    }
+}
+
+fn conjugate(dense: &mut Dense) {
+    dense.elements.iter_mut().for_each(|x| x.1 = -x.1);
+}
+
+/// `alpha * sum + beta * c`, with the magnitudes.
+fn scaled(sum: Summed, alpha: (f64, f64), beta: (f64, f64), c: &[(f64, f64)]) -> Summed {
+    let times = |x: (f64, f64), y: (f64, f64)| (x.0 * y.0 - x.1 * y.1, x.0 * y.1 + x.1 * y.0);
+    let size = |x: (f64, f64)| x.0.hypot(x.1);
+    let elements = sum.elements.iter().zip(c).map(|((sum, own, terms), c)| {
+        let (one, two) = (times(alpha, *sum), times(beta, *c));
+        ((one.0 + two.0, one.1 + two.1), size(alpha) * own + size(two), terms + 2)
+    });
+    Summed { extents: sum.extents, elements: elements.collect() }
+}
+
+fn check<T: Value>(
+    devices: &[Device],
+    seed: u64,
+    scalar: fn(i32, i32) -> T::Scalar,
+    parts: fn(T::Scalar) -> (f64, f64),
+) {
+    let random = &mut Random(seed.wrapping_mul(77) ^ 0xabcd);
+    let case = pair(random);
+    let laid: Vec<Laid<T>> = case.extents.iter().map(|e| Laid::new(layout(e, random), random, 9)).collect();
+    let mut dense: Vec<Dense> = laid.iter().zip(&case.inputs).map(|(laid, letters)| laid.dense(letters)).collect();
+    let conj = [random.below(3) == 0, random.below(3) == 0];
+    dense.iter_mut().zip(conj).filter(|(_, conj)| *conj).for_each(|(dense, _)| conjugate(dense));
+    let sum = einsum(&dense, &case.output);
+    let c = Laid::<T>::new(distinct(&sum.extents, random), random, 9);
+    let (alpha, beta) = (scalar(2, 1), [scalar(0, 0), scalar(1, 0), scalar(-3, 2)][random.below(3)]);
+    let wanted = scaled(sum, parts(alpha), parts(beta), &c.dense(&case.output).elements);
+    let about = format!("seed {seed}: {} of {}, {conj:?}, beta {beta:?}, into {:?}", case.text(), T::DTYPE, c.layout);
+    for device in devices {
+        let up: Vec<_> = laid.iter().map(|laid| device.upload(laid.data.clone()).unwrap().into_output()).collect();
+        let view = |k: usize| TensorRef::from_buffer(&up[k], laid[k].layout.clone()).unwrap();
+        let target = Tensor::from(device.upload(c.data.clone()).unwrap().into_output());
+        let target = target.part(|_| Ok(c.layout.clone())).unwrap();
+        let mut spec = Contract::<T>::new(&*case.text()).unwrap().alpha(alpha).beta(beta);
+        spec = if conj[0] { spec.conj_a() } else { spec };
+        spec = if conj[1] { spec.conj_b() } else { spec };
+        let made =
+            device.tensor_ops().contract(&spec, view(0), view(1), target).unwrap_or_else(|e| panic!("{about}: {e}"));
+        let made = made.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
+        let all = device.download_tensor(&made).unwrap().await_result().unwrap();
+        let after = Laid { layout: c.layout.clone(), data: all };
+        let mut offsets = vec![c.layout.offset() as isize];
+        for (n, stride) in c.layout.extents().iter().zip(c.layout.strides()) {
+            offsets = offsets.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * stride)).collect();
+        }
+        let got: Vec<T> = offsets.iter().map(|at| after.data[*at as usize]).collect();
+        compare(&about, &got, &wanted, 2);
+        for (k, (before, after)) in c.data.iter().zip(&after.data).enumerate() {
+            let own = offsets.contains(&(k as isize));
+            assert!(own || before.parts() == after.parts(), "{about}: element {k} is between those of C");
+        }
+    }
+}
+
+#[test]
+fn random_contractions_into_a_tensor_equal_the_loops() {
+    let devices = devices();
+    for seed in 0..40 {
+        check::<f64>(&devices, seed, |re, _| f64::from(re) / 2.0, |x| (x, 0.0));
+        check::<f32>(&devices, seed, |re, _| re as f32 / 2.0, |x| (x.into(), 0.0));
+        let complex = |re, im| Complex::new(f64::from(re) / 2.0, f64::from(im));
+        check::<Complex<f64>>(&devices, seed, complex, |x| (x.re, x.im));
+        let complex = |re, im| Complex::new(re as f32 / 2.0, im as f32);
+        check::<Complex<f32>>(&devices, seed, complex, |x| (x.re.into(), x.im.into()));
+        check::<f16>(&devices, seed, |re, _| re as f32 / 2.0, |x| (x.into(), 0.0));
+        check::<bf16>(&devices, seed, |re, _| re as f32 / 2.0, |x| (x.into(), 0.0));
+        check::<i64>(&devices, seed, |re, _| re.into(), |x| (x as f64, 0.0));
+        check::<i8>(&devices, seed, |re, _| re as i8, |x| (x.into(), 0.0));
+    }
+}
+
+#[test]
+fn a_tensor_that_is_not_read_may_hold_anything() {
+    for device in devices() {
+        let (a, b) = (device.full_tensor([2, 3], 1.0f32).unwrap(), device.full_tensor([3, 2], 1.0f32).unwrap());
+        for text in ["ij,jk->ik", "ij,jk->ki"] {
+            let c = device.full_tensor([2, 2], f32::NAN).unwrap();
+            let c =
+                device.tensor_ops().contract(&Contract::new(text).unwrap(), &a, &b, c).unwrap().await_result().unwrap();
+            assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), [3.0; 4]);
+        }
+        let c = device.uninit_tensor([2, 3]).unwrap();
+        let spec = Contract::new("ij,ji->ij").unwrap();
+        let c = device.tensor_ops().contract(&spec, &a, &b, c).unwrap().await_result().unwrap();
+        assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), [1.0; 6]);
+    }
+}
+
+#[test]
+fn what_is_refused_comes_back() {
+    for device in devices() {
+        let x = device.full_tensor([2, 2], 1.0f32).unwrap();
+        let spec = Contract::new("ij,jk->ik").unwrap();
+        let c = device.full_tensor([2, 3], 5.0f32).unwrap();
+        let rejected = device.tensor_ops().contract(&spec, &x, &x, c).unwrap_err();
+        assert!(
+            rejected.error.to_string().contains("extents [2, 3], but `ij,jk->ik` gives [2, 2]"),
+            "{}",
+            rejected.error
+        );
+        let (c,) = rejected.back.expect("C comes back");
+        assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), [5.0; 6]);
+        let twice = c.part(|all| all.slice((0, ..2))?.broadcast([2, 2])).unwrap();
+        let rejected = device.tensor_ops().contract(&spec, &x, &x, twice).unwrap_err();
+        assert!(rejected.error.to_string().contains("different indices lie at one place"), "{}", rejected.error);
+        assert!(rejected.back.is_some());
+        let error = Contract::<f32>::new("ij->ji").unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument { .. }), "{error}");
+    }
+}
