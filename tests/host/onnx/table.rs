@@ -2,7 +2,7 @@
 //! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, moves, optimizers, quantized, reductions, shapes};
+use super::{libraries, moves, optimizers, quantized, reductions, scans, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -182,6 +182,9 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("Softmax", reductions::softmax),
     ("LogSoftmax", reductions::log_softmax),
     ("Hardmax", reductions::hardmax),
+    // Scans.
+    ("CumSum", scans::cumsum),
+    ("CumProd", scans::cumprod),
     // Moves.
     ("Concat", moves::concat),
     ("Pad", moves::pad),
