@@ -76,7 +76,7 @@ fn lines<T: Copy, R: Element>(
     let behind: usize = case.extents[axis + 1..].iter().product();
     let total: usize = case.extents.iter().product();
     let mut all = vec![R::zeroed(); total];
-    for first in (0..total).filter(|place| place / behind % n.max(1) == 0) {
+    for first in (0..total).filter(|place| (place / behind).is_multiple_of(n.max(1))) {
         let mut places: Vec<usize> = (0..n).map(|i| first + i * behind).collect();
         if reverse {
             places.reverse();
