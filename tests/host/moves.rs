@@ -180,3 +180,30 @@ fn the_first_index_that_is_out_of_range_is_told_by_the_wait() {
         );
     }
 }
+
+#[test]
+fn elements_are_rolled_around_an_axis() {
+    for device in devices() {
+        for (extents, axis) in [([2, 5, 3], 1isize), ([4, 1, 2], -2), ([3, 2, 7], 2), ([0, 3, 2], 0), ([6, 2, 1], -3)] {
+            let all: usize = extents.iter().product();
+            let x = device.tensor(extents, (0..all as i32).collect::<Vec<_>>()).unwrap();
+            let own = axis.rem_euclid(3) as usize;
+            let (n, behind) = (extents[own], extents[own + 1..].iter().product::<usize>());
+            for shift in [0, 1, -1, 3, -7, 10, isize::MIN, isize::MAX] {
+                let rolled = device.roll(&x, shift, axis).unwrap().await_result().unwrap();
+                assert_eq!(rolled.extents(), extents);
+                for (place, got) in read(&device, &rolled).into_iter().enumerate() {
+                    let at = place / behind % n;
+                    let from = (at as i128 - shift as i128).rem_euclid(n as i128) as usize;
+                    assert_eq!(got, (place - at * behind + from * behind) as i32, "{extents:?} {axis} {shift}");
+                }
+            }
+        }
+        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        assert_eq!(reason(device.roll(&x, 1, 2).unwrap_err()), "axis: axis 2, but there are 2 axes");
+        assert_eq!(
+            reason(device.roll(device.zeros_tensor::<f32>([]).unwrap().view(), 1, 0).unwrap_err()),
+            "axis: axis 0, but there are 0 axes"
+        );
+    }
+}

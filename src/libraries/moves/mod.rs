@@ -1,12 +1,14 @@
 //! New tensors of the elements of others: [`concat`](crate::Device::concat), [`stack`](crate::Device::stack),
-//! [`pad`](crate::Device::pad), [`take`](crate::Device::take).
+//! [`pad`](crate::Device::pad), [`roll`](crate::Device::roll),
+//! [`take`](crate::Device::take).
 
-// `compose.rs` is the operation behind `join.rs` and `pad.rs`: pieces of a new tensor. `take.rs` is that of slices by number, with its
+// `compose.rs` is the operation behind `join.rs`, `roll.rs` and `pad.rs`: pieces of a new tensor. `take.rs` is that of slices by number, with its
 // halves in `take_host.rs` and `take_cuda.rs`.
 
 mod compose;
 mod join;
 mod pad;
+mod roll;
 mod take;
 #[cfg(feature = "cuda")]
 mod take_cuda;

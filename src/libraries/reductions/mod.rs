@@ -8,6 +8,7 @@
 //! | [`Device::norm1`](crate::Device::norm1), `norm2`, `norm_inf`, `logsumexp` | norms |
 //! | [`Deferred::reduce`](crate::expressions::Deferred::reduce) | one of them of operators on tensors |
 //! | [`Device::softmax`](crate::Device::softmax), `log_softmax` | exponentials of sum 1 |
+//! | [`Device::cumsum`](crate::Device::cumsum), `cumprod`, `cummax`, `cummin`, `cumall`, `cumany` | [`scans`] along an axis |
 //! | [`Device::reduce`](crate::Device::reduce), `reduce_then` | one of them of a formula, which is fused before it, and of whose results another one is computed |
 //!
 //! The axes are a number, an array, a `Vec` or a slice of numbers, of which negative ones count from the end, or [`All`];
@@ -46,7 +47,7 @@
 // `kind.rs` lists the kinds and the types of their results. `recipe.rs` says what each accumulates, as expressions, and
 // `element.rs` what it takes of a formula; both engines get all arithmetic from there. `space.rs` numbers results and elements, and
 // has the constants of the tree. `op.rs` is the operation with its checks. `host/` and `ptx/` with `cuda.rs` are the engines,
-// `axes.rs` and `front.rs` the caller's side. A new kind starts in `kind.rs` and `recipe.rs`.
+// `axes.rs` and `front.rs` the caller's side. `scans/` has scans, an operation of its own that takes its arithmetic from the recipes. A new kind starts in `kind.rs` and `recipe.rs`.
 
 mod axes;
 #[cfg(feature = "cuda")]
@@ -61,6 +62,7 @@ mod op;
 #[cfg(feature = "cuda")]
 mod ptx;
 mod recipe;
+pub mod scans;
 mod softmax;
 mod space;
 
@@ -78,4 +80,5 @@ pub use softmax::SoftmaxElement;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Reduce>();
+    registry.add::<scans::Scan>();
 }

@@ -13,6 +13,7 @@ mod optimizers;
 mod quantized;
 mod reductions;
 mod run;
+mod scans;
 mod shapes;
 mod table;
 mod value;

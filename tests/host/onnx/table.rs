@@ -2,7 +2,7 @@
 //! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, moves, optimizers, quantized, reductions, shapes};
+use super::{libraries, moves, optimizers, quantized, reductions, scans, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -185,6 +185,9 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     // Products of integers.
     ("MatMulInteger", libraries::matmul_integer),
     ("QLinearMatMul", libraries::qlinear_matmul),
+    // Scans.
+    ("CumSum", scans::cumsum),
+    ("CumProd", scans::cumprod),
     // Moves.
     ("Concat", moves::concat),
     ("Pad", moves::pad),

@@ -13,3 +13,13 @@ fn random_reductions_equal_their_definition() {
         run(&devices, seed, 80_000);
     }
 }
+
+#[test]
+fn random_scans_equal_their_definition() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let (devices, first) = (devices(), number("WINDLASS_TEST_SEED").unwrap_or(0));
+    for seed in first..first + number("WINDLASS_TEST_REDUCTIONS").unwrap_or(400) {
+        super::scans::run(&devices, seed, 80_000);
+    }
+    super::scans::complex(&devices);
+}

@@ -6,3 +6,4 @@ mod cases;
 mod oracle;
 mod refusals;
 mod results;
+mod scans;

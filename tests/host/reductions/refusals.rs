@@ -65,3 +65,23 @@ fn the_result_of_each_kind_has_a_type() {
         assert_eq!(device.item(&device.mean(&z, 0).unwrap().into_output()).unwrap(), Complex::new(1.5, 2.5));
     }
 }
+
+#[test]
+fn scans_without_a_meaning_are_refused() {
+    use windlass::reductions::{AllTrue, scans::Along};
+    for device in devices() {
+        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        assert_eq!(reason(device.cumsum(&x, 2).unwrap_err()), "axis: axis 2, but there are 2 axes");
+        assert_eq!(reason(device.cumsum(&x, -3).unwrap_err()), "axis: axis -3, but there are 2 axes");
+        let number = device.zeros_tensor::<f32>([]).unwrap();
+        assert_eq!(reason(device.cummax(&number, -1).unwrap_err()), "axis: axis -1, but there are 0 axes");
+        let z = device.zeros_tensor::<Complex<f64>>([2]).unwrap();
+        let told = reason(device.scan(&z, Along::axis(0), AllTrue).unwrap_err());
+        assert_eq!(told, "x: a scan all of c64 is not there: compare the elements first");
+        for extents in [vec![0], vec![3, 0], vec![0, 3], vec![1, 1]] {
+            let x = device.zeros_tensor::<f64>(&extents).unwrap();
+            let sums = device.cumsum(&x, 0).unwrap().await_result().unwrap();
+            assert_eq!(sums.extents(), extents);
+        }
+    }
+}

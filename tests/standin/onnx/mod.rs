@@ -18,6 +18,8 @@ mod quantized;
 mod reductions;
 #[path = "../../host/onnx/run.rs"]
 mod run;
+#[path = "../../host/onnx/scans.rs"]
+mod scans;
 #[path = "../../host/onnx/shapes.rs"]
 mod shapes;
 #[path = "../../host/onnx/table.rs"]

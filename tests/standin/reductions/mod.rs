@@ -5,6 +5,8 @@
 mod cases;
 #[path = "../../host/reductions/oracle.rs"]
 mod oracle;
+#[path = "../../host/reductions/scans.rs"]
+mod scans;
 
 use crate::common::{assert_back_at, holdings};
 use crate::standin::{device, session};
@@ -26,6 +28,22 @@ fn the_text_of_random_reductions_computes_what_they_say() {
             cases::run(&devices, seed, if seed.is_multiple_of(8) { 75_000 } else { 6_000 });
         }
     }
+    assert_back_at(&devices[0], base);
+    drop(devices);
+    driver.assert_finished();
+}
+
+#[test]
+fn the_text_of_random_scans_computes_what_they_say() {
+    let driver = session();
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let (count, first) = (number("WINDLASS_TEST_REDUCTIONS").unwrap_or(400), number("WINDLASS_TEST_SEED").unwrap_or(0));
+    let devices = [device(2), Device::host().unwrap()];
+    let base = holdings(&devices[0]);
+    for seed in first..first + count {
+        scans::run(&devices, seed, if seed.is_multiple_of(8) { 75_000 } else { 6_000 });
+    }
+    scans::complex(&devices);
     assert_back_at(&devices[0], base);
     drop(devices);
     driver.assert_finished();

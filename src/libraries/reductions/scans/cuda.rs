@@ -1,0 +1,108 @@
+//! The CUDA half: up the levels for the totals of chunks, and down again for the results, one kernel each.
+
+use super::kernel::{Key, Pass, total_size};
+use super::levels::{Level, levels};
+use super::op::Scan;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::sync::Arc;
+use crate::device::tensor::Layout;
+use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
+use std::ffi::{CString, c_void};
+
+/// Threads of a block.
+const BLOCK: u32 = 128;
+/// Enough blocks to fill any GPU. A thread goes on to further chunks.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// A loaded kernel.
+pub(super) struct Loaded(Function);
+
+impl PlanKey for Key {
+    type Plan = Loaded;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+        let text = self.text()?;
+        let bytes = 16 * text.lines().count() as u64;
+        let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+        let (core, epoch) = (builder.core, builder.epoch);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let function = Function::find(core, epoch, &module, c"expression")?;
+        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
+        Ok(Built { plan: Loaded(function), bytes })
+    }
+}
+
+/// The launches in their order: the number of the level, and the kernel.
+fn launches(scan: &Scan, levels: &[Level]) -> Vec<(usize, Key)> {
+    let last = levels.len().saturating_sub(1);
+    let key = |k: usize, level: &Level, pass: Pass| {
+        let key = Key {
+            kind: scan.kind,
+            dtype: scan.dtype.part(),
+            pass,
+            is_leaf: k == 0,
+            from_nothing: scan.exclusive,
+            axes: level.loops.first().map_or(0, Layout::rank),
+        };
+        (k, key)
+    };
+    let up = levels.iter().enumerate().take(last).map(|(k, level)| key(k, level, Pass::Totals));
+    let down =
+        levels.iter().enumerate().rev().map(|(k, level)| {
+            key(k, level, Pass::Results { exclusive: k > 0 || scan.exclusive, has_before: k < last })
+        });
+    up.chain(down).collect()
+}
+
+/// The kernels of an operation that was checked.
+pub(super) fn keys(scan: &Scan) -> Result<Vec<Key>> {
+    Ok(launches(scan, &levels(scan)?).into_iter().map(|(_, key)| key).collect())
+}
+
+pub(super) fn enqueue(scan: &Scan, queue: &mut Enqueue<'_, Scan>) -> Result<()> {
+    let levels = levels(scan)?;
+    let address = |span: Option<&crate::core::buffer::AnySpan>| span.map_or(0, |span| span.address());
+    let (x, output) = (address(queue.reads().first()), address(queue.writes().first()));
+    let (dtype, result) = (scan.dtype.part(), scan.result_type().part());
+    let total = total_size(scan.kind, dtype)?;
+    let inner = levels.iter().take(levels.len().saturating_sub(1));
+    let totals = inner.map(|level| queue.scratch(level.tasks() * total)).collect::<Result<Vec<u64>>>()?;
+    for (k, (number, key)) in launches(scan, &levels).into_iter().enumerate() {
+        let Some(level) = levels.get(number) else { continue };
+        let own = totals.get(number).copied().unwrap_or(0);
+        // Totals are scanned in their place.
+        let below = number.checked_sub(1).and_then(|below| totals.get(below).copied());
+        let (source, target) = (below.unwrap_or(x), below.unwrap_or(output));
+        let (from, to) = if number == 0 { (dtype.size(), result.size()) } else { (total, total) };
+        let sizes = [to, from, total, 1];
+        let offset = |layout: usize, size: usize| (level.loops.get(layout).map_or(0, Layout::offset) * size) as u64;
+        let target = if key.pass == Pass::Totals { own + offset(2, total) } else { target + offset(0, to) };
+        let mut arguments = vec![level.tasks() as u64, target, source + offset(1, from)];
+        if key.words() == 4 {
+            arguments.push(own + offset(2, total));
+        }
+        let [to_step, from_step] = level.strides;
+        arguments.extend([level.len as u64, (to_step * to as isize) as u64, (from_step * from as isize) as u64]);
+        arguments.push(offset(3, 1));
+        for axis in 0..key.axes {
+            let extent = level.loops.first().and_then(|layout| layout.extents().get(axis)).copied().unwrap_or(1);
+            arguments.push(extent as u64);
+            for (layout, size) in level.loops.iter().zip(sizes) {
+                let stride = layout.strides().get(axis).copied().unwrap_or(0) * size as isize;
+                arguments.push(stride as u64);
+            }
+        }
+        let loaded = queue.plan::<Key>(k)?;
+        let blocks = level.tasks().div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
+        let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
+        let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
+        // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts
+        // reach, which lies inside the operands (the check of the operation), or totals in scratch memory, of which there is one for
+        // each chunk. A chunk belongs to one thread, which reads a total before it writes it.
+        unsafe { loaded.0.launch(queue, &config, &mut parameters) }?;
+    }
+    Ok(())
+}
