@@ -234,3 +234,23 @@ fn numbers_stand_on_either_side_and_views_are_shared() {
         assert_eq!(x.layout(), &layout);
     }
 }
+
+/// The compiler of CUDA 13.0 widened the bits of a truth value to 1 instead of the smallest half.
+#[test]
+fn the_bits_of_a_truth_value_are_the_smallest_half() {
+    for device in devices() {
+        let x = device.tensor([4], [0x56u8, 0, 1, 0xff]).unwrap();
+        let y = device
+            .map(&x, |x| {
+                let half = x.ne(0).cast::<i16>().bits::<f16>();
+                (half, half.floor(), half.cast::<f32>() * 2.0)
+            })
+            .unwrap();
+        let (bits, floor, twice) = y.await_result().unwrap();
+        let bits = device.download_tensor(&bits).unwrap().await_result().unwrap();
+        assert_eq!(bits.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), [1, 0, 1, 1]);
+        assert_eq!(device.download_tensor(&floor).unwrap().await_result().unwrap(), [f16::ZERO; 4]);
+        let unit = 2f32.powi(-23);
+        assert_eq!(device.download_tensor(&twice).unwrap().await_result().unwrap(), [unit, 0.0, unit, unit]);
+    }
+}

@@ -88,7 +88,12 @@ impl Writer {
             LowOp::Reinterpret => self.moved(lane, a),
             LowOp::WidenF16 => {
                 let (half, wide) = (self.reg(Class::Half), self.reg(Class::Single));
-                ptx!(self, "cvt.u16.u32 {half}, {a}");
+                let [up, bits] = [(); 2].map(|()| self.reg(Class::Word));
+                // The compiler (CUDA 13.0, for all GPUs from sm_80 on) takes the 1 of `selp 1, 0` for the number 1 when a half of
+                // these bits is widened, not for the smallest half. Not so behind shifts.
+                ptx!(self, "shl.b32 {up}, {a}, 16");
+                ptx!(self, "shr.u32 {bits}, {up}, 16");
+                ptx!(self, "cvt.u16.u32 {half}, {bits}");
                 ptx!(self, "cvt.f32.f16 {wide}, {half}");
                 wide
             }
