@@ -19,6 +19,8 @@ import tempfile
 FIGURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counts.tsv")
 CALLS = 256
 SLACK = 1.03
+# Locked instructions more: the averages are rounded, and a wait may end a little earlier or later.
+SLACK_LOCKED = 1
 # Each part of a name that is in one row of the benchmark alone.
 ROWS = [
     "empty kernel on one buffer",
@@ -107,7 +109,7 @@ def main():
         print(f"{row:32} {instructions:6} instructions, {locks:2} locked", flush=True)
         if action == "--check":
             most, most_locked = figures[column, row]
-            if instructions > SLACK * most or locks > most_locked:
+            if instructions > SLACK * most or locks > most_locked + SLACK_LOCKED:
                 over.append(f"{row}: {instructions} and {locks} locked, but {most} and {most_locked} are committed")
         figures[column, row] = [instructions, locks]
     if action == "--write":
