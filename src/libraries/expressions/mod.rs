@@ -81,7 +81,7 @@
 //! | log10 | 0.56 | 0.52 |
 //!
 //! Single precision, one argument: over all 2^32 inputs against the C library's double precision; where a star stands, over every
-//! 97th of them. The others: against Arb at 6 * 10^4 points and more each, hard ones among them. The errors up to 0.75 are of
+//! 8th of them. The others: against Arb at 6 * 10^4 points and more each, hard ones among them. The errors up to 0.76 are of
 //! subnormal results, which are rounded twice.
 //!
 //! # Costs
