@@ -31,11 +31,10 @@ impl Level {
         extents.get_mut(axis).into_iter().for_each(|n| *n = chunks);
         let of_chunks = |layout: &Layout| {
             let mut strides = layout.strides().to_vec();
-            strides.get_mut(axis).into_iter().for_each(|stride| *stride *= CHUNK as isize);
             // The distance between chunks means nothing if there is only one, and may be beyond all numbers.
-            if chunks == 1 {
-                strides.get_mut(axis).into_iter().for_each(|stride| *stride = 0);
-            }
+            let step = if chunks == 1 { Some(0) } else { along(layout).checked_mul(CHUNK as isize) };
+            let step = step.ok_or_else(missing)?;
+            strides.get_mut(axis).into_iter().for_each(|stride| *stride = step);
             Layout::new(&extents, strides, layout.offset())
         };
         let first: Vec<isize> = (0..extents.len()).map(|a| if a == axis { CHUNK as isize } else { 0 }).collect();
@@ -63,14 +62,17 @@ fn totals(extents: &[usize], axis: usize) -> Result<Layout> {
     Layout::new(extents, strides, 0)
 }
 
-/// The elements as parts: of complex ones the parts are along one more axis.
+/// The elements as parts: of complex ones the parts are along one more axis. The stride of an axis of one element, which may be any
+/// number, becomes 0.
 fn parts(layout: &Layout, is_complex: bool) -> Result<Layout> {
+    let mut extents = layout.extents().to_vec();
+    let own = extents.iter().zip(layout.strides()).map(|(n, stride)| if *n == 1 { 0 } else { *stride });
     if !is_complex {
-        return Ok(layout.clone());
+        return Layout::new(&extents, own.collect::<Vec<_>>(), layout.offset());
     }
-    let twice = layout.strides().iter().map(|stride| stride * 2);
-    let extents: Vec<usize> = layout.extents().iter().copied().chain([2]).collect();
-    Layout::new(extents, twice.chain([1]).collect::<Vec<_>>(), layout.offset() * 2)
+    let twice: Vec<isize> = own.map(|stride| stride.saturating_mul(2)).chain([1]).collect();
+    extents.push(2);
+    Layout::new(extents, twice, layout.offset().saturating_mul(2))
 }
 
 /// The levels of an operation that was checked: that of the elements, then those of totals. None if there is no element.
@@ -92,5 +94,31 @@ pub(super) fn levels(scan: &Scan) -> Result<Vec<Level>> {
         extents.get_mut(scan.axis).into_iter().for_each(|n| *n = chunks);
         x = totals(&extents, scan.axis)?;
         target = x.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::element::DType;
+    use crate::libraries::reductions::ReductionKind;
+
+    #[test]
+    fn the_stride_of_an_axis_of_one_element_means_nothing() {
+        for (dtype, stride) in [(DType::F32, isize::MAX), (DType::C64, isize::MIN), (DType::C32, isize::MAX / 3)] {
+            for axis in [0, 1] {
+                let mut extents = [70, 70];
+                let mut strides = [1, 1];
+                (extents[axis], strides[axis]) = (1, stride);
+                let x = Layout::new(extents, strides, 0).unwrap();
+                let output = Layout::row_major(extents).unwrap();
+                for along in [0, 1] {
+                    let (x, output) = (x.clone(), output.clone());
+                    let scan = Scan { kind: ReductionKind::Sum, dtype, exclusive: false, axis: along, x, output };
+                    let levels = levels(&scan).unwrap();
+                    assert!(levels.iter().all(|level| level.strides.iter().all(|stride| stride.unsigned_abs() <= 140)));
+                }
+            }
+        }
     }
 }
