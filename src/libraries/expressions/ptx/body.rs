@@ -4,6 +4,17 @@ use super::writer::{Class, Reg, Writer, ptx};
 use super::{far, remainder};
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
 
+/// The type of a load or a store.
+pub(in crate::libraries) fn memory(lane: Lane) -> &'static str {
+    match lane {
+        Lane::I8 => "s8",
+        Lane::I16 => "s16",
+        Lane::U8 => "u8",
+        Lane::U16 => "u16",
+        _ => arithmetic(lane),
+    }
+}
+
 /// The type of arithmetic in a lane. Narrow integers are computed in 32 bits.
 pub(in crate::libraries) fn arithmetic(lane: Lane) -> &'static str {
     match lane {
@@ -16,7 +27,7 @@ pub(in crate::libraries) fn arithmetic(lane: Lane) -> &'static str {
     }
 }
 
-fn bits(lane: Lane) -> &'static str {
+pub(in crate::libraries) fn bits(lane: Lane) -> &'static str {
     if lane.size() == 8 { "b64" } else { "b32" }
 }
 
@@ -119,10 +130,7 @@ impl Writer {
                 ptx!(self, "shr.u32 {rounded}, {rounded}, 16");
                 self.unless_nan(Lane::U16, "f32", a, rounded, "0x7fff")
             }
-            LowOp::Canon => {
-                let [_, nan] = masks(lane);
-                self.unless_nan(lane, t, a, a, nan)
-            }
+            LowOp::Canon => self.canonical(lane, a),
             // Inputs and the like come from memory, calls were expanded.
             LowOp::Input(..) | LowOp::Uniform(_) | LowOp::Position(_) | LowOp::Call(_) => a,
             LowOp::Far(function) => far::call(self, function, lane, [a, b, c]),
@@ -170,6 +178,15 @@ impl Writer {
         ptx!(self, "setp.nan.{t} {nan}, {x}, {x}");
         ptx!(self, "selp.{} {result}, {instead}, {value}, {nan}", bits(lane));
         result
+    }
+
+    /// A computed NaN gets the one pattern.
+    pub(in crate::libraries) fn canonical(&mut self, lane: Lane, x: Reg) -> Reg {
+        if !lane.is_float() {
+            return x;
+        }
+        let [_, nan] = masks(lane);
+        self.unless_nan(lane, arithmetic(lane), x, x, nan)
     }
 
     /// By 0 and by -1 the divisor is 1, and the result is corrected; so no instruction has an undefined result.

@@ -4,8 +4,9 @@ use super::super::space::CHAINS;
 use super::Program;
 use super::geometry::Argument;
 use super::task::Task;
-use super::text::{Regs, Text, memory};
+use super::text::{Regs, Text};
 use crate::libraries::expressions::low::Lane;
+use crate::libraries::expressions::ptx::body::{bits, memory};
 use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
 
 /// A chain on its way through the elements of a group.
@@ -36,10 +37,6 @@ pub(super) struct Steps {
     chain: Regs,
     /// Extents of the reduced axes, if there are several.
     extents: Regs,
-}
-
-fn width(lane: Lane) -> &'static str {
-    if lane.size() == 8 { "b64" } else { "b32" }
 }
 
 impl Text<'_> {
@@ -153,7 +150,7 @@ impl Text<'_> {
         let new = if self.geometry.is_leaf { self.step(chain, loaded) } else { self.join(&chain.own, &loaded.values) };
         let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
         for ((own, new), lane) in chain.own.iter().zip(new).zip(lanes) {
-            ptx!(self.writer, "selp.{} {own}, {new}, {own}, {}", width(lane), loaded.there);
+            ptx!(self.writer, "selp.{} {own}, {new}, {own}, {}", bits(lane), loaded.there);
         }
     }
 
@@ -214,7 +211,7 @@ impl Text<'_> {
     pub(super) fn copy(&mut self, to: &[Reg], from: &[Reg]) {
         let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
         for ((to, from), lane) in to.iter().zip(from).zip(lanes) {
-            ptx!(self.writer, "mov.{} {to}, {from}", width(lane));
+            ptx!(self.writer, "mov.{} {to}, {from}", bits(lane));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::core::error::{Error, Result};
 use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::lower::{computed, stored};
 use crate::libraries::expressions::low::{Lane, LowOp, Uniform};
-use crate::libraries::expressions::ptx::body::arithmetic;
+use crate::libraries::expressions::ptx::body::memory;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 
 /// The largest size of the arguments of a kernel.
@@ -272,18 +272,7 @@ impl Text<'_> {
     /// Accumulators are computed: a NaN has the one pattern.
     fn canonical(&mut self, own: Regs) -> Regs {
         let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
-        let one = |(own, lane): (Reg, Lane)| {
-            let (t, bits, pattern) = match lane {
-                Lane::F32 => ("f32", "b32", "0x7fffffff"),
-                Lane::F64 => ("f64", "b64", "0x7fffffffffffffff"),
-                _ => return own,
-            };
-            let (nan, result) = (self.writer.reg(Class::Predicate), self.writer.reg(Class::of(lane)));
-            ptx!(self.writer, "setp.nan.{t} {nan}, {own}, {own}");
-            ptx!(self.writer, "selp.{bits} {result}, {pattern}, {own}, {nan}");
-            result
-        };
-        own.into_iter().zip(lanes).map(one).collect()
+        own.into_iter().zip(lanes).map(|(own, lane)| self.writer.canonical(lane, own)).collect()
     }
 
     fn finish(&mut self, own: &[Reg]) -> Regs {
@@ -297,16 +286,5 @@ impl Text<'_> {
             own.get(at).copied()
         };
         self.run(Program::Finish, &input, &|_| None)
-    }
-}
-
-/// The type of a load or a store.
-pub(super) fn memory(lane: Lane) -> &'static str {
-    match lane {
-        Lane::I8 => "s8",
-        Lane::I16 => "s16",
-        Lane::U8 => "u8",
-        Lane::U16 => "u16",
-        _ => arithmetic(lane),
     }
 }

@@ -9,7 +9,7 @@ use crate::core::error::{Error, Result};
 use crate::libraries::expressions::formula::record;
 use crate::libraries::expressions::low::lower::{computed, stored};
 use crate::libraries::expressions::low::{Calls, Lane, Low, LowOp, Uniform, lower, lower_as};
-use crate::libraries::expressions::ptx::body::arithmetic;
+use crate::libraries::expressions::ptx::body::{bits, memory};
 use crate::libraries::expressions::ptx::helpers;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 use crate::libraries::reductions::element::element;
@@ -48,17 +48,6 @@ pub(super) struct Key {
 const AT_ONCE: usize = 4;
 /// The layouts of a level: target, what is read, totals, first elements.
 pub(super) const LAYOUTS: usize = 4;
-
-/// The type of a load or a store.
-fn memory(lane: Lane) -> &'static str {
-    match lane {
-        Lane::I8 => "s8",
-        Lane::I16 => "s16",
-        Lane::U8 => "u8",
-        Lane::U16 => "u16",
-        _ => arithmetic(lane),
-    }
-}
 
 /// The size of what totals are.
 pub(super) fn total_size(kind: ReductionKind, dtype: DType) -> Result<usize> {
@@ -116,19 +105,6 @@ fn word(writer: &mut Writer, at: usize) -> Reg {
     let register = writer.reg(Class::Long);
     ptx!(writer, "ld.param.u64 {register}, [args+{}]", 8 * at);
     register
-}
-
-/// A computed NaN has the one pattern.
-fn canonical(writer: &mut Writer, lane: Lane, own: Reg) -> Reg {
-    let (t, bits, pattern) = match lane {
-        Lane::F32 => ("f32", "b32", "0x7fffffff"),
-        Lane::F64 => ("f64", "b64", "0x7fffffffffffffff"),
-        _ => return own,
-    };
-    let (nan, result) = (writer.reg(Class::Predicate), writer.reg(Class::of(lane)));
-    ptx!(writer, "setp.nan.{t} {nan}, {own}, {own}");
-    ptx!(writer, "selp.{bits} {result}, {pattern}, {own}, {nan}");
-    result
 }
 
 impl Key {
@@ -249,7 +225,7 @@ impl Key {
             let write = |writer: &mut Writer, result: Reg| {
                 let result = match self.is_leaf {
                     true => {
-                        let result = canonical(writer, lane, result);
+                        let result = writer.canonical(lane, result);
                         finish.run(writer, &[result]).unwrap_or(result)
                     }
                     false => result,
@@ -297,8 +273,4 @@ impl Key {
             sum
         })
     }
-}
-
-fn bits(lane: Lane) -> &'static str {
-    if lane.size() == 8 { "b64" } else { "b32" }
 }
