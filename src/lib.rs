@@ -73,6 +73,8 @@ mod numerics;
 mod system;
 
 pub use crate::engines::loader;
+#[cfg(all(feature = "host", feature = "nvrtc"))]
+pub use crate::engines::ptx;
 #[cfg(feature = "blas")]
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
@@ -107,7 +109,7 @@ pub use crate::core::dispatch::{
     Answer, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any, await_any_timeout,
 };
 pub use crate::core::element::{DType, Element};
-pub use crate::core::error::{Diagnostic, Error, Rejected, Result, Site, Stale, Text};
+pub use crate::core::error::{Diagnostic, Error, Finding, FindingKind, Rejected, Result, Site, Stale, Text};
 pub use crate::core::fp8::{F8E4M3, F8E5M2};
 pub use crate::core::health::{Health, Phase};
 pub use crate::core::launch::{LaunchConfig, LaunchDims};

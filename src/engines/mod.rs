@@ -1,5 +1,5 @@
 //! The second floor: the engines, which execute the work. `host` is the CPU, `cuda` is a GPU in this process, `worker`
-//! runs either of them in a child process, `tape` records. `op` is what an operation is, `dispatch` a dispatch as the engines receive it; `loader` opens the
+//! runs either of them in a child process, `tape` records. `ptx` runs PTX on the CPU. `op` is what an operation is, `dispatch` a dispatch as the engines receive it; `loader` opens the
 //! files of CUDA's libraries, and `library` is the interface to these. The engines may use `core`. They know no device and
 //! none of the libraries.
 
@@ -12,6 +12,8 @@ pub(crate) mod host;
 pub(crate) mod library;
 pub mod loader;
 pub(crate) mod op;
+#[cfg(all(feature = "host", feature = "nvrtc"))]
+pub mod ptx;
 pub(crate) mod tape;
 #[cfg(target_os = "linux")]
 pub(crate) mod worker;

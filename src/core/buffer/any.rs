@@ -97,6 +97,11 @@ impl<'a> AnySliceMut<'a> {
         self.dtype
     }
 
+    /// The bytes of the elements.
+    pub(crate) fn into_bytes(self) -> &'a mut [u8] {
+        self.bytes
+    }
+
     /// The pointer to the first byte, and the number of elements.
     pub(crate) fn into_raw(self) -> (*mut u8, usize) {
         let len = self.bytes.len() / self.dtype.size();

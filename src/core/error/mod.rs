@@ -6,6 +6,7 @@
 //! another process.
 
 mod diagnostic;
+mod finding;
 mod rejected;
 mod show;
 mod site;
@@ -14,6 +15,7 @@ mod stale;
 pub use diagnostic::Diagnostic;
 #[cfg(feature = "cuda")]
 pub(crate) use diagnostic::PTX_INPUT;
+pub use finding::{Finding, FindingKind};
 pub use rejected::Rejected;
 use show::{Argument, First, Named, missing, within};
 pub use site::Site;
@@ -172,6 +174,14 @@ pub enum Error {
         /// Where it happened.
         site: Site,
     },
+    /// A kernel that ran on the CPU did what it must not: see [`Finding`]. On a GPU the same launch is undefined.
+    #[error("{finding}{site}")]
+    KernelCheck {
+        /// What it did, and where.
+        finding: Box<Finding>,
+        /// The launch.
+        site: Site,
+    },
     /// An operation's own code panicked. The panic was caught. The contents of its outputs are not valid, as after any
     /// failure.
     #[error("the operation panicked: {message}{site}")]
@@ -212,6 +222,7 @@ macro_rules! site_of {
             | Error::Singular { site, .. }
             | Error::NotPositiveDefinite { site, .. }
             | Error::NotConverged { site, .. }
+            | Error::KernelCheck { site, .. }
             | Error::Panicked { site, .. } => Some(site),
             Error::LibraryMissing { .. } | Error::Compile { .. } => None,
         }
@@ -338,6 +349,7 @@ impl Error {
             Error::Singular { .. } => "Singular",
             Error::NotPositiveDefinite { .. } => "NotPositiveDefinite",
             Error::NotConverged { .. } => "NotConverged",
+            Error::KernelCheck { .. } => "KernelCheck",
             Error::Panicked { .. } => "Panicked",
         }
     }

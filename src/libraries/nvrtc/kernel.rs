@@ -35,8 +35,9 @@ pub(super) enum Fit {
 /// [`Error::GpuRefStale`]; [`reload`](Self::reload) gives the kernel of the new generation. The module is unloaded
 /// after the last handle of it and of its kernels is dropped and nothing of it is in flight.
 ///
-/// On a host device a kernel runs as its *twin*, a Rust function that is called once for each thread: see
-/// [`twin`](Self::twin).
+/// On a host device the PTX of a kernel runs on the CPU, with every access checked (see
+/// [`KernelChecks`](super::KernelChecks)); a program is compiled for it where libnvrtc is found. A kernel with a *twin*, a Rust
+/// function that is called once for each thread, runs as that: see [`twin`](Self::twin).
 #[derive(Clone)]
 pub struct Kernel {
     pub(super) device: Device,
@@ -351,12 +352,7 @@ impl Kernel {
             }
             return Ok(KernelCode::Cuda(function.clone()));
         }
-        let Some(twin) = &inner.twin else {
-            return Err(Error::unsupported(format!(
-                "`{}` has no host twin, and a host device runs only twins: add one with `Kernel::twin`",
-                inner.name
-            )));
-        };
+        let Some(twin) = &inner.twin else { return self.interpreted(config) };
         kind::check(inner.name, packed, twin.kinds)?;
         config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
         #[cfg(target_os = "linux")]
@@ -364,6 +360,23 @@ impl Kernel {
             twin.crosses(inner.name, worker.is_same_program())?;
         }
         Ok(KernelCode::Twin(twin.clone()))
+    }
+
+    /// Its code on a host device, without a twin.
+    fn interpreted(&self, config: &LaunchConfig) -> Result<KernelCode> {
+        let inner = &*self.inner;
+        #[cfg(target_os = "linux")]
+        if inner.module.epoch().engine.as_worker().is_some() {
+            return Err(Error::unsupported(format!(
+                "`{}` has no host twin, and an isolated host device runs only these: add one with `Kernel::twin_fn`",
+                inner.name
+            )));
+        }
+        config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
+        #[cfg(feature = "host")]
+        return inner.module.interpreted(&self.device, inner.name);
+        #[cfg(not(feature = "host"))]
+        return Err(Error::unsupported(format!("`{}` has no host twin", inner.name)));
     }
 
     /// Its code on a GPU, and the epoch of the device to which it belongs.

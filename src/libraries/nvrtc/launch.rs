@@ -1,5 +1,7 @@
 //! The launch of a kernel, as an operation like any other.
 
+#[cfg(feature = "host")]
+use super::interpreted::Interpreted;
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
 use super::packed::{PackedArguments, Slot};
@@ -26,6 +28,9 @@ const FEW: usize = 16;
 #[derive(Clone)]
 pub(super) enum KernelCode {
     Twin(Arc<Twin>),
+    /// The PTX itself, on a host device.
+    #[cfg(feature = "host")]
+    Interpreted(Interpreted),
     /// A twin of the client process, in a worker.
     #[cfg(target_os = "linux")]
     StaticTwin(TwinFunction),
@@ -110,6 +115,8 @@ impl Op for Launch {
             KernelCode::Twin(twin) => {
                 twin::run(&*twin.threads, self.kernel, &self.config, &self.packed, &reads, writes)
             }
+            #[cfg(feature = "host")]
+            KernelCode::Interpreted(code) => code.run(&self.config, &self.packed, &reads, writes),
             #[cfg(target_os = "linux")]
             KernelCode::StaticTwin(twin) => {
                 let twin = *twin;

@@ -43,7 +43,7 @@
 //   parameters that a kernel declares; `launch.rs`: the launch as an operation.
 // - `typed.rs`: safe launches with a signature (`signature.rs`); `param.rs`: the type of a parameter; `kind.rs`: the
 //   same at run time.
-// - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine.
+// - `twin.rs` and `shared_slice.rs`: a kernel as a Rust function, for the host engine; `interpreted.rs`: its PTX there.
 // - `cross.rs`: how a launch is sent to a worker process; `static_twin.rs`: twins that a worker process can run.
 
 #[cfg(not(feature = "cuda"))]
@@ -61,6 +61,8 @@ mod extent;
 mod files;
 mod global;
 mod image;
+#[cfg(feature = "host")]
+mod interpreted;
 mod job;
 mod kernel;
 mod key;
@@ -110,6 +112,8 @@ pub use cache::DiskCache;
 pub use compiler::{Compiler, CompilerBuilder};
 pub use global::Global;
 pub use image::{Image, ImageKind};
+#[cfg(feature = "host")]
+pub use interpreted::KernelChecks;
 pub use kernel::Kernel;
 pub use link::Link;
 pub use module::Module;

@@ -15,7 +15,6 @@ use std::sync::Weak;
 use super::loaded::{self, Function, Loaded};
 #[cfg(feature = "cuda")]
 use crate::core::buffer::DeviceBuffer;
-#[cfg(feature = "cuda")]
 use once_cell::sync::OnceCell;
 
 /// Compiled code for the kernels of one device, in one generation of the device. Cheap to clone.
@@ -40,6 +39,8 @@ pub(super) struct SharedModule {
     epoch: Arc<Epoch>,
     #[cfg(feature = "cuda")]
     loaded: OnceCell<OnGpu>,
+    #[cfg(feature = "host")]
+    interpreted: OnceCell<OnHost>,
     /// The module that replaces this one in a later generation.
     next: Mutex<Weak<SharedModule>>,
 }
@@ -51,6 +52,10 @@ struct OnGpu {
     /// Stands for the module's variables when operations are ordered; `None` if it has no variables.
     globals: Option<DeviceBuffer<u8>>,
 }
+
+/// A module on a host device whose kernels have no twins: the image, and its PTX as it runs there.
+#[cfg(feature = "host")]
+type OnHost = (Image, Arc<crate::engines::ptx::Module>);
 
 /// The code of a module.
 #[derive(Clone)]
@@ -229,8 +234,35 @@ impl SharedModule {
             epoch,
             #[cfg(feature = "cuda")]
             loaded: OnceCell::new(),
+            #[cfg(feature = "host")]
+            interpreted: OnceCell::new(),
             next: Mutex::default(),
         }
+    }
+
+    /// The kernel `name` as PTX that runs on the CPU. A program is compiled when it is first needed.
+    #[cfg(feature = "host")]
+    pub(super) fn interpreted(&self, device: &Device, name: &str) -> Result<super::launch::KernelCode> {
+        let nvrtc = device.nvrtc();
+        let make = || {
+            let image = match &self.code {
+                ModuleCode::Image(image, _) => image.clone(),
+                ModuleCode::Twins(Some(program)) => nvrtc.compile(program).map_err(|error| match error {
+                    Error::LibraryMissing { help, .. } => Error::unsupported(format!(
+                        "`{name}` has no host twin, and there is no compiler for its source here: {help}"
+                    )),
+                    other => other,
+                })?,
+                ModuleCode::Twins(None) => {
+                    let reason =
+                        format!("`{name}` has no host twin, and its module no code: add one with `Kernel::twin`");
+                    return Err(Error::unsupported(reason));
+                }
+            };
+            super::interpreted::module(&image).map(|module| (image, module))
+        };
+        let (image, module) = self.interpreted.get_or_try_init(make)?;
+        super::interpreted::code(&nvrtc, module, image.lowered_name(name).unwrap_or(name))
     }
 
     pub(super) fn epoch(&self) -> &Arc<Epoch> {

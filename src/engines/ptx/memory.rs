@@ -1,0 +1,189 @@
+//! The memory that a launch may touch.
+//!
+//! Addresses of global memory are those of this process, or those that a simulated driver gave out. Each access is compared with the areas of the launch, so a kernel
+//! reaches nothing else, whatever its text does. Accesses are atomic and relaxed: blocks run on several threads of the pool, and
+//! a race between them is a finding, not undefined behaviour of this process.
+
+use super::finding::Found;
+use super::shadow::GlobalShadow;
+use crate::core::error::FindingKind;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// Where generic addresses of the other spaces begin. No process has memory there.
+pub(super) const SHARED_WINDOW: u64 = 1 << 60;
+pub(super) const LOCAL_WINDOW: u64 = 2 << 60;
+pub(super) const PARAMETER_WINDOW: u64 = 3 << 60;
+
+/// A part of global memory that a launch may touch.
+pub struct Area<'m> {
+    pub(super) name: String,
+    /// Its first address, as a kernel sees it.
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    /// What leads from such an address to that of this process.
+    pub(super) shift: u64,
+    pub(super) writable: bool,
+    /// Nothing in it is written yet.
+    pub(super) fresh: bool,
+    pub(super) shadow: Option<GlobalShadow>,
+    memory: PhantomData<&'m mut [u8]>,
+}
+
+impl<'m> Area<'m> {
+    /// What the kernel may read. `name` appears in findings.
+    pub fn read(name: impl Into<String>, memory: &'m [u8]) -> Self {
+        Area::new(name.into(), memory.as_ptr() as u64, memory.len() as u64, false)
+    }
+
+    /// What the kernel may read and write.
+    pub fn write(name: impl Into<String>, memory: &'m mut [u8]) -> Self {
+        Area::new(name.into(), memory.as_mut_ptr() as u64, memory.len() as u64, true)
+    }
+
+    /// What the kernel must write, all of it, before it reads it.
+    pub fn output(name: impl Into<String>, memory: &'m mut [u8]) -> Self {
+        Area { fresh: true, ..Area::write(name, memory) }
+    }
+
+    fn new(name: String, start: u64, bytes: u64, writable: bool) -> Self {
+        Area { name, start, bytes, shift: 0, writable, fresh: false, shadow: None, memory: PhantomData }
+    }
+
+    /// Memory that lives as long as a module, whose words can be written by any thread.
+    pub(super) fn of_words(name: &str, words: &'m [AtomicU64], from: u64, bytes: u64, writable: bool) -> Self {
+        Area::new(name.to_owned(), words.as_ptr() as u64 + from, bytes, writable)
+    }
+
+    /// The same memory, which kernels see at another address.
+    #[must_use]
+    pub fn at(mut self, address: u64) -> Self {
+        self.shift = self.start.wrapping_add(self.shift).wrapping_sub(address);
+        self.start = address;
+        self
+    }
+
+    /// Its address, as a kernel sees it.
+    pub fn address(&self) -> u64 {
+        self.start
+    }
+
+    pub(super) fn contains(&self, address: u64, bytes: u64) -> bool {
+        address.checked_sub(self.start).is_some_and(|at| at <= self.bytes && self.bytes - at >= bytes)
+    }
+}
+
+/// All areas of a launch, by their addresses.
+pub(super) struct Memory<'m> {
+    pub(super) areas: Vec<Area<'m>>,
+}
+
+// SAFETY: an area is borrowed memory of the lifetime `'m`, exclusively where it is written, and every access is atomic.
+unsafe impl Sync for Memory<'_> {}
+
+impl<'m> Memory<'m> {
+    pub(super) fn new(mut areas: Vec<Area<'m>>) -> Self {
+        areas.sort_by_key(|area| (area.start, area.bytes));
+        Memory { areas }
+    }
+
+    /// The area with all of these bytes.
+    pub(super) fn find(&self, address: u64, bytes: u64) -> Option<usize> {
+        let after = self.areas.partition_point(|area| area.start <= address);
+        // Areas that are only read may overlap.
+        (0..after).rev().find(|at| self.areas.get(*at).is_some_and(|area| area.contains(address, bytes)))
+    }
+
+    /// Why an access is outside: the nearest area.
+    pub(super) fn outside(&self, lane: usize, address: u64, bytes: u64, writes: bool) -> Box<Found> {
+        let access = if writes { "write" } else { "read" };
+        let distance = |area: &Area<'_>| match address < area.start {
+            true => area.start - address,
+            false => address.saturating_sub(area.start + area.bytes),
+        };
+        let detail = match self.areas.iter().min_by_key(|area| distance(area)) {
+            None => format!("{access} of {bytes} bytes at {address:#x}, and the launch has no buffer"),
+            Some(area) => {
+                let Area { name, start, bytes: all, .. } = area;
+                let place = match address.checked_sub(*start) {
+                    Some(at) => format!("{at} bytes after the start of"),
+                    None => format!("{} bytes before", start - address),
+                };
+                format!("{access} of {bytes} bytes at {address:#x}, {place} {name} ({all} bytes), which is the nearest")
+            }
+        };
+        Found::new(FindingKind::OutOfBounds, lane, detail)
+    }
+}
+
+/// Reads 1, 2, 4 or 8 bytes.
+///
+/// # Safety
+/// They are in an area of the launch, and the address is a multiple of their number.
+pub(super) unsafe fn load(address: u64, bytes: u32) -> u64 {
+    let address = address as usize;
+    // SAFETY: as the caller promises. All accesses of the launch are atomic.
+    unsafe {
+        match bytes {
+            1 => AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed).into(),
+            2 => AtomicU16::from_ptr(address as *mut u16).load(Ordering::Relaxed).into(),
+            4 => AtomicU32::from_ptr(address as *mut u32).load(Ordering::Relaxed).into(),
+            _ => AtomicU64::from_ptr(address as *mut u64).load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Writes 1, 2, 4 or 8 bytes.
+///
+/// # Safety
+/// As [`load`], in an area that may be written.
+pub(super) unsafe fn store(address: u64, bytes: u32, value: u64) {
+    let address = address as usize;
+    // SAFETY: as the caller promises. All accesses of the launch are atomic.
+    unsafe {
+        match bytes {
+            1 => AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed),
+            2 => AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed),
+            4 => AtomicU32::from_ptr(address as *mut u32).store(value as u32, Ordering::Relaxed),
+            _ => AtomicU64::from_ptr(address as *mut u64).store(value, Ordering::Relaxed),
+        }
+    }
+}
+
+/// Replaces a value by a function of it, at once; returns what was there.
+///
+/// # Safety
+/// As [`store`].
+pub(super) unsafe fn update(address: u64, bytes: u32, mut f: impl FnMut(u64) -> u64) -> u64 {
+    let address = address as usize;
+    macro_rules! by {
+        ($atomic:ty, $word:ty) => {{
+            // SAFETY: as the caller promises. All accesses of the launch are atomic.
+            let place = unsafe { <$atomic>::from_ptr(address as *mut $word) };
+            let done = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| Some(f(old.into()) as $word));
+            match done {
+                Ok(old) | Err(old) => old.into(),
+            }
+        }};
+    }
+    match bytes {
+        2 => by!(AtomicU16, u16),
+        4 => by!(AtomicU32, u32),
+        _ => by!(AtomicU64, u64),
+    }
+}
+
+/// Reads up to 8 bytes of a block's or a thread's memory.
+pub(super) fn load_bytes(memory: &[u8], at: u64, bytes: u32) -> Option<u64> {
+    let from = memory.get(usize::try_from(at).ok()?..)?.get(..bytes as usize)?;
+    let mut word = [0; 8];
+    word.get_mut(..bytes as usize)?.copy_from_slice(from);
+    Some(u64::from_le_bytes(word))
+}
+
+/// Writes up to 8 bytes.
+pub(super) fn store_bytes(memory: &mut [u8], at: u64, bytes: u32, value: u64) -> Option<()> {
+    let to = memory.get_mut(usize::try_from(at).ok()?..)?.get_mut(..bytes as usize)?;
+    to.copy_from_slice(value.to_le_bytes().get(..bytes as usize)?);
+    Some(())
+}

@@ -1,0 +1,152 @@
+//! A module that is loaded: its text, its variables, and the kernels that were decoded.
+
+use super::code::Kernel;
+use super::launch::{Checks, Shape};
+use super::memory::Area;
+use super::parse::parse;
+use super::text::{Text, Variable};
+use super::types::Space;
+use super::{Fault, Faulty, decode, grid};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most bytes that the variables of a module have.
+const MOST: u64 = 1 << 30;
+
+/// A PTX module that can run on the CPU.
+pub struct Module {
+    pub(super) text: Text,
+    /// The memory of its variables in global and constant memory.
+    words: Box<[AtomicU64]>,
+    /// Name, offset in `words`, bytes, and whether kernels may write it.
+    variables: Vec<(String, u64, u64, bool)>,
+    addresses: HashMap<String, u64>,
+    kernels: Mutex<HashMap<String, Arc<Kernel>>>,
+}
+
+impl Module {
+    /// Reads a text. Its kernels are decoded when they are first asked for.
+    ///
+    /// # Errors
+    /// [`Fault`] with line and column, if it does not parse.
+    pub fn new(text: &str) -> Faulty<Module> {
+        let text = parse(text)?;
+        let is_global = |one: &&Variable| matches!(one.space, Space::Global | Space::Const);
+        let (mut at, mut variables) = (0u64, Vec::new());
+        for one in text.variables.iter().filter(is_global) {
+            at = at.next_multiple_of(one.align.max(8));
+            variables.push((one.name.clone(), at, one.bytes, one.space == Space::Global));
+            at = at.saturating_add(one.bytes);
+            if at > MOST {
+                return Err(Fault::text(one.place, format!("the variables have more than {MOST} bytes")));
+            }
+        }
+        // Aligned to 256 bytes, as memory of a GPU is.
+        let words: Box<[AtomicU64]> = (0..at.div_ceil(8) + 32).map(|_| AtomicU64::new(0)).collect();
+        let start = words.as_ptr() as u64;
+        let shift = start.next_multiple_of(256) - start;
+        variables.iter_mut().for_each(|(_, at, ..)| *at += shift);
+        let addresses = variables.iter().map(|(name, at, ..)| (name.clone(), start + at)).collect();
+        let module = Module { text, words, variables, addresses, kernels: Mutex::default() };
+        module.initialise()?;
+        Ok(module)
+    }
+
+    fn initialise(&self) -> Faulty<()> {
+        for variable in &self.text.variables {
+            let Some((_, at, ..)) = self.variables.iter().find(|(name, ..)| *name == variable.name) else { continue };
+            let mut bytes = variable.initial.clone();
+            for (place, name, offset) in &variable.addresses {
+                let Some(address) = self.addresses.get(name) else {
+                    return Err(Fault::text(variable.place, format!("`{name}` is no variable in global memory")));
+                };
+                let value = address.wrapping_add(*offset as u64).to_le_bytes();
+                if let Some(to) = bytes.get_mut(*place..*place + 8) {
+                    to.copy_from_slice(&value);
+                }
+            }
+            for (n, chunk) in bytes.chunks(8).enumerate() {
+                let mut word = [0; 8];
+                word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+                if let Some(to) = self.words.get((at / 8) as usize + n) {
+                    to.store(u64::from_le_bytes(word), Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of its kernels, in the order of the text.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.text.functions.iter().filter(|one| one.kernel && one.body.is_some()).map(|one| &*one.name)
+    }
+
+    /// Its variables in global and constant memory: name, address and bytes.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        let start = self.words.as_ptr() as u64;
+        self.variables.iter().map(move |(name, at, bytes, _)| (&**name, start + at, *bytes))
+    }
+
+    pub(super) fn areas(&self) -> Vec<Area<'_>> {
+        let all = self.variables.iter().filter(|(_, _, bytes, _)| *bytes > 0);
+        all.map(|(name, at, bytes, writable)| {
+            Area::of_words(&format!("variable `{name}`"), &self.words, *at, *bytes, *writable)
+        })
+        .collect()
+    }
+
+    /// Decodes a kernel; again it is found at once.
+    fn kernel(&self, name: &str) -> Faulty<Arc<Kernel>> {
+        if let Some(known) = self.kernels.lock().get(name) {
+            return Ok(known.clone());
+        }
+        let function = self.text.functions.iter().find(|one| one.kernel && one.name == name && one.body.is_some());
+        let Some(function) = function else { return Err(Fault::missing(name)) };
+        let kernel = Arc::new(decode::decode(&self.text, function, &self.addresses)?);
+        self.kernels.lock().insert(name.to_owned(), kernel.clone());
+        Ok(kernel)
+    }
+
+    /// Offset and bytes of each parameter of a kernel, and the bytes of all.
+    ///
+    /// # Errors
+    /// [`Fault`] if it is not there, or has an instruction that the machine lacks.
+    pub fn parameters(&self, name: &str) -> Faulty<(Vec<(u64, u64)>, u64)> {
+        let kernel = self.kernel(name)?;
+        Ok((kernel.parameters.clone(), kernel.parameter_bytes))
+    }
+
+    /// The approximate instructions of a kernel: PTX leaves the last bits of their results open.
+    ///
+    /// # Errors
+    /// As [`parameters`](Self::parameters).
+    pub fn approximate(&self, name: &str) -> Faulty<Vec<String>> {
+        Ok(self.kernel(name)?.approximate.clone())
+    }
+
+    /// Runs a kernel. `parameters` are the bytes of its parameters, each at its offset; it may touch `areas` and the variables of
+    /// the module. `printed` gets what it prints.
+    ///
+    /// # Errors
+    /// [`Fault`]: of the text, or what a check found.
+    pub fn launch(
+        &self,
+        name: &str,
+        shape: Shape,
+        parameters: &[u8],
+        areas: Vec<Area<'_>>,
+        checks: Checks,
+        printed: &(dyn Fn(String) + Sync),
+    ) -> Faulty<()> {
+        let kernel = self.kernel(name)?;
+        grid::run(self, &kernel, shape, parameters, areas, checks, printed).map_err(Fault::Found)
+    }
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.kernels()).finish()
+    }
+}
