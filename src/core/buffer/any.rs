@@ -12,7 +12,7 @@ pub struct AnySpan {
 }
 
 impl AnySpan {
-    pub(super) fn of(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
+    pub(super) fn new(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
         // No overflow: an offset lies inside the allocation, whose length in bytes was checked when it was made.
         AnySpan { address: region.allocation.address + (offset * dtype.size()) as u64, len, dtype }
     }

@@ -201,7 +201,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     fn info(&self, label: Option<&'static str>, stream: Option<usize>) -> Result<OpInfo> {
         match self.op() {
-            Some(op) => Ok(OpInfo::of(op, label, stream)),
+            Some(op) => Ok(OpInfo::new(op, label, stream)),
             None => Err(taken()),
         }
     }
@@ -312,7 +312,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     #[cfg(target_os = "linux")]
     fn code(&self, by: OpCode) -> Result<u64> {
-        by.of::<O>()
+        by.code::<O>()
     }
 
     #[cfg(target_os = "linux")]

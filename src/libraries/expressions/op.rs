@@ -85,7 +85,7 @@ impl Map {
     /// Names the plans that it needs.
     #[cfg(feature = "cuda")]
     pub(super) fn plans(&self, plans: &mut Prepare<'_>) {
-        if let Some(key) = super::cuda::Key::of(self) {
+        if let Some(key) = super::cuda::Key::from_map(self) {
             plans.plan(&key);
         }
     }

@@ -194,7 +194,7 @@ impl Op for Compose {
             let layouts = fused(&[&self.place(piece)?, &piece.layout]);
             let [to, from] = &layouts[..] else { return Err(missing()) };
             let (to_at, from_at) = (target + (to.offset() * size) as u64, source + (from.offset() * size) as u64);
-            let way = plan::Plan::of(size, (to, to_at), (from, plan::From::Elements(from_at)));
+            let way = plan::Plan::new(size, (to, to_at), (from, plan::From::Elements(from_at)));
             // SAFETY: the layouts lie inside the operands (the check), the elements of the target differ, and no operand that is
             // written is also read.
             unsafe { cuda::run(queue, way, to_at, from_at) }?;

@@ -67,7 +67,7 @@ impl Reduce {
         }
         let expr = &self.formula.0.expr;
         let prepared = Prepared {
-            recipe: Recipe::of(self.kind, self.element_type()?)?,
+            recipe: Recipe::for_kind(self.kind, self.element_type()?)?,
             element: element(self.kind, expr)?,
             space: Space::new(expr, &self.inputs, &self.output, self.axes)?,
         };

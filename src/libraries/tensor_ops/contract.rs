@@ -96,7 +96,7 @@ fn wide(dtype: DType) -> DType {
 
 fn prepare(einsum: &Einsum, conjugate: [bool; 2], reads: &[Read<'_>], c: &Layout, calls: &Calls) -> Result<Planned> {
     let extents: Vec<&[usize]> = reads.iter().map(|(_, layout)| layout.extents()).collect();
-    let network = Network::of(einsum, &extents)?;
+    let network = Network::new(einsum, &extents)?;
     let output = network.output_extents();
     if c.extents() != output {
         let what = format!("extents {:?}, but `{einsum}` gives {output:?}", c.extents());
@@ -234,7 +234,7 @@ impl Job<'_> {
             scalars.push(self.factors.1[1]);
         }
         let value = nodes.cast(value, wide, dtype);
-        Ok(Recorded { kept: Kept::of(nodes.finish(inputs, parameters, value)?), scalars })
+        Ok(Recorded { kept: Kept::for_expr(nodes.finish(inputs, parameters, value)?), scalars })
     }
 }
 

@@ -169,7 +169,7 @@ impl<'r> Run<'r> {
         wide: crate::core::element::DType,
         narrow: bool,
     ) -> Result<PendingDispatch<AnyBuffers>> {
-        let recorded = |expr| Recorded { kept: Kept::of(expr), scalars: Vec::new() };
+        let recorded = |expr| Recorded { kept: Kept::for_expr(expr), scalars: Vec::new() };
         let product = formula::product(self.calls.dtype, conjugate, wide)?;
         let result = ReductionKind::Sum.result(wide);
         let finish = (narrow && result != self.calls.dtype).then(|| formula::cast(result, self.calls.dtype));
