@@ -43,6 +43,12 @@ impl AnySpan {
         self.address
     }
 
+    /// Whether some byte belongs to both.
+    pub(crate) fn overlaps(&self, other: &AnySpan) -> bool {
+        let end = |span: &AnySpan| span.address.saturating_add(span.bytes() as u64);
+        !self.is_empty() && !other.is_empty() && self.address < end(other) && other.address < end(self)
+    }
+
     /// A pointer to the field that holds the address.
     #[cfg(feature = "cuda")]
     pub(crate) fn place(&self) -> *const u64 {

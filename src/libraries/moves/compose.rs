@@ -103,16 +103,9 @@ impl Compose {
         }
         for piece in &self.pieces {
             let len = reads.get(piece.source).map_or(0, |span| span.len());
-            if piece.layout.reach().is_some_and(|(_, highest)| highest >= len) {
-                let what = format!("{:?} reaches beyond {len} elements", piece.layout);
-                return Err(Error::invalid(format!("source {}", piece.source), what));
-            }
+            piece.layout.check_inside(format_args!("source {}", piece.source), len)?;
         }
-        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let meets = |read: &AnySpan| {
-            !read.is_empty() && !target.is_empty() && read.address() < end(target) && target.address() < end(read)
-        };
-        match reads.iter().position(meets) {
+        match reads.iter().position(|read| read.overlaps(target)) {
             Some(k) => Err(Error::invalid("target", format!("it lies in the memory of source {k}"))),
             None => Ok(()),
         }

@@ -102,10 +102,7 @@ fn prepare(einsum: &Einsum, conjugate: [bool; 2], reads: &[Read<'_>], c: &Layout
         let what = format!("extents {:?}, but `{einsum}` gives {output:?}", c.extents());
         return Err(Error::invalid("c", what));
     }
-    if !c.is_distinct() {
-        let what = format!("{c:?}: different indices lie at one place, so it cannot be written");
-        return Err(Error::invalid("c", what));
-    }
+    c.check_distinct("c")?;
     let (modes, layout) = view(&network.output, c)?;
     let c = Slot { modes, layout, conjugate: false };
     let mut slots = slots(&network, reads)?;
