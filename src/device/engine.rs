@@ -22,7 +22,7 @@ pub(crate) enum Engine<'e> {
 impl<'e> Engine<'e> {
     /// The engine of an epoch: a comparison and a load.
     #[inline]
-    pub(crate) fn of(epoch: &'e Epoch) -> Self {
+    pub(crate) fn for_epoch(epoch: &'e Epoch) -> Self {
         match epoch.engine.kind() {
             #[cfg(feature = "host")]
             // SAFETY: it is of this kind.

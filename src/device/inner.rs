@@ -114,7 +114,7 @@ impl Inner {
     pub(crate) fn next_epoch(self: &Arc<Self>, generation: u64) -> Result<Arc<Epoch>> {
         let life = Arc::new(Life::new());
         let old = self.epoch();
-        let (engine, meter) = match Engine::of(&old) {
+        let (engine, meter) = match Engine::for_epoch(&old) {
             // Keeps the meter: the memory is this process's, so what stale handles hold is still in use.
             #[cfg(feature = "host")]
             Engine::Host(engine) => (AnyEngine::new(engine.clone()), old.meter.clone()),

@@ -42,7 +42,7 @@ impl Device {
         }
         let epoch = self.asked();
         epoch.admit()?;
-        match Engine::of(&epoch) {
+        match Engine::for_epoch(&epoch) {
             #[cfg(feature = "host")]
             Engine::Host(_) => Ok(None),
             Engine::Cuda(_) => here(library),
@@ -58,5 +58,5 @@ impl Device {
 
 /// The version of the library in this process.
 pub(crate) fn here(library: Library) -> Result<Option<Version>> {
-    Ok(Version::of(loader::open(library).map_err(LoadError::from)?))
+    Ok(Version::query(loader::open(library).map_err(LoadError::from)?))
 }

@@ -148,7 +148,7 @@ impl Device {
 
     fn try_allocate(&self, epoch: &Arc<Epoch>, wanted: Wanted) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.admit()?;
-        match Engine::of(epoch) {
+        match Engine::for_epoch(epoch) {
             #[cfg(feature = "host")]
             Engine::Host(_) => Ok((
                 Arc::new(Allocation::host(wanted.bytes, wanted.zeroed, epoch.meter.clone())?),

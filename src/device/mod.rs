@@ -102,7 +102,7 @@ impl Device {
     #[cfg(feature = "cuda")]
     pub(crate) fn asked(&self) -> Arc<Epoch> {
         let epoch = self.epoch();
-        match engine::Engine::of(&epoch) {
+        match engine::Engine::for_epoch(&epoch) {
             engine::Engine::Tape(tape) => tape.real().clone(),
             _ => epoch,
         }

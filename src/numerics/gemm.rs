@@ -165,7 +165,7 @@ where
         c.chunks_mut(ld).take(n).enumerate().for_each(|(j, chunk)| column(j, chunk));
     } else {
         // A task for one short column would cost more than the column itself.
-        each_part(c, Parts::of(ld).take(n).least(PARALLEL_THIN / 8 / m.max(1)), &column);
+        each_part(c, Parts::with_size(ld).take(n).least(PARALLEL_THIN / 8 / m.max(1)), &column);
     }
 }
 
@@ -177,7 +177,7 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
     let columns = spec.n.div_ceil(parts);
     if spec.n == 1 {
         let step = if spec.op_a == Trans::No { rows } else { rows.saturating_mul(spec.lda) };
-        each_part(c, Parts::of(rows), &|i, c| {
+        each_part(c, Parts::with_size(rows), &|i, c| {
             let m = spec.m.saturating_sub(i.saturating_mul(rows)).min(rows);
             let a = i.checked_mul(step).and_then(|at| a.get(at..));
             if let (Some(a), true) = (a, m > 0) {
@@ -186,7 +186,7 @@ fn split<T: Native>(spec: &GemmSpec<T>, a: &[T], b: &[T], c: &mut [T]) {
         });
     } else {
         let step = if spec.op_b == Trans::No { columns.saturating_mul(spec.ldb) } else { columns };
-        each_part(c, Parts::of(columns.saturating_mul(spec.ldc)), &|j, c| {
+        each_part(c, Parts::with_size(columns.saturating_mul(spec.ldc)), &|j, c| {
             let n = spec.n.saturating_sub(j.saturating_mul(columns)).min(columns);
             let b = j.checked_mul(step).and_then(|at| b.get(at..));
             if let (Some(b), true) = (b, n > 0) {

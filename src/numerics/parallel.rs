@@ -22,7 +22,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Cuts the whole slice into parts of `size` elements.
-    pub(crate) fn of(size: usize) -> Self {
+    pub(crate) fn with_size(size: usize) -> Self {
         Parts { size: size.max(1), count: usize::MAX, least: 1 }
     }
 
@@ -113,12 +113,14 @@ fn share_pairs<T: Send, U: Send>(
 /// Calls `f` with each of `items`. A task has at least `least` of them.
 pub(crate) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync)) {
     let mut items: Vec<Option<I>> = collected(items.into_iter().map(Some)).or_unwind();
-    each_part(&mut items, Parts::of(1).least(least), &|_, items| items.iter_mut().filter_map(Option::take).for_each(f));
+    each_part(&mut items, Parts::with_size(1).least(least), &|_, items| {
+        items.iter_mut().filter_map(Option::take).for_each(f)
+    });
 }
 
 /// The results of `f` for each number below `count`, in order.
 pub(crate) fn map<R: Send>(count: usize, f: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     let mut made: Vec<Option<R>> = collected((0..count).map(|_| None)).or_unwind();
-    each_part(&mut made, Parts::of(1), &|i, made| made.iter_mut().for_each(|made| *made = Some(f(i))));
+    each_part(&mut made, Parts::with_size(1), &|i, made| made.iter_mut().for_each(|made| *made = Some(f(i))));
     collected(made.into_iter().flatten()).or_unwind()
 }

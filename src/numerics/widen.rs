@@ -262,7 +262,7 @@ where
     if m * n < PARALLEL {
         sums.chunks_mut(m).zip(c.chunks_mut(ldc)).take(n).for_each(|(sums, c)| column(0, sums, c));
     } else {
-        each_pair(sums, c, (Parts::of(m).take(n).least(PARALLEL / 4 / m), ldc), &column);
+        each_pair(sums, c, (Parts::with_size(m).take(n).least(PARALLEL / 4 / m), ldc), &column);
     }
 }
 
@@ -294,12 +294,12 @@ fn widen_block<T: Widen>(
             T::widen(x, wide);
         } else {
             const PIECE: usize = PARALLEL / 8;
-            each_part(wide, Parts::of(PIECE), &|i, wide| T::widen(x.get(i * PIECE..).unwrap_or_default(), wide));
+            each_part(wide, Parts::with_size(PIECE), &|i, wide| T::widen(x.get(i * PIECE..).unwrap_or_default(), wide));
         }
     } else if rows * columns < PARALLEL {
         x.chunks(ld).zip(wide.chunks_mut(rows)).take(columns).for_each(|(x, wide)| T::widen(x, wide));
     } else {
-        let parts = Parts::of(rows).take(columns).least(PARALLEL / 8 / rows);
+        let parts = Parts::with_size(rows).take(columns).least(PARALLEL / 8 / rows);
         each_part(wide, parts, &|j, wide| T::widen(x.get(j * ld..).unwrap_or_default(), wide));
     }
     rows

@@ -31,7 +31,7 @@ fn a_mark_is_past_when_all_before_it_is_out_and_no_sooner() {
             let flow = flow.clone();
             move || flow.leave(flow.enter())
         });
-        let mark = Mark::of(&flow);
+        let mark = Mark::new(&flow);
         if mark.is_past() {
             assert!(work.0.with(|work| unsafe { *work }), "past, and what was before it is not out");
         }
@@ -53,12 +53,12 @@ fn each_mark_is_told_of_what_came_after_it() {
         });
         let waiter = thread::spawn({
             let flow = flow.clone();
-            move || assert!(!Mark::of(&flow).is_past(), "the first is in flight")
+            move || assert!(!Mark::new(&flow).is_past(), "the first is in flight")
         });
-        assert!(!Mark::of(&flow).is_past(), "the first is in flight");
+        assert!(!Mark::new(&flow).is_past(), "the first is in flight");
         other.join().unwrap();
         waiter.join().unwrap();
         flow.leave(first);
-        assert!(Mark::of(&flow).is_past());
+        assert!(Mark::new(&flow).is_past());
     });
 }

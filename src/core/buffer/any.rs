@@ -12,7 +12,7 @@ pub struct AnySpan {
 }
 
 impl AnySpan {
-    pub(super) fn of(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
+    pub(super) fn new(region: &Region, offset: usize, len: usize, dtype: DType) -> Self {
         // No overflow: an offset lies inside the allocation, whose length in bytes was checked when it was made.
         AnySpan { address: region.allocation.address + (offset * dtype.size()) as u64, len, dtype }
     }
@@ -41,6 +41,12 @@ impl AnySpan {
     /// to.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// Whether some byte belongs to both.
+    pub(crate) fn overlaps(&self, other: &AnySpan) -> bool {
+        let end = |span: &AnySpan| span.address.saturating_add(span.bytes() as u64);
+        !self.is_empty() && !other.is_empty() && self.address < end(other) && other.address < end(self)
     }
 
     /// A pointer to the field that holds the address.

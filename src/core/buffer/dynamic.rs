@@ -310,7 +310,7 @@ impl Elems for Dyn {
         let mut spans = Self::Spans::new();
         for x in ins {
             visit.add_view(x.region, x.offset, x.len);
-            spans.push(AnySpan::of(x.region, x.offset, x.len, x.dtype));
+            spans.push(AnySpan::new(x.region, x.offset, x.len, x.dtype));
         }
         spans
     }
@@ -319,7 +319,7 @@ impl Elems for Dyn {
         let mut spans = Self::Spans::new();
         for x in &buffers.0 {
             visit.add_owned(&x.region, x.offset, x.len);
-            spans.push(AnySpan::of(&x.region, x.offset, x.len, x.dtype));
+            spans.push(AnySpan::new(&x.region, x.offset, x.len, x.dtype));
         }
         spans
     }
@@ -331,7 +331,7 @@ impl Elems for Dyn {
         let span = |from: &mut Receive<'_, '_>| {
             let dtype = DType::from_code(from.count()?)?;
             let (region, offset, len) = from.operand(dtype.size())?;
-            Some(AnySpan::of(region, offset, len, dtype))
+            Some(AnySpan::new(region, offset, len, dtype))
         };
         (0..from.count()?).map(|_| span(from)).collect()
     }

@@ -82,7 +82,7 @@ impl<'x> Visit<'_, 'x> {
         len: usize,
     ) -> Span<T> {
         self.add_view(region, offset, len);
-        Span::of(region, offset, len)
+        Span::new(region, offset, len)
     }
 
     #[inline]
@@ -142,7 +142,7 @@ impl<'x> Receive<'_, 'x> {
 
     fn span<T: Element>(&mut self) -> Option<Span<T>> {
         let (region, offset, len) = self.operand(size_of::<T>())?;
-        Some(Span::of(region, offset, len))
+        Some(Span::new(region, offset, len))
     }
 }
 
@@ -160,7 +160,7 @@ impl<T: Element> Operand for T {
     }
     fn write<'x>(buffer: &'x DeviceBuffer<T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
         visit.add_owned(&buffer.region, buffer.offset, buffer.len);
-        Span::of(&buffer.region, buffer.offset, buffer.len)
+        Span::new(&buffer.region, buffer.offset, buffer.len)
     }
     fn shape(_: &Span<T>, _: &mut Shape) {}
     fn receive(from: &mut Receive<'_, '_>) -> Option<Span<T>> {

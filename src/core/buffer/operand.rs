@@ -214,7 +214,7 @@ impl<T> Clone for Span<T> {
 impl<T> Copy for Span<T> {}
 
 impl<T: Element> Span<T> {
-    pub(crate) fn of(region: &Region, offset: usize, len: usize) -> Self {
+    pub(crate) fn new(region: &Region, offset: usize, len: usize) -> Self {
         // No overflow: an offset lies inside the allocation, whose length in bytes was checked when it was made.
         let address = region.allocation.address + (offset * size_of::<T>()) as u64;
         Span { address, len, _type: PhantomData }

@@ -76,7 +76,7 @@ pub(crate) trait Executor: Send + Sync + 'static {
     }
     /// All work submitted so far.
     fn earlier(&self, epoch: &Epoch) -> Earlier {
-        Earlier::Counted(Mark::of(&epoch.flow))
+        Earlier::Counted(Mark::new(&epoch.flow))
     }
     /// Whether that work is complete; polls the device.
     fn is_over(&self, earlier: &Earlier) -> bool {

@@ -150,7 +150,7 @@ impl Made {
     #[cfg(feature = "cuda")]
     pub(crate) fn span<T: Element>(&self, index: usize) -> Option<Span<T>> {
         let piece = self.outputs.get(index).filter(|piece| piece.dtype == T::DTYPE)?;
-        Some(Span::of(&piece.region, 0, piece.len))
+        Some(Span::new(&piece.region, 0, piece.len))
     }
 
     /// The address of scratch memory.

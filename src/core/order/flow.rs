@@ -80,7 +80,7 @@ impl Flow {
 
 impl Mark {
     /// A mark for all that have entered by now.
-    pub(crate) fn of(flow: &Arc<Flow>) -> Self {
+    pub(crate) fn new(flow: &Arc<Flow>) -> Self {
         let mut marks = flow.marks.lock();
         flow.marked.fetch_add(1, Ordering::Relaxed);
         let before = flow.entered.fetch_add(0, Ordering::AcqRel);
@@ -114,11 +114,11 @@ mod tests {
     #[test]
     fn a_mark_is_past_when_all_before_it_is_out_and_no_sooner() {
         let flow = Arc::new(Flow::new());
-        assert!(Mark::of(&flow).is_past());
+        assert!(Mark::new(&flow).is_past());
         let (first, second) = (flow.enter(), flow.enter());
-        let early = Mark::of(&flow);
+        let early = Mark::new(&flow);
         let third = flow.enter();
-        let late = Mark::of(&flow);
+        let late = Mark::new(&flow);
         flow.leave(third);
         flow.leave(flow.enter());
         assert!(!early.is_past() && !late.is_past() && flow.in_flight() == 2);
@@ -134,7 +134,7 @@ mod tests {
     fn a_mark_that_is_gone_costs_nobody_anything() {
         let flow = Arc::new(Flow::new());
         flow.enter();
-        let (one, other) = (Mark::of(&flow), Mark::of(&flow));
+        let (one, other) = (Mark::new(&flow), Mark::new(&flow));
         drop(one);
         assert_eq!((flow.marked.load(Ordering::Relaxed), flow.marks.lock().len()), (1, 1));
         drop(other);

@@ -239,7 +239,7 @@ impl Device {
         }
         let whole = target.len() == target.region.window.len();
         let bytes = size_of_val(data);
-        let piece = match Engine::of(&self.epoch()) {
+        let piece = match Engine::for_epoch(&self.epoch()) {
             #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.piece_of(bytes),
             #[cfg(target_os = "linux")]
@@ -265,7 +265,7 @@ impl Device {
             let device = if first { self } else { going_on.get_or_insert_with(|| self.going_on()) };
             done += len;
             let epoch = self.epoch();
-            let staged = match Engine::of(&epoch) {
+            let staged = match Engine::for_epoch(&epoch) {
                 #[cfg(feature = "cuda")]
                 Engine::Cuda(engine) => engine.stage(&epoch, bytemuck::cast_slice(part)).map(Payload::Staged),
                 #[cfg(target_os = "linux")]

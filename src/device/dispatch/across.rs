@@ -167,7 +167,7 @@ fn submit<'x>(
         .collect();
     let mut submission = Submission::new(call, facts, lead, device.options(), (&all, read_count));
     submission.operand_count = views.len();
-    match Engine::of(lead) {
+    match Engine::for_epoch(lead) {
         #[cfg(feature = "host")]
         Engine::Host(engine) => engine.submit_across(&mut submission, &parts),
         #[cfg(feature = "cuda")]
@@ -205,7 +205,7 @@ fn admit_devices(epochs: &[Arc<Epoch>], facts: &Facts) -> Result<()> {
         if epochs.iter().take(i).any(|other| other.device == epoch.device) {
             return Err(Error::invalid("devices", format!("{label} is named twice; name each device once")));
         }
-        match (Engine::of(epoch), epochs.first().map(|lead| Engine::of(lead))) {
+        match (Engine::for_epoch(epoch), epochs.first().map(|lead| Engine::for_epoch(lead))) {
             #[cfg(target_os = "linux")]
             (Engine::Worker(_), _) => return Err(isolated(epoch)),
             (Engine::Tape(_), _) => return Err(recording()),

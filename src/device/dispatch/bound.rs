@@ -56,7 +56,7 @@ impl InFlight {
         let mut backoff = Backoff::new(&epoch.timing.waits);
         // The operation of the hook counts, and on the host engine it goes on only when the hook has returned.
         let hook = |hook| is_inside(epoch.counters.trace(), hook);
-        let stays = || match Engine::of(epoch) {
+        let stays = || match Engine::for_epoch(epoch) {
             #[cfg(feature = "host")]
             Engine::Host(_) if hook(Hook::BeforeComplete) => Some("before_complete"),
             _ => hook(Hook::AfterEnqueue).then_some("after_enqueue"),

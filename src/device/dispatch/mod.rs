@@ -137,7 +137,7 @@ impl Device {
         let (epoch, views) = (submission.epoch, (submission.views, submission.read_count));
         guarded(&mut || self.check(&*submission.call, epoch, views))?;
         self.inner().in_flight.admit(epoch, submission.options)?;
-        match Engine::of(epoch) {
+        match Engine::for_epoch(epoch) {
             #[cfg(feature = "host")]
             Engine::Host(engine) => engine.submit(submission),
             #[cfg(feature = "cuda")]
@@ -241,7 +241,7 @@ fn admit_contents(view: &View<'_>, name: &dyn Fn() -> String) -> Result<()> {
 /// Steps 3 to 6.
 #[inline]
 fn enter(submission: &mut Submission<'_, '_>) -> Result<()> {
-    match Engine::of(submission.epoch) {
+    match Engine::for_epoch(submission.epoch) {
         #[cfg(feature = "host")]
         Engine::Host(engine) => engine.submit(submission),
         #[cfg(feature = "cuda")]

@@ -163,7 +163,7 @@ impl Program {
 
 /// Downloads the bytes of a buffer.
 fn down(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
-    fn of<T: Element>(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
+    fn download_as<T: Element>(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
         let data = match read.reinterpreted::<T>() {
             Some(read) => device.download(read)?.await_result()?,
             None => return Err(Error::library("internal error: the elements have another size")),
@@ -171,11 +171,11 @@ fn down(device: &Device, read: &AnyIn<'_>) -> Result<Vec<u8>> {
         Ok(bytemuck::cast_slice(&data).to_vec())
     }
     match read.dtype().size() {
-        2 => of::<u16>(device, read),
-        4 => of::<u32>(device, read),
-        8 => of::<u64>(device, read),
-        16 => of::<Complex<f64>>(device, read),
-        _ => of::<u8>(device, read),
+        2 => download_as::<u16>(device, read),
+        4 => download_as::<u32>(device, read),
+        8 => download_as::<u64>(device, read),
+        16 => download_as::<Complex<f64>>(device, read),
+        _ => download_as::<u8>(device, read),
     }
 }
 
@@ -200,24 +200,24 @@ fn carried(read: &AnyIn<'_>, (from, to): (&Device, &Device), fresh: bool) -> Res
 
 /// The numbers in `bytes`; a complex number counts as two. Without a type, the bytes themselves.
 fn numbers(dtype: Option<DType>, bytes: &[u8]) -> Vec<f64> {
-    fn of<T: bytemuck::AnyBitPattern>(bytes: &[u8], number: impl Fn(T) -> f64) -> Vec<f64> {
+    fn converted<T: bytemuck::AnyBitPattern>(bytes: &[u8], number: impl Fn(T) -> f64) -> Vec<f64> {
         bytes.chunks_exact(size_of::<T>()).map(|one| number(bytemuck::pod_read_unaligned(one))).collect()
     }
     match dtype {
-        Some(DType::F32 | DType::C32) => of(bytes, |x: f32| x.into()),
-        Some(DType::F64 | DType::C64) => of(bytes, |x: f64| x),
-        Some(DType::F16) => of(bytes, |x: f16| x.into()),
-        Some(DType::Bf16) => of(bytes, |x: bf16| x.into()),
-        Some(DType::I8) => of(bytes, |x: i8| x.into()),
-        Some(DType::I16) => of(bytes, |x: i16| x.into()),
-        Some(DType::U16) => of(bytes, |x: u16| x.into()),
-        Some(DType::I32) => of(bytes, |x: i32| x.into()),
-        Some(DType::U32) => of(bytes, |x: u32| x.into()),
-        Some(DType::I64) => of(bytes, |x: i64| x as f64),
-        Some(DType::U64) => of(bytes, |x: u64| x as f64),
-        Some(DType::F8E4M3) => of(bytes, |x: F8E4M3| x.to_f32().into()),
-        Some(DType::F8E5M2) => of(bytes, |x: F8E5M2| x.to_f32().into()),
-        _ => of(bytes, |x: u8| x.into()),
+        Some(DType::F32 | DType::C32) => converted(bytes, |x: f32| x.into()),
+        Some(DType::F64 | DType::C64) => converted(bytes, |x: f64| x),
+        Some(DType::F16) => converted(bytes, |x: f16| x.into()),
+        Some(DType::Bf16) => converted(bytes, |x: bf16| x.into()),
+        Some(DType::I8) => converted(bytes, |x: i8| x.into()),
+        Some(DType::I16) => converted(bytes, |x: i16| x.into()),
+        Some(DType::U16) => converted(bytes, |x: u16| x.into()),
+        Some(DType::I32) => converted(bytes, |x: i32| x.into()),
+        Some(DType::U32) => converted(bytes, |x: u32| x.into()),
+        Some(DType::I64) => converted(bytes, |x: i64| x as f64),
+        Some(DType::U64) => converted(bytes, |x: u64| x as f64),
+        Some(DType::F8E4M3) => converted(bytes, |x: F8E4M3| x.to_f32().into()),
+        Some(DType::F8E5M2) => converted(bytes, |x: F8E5M2| x.to_f32().into()),
+        _ => converted(bytes, |x: u8| x.into()),
     }
 }
 

@@ -130,7 +130,7 @@ impl Plan {
 
 impl Arrived {
     /// Decodes a program; `find` finds the operation of each step by its code. `gpu`: whether the device is a GPU.
-    pub(crate) fn of(
+    pub(crate) fn decode(
         bytes: &[u8],
         gpu: bool,
         find: &mut dyn FnMut(u64, With<'_>) -> Result<()>,
@@ -148,7 +148,7 @@ impl Arrived {
             find(one.code, &mut |call| {
                 let operands = &mut one.places.iter().map(|&(_, offset, bytes)| (offset, bytes));
                 let packed = Packed { op: &one.op, shape: &one.shape, operands };
-                arrived = Some(ArrivedStep::of(call, packed, (epoch, modules))?);
+                arrived = Some(ArrivedStep::decode(call, packed, (epoch, modules))?);
                 Ok(())
             })?;
             let ArrivedStep { step, facts, info, .. } = arrived.ok_or_else(cut)?;
@@ -194,7 +194,7 @@ impl Arrived {
 
 impl ArrivedStep {
     /// Decodes a step. Its operands have no real addresses until a replay places them.
-    pub(super) fn of(
+    pub(super) fn decode(
         call: &mut dyn Call,
         packed: Packed<'_>,
         (epoch, modules): (&Arc<Epoch>, &Modules),

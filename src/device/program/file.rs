@@ -148,7 +148,7 @@ impl Program {
             executable: [0; 32],
             graphs,
             pieces: plan.pieces.iter().map(piece).collect(),
-            captured: self.captured.iter().map(|one| Elements::of(&one.as_in())).collect(),
+            captured: self.captured.iter().map(|one| Elements::from_buffer(&one.as_in())).collect(),
             steps,
         })
     }
@@ -165,7 +165,7 @@ impl Program {
             ));
         }
         for (index, (buffer, &recorded)) in captured.iter().zip(lengths).enumerate() {
-            let given = Elements::of(buffer);
+            let given = Elements::from_buffer(buffer);
             if given != recorded {
                 return Err(Error::invalid(
                     format!("captured {index}"),
@@ -180,7 +180,7 @@ impl Program {
             add(&tape, &mut written, step, same).map_err(|error| in_step(index, step, error))?;
         }
         let captured = std::mem::take(&mut written.captured);
-        let plan = Plan::of(id, written, captured.len(), !tape.real().engine.is_host())?;
+        let plan = Plan::new(id, written, captured.len(), !tape.real().engine.is_host())?;
         let program = Program::on(device, (recorder, tape), plan, captured)?;
         if saved.graphs {
             program.capture_graphs();
@@ -226,7 +226,7 @@ fn add(tape: &Tape, written: &mut Written, saved: &SavedStep, same: bool) -> Res
         tape.records(call, saved.operands.len())?;
         let operands = &mut saved.operands.iter().map(|one| (one.offset, one.bytes));
         let packed = Packed { op: &saved.packed, shape: &saved.shape, operands };
-        arrived = Some(ArrivedStep::of(call, packed, (tape.real(), &modules))?);
+        arrived = Some(ArrivedStep::decode(call, packed, (tape.real(), &modules))?);
         Ok(())
     };
     // Decoding and checking an operation runs its author's code.

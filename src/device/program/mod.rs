@@ -179,7 +179,7 @@ impl Device {
     fn program(&self, recorder: Recorder, tape: Arc<Tape>, id: u64) -> Result<Program> {
         let mut written = tape.close();
         let captured = std::mem::take(&mut written.captured);
-        let plan = Plan::of(id, written, captured.len(), !tape.real().engine.is_host())?;
+        let plan = Plan::new(id, written, captured.len(), !tape.real().engine.is_host())?;
         Program::on(self, (recorder, tape), plan, captured)
     }
 }

@@ -48,7 +48,7 @@ impl<W> Replayed<W> {
         if *recording != self.answers.plan.id {
             return Err(Error::invalid("later", "its operation belongs to another program"));
         }
-        let answer = self.answers.of(*answer);
+        let answer = self.answers.get(*answer);
         let answer = answer.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
         task.take(&mut Made::answering(answer))
     }

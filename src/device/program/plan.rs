@@ -129,7 +129,7 @@ pub(crate) struct Shape {
 
 impl Plan {
     /// Plans a recording, which reads `captured` buffers of the device; `gpu`: whether the device is a GPU.
-    pub(super) fn of(id: u64, written: Written, captured: usize, gpu: bool) -> Result<Self> {
+    pub(super) fn new(id: u64, written: Written, captured: usize, gpu: bool) -> Result<Self> {
         let Written { pieces, entries, inputs, operands, answers, .. } = written;
         check_outputs(&pieces, &entries, &operands)?;
         let after = if entries.len() > MOST { chain(entries.len()) } else { follows(&entries) };

@@ -47,7 +47,7 @@ pub struct Answers {
 
 impl Answers {
     /// The answer numbered `index`.
-    pub(super) fn of(&self, index: usize) -> Option<StepAnswer> {
+    pub(super) fn get(&self, index: usize) -> Option<StepAnswer> {
         let at = index.checked_mul(size_of::<Cell>())?;
         let cell = *self.cells.0.get(at..)?.first_chunk()?;
         let step = *self.plan.answered.get(index)?;

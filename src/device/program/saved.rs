@@ -40,7 +40,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    pub(super) fn of(buffer: &AnyIn<'_>) -> Self {
+    pub(super) fn from_buffer(buffer: &AnyIn<'_>) -> Self {
         let bytes = buffer.place().2 as u64;
         // A recording knows the size of elements only by their number.
         Elements { bytes, size: if bytes == 0 { 1 } else { buffer.dtype().size() as u64 } }

@@ -1,6 +1,5 @@
 //! Tensors whose element type is known only when the program runs: those of files, of graphs, of other programs.
 
-use super::tensor::check_inside;
 use super::views::views;
 use super::{Layout, Tensor, TensorRef};
 use crate::core::buffer::{AnyBuffer, AnyIn};
@@ -35,7 +34,7 @@ impl AnyTensor {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the layout reaches beyond the buffer, which comes back.
     pub fn from_buffer(buffer: impl Into<AnyBuffer>, layout: Layout) -> Result<Self, Rejected<AnyBuffer>> {
         let buffer = buffer.into();
-        match check_inside(&layout, buffer.len()) {
+        match layout.check_inside("layout", buffer.len()) {
             Ok(()) => Ok(AnyTensor { buffer, layout }),
             Err(error) => Err(Rejected::new(error, buffer)),
         }

@@ -1,6 +1,5 @@
 //! What an operation writes of a tensor.
 
-use super::tensor::check_inside;
 use super::{Layout, Tensor};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
@@ -33,7 +32,7 @@ impl<T: Element> Tensor<T> {
     /// The tensor comes back.
     pub fn part(self, part: impl FnOnce(&Layout) -> Result<Layout>) -> Result<Part<T>, Rejected<Self>> {
         let made = part(self.layout()).and_then(|layout| {
-            check_inside(&layout, self.buffer().len())?;
+            layout.check_inside("layout", self.buffer().len())?;
             Ok(layout)
         });
         match made {

@@ -59,7 +59,7 @@ impl<T: Element> Tensor<T> {
     /// # Errors
     /// [`Error::InvalidArgument`] when the layout reaches beyond the buffer; the tensor comes back.
     pub fn with_layout(self, layout: Layout) -> Result<Self, Rejected<Self>> {
-        match check_inside(&layout, self.buffer.len()) {
+        match layout.check_inside("layout", self.buffer.len()) {
             Ok(()) => Ok(Tensor { layout, ..self }),
             Err(error) => Err(Rejected::new(error, self)),
         }
@@ -98,17 +98,6 @@ impl<T: Element> Tensor<T> {
     /// [`TensorRef::try_unique`] takes the right back.
     pub fn share(self) -> TensorRef<'static, T> {
         TensorRef::shared(self.buffer.share(), self.layout)
-    }
-}
-
-/// Whether a layout lies inside a buffer of `len` elements.
-pub(super) fn check_inside(layout: &Layout, len: usize) -> Result<()> {
-    match layout.reach() {
-        Some((_, highest)) if highest >= len => Err(Error::invalid(
-            "layout",
-            format!("{layout:?} reaches element {highest}, but the buffer has {len} elements"),
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::Tensor;
 use super::layout::Layout;
-use super::tensor::check_inside;
 use super::views::views;
 use crate::core::buffer::{DeviceBuffer, GpuRef, In, Readable};
 use crate::core::element::Element;
@@ -64,7 +63,7 @@ impl<'a, T: Element> TensorRef<'a, T> {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the layout reaches beyond the buffer.
     pub fn from_buffer(buffer: impl Readable<'a, T>, layout: Layout) -> Result<Self> {
         let part = buffer.into();
-        check_inside(&layout, part.len())?;
+        layout.check_inside("layout", part.len())?;
         Ok(TensorRef::borrowed(part, layout))
     }
 
@@ -73,7 +72,7 @@ impl<'a, T: Element> TensorRef<'a, T> {
     /// # Errors
     /// As there.
     pub fn from_shared(buffer: GpuRef<T>, layout: Layout) -> Result<TensorRef<'static, T>> {
-        check_inside(&layout, buffer.len())?;
+        layout.check_inside("layout", buffer.len())?;
         Ok(TensorRef::<'static, T>::shared(buffer, layout))
     }
 

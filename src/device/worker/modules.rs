@@ -57,7 +57,7 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
         let mut arrived = None;
         // The code that reads an operation is its author's, and may panic.
         guarded(&mut || {
-            arrived = Some(Arrived::of(lent.bytes(), gpu, &mut find, (&epoch, &server.modules))?);
+            arrived = Some(Arrived::decode(lent.bytes(), gpu, &mut find, (&epoch, &server.modules))?);
             Ok(())
         })?;
         server.modules.programs.lock().extend(arrived.map(|arrived| (id, Arc::new(arrived))));

@@ -36,7 +36,7 @@ use crate::engines::op::cost_of;
 use crate::engines::op::{Op, WritesOf};
 use crate::engines::tape::{Answering, Recorded, Step, conclude};
 #[cfg(target_os = "linux")]
-use crate::engines::worker::{Flight, Flying, OpCode, WorkerTask};
+use crate::engines::worker::{Flight, OpCode, UntypedDispatch, WorkerTask};
 
 /// An op and its operands during submission, and then the task that they have become.
 pub(crate) trait Call {
@@ -97,7 +97,7 @@ pub(crate) trait Call {
     fn encode(&self, order: &mut Outgoing) -> Result<()>;
     /// Becomes work in flight in a worker.
     #[cfg(target_os = "linux")]
-    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn Flight>>;
+    fn become_flight(&mut self, dispatch: UntypedDispatch) -> Result<Arc<dyn Flight>>;
     /// In the worker: decodes the op.
     #[cfg(target_os = "linux")]
     fn decode(&mut self, incoming: Incoming<'_>) -> Result<()>;
@@ -201,7 +201,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     fn info(&self, label: Option<&'static str>, stream: Option<usize>) -> Result<OpInfo> {
         match self.op() {
-            Some(op) => Ok(OpInfo::of(op, label, stream)),
+            Some(op) => Ok(OpInfo::new(op, label, stream)),
             None => Err(taken()),
         }
     }
@@ -312,7 +312,7 @@ impl<O: Op> Call for Typed<'_, O> {
 
     #[cfg(target_os = "linux")]
     fn code(&self, by: OpCode) -> Result<u64> {
-        by.of::<O>()
+        by.code::<O>()
     }
 
     #[cfg(target_os = "linux")]
@@ -332,9 +332,9 @@ impl<O: Op> Call for Typed<'_, O> {
     }
 
     #[cfg(target_os = "linux")]
-    fn become_flight(&mut self, flying: Flying) -> Result<Arc<dyn Flight>> {
+    fn become_flight(&mut self, dispatch: UntypedDispatch) -> Result<Arc<dyn Flight>> {
         let Some(op) = self.op.take() else { return Err(taken()) };
-        let task = WorkerTask::new(flying, op);
+        let task = WorkerTask::new(dispatch, op);
         self.task = Some(TaskHold::Shared(task.clone()));
         Ok(task)
     }

@@ -55,7 +55,7 @@ impl<O: Op> OpMetadata for Node<O> {
         (O::NAME, O::LIBRARY)
     }
     fn info(&self) -> OpInfo {
-        OpInfo::of(&*self.op, self.label, None)
+        OpInfo::new(&*self.op, self.label, None)
     }
 }
 

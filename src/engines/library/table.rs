@@ -47,7 +47,7 @@ pub(crate) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr])
 }
 
 /// Declares a table: a struct of function pointers, an unsafe method to call each of them, `load` to get the process's
-/// table, and `of` to fill one from a given library.
+/// table, and `from_loaded` to fill one from a given library.
 ///
 /// `fn mem_free(pointer: CUdeviceptr) = c"cuMemFree_v2";` declares `unsafe fn mem_free(&self, pointer) -> Code`.
 /// Further names after the first are tried in order. Functions under `optional` return `Option<Code>`, `None` if the
@@ -74,12 +74,12 @@ macro_rules! function_table {
                 if let Some(table) = TABLE.get() {
                     return Ok(table);
                 }
-                let table = Self::of($crate::engines::loader::open($crate::engines::loader::Library::$library)?)?;
+                let table = Self::from_loaded($crate::engines::loader::open($crate::engines::loader::Library::$library)?)?;
                 Ok(TABLE.get_or_init(|| table))
             }
 
             /// Fills a table from `loaded`.
-            pub(crate) fn of(
+            pub(crate) fn from_loaded(
                 loaded: &'static $crate::engines::loader::Loaded,
             ) -> Result<Self, $crate::engines::library::LoadError> {
                 Ok($Table {

@@ -19,7 +19,7 @@ impl<F: Copy> Variants<F> {
     ///
     /// # Safety
     /// All of `names` have the type `F`.
-    pub(crate) unsafe fn of(loaded: &Loaded, names: [&'static str; 4]) -> Self {
+    pub(crate) unsafe fn from_loaded(loaded: &Loaded, names: [&'static str; 4]) -> Self {
         Variants(names.map(|name| {
             let name = terminated(name);
             // SAFETY: guaranteed by the caller.
@@ -93,17 +93,17 @@ macro_rules! typed_table {
                     return Ok(table);
                 }
                 let loaded = $crate::engines::loader::open($crate::engines::loader::Library::$library)?;
-                Ok(TABLE.get_or_init(|| Self::of(loaded)))
+                Ok(TABLE.get_or_init(|| Self::from_loaded(loaded)))
             }
 
             /// Fills a table from `loaded`.
-            pub(crate) fn of(loaded: &$crate::engines::loader::Loaded) -> Self {
+            pub(crate) fn from_loaded(loaded: &$crate::engines::loader::Loaded) -> Self {
                 $Table {
                     $(
                         // SAFETY: the declared parameters are those of the library's header, where the four letters
                         // have one signature except for the types behind pointers.
                         $name: unsafe {
-                            $crate::engines::library::Variants::of(loaded, $crate::engines::library::letters!($prefix, $names))
+                            $crate::engines::library::Variants::from_loaded(loaded, $crate::engines::library::letters!($prefix, $names))
                         },
                     )*
                 }

@@ -50,7 +50,7 @@ impl Loader {
     }
 
     fn fits(&self, soname: &Soname, folder: Option<&Path>) -> bool {
-        self.check_major(major::of(soname, folder)).is_ok()
+        self.check_major(major::of_file(soname, folder)).is_ok()
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) const SUPPORTED: &[u32] = &[13, 12];
 
 /// The CUDA major version of the file `soname` in `folder`; `None` if the library is not bound to one, or if it cannot
 /// be determined.
-pub(crate) fn of(soname: &Soname, folder: Option<&Path>) -> Option<u32> {
+pub(crate) fn of_file(soname: &Soname, folder: Option<&Path>) -> Option<u32> {
     match soname.majors {
         [] => None,
         [one] => Some(*one),
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn a_telling_name_needs_no_folder() {
-        assert_eq!(of(&Soname { file: "libcublas.so.13", majors: &[13] }, None), Some(13));
-        assert_eq!(of(&Soname { file: "libnccl.so.2", majors: &[] }, Some(Path::new("/cuda-13.0"))), None);
+        assert_eq!(of_file(&Soname { file: "libcublas.so.13", majors: &[13] }, None), Some(13));
+        assert_eq!(of_file(&Soname { file: "libnccl.so.2", majors: &[] }, Some(Path::new("/cuda-13.0"))), None);
     }
 
     #[test]
     fn the_path_tells_where_the_name_does_not() {
-        let at = |path: &str| of(&SPARSE, Some(Path::new(path)));
+        let at = |path: &str| of_file(&SPARSE, Some(Path::new(path)));
         assert_eq!(at("/usr/local/cuda-12.8/targets/x86_64-linux/lib"), Some(12));
         assert_eq!(at("/venv/site-packages/nvidia/cu13/lib"), Some(13));
         assert_eq!(at("/venv/site-packages/nvidia/cusparse/lib"), Some(12));

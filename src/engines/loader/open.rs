@@ -96,7 +96,7 @@ impl Loader {
     fn by_bare_name(&mut self, library: Library, tried: &mut Vec<String>) -> Option<&'static Loaded> {
         for soname in library.spec().sonames {
             let name = Path::new(soname.file);
-            let major = major::of(soname, None);
+            let major = major::of_file(soname, None);
             if let Err(why) = self.check_major(major) {
                 tried.push(format!("{}: skipped, {why}", soname.file));
                 continue;
@@ -133,7 +133,7 @@ impl Loader {
                 continue;
             }
             any = true;
-            let major = major::of(soname, Some(folder));
+            let major = major::of_file(soname, Some(folder));
             if let Err(why) = self.check_major(major) {
                 tried.push(format!("{}: skipped, {why}", file.display()));
                 continue;
@@ -187,7 +187,7 @@ impl Loader {
         tried: &mut Vec<String>,
     ) -> Option<&'static Loaded> {
         let (handle, path) = real_path(handle, asked);
-        let cuda_major = major::of(soname, path.parent());
+        let cuda_major = major::of_file(soname, path.parent());
         let verdict = self.check_major(cuda_major).and_then(|()| match library {
             Library::Driver => stub::refuse(&handle),
             _ => Ok(()),

@@ -141,7 +141,7 @@ fn the_builtins_of_the_compiler_are_loaded_from_its_folder() {
     let mut env = tree.env();
     env.explicit.push(tree.path().join("venv"));
     let loaded = Loader::new(env).open(Library::Nvrtc).unwrap();
-    assert_eq!(Version::of(loaded).map(|version| version.to_string()).as_deref(), Some("13.9"));
+    assert_eq!(Version::query(loaded).map(|version| version.to_string()).as_deref(), Some("13.9"));
     assert!(SharedLibrary::resident(&tree.path().join(builtins)).is_some());
 }
 
@@ -160,7 +160,7 @@ fn a_stub_of_the_driver_is_passed_over_and_closed() {
     tree.library("usr/lib/wsl/lib/libcuda.so.1", real, &[]);
     let loaded = Loader::new(env).open(Library::Driver).unwrap();
     assert!(loaded.path.ends_with("usr/lib/wsl/lib/libcuda.so.1"));
-    assert_eq!(Version::of(loaded).map(|version| version.to_string()).as_deref(), Some("13.1"));
+    assert_eq!(Version::query(loaded).map(|version| version.to_string()).as_deref(), Some("13.1"));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn the_path_told_is_the_file_behind_the_links() {
     std::os::unix::fs::symlink(tree.path().join("store/libcudnn.so.9"), link).unwrap();
     let loaded = Loader::new(tree.env()).open(Library::Cudnn).unwrap();
     assert_eq!(loaded.path, tree.path().join("store/libcudnn.so.9"));
-    assert_eq!(Version::of(loaded).map(|version| version.to_string()).as_deref(), Some("9.10.2"));
+    assert_eq!(Version::query(loaded).map(|version| version.to_string()).as_deref(), Some("9.10.2"));
 }
 
 #[test]
@@ -208,5 +208,5 @@ fn versions_are_read_from_properties() {
         &[],
     );
     let loaded = Loader::new(tree.env()).open(Library::Cufft).unwrap();
-    assert_eq!(Version::of(loaded).map(|version| version.to_string()).as_deref(), Some("12.13.14"));
+    assert_eq!(Version::query(loaded).map(|version| version.to_string()).as_deref(), Some("12.13.14"));
 }

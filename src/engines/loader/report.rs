@@ -43,7 +43,7 @@ pub fn report() -> Vec<LibraryReport> {
 
 fn one(library: Library) -> LibraryReport {
     match open(library) {
-        Ok(loaded) => LibraryReport { library, found: Ok(loaded.path.clone()), version: Version::of(loaded) },
+        Ok(loaded) => LibraryReport { library, found: Ok(loaded.path.clone()), version: Version::query(loaded) },
         Err(missing) => LibraryReport { library, found: Err(missing), version: None },
     }
 }

@@ -1,6 +1,6 @@
 //! The version of a library, as the library itself reports it.
 //!
-//! To add a library, add one line in [`Version::of`].
+//! To add a library, add one line in [`Version::query`].
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::fmt;
@@ -45,7 +45,7 @@ impl fmt::Display for Version {
 
 impl Version {
     /// The version of a loaded library, if there is a cheap way to get it: no device is needed or accessed.
-    pub(crate) fn of(loaded: &Loaded) -> Option<Self> {
+    pub(crate) fn query(loaded: &Loaded) -> Option<Self> {
         match loaded.library {
             Library::Driver => written(loaded, c"cuDriverGetVersion").map(in_thousands),
             Library::Cublas => property(loaded, c"cublasGetProperty"),

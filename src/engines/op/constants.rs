@@ -28,7 +28,7 @@ impl Facts {
 }
 
 impl OpInfo {
-    pub(crate) fn of<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
+    pub(crate) fn new<O: Op>(op: &O, label: Option<&'static str>, stream: Option<usize>) -> Self {
         let (Cost { flops, bytes }, (reads, writes)) = (cost_of(op), op.dtypes());
         OpInfo {
             number: 0,

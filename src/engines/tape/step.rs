@@ -125,7 +125,7 @@ impl<O: Op> Step for Recorded<O> {
         let mut shape = Shape::new();
         <O::Reads as Elems>::shape(reads, &mut shape);
         <WritesOf<O> as Elems>::shape(writes, &mut shape);
-        Ok(Crossing { code: by.of::<O>()?, op: out.bytes, shape: shape.to_vec() })
+        Ok(Crossing { code: by.code::<O>()?, op: out.bytes, shape: shape.to_vec() })
     }
 
     #[cfg(target_os = "linux")]

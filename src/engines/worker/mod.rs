@@ -33,7 +33,7 @@
 //    are gone by then: the last step of a loss releases both segments and the table of dispatches.
 //
 // Races have names, which are explained in: "last order" (ring.rs), "last turn" (device/worker/post.rs), "late submit" (lane.rs),
-// "on its way" (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (flying.rs).
+// "on its way" (frees.rs), "falling asleep" (bell.rs), "early end" (ending.rs), "used again" (untyped_dispatch.rs).
 
 pub(crate) mod child;
 pub(crate) mod parent;
@@ -44,9 +44,9 @@ pub(crate) use child::Registry;
 pub(crate) use child::Relay;
 pub(crate) use child::{OpCode, With, with_handler};
 pub(crate) use parent::Flight;
-pub(crate) use parent::Flying;
 #[cfg(feature = "cuda")]
 pub(crate) use parent::Question;
+pub(crate) use parent::UntypedDispatch;
 pub(crate) use parent::WorkerEngine;
 pub(crate) use parent::WorkerTask;
 pub(crate) use parent::open;

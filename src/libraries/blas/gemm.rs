@@ -243,7 +243,7 @@ pub(super) fn enqueue<T: GemmElement, K: Kind<T>, R: Routine>(
     };
     if bytes && status == REFUSED {
         // 8-bit products that the library refuses are computed by our own kernel, which needs no alignment.
-        return Products::of(&spec, scalars)?.enqueue(queue, Where::Even(whole, [0; 3]), 1);
+        return Products::from_spec(&spec, scalars)?.enqueue(queue, Where::Even(whole, [0; 3]), 1);
     }
     handle::blas_status(queue, "cublasGemmEx_64", status)
 }

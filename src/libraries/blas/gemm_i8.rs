@@ -35,7 +35,7 @@ pub(super) enum Where {
 
 impl Products {
     /// The kernel's form of a column-major product.
-    pub(super) fn of<T: GemmElement>(
+    pub(super) fn from_spec<T: GemmElement>(
         spec: &Gemm<T>,
         (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
     ) -> Result<Self> {

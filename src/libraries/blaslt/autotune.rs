@@ -3,7 +3,7 @@
 use super::BlasLt;
 use super::epilogue::Extra;
 use super::matmul::{COf, Call, EpilogueOf, ScalarOf};
-use super::operands::{Given, Operands, Optional};
+use super::operands::{OperandKind, Operands, Optional};
 use super::spec::Matmul;
 use super::types::{MatmulElement, MatmulTypes};
 use crate::core::buffer::DeviceBuffer;
@@ -66,21 +66,22 @@ impl BlasLt {
     /// ```
     pub fn autotune<'a, A, B, D, C, S, W>(
         &self,
-        spec: Matmul<ScalarOf<A, B, D, <C as Given>::Kind>>,
+        spec: Matmul<ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
         operands: Operands<'a, A, B, C, S>,
-        epilogue: EpilogueOf<'a, A, B, D, <C as Given>::Kind, W>,
+        epilogue: EpilogueOf<'a, A, B, D, <C as OperandKind>::Kind, W>,
         d: DeviceBuffer<D>,
     ) -> Tuned<W::Output>
     where
-        A: MatmulElement<B, D, <C as Given>::Kind>,
+        A: MatmulElement<B, D, <C as OperandKind>::Kind>,
         B: Element,
         D: Element,
-        C: Given + Optional<'a, COf<A, B, D, <C as Given>::Kind>>,
-        S: Optional<'a, ScalarOf<A, B, D, <C as Given>::Kind>>,
+        C: OperandKind + Optional<'a, COf<A, B, D, <C as OperandKind>::Kind>>,
+        S: Optional<'a, ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
         W: Extra<D>,
     {
-        let (call, bufs) =
-            Call::<'a, <A as MatmulElement<B, D, <C as Given>::Kind>>::Types, W>::new(spec, operands, epilogue, d);
+        let (call, bufs) = Call::<'a, <A as MatmulElement<B, D, <C as OperandKind>::Kind>>::Types, W>::new(
+            spec, operands, epilogue, d,
+        );
         match self.tune(&call, &bufs) {
             Ok(tuning) => Ok((W::Output::assemble(bufs), tuning)),
             Err(error) => Err(Rejected::new(error, bufs)),

@@ -2,7 +2,7 @@
 
 use super::epilogue::{Epilogue, Extra, Kind, WritePlaces};
 use super::op::Fused;
-use super::operands::{All, Given, Operands, Optional, Two};
+use super::operands::{All, OperandKind, Operands, Optional, Two};
 use super::types::{MatmulElement, MatmulTypes};
 use super::{BlasLt, Matmul};
 use crate::core::buffer::{DeviceBuffer, In, Readable};
@@ -81,21 +81,22 @@ impl BlasLt {
     /// ```
     pub fn matmul_with<'a, A, B, D, C, S, W>(
         &self,
-        spec: Matmul<ScalarOf<A, B, D, <C as Given>::Kind>>,
+        spec: Matmul<ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
         operands: Operands<'a, A, B, C, S>,
-        epilogue: EpilogueOf<'a, A, B, D, <C as Given>::Kind, W>,
+        epilogue: EpilogueOf<'a, A, B, D, <C as OperandKind>::Kind, W>,
         d: DeviceBuffer<D>,
     ) -> Submitted<W::Output>
     where
-        A: MatmulElement<B, D, <C as Given>::Kind>,
+        A: MatmulElement<B, D, <C as OperandKind>::Kind>,
         B: Element,
         D: Element,
-        C: Given + Optional<'a, COf<A, B, D, <C as Given>::Kind>>,
-        S: Optional<'a, ScalarOf<A, B, D, <C as Given>::Kind>>,
+        C: OperandKind + Optional<'a, COf<A, B, D, <C as OperandKind>::Kind>>,
+        S: Optional<'a, ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
         W: Extra<D>,
     {
-        let (call, bufs) =
-            Call::<'a, <A as MatmulElement<B, D, <C as Given>::Kind>>::Types, W>::new(spec, operands, epilogue, d);
+        let (call, bufs) = Call::<'a, <A as MatmulElement<B, D, <C as OperandKind>::Kind>>::Types, W>::new(
+            spec, operands, epilogue, d,
+        );
         call.dispatch(&self.device, bufs)
     }
 }

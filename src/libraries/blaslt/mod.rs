@@ -104,7 +104,7 @@ pub use crate::libraries::flags::Order;
 pub use autotune::{Candidate, Tuned, Tuning};
 pub use epilogue::{Amax, Epilogue, Extra};
 pub use matmul::EpilogueOf;
-pub use operands::{Absent, Given, Operands, Optional};
+pub use operands::{Absent, OperandKind, Operands, Optional};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use register::register;
 pub use spec::Matmul;

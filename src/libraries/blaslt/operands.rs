@@ -131,22 +131,22 @@ impl<X: Element> sealed::Sealed for In<'_, X> {}
 impl<X: Element> sealed::Sealed for Option<In<'_, X>> {}
 
 /// An operand or its absence. Sealed.
-pub trait Given: sealed::Sealed {
+pub trait OperandKind: sealed::Sealed {
     /// Its type, or [`Auto`].
     type Kind;
 }
-impl<X> Given for Absent<X> {
+impl<X> OperandKind for Absent<X> {
     type Kind = X;
 }
-impl<X: Element> Given for In<'_, X> {
+impl<X: Element> OperandKind for In<'_, X> {
     type Kind = X;
 }
-impl<X: Element> Given for Option<In<'_, X>> {
+impl<X: Element> OperandKind for Option<In<'_, X>> {
     type Kind = X;
 }
 
 /// An operand of type `X`, or none. Sealed.
-pub trait Optional<'a, X: Element>: Given {
+pub trait Optional<'a, X: Element>: OperandKind {
     #[doc(hidden)]
     fn given(self) -> Option<In<'a, X>>;
 }

@@ -32,8 +32,8 @@ pub(super) struct Loaded {
 }
 
 impl Key {
-    /// Of an operation that was checked; `None` if it has nothing to do.
-    pub(super) fn of(map: &Map) -> Option<Self> {
+    /// The key of an operation that was checked; `None` if it has nothing to do.
+    pub(super) fn from_map(map: &Map) -> Option<Self> {
         let nest = map.nest().ok()?;
         let geometry = map.shape.geometry(&map.formula.0.expr).ok()?;
         (nest.len() > 0).then(|| Key { formula: map.formula.clone(), geometry: geometry.clone() })

@@ -43,7 +43,7 @@ static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| Mutex::new(Cache::new(MO
 
 impl Kept {
     /// The one of this expression.
-    pub(crate) fn of(expr: Expr) -> Arc<Self> {
+    pub(crate) fn for_expr(expr: Expr) -> Arc<Self> {
         let hash = BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default().hash_one(&expr);
         let mut known = KNOWN.lock();
         if let Some(kept) = known.get(&hash).filter(|kept| kept.expr == expr) {
@@ -116,7 +116,7 @@ impl Serialize for Shared {
 
 impl<'de> Deserialize<'de> for Shared {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Expr::deserialize(deserializer).map(|expr| Shared(Kept::of(expr)))
+        Expr::deserialize(deserializer).map(|expr| Shared(Kept::for_expr(expr)))
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn record(types: &[DType], run: impl FnOnce(&Open) -> Vec<Raw>) -> Re
     let open = Open::new(types);
     let outputs = run(&open);
     let (expr, scalars) = open.finish(&outputs)?;
-    Ok(Recorded { kept: Kept::of(expr), scalars })
+    Ok(Recorded { kept: Kept::for_expr(expr), scalars })
 }
 
 /// A formula for elements: a closure that was recorded once, to be called often

@@ -364,7 +364,7 @@ impl Device {
     ) -> Submitted<AnyBuffers> {
         let (ins, inputs): (AnyIns<'_>, Vec<Layout>) = inputs.into_iter().unzip();
         let (buffers, outputs): (Vec<AnyBuffer>, Vec<Layout>) = outputs.into_iter().unzip();
-        let kept = Kept::of(expr.clone());
+        let kept = Kept::for_expr(expr.clone());
         let shape = kept.shape(&outputs, &inputs, false);
         let map = Map::new(Shared(kept), scalars.to_vec(), shape);
         self.dispatch(map, ins, buffers.into_iter().collect())

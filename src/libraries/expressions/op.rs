@@ -50,13 +50,7 @@ impl Map {
     pub(super) fn check_layouts(&self) -> Result<()> {
         let expr = &self.formula.0.expr;
         self.shape.check(expr)?;
-        count("scalars", self.scalars.len(), expr.parameters().len())?;
-        for (k, (scalar, dtype)) in self.scalars.iter().zip(expr.parameters()).enumerate() {
-            if scalar.dtype() != *dtype || !scalar.is_well_formed() {
-                return Err(Error::invalid("scalars", format!("number {k} is {}, not {dtype}", scalar.dtype())));
-            }
-        }
-        Ok(())
+        expr.check_scalars("scalars", &self.scalars)
     }
 
     /// The operands, after the layouts.
@@ -85,21 +79,21 @@ impl Map {
     /// Names the plans that it needs.
     #[cfg(feature = "cuda")]
     pub(super) fn plans(&self, plans: &mut Prepare<'_>) {
-        if let Some(key) = super::cuda::Key::of(self) {
+        if let Some(key) = super::cuda::Key::from_map(self) {
             plans.plan(&key);
         }
     }
 
     /// No output lies in memory that is another operand's.
     fn check_overlaps(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let meet =
-            |a: &AnySpan, b: &AnySpan| !a.is_empty() && !b.is_empty() && a.address() < end(b) && b.address() < end(a);
         for (k, write) in writes.iter().enumerate() {
             let other =
-                writes.iter().take(k).position(|other| meet(write, other)).map(|other| format!("output {other}"));
+                writes.iter().take(k).position(|other| write.overlaps(other)).map(|other| format!("output {other}"));
             let input = || {
-                reads.iter().position(|read| meet(write, read)).map(|read| self.input_name(self.shape.updated() + read))
+                reads
+                    .iter()
+                    .position(|read| write.overlaps(read))
+                    .map(|read| self.input_name(self.shape.updated() + read))
             };
             if let Some(other) = other.or_else(input) {
                 let what = format!("it lies in the memory of {other}: write another tensor, or update in place");
@@ -170,20 +164,19 @@ impl Op for Map {
         let kept = &self.formula.0;
         let nest = self.nest()?;
         let outputs: SmallVec<[(*mut u8, usize); 4]> = writes.into_iter().map(|slice| slice.into_raw()).collect();
-        let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
         let fit = self
             .shape
             .outputs
             .iter()
             .zip(&outputs)
-            .all(|(layout, (_, len))| inside(layout, *len) && layout.is_distinct());
+            .all(|(layout, (_, len))| layout.is_inside(*len) && layout.is_distinct());
         let fit = fit
             && self
                 .shape
                 .inputs
                 .iter()
                 .zip(&reads)
-                .all(|(layout, slice)| inside(layout, slice.bytes().len() / slice.dtype().size()));
+                .all(|(layout, slice)| layout.is_inside(slice.bytes().len() / slice.dtype().size()));
         // The check of the operation has said so already. What follows is sound only if it is true.
         if !fit || outputs.len() != self.shape.outputs.len() || reads.len() != self.shape.inputs.len() {
             return Err(Error::library("internal error: unchecked layouts"));

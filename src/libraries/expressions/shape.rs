@@ -114,10 +114,7 @@ impl Shape {
             }
         }
         for (kind, (k, layout)) in outputs {
-            if !layout.is_distinct() {
-                let what = format!("{layout:?}: different indices lie at one place, so it cannot be written");
-                return Err(Error::invalid(format!("{kind} {k}"), what));
-            }
+            layout.check_distinct(format_args!("{kind} {k}"))?;
         }
         if expr.axes() > extents.len() {
             let (axes, rank) = (expr.axes() - 1, extents.len());

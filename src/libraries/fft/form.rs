@@ -24,7 +24,7 @@ pub(super) struct End {
 }
 
 impl End {
-    fn of<T: Element>(span: &Span<T>, per: usize) -> Self {
+    fn new<T: Element>(span: &Span<T>, per: usize) -> Self {
         End {
             #[cfg(feature = "cuda")]
             address: span.address(),
@@ -117,29 +117,29 @@ macro_rules! forms { ($(
 forms! {
     C2c<C: FftComplex>, "c2c", C2c, Out, C::Real;
     (C,) => DeviceBuffer<C>;
-    |(x,), (y,), (y,)| (End::of(x, C::Real::PER_COMPLEX), End::of(y, C::Real::PER_COMPLEX)) => Data::Complex(x, y);
+    |(x,), (y,), (y,)| (End::new(x, C::Real::PER_COMPLEX), End::new(y, C::Real::PER_COMPLEX)) => Data::Complex(x, y);
 
     C2cInPlace<C: FftComplex>, "c2c_in_place", C2c, In, C::Real;
     () => DeviceBuffer<C>;
-    |(), (x,), (x,)| (End::of(x, C::Real::PER_COMPLEX), End::of(x, C::Real::PER_COMPLEX)) => Data::ComplexInPlace(x);
+    |(), (x,), (x,)| (End::new(x, C::Real::PER_COMPLEX), End::new(x, C::Real::PER_COMPLEX)) => Data::ComplexInPlace(x);
 
     R2c<R: FftReal>, "r2c", R2c, Out, R;
     (R,) => DeviceBuffer<R::Complex>;
-    |(x,), (y,), (y,)| (End::of(x, 1), End::of(y, R::PER_COMPLEX)) => Data::Forward(x, y);
+    |(x,), (y,), (y,)| (End::new(x, 1), End::new(y, R::PER_COMPLEX)) => Data::Forward(x, y);
 
     R2cInPlace<R: FftReal>, "r2c_in_place", R2c, In, R;
     () => DeviceBuffer<R>;
-    |(), (x,), (x,)| (End::of(x, 1), End::of(x, 2)) => Data::ForwardInPlace(x);
+    |(), (x,), (x,)| (End::new(x, 1), End::new(x, 2)) => Data::ForwardInPlace(x);
 
     C2r<R: FftReal>, "c2r", C2r, Out, R;
     (R::Complex,) => DeviceBuffer<R>;
-    |(x,), (y,), (y,)| (End::of(x, R::PER_COMPLEX), End::of(y, 1)) => Data::Backward(x, y);
+    |(x,), (y,), (y,)| (End::new(x, R::PER_COMPLEX), End::new(y, 1)) => Data::Backward(x, y);
 
     C2rInPlace<R: FftReal>, "c2r_in_place", C2r, In, R;
     () => DeviceBuffer<R>;
-    |(), (x,), (x,)| (End::of(x, 2), End::of(x, 1)) => Data::BackwardInPlace(x);
+    |(), (x,), (x,)| (End::new(x, 2), End::new(x, 1)) => Data::BackwardInPlace(x);
 
     C2rDestroying<R: FftReal>, "c2r_destroying", C2r, Destroying, R;
     () => (DeviceBuffer<R::Complex>, DeviceBuffer<R>);
-    |(), (x, y), (_, y)| (End::of(x, R::PER_COMPLEX), End::of(y, 1)) => Data::Destroying(x, y);
+    |(), (x, y), (_, y)| (End::new(x, R::PER_COMPLEX), End::new(y, 1)) => Data::Destroying(x, y);
 }

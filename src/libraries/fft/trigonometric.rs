@@ -82,7 +82,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    pub(super) fn of(norm: Normalization, direction: Direction) -> Self {
+    pub(super) fn new(norm: Normalization, direction: Direction) -> Self {
         match (norm, direction) {
             (Normalization::Ortho, _) => Scale::Root,
             (Normalization::Backward, Direction::Inverse) | (Normalization::Forward, Direction::Forward) => Scale::Full,
@@ -171,7 +171,7 @@ impl RealTransform {
     pub(super) fn pass(&self) -> TrigPass {
         let FftSpec { norm, direction, .. } = self.sizes;
         let trig = if direction == Direction::Inverse { self.trig.inverse() } else { self.trig };
-        TrigPass { trig, ortho: norm == Normalization::Ortho, scale: Scale::of(norm, direction) }
+        TrigPass { trig, ortho: norm == Normalization::Ortho, scale: Scale::new(norm, direction) }
     }
 }
 

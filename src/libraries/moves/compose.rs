@@ -103,16 +103,9 @@ impl Compose {
         }
         for piece in &self.pieces {
             let len = reads.get(piece.source).map_or(0, |span| span.len());
-            if piece.layout.reach().is_some_and(|(_, highest)| highest >= len) {
-                let what = format!("{:?} reaches beyond {len} elements", piece.layout);
-                return Err(Error::invalid(format!("source {}", piece.source), what));
-            }
+            piece.layout.check_inside(format_args!("source {}", piece.source), len)?;
         }
-        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let meets = |read: &AnySpan| {
-            !read.is_empty() && !target.is_empty() && read.address() < end(target) && target.address() < end(read)
-        };
-        match reads.iter().position(meets) {
+        match reads.iter().position(|read| read.overlaps(target)) {
             Some(k) => Err(Error::invalid("target", format!("it lies in the memory of source {k}"))),
             None => Ok(()),
         }
@@ -194,7 +187,7 @@ impl Op for Compose {
             let layouts = fused(&[&self.place(piece)?, &piece.layout]);
             let [to, from] = &layouts[..] else { return Err(missing()) };
             let (to_at, from_at) = (target + (to.offset() * size) as u64, source + (from.offset() * size) as u64);
-            let way = plan::Plan::of(size, (to, to_at), (from, plan::From::Elements(from_at)));
+            let way = plan::Plan::new(size, (to, to_at), (from, plan::From::Elements(from_at)));
             // SAFETY: the layouts lie inside the operands (the check), the elements of the target differ, and no operand that is
             // written is also read.
             unsafe { cuda::run(queue, way, to_at, from_at) }?;

@@ -102,13 +102,7 @@ impl Take {
             ("target", target, self.dtype, &wanted),
         ];
         for (name, span, dtype, layout) in named {
-            if span.dtype() != dtype {
-                return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
-            }
-            if layout.reach().is_some_and(|(_, highest)| highest >= span.len()) {
-                let what = format!("{layout:?} reaches beyond {} elements", span.len());
-                return Err(Error::invalid(name, what));
-            }
+            layout.check_operand(name, span, dtype)?;
         }
         if target.len() != wanted.len() {
             return Err(Error::invalid("target", format!("{} elements instead of {}", target.len(), wanted.len())));
@@ -117,14 +111,10 @@ impl Take {
             let what = format!("{} of them, but there is no slice: extents {:?}", self.indices.len(), self.x.extents());
             return Err(Error::invalid("indices", what));
         }
-        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let meets = |read: &&AnySpan| {
-            !read.is_empty() && !target.is_empty() && read.address() < end(target) && target.address() < end(read)
-        };
-        match [x, indices].iter().find(|read| meets(read)) {
-            Some(_) => Err(Error::invalid("target", "it lies in the memory of an operand that is read")),
-            None => Ok(()),
+        if x.overlaps(target) || indices.overlaps(target) {
+            return Err(Error::invalid("target", "it lies in the memory of an operand that is read"));
         }
+        Ok(())
     }
 }
 
@@ -170,11 +160,8 @@ impl Op for Take {
         let missing = || Error::library("internal error: an operand is missing");
         let (target, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
         let (x, indices) = (reads.first().ok_or_else(missing)?, reads.get(1).ok_or_else(missing)?);
-        let inside = |layout: &Layout, bytes: usize, size: usize| {
-            layout.reach().is_none_or(|(_, highest)| highest < bytes / size)
-        };
-        let fit = inside(&self.x, x.bytes().len(), self.dtype.size())
-            && inside(&self.indices, indices.bytes().len(), self.index.size())
+        let fit = self.x.is_inside(x.bytes().len() / self.dtype.size())
+            && self.indices.is_inside(indices.bytes().len() / self.index.size())
             && self.extents().iter().product::<usize>() == len
             && x.dtype() == self.dtype
             && indices.dtype() == self.index;

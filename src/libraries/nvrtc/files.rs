@@ -36,7 +36,7 @@ pub(super) enum Files {
 impl Files {
     /// Determines the files. `cudas` are the folders of CUDA's own headers, which the compiler searches after those of
     /// the program.
-    pub(super) fn of(program: &Source, prepared: &Prepared, cudas: &[PathBuf]) -> Self {
+    pub(super) fn find(program: &Source, prepared: &Prepared, cudas: &[PathBuf]) -> Self {
         if let Some(why) = prepared.scan.opaque {
             return Files::Unknown(why);
         }
@@ -234,7 +234,7 @@ mod tests {
     use crate::libraries::nvrtc::testing::Folder;
 
     fn digest(program: &Source) -> [u8; 32] {
-        match Files::of(program, program.prepared().unwrap(), &[]) {
+        match Files::find(program, program.prepared().unwrap(), &[]) {
             Files::Read { digest, .. } => digest,
             other => panic!("{other:?}"),
         }
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_program_with_its_headers_in_memory_reads_no_file() {
         let program = Source::new("#include \"a.h\"\n#include <missing.h>\n").header("a.h", "");
-        assert_eq!(Files::of(&program, program.prepared().unwrap(), &[]), Files::None);
+        assert_eq!(Files::find(&program, program.prepared().unwrap(), &[]), Files::None);
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for path in [pipe.to_str().unwrap(), "/dev/zero"] {
             let program = Source::new(format!("#if 0\n#include \"{path}\"\n#endif\n"));
-            let files = Files::of(&program, program.prepared().unwrap(), &[]);
+            let files = Files::find(&program, program.prepared().unwrap(), &[]);
             assert!(matches!(files, Files::Unknown(why) if why.contains("no file")), "{path}: {files:?}");
         }
         // A folder of this name is skipped, as the compiler does.
@@ -332,9 +332,9 @@ mod tests {
         let folder = Folder::new();
         folder.write("a.h", "#include MACRO\n");
         let program = Source::new("#include <a.h>\n").options(CompileOptions::new().include_path(folder.path()));
-        assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
+        assert!(matches!(Files::find(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
         let program = Source::new("x").options(CompileOptions::new().option("--pre-include=a.h"));
-        assert!(matches!(Files::of(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
+        assert!(matches!(Files::find(&program, program.prepared().unwrap(), &[]), Files::Unknown(_)));
     }
 
     /// CUDA's own headers count as one release, not as many files: another release is another state.
@@ -344,7 +344,7 @@ mod tests {
         folder.write("cudas/cuda_fp16.h", "#include MACRO\n");
         folder.write("cudas/cuda.h", "#define CUDA_VERSION 13000\n");
         let program = Source::new("#include <cuda_fp16.h>\n");
-        let digest = || match Files::of(&program, program.prepared().unwrap(), &[folder.join("cudas")]) {
+        let digest = || match Files::find(&program, program.prepared().unwrap(), &[folder.join("cudas")]) {
             Files::Read { digest, .. } => digest,
             other => panic!("{other:?}"),
         };
@@ -355,7 +355,7 @@ mod tests {
         // If the program's own folders come before them, each file counts.
         folder.write("own/other.h", "");
         let program = program.clone().options(CompileOptions::new().include_path(folder.join("own")));
-        let files = Files::of(&program, program.prepared().unwrap(), &[folder.join("cudas")]);
+        let files = Files::find(&program, program.prepared().unwrap(), &[folder.join("cudas")]);
         assert!(matches!(files, Files::Unknown(_)), "{files:?}");
     }
 }

@@ -56,7 +56,7 @@ impl Job {
                 let identity = backend::identity()?;
                 let arch = identity.target(program.compile_options().target(), device, program.emits())?;
                 let cudas = cudas::wanted(program, prepared, backend::header_folders);
-                (identity, arch, Files::of(program, prepared, &cudas), cudas)
+                (identity, arch, Files::find(program, prepared, &cudas), cudas)
             }
             Request::Link(link) => {
                 let arch = link.target(device);
@@ -109,7 +109,7 @@ impl Job {
     pub(super) fn is_as_it_was(&self) -> bool {
         match &self.request {
             Request::Compile(program) if self.files != Files::None => {
-                program.prepared().is_ok_and(|prepared| Files::of(program, prepared, &self.cudas) == self.files)
+                program.prepared().is_ok_and(|prepared| Files::find(program, prepared, &self.cudas) == self.files)
             }
             _ => true,
         }
@@ -149,7 +149,7 @@ impl Job {
     /// A job with a tool and files that a test chooses.
     pub(super) fn test(request: Request, identity: &'static Identity, arch: Arch) -> Self {
         let files = match &request {
-            Request::Compile(program) => Files::of(program, program.prepared().unwrap(), &[]),
+            Request::Compile(program) => Files::find(program, program.prepared().unwrap(), &[]),
             Request::Link(link) => Files::of_link(link),
         };
         Job { request, identity, arch, files, cudas: Vec::new() }

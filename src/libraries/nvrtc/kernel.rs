@@ -242,7 +242,7 @@ impl Kernel {
     /// As [`typed`](Self::typed), for the arguments and configurations for which `check` returns `Ok`.
     pub unsafe fn typed_if<S: Signature>(
         &self,
-        check: impl Fn(&LaunchConfig, S::Given) -> Result<()> + Send + Sync + 'static,
+        check: impl Fn(&LaunchConfig, S::CheckArgs) -> Result<()> + Send + Sync + 'static,
     ) -> Result<TypedKernel<S>> {
         self.with_signature(Some(Arc::new(check)))
     }

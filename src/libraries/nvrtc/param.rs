@@ -31,7 +31,7 @@ pub trait Param: sealed::Sealed + 'static {
     /// The view of it that a host twin gets.
     type View<'t>: Copy + Send + Sync;
     /// What a check before the launch gets: the length of a buffer, or a value.
-    type Given;
+    type CheckArg;
     #[doc(hidden)]
     type Outs<Tail>;
     #[doc(hidden)]
@@ -39,7 +39,7 @@ pub trait Param: sealed::Sealed + 'static {
     #[doc(hidden)]
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Self::View<'t>>;
     #[doc(hidden)]
-    fn given(args: &Args<'_>, index: usize) -> Option<Self::Given>;
+    fn check_arg(args: &Args<'_>, index: usize) -> Option<Self::CheckArg>;
 }
 
 /// A value that can be passed for a parameter.
@@ -61,13 +61,13 @@ reads!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>);
 impl<T: Element> sealed::Sealed for Read<T> {}
 impl<T: Element> Param for Read<T> {
     type View<'t> = Values<'t, T>;
-    type Given = usize;
+    type CheckArg = usize;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Read(T::DTYPE);
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<Values<'t, T>> {
         run.values(index)
     }
-    fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+    fn check_arg(args: &Args<'_>, index: usize) -> Option<usize> {
         args.len_of(index)
     }
 }
@@ -76,13 +76,13 @@ macro_rules! writes { ($($p:ident, $written:expr;)*) => { $(
     impl<T: Element> sealed::Sealed for $p<T> {}
     impl<T: Element> Param for $p<T> {
         type View<'t> = SharedSlice<'t, T>;
-        type Given = usize;
+        type CheckArg = usize;
         type Outs<Tail> = Cons<T, Tail>;
         const KIND: Kind = Kind::$p(T::DTYPE);
         fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<SharedSlice<'t, T>> {
             run.shared_slice(index)
         }
-        fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+        fn check_arg(args: &Args<'_>, index: usize) -> Option<usize> {
             args.len_of(index)
         }
     }
@@ -101,13 +101,13 @@ writes! {
 impl<T: Element> sealed::Sealed for T {}
 impl<T: Element> Param for T {
     type View<'t> = T;
-    type Given = T;
+    type CheckArg = T;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Scalar(T::DTYPE);
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<T> {
         run.value(index)
     }
-    fn given(args: &Args<'_>, index: usize) -> Option<T> {
+    fn check_arg(args: &Args<'_>, index: usize) -> Option<T> {
         args.packed.read_value(index)
     }
 }
@@ -122,13 +122,13 @@ macro_rules! lengths { ($($t:ty, |$to:ident, $value:ident| $pass:expr;)*) => { $
     impl sealed::Sealed for $t {}
     impl Param for $t {
         type View<'t> = usize;
-        type Given = usize;
+        type CheckArg = usize;
         type Outs<Tail> = Tail;
         const KIND: Kind = Kind::Scalar(DType::U64);
         fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<usize> {
             run.value::<u64>(index).map(|value| value as usize)
         }
-        fn given(args: &Args<'_>, index: usize) -> Option<usize> {
+        fn check_arg(args: &Args<'_>, index: usize) -> Option<usize> {
             args.packed.read_value::<u64>(index).map(|value| value as usize)
         }
     }
@@ -148,13 +148,13 @@ lengths! {
 impl<S: Pod + Send + Sync> sealed::Sealed for Plain<S> {}
 impl<S: Pod + Send + Sync> Param for Plain<S> {
     type View<'t> = S;
-    type Given = S;
+    type CheckArg = S;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Plain(size_of::<S>());
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<S> {
         run.value(index)
     }
-    fn given(args: &Args<'_>, index: usize) -> Option<S> {
+    fn check_arg(args: &Args<'_>, index: usize) -> Option<S> {
         args.packed.read_value(index)
     }
 }
@@ -168,13 +168,13 @@ impl<'a, S: Pod + Send + Sync> Passes<'a, Plain<S>> for S {
 impl sealed::Sealed for DevicePtr {}
 impl Param for DevicePtr {
     type View<'t> = DevicePtr;
-    type Given = DevicePtr;
+    type CheckArg = DevicePtr;
     type Outs<Tail> = Tail;
     const KIND: Kind = Kind::Pointer;
     fn view<'t>(run: &'t Run<'t>, index: usize) -> Option<DevicePtr> {
         run.value(index).map(DevicePtr)
     }
-    fn given(args: &Args<'_>, index: usize) -> Option<DevicePtr> {
+    fn check_arg(args: &Args<'_>, index: usize) -> Option<DevicePtr> {
         args.packed.read_value(index).map(DevicePtr)
     }
 }

@@ -19,7 +19,7 @@ pub trait Signature: sealed::Sealed + 'static {
     /// The arguments of a host twin, in addition to the index of the thread.
     type Views<'t>: Copy + Send + Sync;
     /// The arguments of a check before the launch: the lengths of the buffers, and the values.
-    type Given;
+    type CheckArgs;
     /// The written buffers, in order: one, a tuple of them, or `()`.
     type Output: TypedOutput;
     #[doc(hidden)]
@@ -30,7 +30,7 @@ pub trait Signature: sealed::Sealed + 'static {
     #[doc(hidden)]
     fn views<'t>(run: &'t Run<'t>) -> Option<Self::Views<'t>>;
     #[doc(hidden)]
-    fn given(args: &Args<'_>) -> Option<Self::Given>;
+    fn check_args(args: &Args<'_>) -> Option<Self::CheckArgs>;
 }
 
 /// The arguments of a launch with a signature: a tuple with one value for each parameter.
@@ -79,7 +79,7 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         written!($($p)*): Outs,
     {
         type Views<'t> = ($($p::View<'t>,)*);
-        type Given = ($($p::Given,)*);
+        type CheckArgs = ($($p::CheckArg,)*);
         type Output = <written!($($p)*) as Outs>::Output;
         const KINDS: &'static [Kind] = &[$($p::KIND),*];
         const DECLARED: Declared = Declared(&slots([$($p::KIND),*]));
@@ -90,8 +90,8 @@ macro_rules! signatures { ($(($($p:ident $x:ident $i:tt),*))*) => { $(
         }
         #[expect(clippy::allow_attributes, reason = "unused only for the empty tuple")]
         #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple has no parameters")]
-        fn given(args: &Args<'_>) -> Option<Self::Given> {
-            Some(($($p::given(args, $i)?,)*))
+        fn check_args(args: &Args<'_>) -> Option<Self::CheckArgs> {
+            Some(($($p::check_arg(args, $i)?,)*))
         }
     }
     impl<'a, $($p: Param, $x: Passes<'a, $p>),*> Arguments<'a, ($($p,)*)> for ($($x,)*)

@@ -51,13 +51,13 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    pub(super) fn of<S: Signature>(function: TwinFn<S>) -> Self {
+    pub(super) fn new<S: Signature>(function: TwinFn<S>) -> Self {
         Function { static_twin: &Of::<S>::STATIC, at: function as usize as u64 }
     }
 
     /// Runs some blocks of the function.
     pub(super) fn threads(self, run: &Run<'_>, config: &LaunchConfig, first: u64, count: u64) -> Option<()> {
-        // SAFETY: both belong to one signature: only `of` makes such a pair, and distances from another process come
+        // SAFETY: both belong to one signature: only `new` makes such a pair, and distances from another process come
         // from such a pair.
         unsafe { (self.static_twin.threads)(run, config, first, count, self.at as *const ()) }
     }

@@ -84,7 +84,7 @@ impl Twin {
     pub(super) fn of_fn<S: Signature>(f: TwinFn<S>) -> Self {
         Twin {
             #[cfg(target_os = "linux")]
-            function: Some(Function::of::<S>(f)),
+            function: Some(Function::new::<S>(f)),
             ..Self::new::<S, _>(f)
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn run(
     /// Number of threads in one piece of work: enough to be worth handing to a helper.
     const PIECE: u64 = 4096;
     let fault = Fault::default();
-    let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::of).collect();
+    let writes: SmallVec<[Area<'_>; 4]> = writes.into_iter().map(Area::from_slice).collect();
     let run = Run { packed, reads, writes: &writes, fault: &fault };
     // At most 2^31 * 65535^2 blocks (checked), so neither product overflows.
     let blocks = config.grid().count() as u64;
@@ -173,7 +173,7 @@ unsafe impl Send for Area<'_> {}
 unsafe impl Sync for Area<'_> {}
 
 impl<'a> Area<'a> {
-    fn of(slice: AnySliceMut<'a>) -> Self {
+    fn from_slice(slice: AnySliceMut<'a>) -> Self {
         let dtype = slice.dtype();
         let (data, len) = slice.into_raw();
         Area { data, len, dtype, _data: PhantomData }

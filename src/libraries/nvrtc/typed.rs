@@ -17,7 +17,7 @@ pub struct TypedKernel<S: Signature> {
 }
 
 /// Checks whether the kernel supports a launch.
-pub(super) type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::Given) -> Result<()> + Send + Sync>;
+pub(super) type Check<S> = Arc<dyn Fn(&LaunchConfig, <S as Signature>::CheckArgs) -> Result<()> + Send + Sync>;
 
 impl<S: Signature> Clone for TypedKernel<S> {
     fn clone(&self) -> Self {
@@ -130,7 +130,7 @@ impl<S: Signature> TypedKernel<S> {
         let (config, mut args) = (config.into(), args.pass());
         let checked = args.complete().and_then(|()| match &self.check {
             None => Ok(()),
-            Some(check) => match S::given(&args) {
+            Some(check) => match S::check_args(&args) {
                 Some(given) => check(&config, given),
                 None => Err(Error::library("internal error: the arguments do not match the signature")),
             },

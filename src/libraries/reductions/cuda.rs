@@ -44,7 +44,7 @@ impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let recipe = Recipe::of(self.kind, self.dtype)?;
+        let recipe = Recipe::for_kind(self.kind, self.dtype)?;
         let after = self.finish.as_ref().map(|kept| &kept.0.expr);
         let own = self.kind.result(self.dtype);
         let result = after.map_or(own, |expr| expr.output_types().next().unwrap_or(own));

@@ -72,5 +72,5 @@ pub(super) fn element(kind: ReductionKind, formula: &Expr) -> Result<Arc<Kept>> 
         }
     };
     let expr = Expr::admit(formula.inputs().to_vec(), formula.parameters().to_vec(), nodes.0, vec![out])?;
-    Ok(Kept::of(expr))
+    Ok(Kept::for_expr(expr))
 }

@@ -15,7 +15,6 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::formula::{Kept, Shared};
-use crate::libraries::expressions::ir::Expr;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
@@ -67,7 +66,7 @@ impl Reduce {
         }
         let expr = &self.formula.0.expr;
         let prepared = Prepared {
-            recipe: Recipe::of(self.kind, self.element_type()?)?,
+            recipe: Recipe::for_kind(self.kind, self.element_type()?)?,
             element: element(self.kind, expr)?,
             space: Space::new(expr, &self.inputs, &self.output, self.axes)?,
         };
@@ -107,27 +106,14 @@ impl Reduce {
         }
     }
 
-    fn check_scalars(name: &'static str, expr: &Expr, scalars: &[Scalar]) -> Result<()> {
-        if scalars.len() != expr.parameters().len() {
-            let what = format!("{}, but the formula has {}", scalars.len(), expr.parameters().len());
-            return Err(Error::invalid(name, what));
-        }
-        for (k, (scalar, dtype)) in scalars.iter().zip(expr.parameters()).enumerate() {
-            if scalar.dtype() != *dtype || !scalar.is_well_formed() {
-                return Err(Error::invalid(name, format!("number {k} is {}, not {dtype}", scalar.dtype())));
-            }
-        }
-        Ok(())
-    }
-
     fn check_data(&self) -> Result<()> {
         let expr = &self.formula.0.expr;
-        Self::check_scalars("scalars", expr, &self.scalars)?;
+        expr.check_scalars("scalars", &self.scalars)?;
         let dtype = self.element_type()?;
         self.kind.check(dtype).map_err(|what| Error::invalid("x", what))?;
         if let Some(finish) = &self.finish {
             let finish = &finish.0.expr;
-            Self::check_scalars("finish", finish, &self.finish_scalars)?;
+            finish.check_scalars("finish", &self.finish_scalars)?;
             if finish.inputs() != [self.kind.result(dtype)]
                 || finish.outputs().len() != 1
                 || finish.axes() > 0
@@ -162,9 +148,7 @@ impl Reduce {
                 return Err(Error::invalid(format!("input {k}"), what));
             }
         }
-        if !self.output.is_distinct() {
-            return Err(Error::invalid("output", "different indices lie at one place, so it cannot be written"));
-        }
+        self.output.check_distinct("output")?;
         if self.kind.needs_elements() && !self.output.is_empty() && self.inputs.iter().any(Layout::is_empty) {
             let what = format!("{} of no element: extents {extents:?}", self.kind.name());
             return Err(Error::invalid("x", what));
@@ -182,21 +166,9 @@ impl Reduce {
         let named = inputs.map(|(k, operand)| (format!("input {k}"), operand));
         let own = std::iter::once(("output".to_owned(), ((&self.output, self.result_type()), output)));
         for (name, ((layout, dtype), span)) in named.chain(own) {
-            if span.dtype() != dtype {
-                return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
-            }
-            if let Some((_, highest)) = layout.reach()
-                && highest >= span.len()
-            {
-                let what = format!("{layout:?} reaches element {highest} of {}", span.len());
-                return Err(Error::invalid(name, what));
-            }
+            layout.check_operand(name, span, dtype)?;
         }
-        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let meets = |read: &AnySpan| {
-            !read.is_empty() && !output.is_empty() && read.address() < end(output) && output.address() < end(read)
-        };
-        match reads.iter().position(meets) {
+        match reads.iter().position(|read| read.overlaps(output)) {
             Some(k) => Err(Error::invalid("output", format!("it lies in the memory of input {k}"))),
             None => Ok(()),
         }
@@ -254,14 +226,13 @@ impl Op for Reduce {
     #[cfg(feature = "host")]
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
         let outputs: SmallVec<[(*mut u8, usize); 1]> = writes.into_iter().map(|slice| slice.into_raw()).collect();
-        let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
         let fit = self.inputs.len() == reads.len()
-            && self.inputs.iter().zip(&reads).all(|(l, slice)| inside(l, slice.bytes().len() / slice.dtype().size()));
+            && self.inputs.iter().zip(&reads).all(|(l, slice)| l.is_inside(slice.bytes().len() / slice.dtype().size()));
         // The check of the operation has said so already. What follows is sound only if it is true.
         let (true, [(output, len)]) = (fit, &outputs[..]) else {
             return Err(Error::library("internal error: unchecked layouts"));
         };
-        if !inside(&self.output, *len) || !self.output.is_distinct() {
+        if !self.output.is_inside(*len) || !self.output.is_distinct() {
             return Err(Error::library("internal error: unchecked layouts"));
         }
         if self.output.is_empty() {

@@ -109,7 +109,7 @@ impl Recipe {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if elements of that type have no such reduction.
-    pub(super) fn of(kind: ReductionKind, dtype: DType) -> Result<Arc<Recipe>> {
+    pub(super) fn for_kind(kind: ReductionKind, dtype: DType) -> Result<Arc<Recipe>> {
         if let Some(known) = KNOWN.lock().get(&(kind, dtype)) {
             return Ok(known.clone());
         }

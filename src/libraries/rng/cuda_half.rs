@@ -125,7 +125,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
         let ((table,), (out,)) = (*queue.reads(), *queue.writes());
         let Start { generator, first, .. } = self.place;
         let code = code(generator)?;
-        let layout = Layout::of(generator, &self.spec, T::KIND);
+        let layout = Layout::new(generator, &self.spec, T::KIND);
         // Words that four numbers take.
         let four = 4 * layout.words() / layout.outputs();
         let kernel = kernel(&self.spec, T::DTYPE, four == 8)?;

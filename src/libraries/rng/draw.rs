@@ -41,7 +41,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
             // Box and Muller's method would make two numbers from a pair of points.
             *method = Method::Quantile;
         }
-        let layout = Layout::of(generator, &spec, T::KIND);
+        let layout = Layout::new(generator, &spec, T::KIND);
         let first = at.map_or_else(|| stream.begin(layout), Ok)?;
         let (lanes, dimensions) = (stream.lanes(), stream.dimensions);
         let place = Start { generator, seed: stream.seed, lanes, dimensions, scrambled, first };
@@ -59,7 +59,7 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
     /// Makes the numbers on the CPU.
     #[cfg(feature = "host")]
     pub(super) fn numbers(&self) -> Result<Vec<T>> {
-        check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)?;
+        check(&self.place, Layout::new(self.place.generator, &self.spec, T::KIND), self.len)?;
         let mut numbers = Vec::new();
         if numbers.try_reserve_exact(self.len).is_err() {
             return Err(crate::core::op::raw::no_memory(self.len.saturating_mul(size_of::<T>())));
@@ -166,7 +166,7 @@ impl<T: Random, D: Distribution<T>> Op for Draw<T, D> {
                 format!("{} direction numbers for {} dimensions", table.len(), self.place.dimensions),
             ));
         }
-        check(&self.place, Layout::of(self.place.generator, &self.spec, T::KIND), self.len)
+        check(&self.place, Layout::new(self.place.generator, &self.spec, T::KIND), self.len)
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {

@@ -49,7 +49,7 @@ impl Layout {
     }
 
     /// The layout of a draw.
-    pub(super) fn of(generator: Generator, spec: &Spec, kind: Kind) -> Self {
+    pub(super) fn new(generator: Generator, spec: &Spec, kind: Kind) -> Self {
         use Generator::{Philox, Sobol32, Sobol64, Xorwow};
         // The words of a double-precision number, as in cuRAND.
         let double = if matches!(generator, Philox | Xorwow | Sobol64) { Layout::Wide } else { Layout::Word };

@@ -22,7 +22,7 @@ pub(super) struct Seeds {
 }
 
 impl Seeds {
-    pub(super) fn of(stream: &Stream) -> Self {
+    pub(super) fn from_stream(stream: &Stream) -> Self {
         let [low, high] = philox::key(stream.seed);
         let (half, own) = match stream.generator {
             Generator::Mt19937 => (16, low.into()),

@@ -168,7 +168,7 @@ impl Stream {
         if self.generator.is_quasi_random() {
             return Err(Error::unsupported("a quasi-random sequence cannot be split: draw parts of it by position"));
         }
-        let seeds = Seeds::of(self);
+        let seeds = Seeds::from_stream(self);
         let first = self.children;
         let end = first.checked_add(count as u64).filter(|end| *end <= seeds.most()).ok_or_else(|| {
             let (most, generator) = (seeds.most(), self.generator);

@@ -159,7 +159,7 @@ impl<T: SolverElement> Routine for Potrf<T> {
     }
 
     fn finish(&self, raw: First) -> Result<Shape> {
-        Meaning::NotPositiveDefinite.of(raw).map(|()| self.shape)
+        Meaning::NotPositiveDefinite.verdict(raw).map(|()| self.shape)
     }
 }
 
@@ -205,7 +205,7 @@ impl<T: SolverElement> Routine for Potri<T> {
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.of(raw).map(|()| self.shape.a)
+        Meaning::Singular.verdict(raw).map(|()| self.shape.a)
     }
 }
 

@@ -137,7 +137,7 @@ impl<T: SolverElement> Routine for Geev<T> {
     }
 
     fn finish(&self, raw: First) -> Result<()> {
-        Meaning::NotConverged.of(raw)
+        Meaning::NotConverged.verdict(raw)
     }
 }
 

@@ -264,7 +264,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     fn finish(&self, raw: Self::Raw) -> Result<(Matrix, usize, Reached)> {
         let (first, packed) = verdict::unpack(raw);
         let (found, sweeps) = (packed as u32 as usize, ((packed >> 32) as u32).checked_sub(1));
-        Meaning::NotConverged.of(first).map(|()| (self.spec.shape.a, found, Reached { sweeps, error: None }))
+        Meaning::NotConverged.verdict(first).map(|()| (self.spec.shape.a, found, Reached { sweeps, error: None }))
     }
 }
 

@@ -112,7 +112,7 @@ impl<T: SolverElement> Routine for Sygvd<T> {
 
     fn finish(&self, raw: First) -> Result<()> {
         let n = self.shape.a.rows as u64;
-        match Meaning::NotConverged.of(raw) {
+        match Meaning::NotConverged.verdict(raw) {
             // Above n it is n plus the order of a leading minor of B.
             Err(Error::NotConverged { count, site }) if count > n => {
                 Err(Error::NotPositiveDefinite { order: count - n, site })

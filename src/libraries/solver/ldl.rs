@@ -169,7 +169,7 @@ impl<T: SolverElement> Routine for Sytrf<T> {
     }
 
     fn finish(&self, raw: First) -> Result<LdlShape> {
-        Meaning::Singular.of(raw).map(|()| self.shape)
+        Meaning::Singular.verdict(raw).map(|()| self.shape)
     }
 }
 

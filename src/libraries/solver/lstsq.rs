@@ -159,7 +159,7 @@ impl<T: SolverElement> Routine for Gelsd<T> {
     }
 
     fn finish(&self, raw: First) -> Result<()> {
-        Meaning::NotConverged.of(raw)
+        Meaning::NotConverged.verdict(raw)
     }
 }
 

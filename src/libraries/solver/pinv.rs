@@ -106,7 +106,7 @@ impl<T: SolverElement> Routine for Pinv<T> {
     }
 
     fn finish(&self, raw: First) -> Result<()> {
-        Meaning::NotConverged.of(raw)
+        Meaning::NotConverged.verdict(raw)
     }
 }
 

@@ -176,7 +176,7 @@ impl<T: WideElement> Routine for Refining<T> {
 
     fn finish(&self, raw: Self::Raw) -> Result<Option<usize>> {
         let (first, rounds) = verdict::unpack(raw);
-        Meaning::Singular.of(first).map(|()| rounds.checked_sub(1))
+        Meaning::Singular.verdict(first).map(|()| rounds.checked_sub(1))
     }
 }
 

@@ -109,8 +109,8 @@ impl<T: SolverElement> Routine for Gesv<T> {
 
     fn finish(&self, raw: First) -> Result<()> {
         match self.structure {
-            Structure::PositiveDefinite(_) => Meaning::NotPositiveDefinite.of(raw),
-            _ => Meaning::Singular.of(raw),
+            Structure::PositiveDefinite(_) => Meaning::NotPositiveDefinite.verdict(raw),
+            _ => Meaning::Singular.verdict(raw),
         }
     }
 }
@@ -246,7 +246,7 @@ impl<T: SolverElement> Routine for Sysv<T> {
     }
 
     fn finish(&self, raw: First) -> Result<()> {
-        Meaning::Singular.of(raw)
+        Meaning::Singular.verdict(raw)
     }
 }
 

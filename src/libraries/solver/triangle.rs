@@ -78,7 +78,7 @@ impl<T: SolverElement> Routine for Trtri<T> {
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.of(raw).map(|()| self.shape.a)
+        Meaning::Singular.verdict(raw).map(|()| self.shape.a)
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn first(info: &[i32]) -> First {
 
 impl Meaning {
     /// The verdict.
-    pub(super) fn of(self, first: First) -> Result<()> {
+    pub(super) fn verdict(self, first: First) -> Result<()> {
         let info = first as u32 as i32;
         let site = Site::none();
         match (info, self) {
@@ -57,9 +57,9 @@ mod tests {
     fn the_first_matrix_that_failed_gives_the_verdict() {
         assert_eq!(first(&[0, 0, 0]), 0);
         assert_eq!(first(&[0, 3, 1]), (1 << 32) | 3);
-        let verdict = Meaning::Singular.of(first(&[0, 3, 1]));
+        let verdict = Meaning::Singular.verdict(first(&[0, 3, 1]));
         assert!(matches!(verdict, Err(Error::Singular { position: 3, .. })), "{verdict:?}");
-        assert!(matches!(Meaning::Singular.of(first(&[-4])), Err(Error::LibraryError { .. })));
-        assert!(Meaning::NotConverged.of(first(&[])).is_ok());
+        assert!(matches!(Meaning::Singular.verdict(first(&[-4])), Err(Error::LibraryError { .. })));
+        assert!(Meaning::NotConverged.verdict(first(&[])).is_ok());
     }
 }

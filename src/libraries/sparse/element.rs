@@ -234,7 +234,7 @@ pub trait SparseIndex: Element + Ord {
     fn place(self) -> usize;
     /// The index of a position that was checked to fit.
     #[doc(hidden)]
-    fn of(place: usize) -> Self;
+    fn from_place(place: usize) -> Self;
 }
 
 macro_rules! indices { ($($t:ty, $code:literal;)*) => { $(
@@ -246,7 +246,7 @@ macro_rules! indices { ($($t:ty, $code:literal;)*) => { $(
             usize::try_from(self).unwrap_or(usize::MAX)
         }
         #[inline]
-        fn of(place: usize) -> Self {
+        fn from_place(place: usize) -> Self {
             <$t>::try_from(place).unwrap_or(<$t>::MAX)
         }
     }

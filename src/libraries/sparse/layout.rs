@@ -157,7 +157,7 @@ impl Layout {
             Format::Csr => (Rows { count: rows, width: cols, offsets: first, indices: second, values }, false),
             Format::Csc => (Rows { count: cols, width: rows, offsets: first, indices: second, values }, true),
             Format::Coo => {
-                store.offsets = filled(rows + 1, I::of(0)).or_unwind();
+                store.offsets = filled(rows + 1, I::from_place(0)).or_unwind();
                 host::convert::compress(first, rows, &mut store.offsets);
                 (Rows { count: rows, width: cols, offsets: &store.offsets, indices: second, values }, false)
             }

@@ -96,16 +96,13 @@ fn wide(dtype: DType) -> DType {
 
 fn prepare(einsum: &Einsum, conjugate: [bool; 2], reads: &[Read<'_>], c: &Layout, calls: &Calls) -> Result<Planned> {
     let extents: Vec<&[usize]> = reads.iter().map(|(_, layout)| layout.extents()).collect();
-    let network = Network::of(einsum, &extents)?;
+    let network = Network::new(einsum, &extents)?;
     let output = network.output_extents();
     if c.extents() != output {
         let what = format!("extents {:?}, but `{einsum}` gives {output:?}", c.extents());
         return Err(Error::invalid("c", what));
     }
-    if !c.is_distinct() {
-        let what = format!("{c:?}: different indices lie at one place, so it cannot be written");
-        return Err(Error::invalid("c", what));
-    }
+    c.check_distinct("c")?;
     let (modes, layout) = view(&network.output, c)?;
     let c = Slot { modes, layout, conjugate: false };
     let mut slots = slots(&network, reads)?;
@@ -234,7 +231,7 @@ impl Job<'_> {
             scalars.push(self.factors.1[1]);
         }
         let value = nodes.cast(value, wide, dtype);
-        Ok(Recorded { kept: Kept::of(nodes.finish(inputs, parameters, value)?), scalars })
+        Ok(Recorded { kept: Kept::for_expr(nodes.finish(inputs, parameters, value)?), scalars })
     }
 }
 

@@ -63,7 +63,7 @@ impl Einsum {
     /// [`Error::InvalidArgument`] for no operand, and a number of the result that is in no operand, or twice in the result.
     pub fn lists<'a>(inputs: impl IntoIterator<Item = &'a [u32]>, output: Option<&[u32]>) -> Result<Self> {
         let term = |list: &[u32]| Term { front: list.iter().map(|n| Label::Number(*n)).collect(), back: None };
-        Einsum::of(inputs.into_iter().map(term).collect(), output.map(term))
+        Einsum::new(inputs.into_iter().map(term).collect(), output.map(term))
     }
 
     /// In this order, instead of the one that is found.
@@ -87,7 +87,7 @@ impl Einsum {
     }
 
     /// What an expression must hold before it meets tensors.
-    pub(super) fn of(inputs: Vec<Term>, output: Option<Term>) -> Result<Self> {
+    pub(super) fn new(inputs: Vec<Term>, output: Option<Term>) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::invalid("expression", "it has no operand"));
         }

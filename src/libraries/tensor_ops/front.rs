@@ -52,7 +52,7 @@ pub(super) fn slots(network: &Network, reads: &[Read<'_>]) -> Result<Vec<Slot>> 
 /// What an expression of these operands does.
 fn plan(einsum: &Einsum, reads: &[Read<'_>], has_gemm: bool) -> Result<Plan> {
     let extents: Vec<&[usize]> = reads.iter().map(|(_, layout)| layout.extents()).collect();
-    let network = Network::of(einsum, &extents)?;
+    let network = Network::new(einsum, &extents)?;
     let path = match &einsum.path {
         Some(path) => path.clone(),
         None => path::search(&network, einsum.memory_limit)?,
@@ -92,7 +92,7 @@ impl Einsum {
     /// [`Error::InvalidArgument`] for operands that the expression does not fit, and when no path keeps the
     /// [memory limit](Self::memory_limit).
     pub fn search(&self, extents: &[&[usize]]) -> Result<Path> {
-        path::search(&Network::of(self, extents)?, self.memory_limit)
+        path::search(&Network::new(self, extents)?, self.memory_limit)
     }
 }
 

@@ -42,7 +42,7 @@ fn axes(term: &Term, extents: &[usize], k: usize) -> Result<Vec<Label>> {
 impl Network {
     /// # Errors
     /// [`Error::InvalidArgument`] that names the operand, and the letter or axis.
-    pub(super) fn of(einsum: &Einsum, operands: &[&[usize]]) -> Result<Self> {
+    pub(super) fn new(einsum: &Einsum, operands: &[&[usize]]) -> Result<Self> {
         if operands.len() != einsum.inputs.len() {
             let what = format!("{}, but `{einsum}` has {}", operands.len(), einsum.inputs.len());
             return Err(Error::invalid("operands", what));

@@ -122,7 +122,7 @@ pub(super) struct Choice {
 
 impl Pair {
     /// The roles of the modes of two operands of which no mode stands alone; `is_kept` of a mode says whether it is in the result.
-    pub(super) fn of(a: &Slot, b: &Slot, is_kept: impl Fn(usize) -> bool) -> Self {
+    pub(super) fn new(a: &Slot, b: &Slot, is_kept: impl Fn(usize) -> bool) -> Self {
         let (of_a, of_b) = (a.set(), b.set());
         let pick = |from: &Slot, wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
             from.modes.iter().copied().filter(|mode| wanted(*mode)).collect()
@@ -193,7 +193,7 @@ mod tests {
 
     fn choice(a: &Slot, b: &Slot, c: &Slot) -> Choice {
         let kept = c.set();
-        Pair::of(a, b, |mode| kept.contains(mode)).arrange(a, b, Some(c))
+        Pair::new(a, b, |mode| kept.contains(mode)).arrange(a, b, Some(c))
     }
 
     #[test]

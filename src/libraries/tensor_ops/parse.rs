@@ -16,7 +16,7 @@ impl Einsum {
             None => (text, None),
         };
         let inputs = inputs.split(',').enumerate().map(|(k, text)| term(text, || format!("operand {k}")));
-        Einsum::of(inputs.collect::<Result<Vec<_>>>()?, output)
+        Einsum::new(inputs.collect::<Result<Vec<_>>>()?, output)
     }
 }
 

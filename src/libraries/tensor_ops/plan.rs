@@ -123,7 +123,7 @@ impl<'n> Planner<'n> {
         let a = self.summed(a, &|mode| kept.contains(mode) || of_b.contains(mode))?;
         let b = self.summed(b, &|mode| kept.contains(mode) || of_a.contains(mode))?;
         let (one, two) = (self.slot(a)?, self.slot(b)?);
-        let pair = Pair::of(one, two, |mode| kept.contains(mode));
+        let pair = Pair::new(one, two, |mode| kept.contains(mode));
         let nothing = one.layout.is_empty() || two.layout.is_empty();
         if !self.has_gemm || nothing || pair.k.is_empty() || (pair.m.is_empty() && pair.n.is_empty()) {
             return Ok(Way::General(vec![a, b]));

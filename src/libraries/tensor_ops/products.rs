@@ -51,7 +51,7 @@ fn matmul(a: &[usize], b: &[usize]) -> Result<Einsum> {
         (_, [_]) => (batch(&['i', 'j']), vector('j'), batch(&['i'])),
         _ => (batch(&['i', 'j']), batch(&['j', 'k']), batch(&['i', 'k'])),
     };
-    Einsum::of(vec![a, b], Some(c))
+    Einsum::new(vec![a, b], Some(c))
 }
 
 /// The sum over pairs of axes of tensors of these extents.
@@ -80,7 +80,7 @@ fn tensordot(a: &[usize], b: &[usize], of_a: &[isize], of_b: &[isize]) -> Result
     let free_a = (0..a.len()).filter(|axis| !partners.iter().any(|(one, _)| one == axis));
     let free_b = (0..b.len()).filter(|axis| !partners.iter().any(|(_, two)| two == axis));
     let output = numbered(free_a.chain(free_b.map(number)));
-    Einsum::of(vec![numbered(0..a.len()), numbered((0..b.len()).map(number))], Some(output))
+    Einsum::new(vec![numbered(0..a.len()), numbered((0..b.len()).map(number))], Some(output))
 }
 
 /// All products, the axes of both tensors in turns, and the extents of the result.
@@ -97,7 +97,7 @@ fn kron(a: &[usize], b: &[usize]) -> Result<(Einsum, Vec<usize>)> {
         extents.push(n.ok_or_else(|| Error::invalid("b", format!("{a:?} times {b:?} is too large for a tensor")))?);
     }
     let own = [numbered((skip_a..rank).map(|axis| 2 * axis)), numbered((skip_b..rank).map(|axis| 2 * axis + 1))];
-    Ok((Einsum::of(own.into(), Some(numbered(output)))?, extents))
+    Ok((Einsum::new(own.into(), Some(numbered(output)))?, extents))
 }
 
 impl TensorOps {
@@ -234,7 +234,7 @@ impl TensorOps {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x: TensorRef<'_, T> = x.into();
         let views = [x.diagonal(above, one, other)?];
-        let einsum = Einsum::of(vec![batch(&['i'])], Some(batch(&[]))).map_err(told)?;
+        let einsum = Einsum::new(vec![batch(&['i'])], Some(batch(&[]))).map_err(told)?;
         typed(submit(self.device(), &T::CALLS, &einsum, &reads(&views)?)?)
     }
 }

@@ -16,7 +16,7 @@ use crate::libraries::reductions::front::{Call, submit_any};
 
 /// A value of a plan.
 enum Value<'a> {
-    Given(AnyIn<'a>),
+    Operand(AnyIn<'a>),
     Made(AnyBuffer),
 }
 
@@ -34,7 +34,7 @@ fn missing() -> Error {
 
 impl<'r> Run<'r> {
     pub(super) fn new(device: &'r Device, calls: &'r Calls, plan: &'r Plan, operands: &[AnyIn<'r>]) -> Self {
-        let given = operands.iter().map(|part| Some(Value::Given(*part)));
+        let given = operands.iter().map(|part| Some(Value::Operand(*part)));
         Run { device, calls, plan, values: given.collect() }
     }
 
@@ -44,7 +44,7 @@ impl<'r> Run<'r> {
 
     pub(super) fn part(&self, slot: usize) -> Result<AnyIn<'_>> {
         match self.values.get(slot) {
-            Some(Some(Value::Given(part))) => Ok(*part),
+            Some(Some(Value::Operand(part))) => Ok(*part),
             Some(Some(Value::Made(buffer))) => Ok(buffer.as_in()),
             _ => Err(missing()),
         }
@@ -169,7 +169,7 @@ impl<'r> Run<'r> {
         wide: crate::core::element::DType,
         narrow: bool,
     ) -> Result<PendingDispatch<AnyBuffers>> {
-        let recorded = |expr| Recorded { kept: Kept::of(expr), scalars: Vec::new() };
+        let recorded = |expr| Recorded { kept: Kept::for_expr(expr), scalars: Vec::new() };
         let product = formula::product(self.calls.dtype, conjugate, wide)?;
         let result = ReductionKind::Sum.result(wide);
         let finish = (narrow && result != self.calls.dtype).then(|| formula::cast(result, self.calls.dtype));

@@ -41,7 +41,7 @@ impl Blas {
         let (a, b, c) = (a.into(), b.into(), c.into());
         let made = a.operand().and_then(|(a, of_a)| {
             let (b, of_b) = b.operand()?;
-            Ok((a, b, Product::<T>::of(&of_a, &of_b, c.layout())?))
+            Ok((a, b, Product::<T>::from_layouts(&of_a, &of_b, c.layout())?))
         });
         let (a, b, product) = match made {
             Ok(made) => made,
@@ -96,10 +96,10 @@ struct Product<T: GemmElement> {
 }
 
 impl<T: GemmElement> Product<T> {
-    fn of(of_a: &Layout, of_b: &Layout, of_c: &Layout) -> Result<Self> {
-        let a = Matrices::of("a", &spread("a", of_a, of_c)?)?;
-        let b = Matrices::of("b", &spread("b", of_b, of_c)?)?;
-        let c = Matrices::of("c", of_c)?;
+    fn from_layouts(of_a: &Layout, of_b: &Layout, of_c: &Layout) -> Result<Self> {
+        let a = Matrices::from_layout("a", &spread("a", of_a, of_c)?)?;
+        let b = Matrices::from_layout("b", &spread("b", of_b, of_c)?)?;
+        let c = Matrices::from_layout("c", of_c)?;
         let (m, n, k) = sizes(&a, &b, &c)?;
         let (order, ldc) = c.lines("c", Order::Row)?;
         let ((order_a, lda), (order_b, ldb)) = (a.lines("a", order)?, b.lines("b", order)?);

@@ -50,9 +50,9 @@ impl BlasLt {
 }
 
 fn spec<S: Element>(of_a: &Layout, of_b: &Layout, of_d: &Layout) -> Result<Matmul<S>> {
-    let a = Matrices::of("a", &spread("a", of_a, of_d)?)?;
-    let b = Matrices::of("b", &spread("b", of_b, of_d)?)?;
-    let d = Matrices::of("d", of_d)?;
+    let a = Matrices::from_layout("a", &spread("a", of_a, of_d)?)?;
+    let b = Matrices::from_layout("b", &spread("b", of_b, of_d)?)?;
+    let d = Matrices::from_layout("d", of_d)?;
     let (m, n, k) = sizes(&a, &b, &d)?;
     let (order_d, ldd) = d.lines("d", Order::Row)?;
     let ((order_a, lda), (order_b, ldb)) = (a.lines("a", order_d)?, b.lines("b", order_d)?);

@@ -23,7 +23,7 @@ impl Matrices {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with less than two axes, and when the matrices are not at even distances, or backwards.
-    pub(super) fn of(name: &'static str, layout: &Layout) -> Result<Self> {
+    pub(super) fn from_layout(name: &'static str, layout: &Layout) -> Result<Self> {
         let refused = |what: &str| {
             let remedy = "`contiguous` makes a copy that is";
             Err(Error::invalid(name, format!("{layout:?}: {what}; {remedy}")))
@@ -114,8 +114,8 @@ pub(super) fn spread(name: &'static str, layout: &Layout, result: &Layout) -> Re
 mod tests {
     use super::*;
 
-    fn of(layout: &Layout) -> Matrices {
-        Matrices::of("x", layout).unwrap()
+    fn matrices(layout: &Layout) -> Matrices {
+        Matrices::from_layout("x", layout).unwrap()
     }
 
     fn rows(extents: &[usize]) -> Layout {
@@ -125,34 +125,34 @@ mod tests {
     #[test]
     fn rows_columns_and_batches_are_recognised() {
         let x = rows(&[3, 4, 5]);
-        assert_eq!(of(&x).lines("x", Order::Column).unwrap(), (Order::Row, 5));
-        assert_eq!((of(&x).count, of(&x).stride), (3, 20));
-        assert_eq!(of(&x.swap_axes(1, 2).unwrap()).lines("x", Order::Row).unwrap(), (Order::Column, 5));
+        assert_eq!(matrices(&x).lines("x", Order::Column).unwrap(), (Order::Row, 5));
+        assert_eq!((matrices(&x).count, matrices(&x).stride), (3, 20));
+        assert_eq!(matrices(&x.swap_axes(1, 2).unwrap()).lines("x", Order::Row).unwrap(), (Order::Column, 5));
         let part = x.slice((.., 1..3, 2..)).unwrap();
-        assert_eq!((of(&part).lines("x", Order::Row).unwrap(), of(&part).stride), ((Order::Row, 5), 20));
+        assert_eq!((matrices(&part).lines("x", Order::Row).unwrap(), matrices(&part).stride), ((Order::Row, 5), 20));
         let batch = rows(&[2, 3, 4, 5]);
-        assert_eq!((of(&batch).count, of(&batch).stride), (6, 20));
+        assert_eq!((matrices(&batch).count, matrices(&batch).stride), (6, 20));
         let shared = x.broadcast([6, 3, 4, 5]).unwrap();
-        assert!(Matrices::of("x", &shared).is_err(), "0 0 0 .. 1 1 1 are not at even distances");
+        assert!(Matrices::from_layout("x", &shared).is_err(), "0 0 0 .. 1 1 1 are not at even distances");
         let one = rows(&[4, 5]).broadcast([6, 7, 4, 5]).unwrap();
-        assert_eq!((of(&one).count, of(&one).stride), (42, 0));
+        assert_eq!((matrices(&one).count, matrices(&one).stride), (42, 0));
     }
 
     #[test]
     fn a_single_line_has_both_orders_and_a_stride_in_both_directions_none() {
         let column = rows(&[4, 5]).slice((.., 2..3)).unwrap();
-        assert_eq!(of(&column).lines("x", Order::Row).unwrap(), (Order::Row, 5));
-        assert!(of(&column).by_columns.is_none(), "its elements are 5 apart");
+        assert_eq!(matrices(&column).lines("x", Order::Row).unwrap(), (Order::Row, 5));
+        assert!(matrices(&column).by_columns.is_none(), "its elements are 5 apart");
         let row = rows(&[1, 5]);
-        assert_eq!(of(&row).lines("x", Order::Column).unwrap(), (Order::Column, 1));
-        assert_eq!(of(&row).lines("x", Order::Row).unwrap(), (Order::Row, 5));
+        assert_eq!(matrices(&row).lines("x", Order::Column).unwrap(), (Order::Column, 1));
+        assert_eq!(matrices(&row).lines("x", Order::Row).unwrap(), (Order::Row, 5));
         let spread = rows(&[4, 10]).slice((.., crate::device::tensor::AxisSlice::from(..).step(2))).unwrap();
-        let error = of(&spread).lines("x", Order::Row).unwrap_err().to_string();
+        let error = matrices(&spread).lines("x", Order::Row).unwrap_err().to_string();
         assert!(error.contains("`x`") && error.contains("`contiguous`"), "{error}");
         for backwards in [rows(&[3, 2, 2]).flip(0).unwrap(), rows(&[2, 3, 2, 2]).swap_axes(0, 1).unwrap()] {
-            assert!(Matrices::of("x", &backwards).unwrap_err().to_string().contains("`contiguous`"));
+            assert!(Matrices::from_layout("x", &backwards).unwrap_err().to_string().contains("`contiguous`"));
         }
-        assert!(of(&rows(&[2, 2]).flip(0).unwrap()).lines("x", Order::Row).is_err());
-        assert!(Matrices::of("x", &rows(&[7])).is_err());
+        assert!(matrices(&rows(&[2, 2]).flip(0).unwrap()).lines("x", Order::Row).is_err());
+        assert!(Matrices::from_layout("x", &rows(&[7])).is_err());
     }
 }

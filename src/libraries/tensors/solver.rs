@@ -61,7 +61,7 @@ impl Matrix {
 }
 
 fn of_layout(name: &'static str, layout: &Layout) -> Result<Matrix> {
-    let matrices = Matrices::of(name, layout)?;
+    let matrices = Matrices::from_layout(name, layout)?;
     let matrix = Matrix::new(matrices.rows, matrices.cols).ld(matrices.columns(name)?);
     Ok(if matrices.count == 1 { matrix } else { matrix.batch(matrices.count).stride(matrices.stride) })
 }

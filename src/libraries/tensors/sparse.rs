@@ -100,7 +100,7 @@ fn vector(name: &'static str, layout: &Layout) -> Result<()> {
 
 fn spec<T: SparseElement>((m, k): (usize, usize), of_b: &Layout, of_c: &Layout) -> Result<Spmm<T::Scalar>> {
     let matrix = |name, layout: &Layout| match layout.rank() {
-        2 => Matrices::of(name, layout),
+        2 => Matrices::from_layout(name, layout),
         rank => Err(Error::invalid(name, format!("{layout:?} has {rank} axes, not two"))),
     };
     let (b, c) = (matrix("b", of_b)?, matrix("c", of_c)?);

@@ -90,7 +90,7 @@ fn pairwise<T: Field>(
         return part(n, x, y);
     }
     let size = |inc: isize| CHUNK.saturating_mul(inc.unsigned_abs());
-    each_pair(x, y, (Parts::of(size(incx)), size(incy)), &|i, x, y| {
+    each_pair(x, y, (Parts::with_size(size(incx)), size(incy)), &|i, x, y| {
         let len = n.saturating_sub(i.saturating_mul(CHUNK)).min(CHUNK);
         if len > 0 {
             part(len, x, y);

@@ -56,7 +56,7 @@ pub(super) fn chunks<T: Send>(n: usize, step: usize, y: &mut [T], f: impl Fn(usi
     if n <= PARALLEL {
         return f(0, n, y, signed);
     }
-    each_part(y, Parts::of(CHUNK.saturating_mul(step)), &|i, part| {
+    each_part(y, Parts::with_size(CHUNK.saturating_mul(step)), &|i, part| {
         let from = i.saturating_mul(CHUNK).min(n);
         let to = from.saturating_add(CHUNK).min(n);
         if from < to {

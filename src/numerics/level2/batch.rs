@@ -24,7 +24,7 @@ pub(crate) fn each_of<T: Send>(
     if work < PARALLEL {
         y.chunks_mut(stride).take(count).enumerate().for_each(|(i, y)| f(i, y));
     } else {
-        each_part(y, Parts::of(stride).take(count).least(least(stored)), &f);
+        each_part(y, Parts::with_size(stride).take(count).least(least(stored)), &f);
     }
 }
 

@@ -85,7 +85,7 @@ impl<T: Field> System<'_, T> {
 
     /// Calls `f(first, part)` with parts of `size` unknowns, in parallel.
     fn shared(&self, x: &mut [T], size: usize, f: &(impl Fn(usize, &mut [T]) + Sync)) {
-        each_part(x, Parts::of(size), &|i, x| f(i * size, x));
+        each_part(x, Parts::with_size(size), &|i, x| f(i * size, x));
     }
 
     /// The blocks of `size` unknowns, in the order in which they are solved.

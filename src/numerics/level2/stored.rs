@@ -52,7 +52,7 @@ impl Column {
     }
 
     /// The elements.
-    pub(super) fn of<T>(self, a: &[T]) -> &[T] {
+    pub(super) fn elements<T>(self, a: &[T]) -> &[T] {
         a.get(self.at..).and_then(|a| a.get(..self.len)).unwrap_or_default()
     }
 
@@ -209,7 +209,7 @@ impl Stored {
                 y.iter_mut().skip(from - base).zip(sum).for_each(|(y, sum)| *y = *y + *sum);
             }
         };
-        each_part(y, Parts::of(SUMS), &|i, y| add(i * SUMS, y));
+        each_part(y, Parts::with_size(SUMS), &|i, y| add(i * SUMS, y));
     }
 }
 

@@ -87,7 +87,7 @@ impl<T: Field> Panel<'_, T> {
         let first = columns.iter().map(|c| c.first).max().unwrap_or(0);
         let end = columns.iter().map(|c| c.end()).min().unwrap_or(0).max(first);
         let middle = Column { first: first - base, len: end - first, at: 0 };
-        let a = columns.map(|c| c.within(&(first..end)).of(self.a));
+        let a = columns.map(|c| c.within(&(first..end)).elements(self.a));
         let pass = Pass::<T, C, DOT, AXPY> { a, factors, x: middle.rows(x), y: middle.rows_mut(y, 0) };
         let mut sums = pass.run();
         for ((column, factor), sum) in columns.into_iter().zip(factors).zip(&mut sums) {

@@ -22,7 +22,7 @@ fn strips<T: Native>(c: &mut [T], (m, n, ld): (usize, usize, usize), f: impl Fn(
     };
     let (size, count) = (ld.saturating_mul(TILE), n.div_ceil(TILE));
     if m.saturating_mul(n) >= PARALLEL {
-        each_part(c, Parts::of(size).take(count), &strip);
+        each_part(c, Parts::with_size(size).take(count), &strip);
     } else {
         c.chunks_mut(size).enumerate().take(count).for_each(|(index, part)| strip(index, part));
     }

@@ -75,7 +75,7 @@ fn fill<T: Native>(room: &mut [T], s: Mat<'_, T>, hermitian: bool, from: usize, 
     let strips = m.saturating_mul(STRIP).max(1);
     let count = width.div_ceil(STRIP);
     if threads > 1 {
-        each_part(room, Parts::of(strips).take(count), &strip);
+        each_part(room, Parts::with_size(strips).take(count), &strip);
     } else {
         room.chunks_mut(strips).enumerate().take(count).for_each(|(index, room)| strip(index, room));
     }

@@ -83,7 +83,7 @@ impl<C: Stored<W>, W: Work, Bias: Stored<W>, Aux: Stored<W>> Common<'_, C, W, Bi
             let at = piece * PIECE;
             let len = d.len().min(sums.len());
             let (Some(x), Some(y)) = (x.get_mut(..len), y.get_mut(..len)) else { continue };
-            x.iter_mut().zip(sums).for_each(|(x, sum)| *x = W::of(*sum));
+            x.iter_mut().zip(sums).for_each(|(x, sum)| *x = W::from_acc(*sum));
             if scaled {
                 // The scales are combined with alpha into one factor first.
                 x.iter_mut().enumerate().for_each(|(i, x)| {

@@ -36,7 +36,7 @@ pub(super) fn sums_of<X: Stored<W> + Clone, W: Work, Bias: Stored<W>>(
     to: &mut [Bias],
 ) {
     let (step, apart) = if along { (1, x.ld) } else { (x.ld, 1) };
-    each_part(to, Parts::of(1).least(64), &|i, to| {
+    each_part(to, Parts::with_size(1).least(64), &|i, to| {
         let (mut sum, mut terms, mut wide) = (Sum::default(), [X::default(); 64], [W::default(); 64]);
         for first in (0..k).step_by(64) {
             let count = 64.min(k - first);

@@ -9,7 +9,7 @@ pub trait Work: Copy + Default + PartialEq + Send + Sync + 'static {
     const ONE: Self;
 
     /// Converts a sum of products to this type.
-    fn of(acc: Self::Acc) -> Self;
+    fn from_acc(acc: Self::Acc) -> Self;
     fn mul(self, other: Self) -> Self;
     fn add(self, other: Self) -> Self;
     /// Converts a factor given in f32: scales exist only if this type is f32.
@@ -29,7 +29,7 @@ macro_rules! real { ($($t:ty)*) => { $(
         type Acc = $t;
         const ONE: Self = 1.0;
 
-        fn of(acc: $t) -> Self {
+        fn from_acc(acc: $t) -> Self {
             acc
         }
         fn mul(self, other: Self) -> Self {
@@ -90,7 +90,7 @@ macro_rules! complex { ($($t:ty)*) => { $(
         type Acc = Self;
         const ONE: Self = Complex { re: 1.0, im: 0.0 };
 
-        fn of(acc: Self) -> Self {
+        fn from_acc(acc: Self) -> Self {
             acc
         }
         fn mul(self, other: Self) -> Self {
@@ -122,7 +122,7 @@ impl Work for i32 {
     type Acc = i32;
     const ONE: Self = 1;
 
-    fn of(acc: i32) -> Self {
+    fn from_acc(acc: i32) -> Self {
         acc
     }
     fn mul(self, other: Self) -> Self {

@@ -15,7 +15,7 @@ pub struct Sum {
 /// The sum of `x * y` in double-double; `conj` says which of the factors are conjugated.
 pub fn sum_of_products<X: Value, Y: Value>(terms: impl Iterator<Item = (X, Y)>, conj: [bool; 2]) -> Sum {
     let (x, y): (Vec<X>, Vec<Y>) = terms.unzip();
-    let (sum, sizes) = Factor::of(x, conj[0]).times(&Factor::of(y, conj[1]));
+    let (sum, sizes) = Factor::new(x, conj[0]).times(&Factor::new(y, conj[1]));
     Sum { value: [sum.re.to_f64(), sum.im.to_f64()], size: sizes }
 }
 

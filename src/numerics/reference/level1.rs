@@ -45,8 +45,8 @@ pub fn dotc<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize) -> T
 }
 
 fn products<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj: bool) -> Pair {
-    let x = Factor::of((0..n).map(|i| at(x, place(n, incx, i))), conj);
-    x.times(&Factor::of((0..n).map(|i| at(y, place(n, incy, i))), false)).0
+    let x = Factor::new((0..n).map(|i| at(x, place(n, incx, i))), conj);
+    x.times(&Factor::new((0..n).map(|i| at(y, place(n, incy, i))), false)).0
 }
 
 /// The Euclidean norm, rounded to `N`: NaN if x holds a NaN, else infinity if x holds one; zero for `incx < 1`.

@@ -41,8 +41,8 @@ impl<T: Value, S: Value> Update<T, S> {
 /// The residual `b - op(A) * x` in one row, where `row` gives the elements of `op(A)` in that row, and its bound for a
 /// backward stable solver: `gamma(4 n + 16) * |op(A)| * |x|`.
 pub fn residual<T: Value>(row: impl Iterator<Item = T>, x: &[T], b: T) -> (f64, f64) {
-    let row = Factor::of(row, false);
-    let (product, sizes) = row.times(&Factor::of((0..row.len()).map(|k| at(x, k)), false));
+    let row = Factor::new(row, false);
+    let (product, sizes) = row.times(&Factor::new((0..row.len()).map(|k| at(x, k)), false));
     let rest = sum(exact(b), Complex::new(-product.re, -product.im));
     let most = |x: Double| x.to_f64().abs();
     (most(rest.re).max(most(rest.im)), super::gamma(4 * x.len() + 16, T::UNIT) * sizes + T::TINY)

@@ -40,9 +40,9 @@ fn is_zero<S: Value>(x: S) -> bool {
 pub(super) fn products<I: Value, S: Value>(spec: &GemmSpec<S>, a: &[I], b: &[I]) -> Vec<(Pair, f64)> {
     let k = if is_zero(spec.alpha) { 0 } else { spec.k };
     let rows: Vec<Factor> =
-        (0..spec.m).map(|i| Factor::of((0..k).map(|p| at(a, in_a(spec, i, p))), spec.op_a == Trans::Conj)).collect();
+        (0..spec.m).map(|i| Factor::new((0..k).map(|p| at(a, in_a(spec, i, p))), spec.op_a == Trans::Conj)).collect();
     let columns: Vec<Factor> =
-        (0..spec.n).map(|j| Factor::of((0..k).map(|p| at(b, in_b(spec, p, j))), spec.op_b == Trans::Conj)).collect();
+        (0..spec.n).map(|j| Factor::new((0..k).map(|p| at(b, in_b(spec, p, j))), spec.op_b == Trans::Conj)).collect();
     sums(&rows, &columns)
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Side {
 }
 
 impl Factor {
-    pub(super) fn of<T: Value>(elements: impl IntoIterator<Item = T>, conj: bool) -> Self {
+    pub(super) fn new<T: Value>(elements: impl IntoIterator<Item = T>, conj: bool) -> Self {
         let parts = elements.into_iter().map(T::parts).collect();
         Factor { parts, side: Side { complex: T::COMPLEX, conj } }
     }

@@ -42,7 +42,7 @@ pub(super) fn enqueue(op: &Assign, queue: &mut Enqueue<'_, Assign>) -> Result<()
     match &op.source {
         Source::Layout(layout) => {
             let from = address(queue.reads().first().ok_or_else(missing)?.address(), layout);
-            let plan = Plan::of(size, (&op.target, to), (layout, From::Elements(from)));
+            let plan = Plan::new(size, (&op.target, to), (layout, From::Elements(from)));
             // SAFETY: two operands, which hold the layouts (checked); the target's elements differ (checked), and no operand
             // that is written is also read.
             unsafe { run(queue, plan, to, from) }
@@ -55,7 +55,7 @@ pub(super) fn enqueue(op: &Assign, queue: &mut Enqueue<'_, Assign>) -> Result<()
             let from = queue.scratch(bytes.len())?;
             // SAFETY: 16 bytes of scratch.
             unsafe { queue.fill(from, 1, bytes) }?;
-            let plan = Plan::of(size, (&op.target, to), (&op.target.broadcast_of_one()?, From::Value));
+            let plan = Plan::new(size, (&op.target, to), (&op.target.broadcast_of_one()?, From::Value));
             // SAFETY: as above; of the scratch, one unit of at most 16 bytes is read.
             unsafe { run(queue, plan, to, from) }
         }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn run<O: Op>(queue: &mut Enqueue<'_, O>, plan: Plan, to: u64,
             args.extend([KernelArg::from(count(&rest).unwrap_or(0)), rest.len().into()]);
             push_axes::<6>(&mut args, &rest);
             // SAFETY: the arguments are the kernel's parameters in order and type; what it reads and writes is the plan's.
-            unsafe { queue.launch(&KERNELS, of(TURN, unit), dims(blocks), &args) }
+            unsafe { queue.launch(&KERNELS, for_unit(TURN, unit), dims(blocks), &args) }
         }
         // SAFETY: the caller's promise.
         Plan::Walk { unit, axes } => unsafe { walk(queue, unit, &axes, to, from) },
@@ -104,12 +104,12 @@ unsafe fn walk<O: Op>(queue: &mut Enqueue<'_, O>, unit: usize, axes: &Axes, to: 
         args.extend([KernelArg::from(table), axes.len().into()]);
         // SAFETY: the arguments are the kernel's parameters in order and type; the table has three words for each axis, and is
         // kept until the work is done.
-        return unsafe { queue.launch(&KERNELS, of(WALK_TABLE, unit), grid, &args) };
+        return unsafe { queue.launch(&KERNELS, for_unit(WALK_TABLE, unit), grid, &args) };
     }
     args.push(axes.len().into());
     push_axes::<8>(&mut args, axes);
     // SAFETY: the arguments are the kernel's parameters in order and type; what it reads and writes is the plan's.
-    unsafe { queue.launch(&KERNELS, of(WALK, unit), grid, &args) }
+    unsafe { queue.launch(&KERNELS, for_unit(WALK, unit), grid, &args) }
 }
 
 /// The extents, the steps of the source and those of the target, the fastest axis first, filled up to `N`.
@@ -133,7 +133,7 @@ fn dims(blocks: usize) -> LaunchDims {
 }
 
 /// The kernel for units of so many bytes.
-fn of(kernels: [&'static CStr; 5], unit: usize) -> &'static CStr {
+fn for_unit(kernels: [&'static CStr; 5], unit: usize) -> &'static CStr {
     let place = unit.trailing_zeros() as usize;
     kernels.get(place).copied().unwrap_or_default()
 }

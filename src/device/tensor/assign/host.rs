@@ -50,9 +50,9 @@ pub(crate) unsafe fn assign_raw(
     (start, len, to): (*mut u8, usize, &Layout),
     (source, from): (&[u8], &Layout),
 ) -> Result<()> {
-    let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
     // The check of the operation has said so already. The copy below is sound only if it is true.
-    if !inside(to, len) || !inside(from, source.len() / size) || !to.is_distinct() || to.extents() != from.extents() {
+    if !to.is_inside(len) || !from.is_inside(source.len() / size) || !to.is_distinct() || to.extents() != from.extents()
+    {
         return Err(Error::library("internal error: unchecked layouts"));
     }
     if to.is_empty() {

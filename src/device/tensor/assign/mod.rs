@@ -49,16 +49,7 @@ impl Assign {
         let [span] = spans else {
             return Err(Error::invalid(name, format!("{} operands instead of one", spans.len())));
         };
-        if span.dtype() != self.dtype {
-            return Err(Error::invalid(name, format!("its elements are {}, not {}", span.dtype(), self.dtype)));
-        }
-        match layout.reach() {
-            Some((_, highest)) if highest >= span.len() => {
-                let what = format!("{layout:?} reaches element {highest} of {}", span.len());
-                Err(Error::invalid(name, what))
-            }
-            _ => Ok(()),
-        }
+        layout.check_operand(name, span, self.dtype)
     }
 }
 
@@ -71,10 +62,7 @@ impl Op for Assign {
 
     fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
         self.check_operand("target", writes, &self.target)?;
-        if !self.target.is_distinct() {
-            let what = format!("{:?}: different indices lie at one place, so it cannot be written", self.target);
-            return Err(Error::invalid("target", what));
-        }
+        self.target.check_distinct("target")?;
         match &self.source {
             Source::Layout(source) if source.extents() != self.target.extents() => {
                 let what = format!("extents {:?}, but the target has {:?}", source.extents(), self.target.extents());

@@ -48,7 +48,7 @@ pub(crate) enum From {
 
 impl Plan {
     /// For layouts of the same extents, at least one element, as [`fused`](super::fused) leaves them.
-    pub(crate) fn of(size: usize, (target, to): (&Layout, u64), (source, from): (&Layout, From)) -> Plan {
+    pub(crate) fn new(size: usize, (target, to): (&Layout, u64), (source, from): (&Layout, From)) -> Plan {
         let strides = target.strides().iter().zip(source.strides());
         let axes = target.extents().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from });
         let mut axes: Axes = axes.collect();
@@ -143,7 +143,7 @@ mod tests {
         let both = fused(&[target, source]);
         let [target, source] = &both[..] else { panic!("two") };
         let at = |layout: &Layout, base: u64| base + (layout.offset() * size) as u64;
-        let plan = Plan::of(size, (target, at(target, to)), (source, From::Elements(at(source, from))));
+        let plan = Plan::new(size, (target, at(target, to)), (source, From::Elements(at(source, from))));
         let first = |layout: &Layout, o: usize| (o as isize - layout.offset() as isize) * size as isize;
         let pairs = target.offsets().map(|o| first(target, o)).zip(source.offsets().map(|o| first(source, o)));
         let mut wanted: Vec<_> =
@@ -197,7 +197,7 @@ mod tests {
         let all = fused(&[&part]);
         let part = &all[0];
         let value = part.broadcast_of_one().unwrap();
-        let Plan::Walk { unit, axes } = Plan::of(2, (part, 48), (&value, From::Value)) else { panic!("a walk") };
+        let Plan::Walk { unit, axes } = Plan::new(2, (part, 48), (&value, From::Value)) else { panic!("a walk") };
         assert_eq!((unit, &axes[..]), (16, &[Axis { n: 5, to: 2, from: 0 }][..]));
     }
 }

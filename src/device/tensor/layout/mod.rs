@@ -5,7 +5,7 @@
 //! computation with them can overflow.
 //!
 //! `views.rs`, `slice.rs`, `reshape.rs` and `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop;
-//! `model_tests.rs` compares all of that with a list of indices (`model.rs`).
+//! `operand.rs` compares one with an operand; `model_tests.rs` compares all of that with a list of indices (`model.rs`).
 
 mod broadcast;
 #[cfg(test)]
@@ -13,6 +13,7 @@ mod model;
 #[cfg(test)]
 mod model_tests;
 mod nest;
+mod operand;
 mod reshape;
 mod slice;
 mod views;

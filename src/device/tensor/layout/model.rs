@@ -10,7 +10,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn of(layout: &Layout) -> Self {
+    pub(super) fn from_layout(layout: &Layout) -> Self {
         Model { extents: layout.extents().to_vec(), offsets: layout.offsets().collect() }
     }
 
@@ -217,10 +217,10 @@ pub(super) fn step(random: &mut Random, layout: &Layout, model: &Model) -> (Layo
             };
             let (head, tail) = (part(0, mid), part(mid, extents[axis] - mid));
             if random.one_in(2) {
-                assert_eq!(Model::of(&back), tail);
+                assert_eq!(Model::from_layout(&back), tail);
                 (front, head)
             } else {
-                assert_eq!(Model::of(&front), head);
+                assert_eq!(Model::from_layout(&front), head);
                 (back, tail)
             }
         }

@@ -5,7 +5,7 @@ use super::model::{Model, Random, step};
 use super::{AxisSlice, Layout, fused};
 
 fn check(layout: &Layout, model: &Model) {
-    assert_eq!(&Model::of(layout), model, "{layout:?}");
+    assert_eq!(&Model::from_layout(layout), model, "{layout:?}");
     let offsets = &model.offsets;
     assert_eq!(layout.len(), offsets.len());
     assert_eq!(layout.reach(), offsets.iter().min().copied().zip(offsets.iter().max().copied()), "{layout:?}");
@@ -52,7 +52,7 @@ fn random_views_are_what_the_enumeration_of_their_indices_says() {
         let extents: Vec<usize> = (0..random.below(5)).map(|_| [0, 1, 1, 2, 3, 4, 5, 6][random.below(8)]).collect();
         let mut layout =
             if random.one_in(3) { Layout::column_major(&extents) } else { Layout::row_major(&extents) }.unwrap();
-        let mut model = Model::of(&layout);
+        let mut model = Model::from_layout(&layout);
         for _ in 0..1 + random.below(6) {
             if layout.len() > 3000 || layout.rank() > 7 {
                 break;

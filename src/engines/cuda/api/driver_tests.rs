@@ -17,7 +17,7 @@ fn fake(special: &str, without: &[&str]) -> String {
 }
 
 fn table(tree: &Tree) -> Result<Driver, LoadError> {
-    Driver::of(Loader::new(tree.env()).open(Library::Driver)?)
+    Driver::from_loaded(Loader::new(tree.env()).open(Library::Driver)?)
 }
 
 const PLACE: &str = "usr/local/nvidia/lib64/libcuda.so.1";

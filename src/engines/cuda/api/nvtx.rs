@@ -13,7 +13,7 @@ struct Nvtx {
 }
 
 impl Nvtx {
-    fn of(loaded: &Loaded) -> Option<Self> {
+    fn from_loaded(loaded: &Loaded) -> Option<Self> {
         // SAFETY: the signatures are those of nvToolsExt.h.
         unsafe { Some(Nvtx { push: loaded.symbol(c"nvtxRangePushA")?, pop: loaded.symbol(c"nvtxRangePop")? }) }
     }
@@ -25,7 +25,7 @@ fn nvtx() -> Option<&'static Nvtx> {
     if !cfg!(feature = "nvtx") {
         return None;
     }
-    NVTX.get_or_init(|| Nvtx::of(loader::open(Library::Nvtx).ok()?)).as_ref()
+    NVTX.get_or_init(|| Nvtx::from_loaded(loader::open(Library::Nvtx).ok()?)).as_ref()
 }
 
 /// Opens a range on the calling thread; it ends when the returned guard is dropped. The ranges of a thread are nested.
@@ -85,7 +85,7 @@ mod tests {
         let loaded = Loader::new(tree.env()).open(Library::Nvtx).unwrap();
         // SAFETY: the type is that of the C function above.
         let depth = unsafe { loaded.symbol::<unsafe extern "C" fn() -> c_int>(c"depth_now") }.unwrap();
-        let nvtx: &'static Nvtx = Box::leak(Box::new(Nvtx::of(loaded).unwrap()));
+        let nvtx: &'static Nvtx = Box::leak(Box::new(Nvtx::from_loaded(loaded).unwrap()));
         let outer = range_of(Some(nvtx), c"outer");
         let inner = range_of(Some(nvtx), c"inner");
         // SAFETY: takes nothing.

@@ -41,7 +41,8 @@ impl CudaEngine {
         let mut places = Places::new();
         for Part { epoch, options, views, read_count } in parts {
             let Some(engine) = epoch.engine.as_cuda() else { continue };
-            let operands = DeviceOperands { epoch, views, read_count: *read_count, ..DeviceOperands::of(s) };
+            let operands =
+                DeviceOperands { epoch, views, read_count: *read_count, ..DeviceOperands::from_submission(s) };
             places.push(Place::new(&engine.core, operands, options.seat.map_or(Choice::Any, Choice::Seat)));
         }
         let not_enqueued = match s.facts.kind {

@@ -125,7 +125,7 @@ pub(crate) struct DeviceOperands<'a, 'x> {
 }
 
 impl<'a, 'x> DeviceOperands<'a, 'x> {
-    pub(crate) fn of(s: &Submission<'a, 'x>) -> Self {
+    pub(crate) fn from_submission(s: &Submission<'a, 'x>) -> Self {
         DeviceOperands {
             epoch: s.epoch,
             views: s.views,
@@ -142,7 +142,7 @@ impl Core {
         patience: Patience,
         plans: &[AnyPlan],
     ) -> Result<(), NotEnqueued> {
-        let (operands, facts) = (DeviceOperands::of(s), s.facts);
+        let (operands, facts) = (DeviceOperands::from_submission(s), s.facts);
         let trace = s.trace;
         let mut place = Place::new(self, operands, s.options.seat.map_or(Choice::Any, Choice::Seat));
         let mut retired = Retired::new();
@@ -189,7 +189,8 @@ impl Core {
         let facts = call.facts();
         let Some(slot) = self.streams.slot(index) else { return Ok(()) };
         let mut s = Submission::new(call, facts, epoch, options, (&[], 0));
-        let (mut place, mut retired) = (Place::new(self, DeviceOperands::of(&s), Choice::Held(slot)), Retired::new());
+        let (mut place, mut retired) =
+            (Place::new(self, DeviceOperands::from_submission(&s), Choice::Held(slot)), Retired::new());
         let lease = place.lease()?;
         let mut turn = Turn::new(&place, lease, Landed::Nothing);
         let enqueued = enqueue_on(&mut s, (&mut turn, &mut []), &EnqueueInput::default(), &mut retired);

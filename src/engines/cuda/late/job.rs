@@ -208,7 +208,7 @@ impl Frame {
             let slot = held.or(share.seat.map(Choice::Seat)).unwrap_or(Choice::Any);
             // The operands have their end already. The lead's has the buffers that its earlier phases made.
             let views = if index == 0 { s.views } else { &[] };
-            let operands = DeviceOperands { epoch: &share.epoch, views, ..DeviceOperands::of(s) };
+            let operands = DeviceOperands { epoch: &share.epoch, views, ..DeviceOperands::from_submission(s) };
             let mut place = Place::new(&share.core, operands, slot);
             let mut add = |end: &Completion| {
                 let _ = share.core.streams.add(end, &mut place.follows); // bound by now

@@ -42,7 +42,7 @@ impl LateWork {
 
     /// All that were submitted by now.
     pub(crate) fn mark(&self) -> LateMark {
-        LateMark::of(&self.flow)
+        LateMark::new(&self.flow)
     }
 
     pub(crate) fn helpers(&self) -> &Arc<Helpers> {

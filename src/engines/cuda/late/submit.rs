@@ -185,7 +185,7 @@ impl Frame {
 
 /// Publishes a dispatch that is enqueued later, by a helper.
 pub(crate) fn submit_late(core: &Arc<Core>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
-    let place = Place::new(core, DeviceOperands::of(s), Choice::Any);
+    let place = Place::new(core, DeviceOperands::from_submission(s), Choice::Any);
     submit_late_on(s, (&place, &[]), needs)
 }
 

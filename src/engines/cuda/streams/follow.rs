@@ -32,7 +32,7 @@ pub(crate) type Follows = SmallVec<[Follow; 6]>;
 
 impl Follow {
     #[inline]
-    fn of(mark: &Mark) -> Self {
+    fn from_mark(mark: &Mark) -> Self {
         Follow { slot: mark.stream.number, ticket: mark.ticket, event: mark.event }
     }
 
@@ -122,7 +122,7 @@ impl Streams {
         match end {
             Completion::Cuda(mark) => {
                 if !mark.is_past() {
-                    follows.push(Follow::of(mark));
+                    follows.push(Follow::from_mark(mark));
                 }
                 Added::Followed
             }
@@ -135,7 +135,7 @@ impl Streams {
     fn add_late(&self, late: &Late, follows: &mut Follows) -> Added {
         late.follow(|mark| {
             if !mark.is_past() {
-                follows.push(Follow::of(mark));
+                follows.push(Follow::from_mark(mark));
             }
         })
     }

@@ -76,7 +76,7 @@ impl<O: Op> OpMetadata for CudaTask<O> {
         (O::NAME, O::LIBRARY)
     }
     fn info(&self) -> OpInfo {
-        OpInfo::of(&*self.op, self.extra.as_ref().and_then(|extra| extra.label), Some(self.mark.slot.index))
+        OpInfo::new(&*self.op, self.extra.as_ref().and_then(|extra| extra.label), Some(self.mark.slot.index))
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn handler<O: Op>() -> &'static Handler {
 
 impl OpCode {
     /// The number that names an operation.
-    pub(crate) fn of<O: Op>(self) -> Result<u64> {
+    pub(crate) fn code<O: Op>(self) -> Result<u64> {
         match self {
             OpCode::Offset => distance::distance(handler::<O>()).map_err(|_| lies_elsewhere(O::NAME)),
             OpCode::Name => Ok(hash(std::any::type_name::<O>())),

@@ -1,8 +1,8 @@
 //! A large download in progress: what has arrived is copied out of shared memory while the rest is still on the link.
 //!
-//! The worker writes into the answer's place how many bytes have arrived. **Race "used again"** (`flying.rs`): by the
-//! time that word is read, the place may belong to another dispatch. A place is reused only after the end was noted
-//! here. So a word that was read is valid if no end is noted afterwards; if one is, the end counts instead.
+//! The worker writes into the answer's place how many bytes have arrived. **Race "used again"** (`untyped_dispatch.rs`):
+//! by the time that word is read, the place may belong to another dispatch. A place is reused only after the end was
+//! noted here. So a word that was read is valid if no end is noted afterwards; if one is, the end counts instead.
 
 use super::link::Link;
 use crate::core::arena::{Block, PIECE};

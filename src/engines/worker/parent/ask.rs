@@ -63,8 +63,8 @@ const PENDING: u8 = 0;
 const CLAIMED: u8 = 1;
 const SETTLED: u8 = 2;
 
-/// A question in flight. **Race "used again"** (`flying.rs`): its place is read only under a claim. A thread reuses the
-/// place only after it has seen the question settled, and then no claim succeeds any more.
+/// A question in flight. **Race "used again"** (`untyped_dispatch.rs`): its place is read only under a claim. A
+/// thread reuses the place only after it has seen the question settled, and then no claim succeeds any more.
 struct Asked {
     link: Arc<Link>,
     epoch: Arc<Epoch>,

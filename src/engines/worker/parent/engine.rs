@@ -1,9 +1,9 @@
 //! The engine of one epoch of an isolated device.
 
 use super::flights::Flight;
-use super::flying::Flying;
 use super::link::Link;
 use super::standby::Standby;
+use super::untyped_dispatch::UntypedDispatch;
 use crate::core::arena::Block;
 use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View};
 use crate::core::device_info::{DeviceInfo, PoolInfo};
@@ -220,16 +220,16 @@ impl WorkerEngine {
         let keep = s.views.iter().map(|v| v.region.allocation.clone()).collect();
         epoch.remember(call.subject(), s.options.label);
         let number = epoch.flow.enter();
-        let flying = Flying::new(facts, &self.link, (epoch, number), keep, block, info);
-        let sent = call.become_flight(flying).and_then(|flight| {
+        let dispatch = UntypedDispatch::new(facts, &self.link, (epoch, number), keep, block, info);
+        let sent = call.become_flight(dispatch).and_then(|flight| {
             self.send(epoch, &flight, &order, (s.views, s.read_count, is_gated), info)?;
             Ok(flight)
         });
         let flight = sent.inspect_err(|_| epoch.flow.leave(number))?;
-        if let Some(flying) = flight.flying() {
-            flying.sent();
+        if let Some(dispatch) = flight.dispatch() {
+            dispatch.sent();
             if self.inline {
-                flying.wait(Wait::Adaptive, None);
+                dispatch.wait(Wait::Adaptive, None);
             }
         }
         Ok(())

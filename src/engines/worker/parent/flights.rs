@@ -1,6 +1,6 @@
 //! The dispatches in flight by the places of their answers, and the free places.
 
-use super::flying::Flying;
+use super::untyped_dispatch::UntypedDispatch;
 use crate::core::clock::{self, Clock, Deadline, Timing};
 use crate::core::sync::{Arc, AtomicU32, AtomicUsize, Mutex, Ordering};
 use crate::engines::worker::shared::{Answers, PLACES};
@@ -20,7 +20,7 @@ pub(crate) trait Flight: Send + Sync {
     /// The operation's name.
     fn name(&self) -> &'static str;
     /// The part that is the same for every operation; `None` for a question.
-    fn flying(&self) -> Option<&Flying> {
+    fn dispatch(&self) -> Option<&UntypedDispatch> {
         None
     }
     /// A trace is notified when it settles, which calls the user's code.

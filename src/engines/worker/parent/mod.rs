@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! engine.rs             the engine: alloc, submit; executor.rs: what any engine can be asked
-//! task.rs               a dispatch in flight; flying.rs: the part without types; flights.rs: all of them, by answer
-//!                       place; arriving.rs: a large download
+//! task.rs               a dispatch in flight; untyped_dispatch.rs: the part without types; flights.rs: all of them,
+//!                       by answer place; arriving.rs: a large download
 //! link.rs               sends orders, receives answers; ask.rs: questions to the worker
 //! lane.rs               a ring of orders; lane_assignment.rs: which thread writes to which; frees.rs: freed memory
 //! back_pressure.rs      waits for space; spin_limit.rs: how long a waiter polls before it sleeps
@@ -25,7 +25,6 @@ mod engine;
 mod executor;
 mod failover;
 mod flights;
-mod flying;
 mod frees;
 mod lane;
 mod lane_assignment;
@@ -41,12 +40,13 @@ mod spin_limit;
 mod stall;
 mod standby;
 mod task;
+mod untyped_dispatch;
 mod watchdog;
 
 pub(crate) use ask::{Ask, Question};
 pub(crate) use engine::WorkerEngine;
 pub(crate) use failover::open;
 pub(crate) use flights::Flight;
-pub(crate) use flying::Flying;
 pub(crate) use launch::other_version;
 pub(crate) use task::WorkerTask;
+pub(crate) use untyped_dispatch::UntypedDispatch;

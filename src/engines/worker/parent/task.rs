@@ -1,7 +1,7 @@
 //! A dispatch in flight in a worker.
 
 use super::flights::Flight;
-use super::flying::Flying;
+use super::untyped_dispatch::UntypedDispatch;
 use crate::core::clock::{Deadline, Timing};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result};
@@ -14,50 +14,50 @@ use std::time::Duration;
 
 /// One allocation for each dispatch: the part that is the same for every operation, and the op.
 pub(crate) struct WorkerTask<O: Op> {
-    flying: Flying,
+    dispatch: UntypedDispatch,
     op: Contained<O>,
 }
 
 impl<O: Op> WorkerTask<O> {
-    pub(crate) fn new(flying: Flying, op: O) -> Arc<Self> {
-        Arc::new(WorkerTask { flying, op: Contained::new(op) })
+    pub(crate) fn new(dispatch: UntypedDispatch, op: O) -> Arc<Self> {
+        Arc::new(WorkerTask { dispatch, op: Contained::new(op) })
     }
 }
 
 impl<O: Op> Flight for WorkerTask<O> {
     fn place(&self) -> &AtomicU32 {
-        &self.flying.place
+        &self.dispatch.place
     }
 
     fn retire(&self) -> bool {
-        self.flying.look()
+        self.dispatch.look()
     }
 
     fn name(&self) -> &'static str {
         O::NAME
     }
 
-    fn flying(&self) -> Option<&Flying> {
-        Some(&self.flying)
+    fn dispatch(&self) -> Option<&UntypedDispatch> {
+        Some(&self.dispatch)
     }
 
     fn is_traced(&self) -> bool {
-        self.flying.traced.is_some()
+        self.dispatch.traced.is_some()
     }
 
     fn is_taken_out(&self) -> bool {
-        self.flying.arriving.as_ref().is_some_and(|arriving| Arc::strong_count(arriving) > 1)
+        self.dispatch.arriving.as_ref().is_some_and(|arriving| Arc::strong_count(arriving) > 1)
     }
 }
 
 impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
     fn take(&self, _: &mut Made) -> Result<HostOf<O>> {
-        let answer = match O::Raw::land(self.flying.landing()?) {
+        let answer = match O::Raw::land(self.dispatch.landing()?) {
             Ok(raw) => self.op.finish(raw),
             Err(error) => Err(error),
         };
         match answer {
-            Err(error) => Err(self.flying.failed(error)),
+            Err(error) => Err(self.dispatch.failed(error)),
             host => host,
         }
     }
@@ -65,19 +65,19 @@ impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
 
 impl<O: Op> Ongoing for WorkerTask<O> {
     fn failed(&self, error: Error) -> Error {
-        self.flying.failed(error)
+        self.dispatch.failed(error)
     }
 
     fn is_settled(&self) -> bool {
-        self.flying.look()
+        self.dispatch.look()
     }
 
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
-        self.flying.wait(how, until)
+        self.dispatch.wait(how, until)
     }
 
     fn timing(&self) -> &'static Timing {
-        self.flying.epoch.timing
+        self.dispatch.epoch.timing
     }
 
     fn to_remote(&self, _: RemoteTarget) -> Result<RemoteResult> {
@@ -85,15 +85,15 @@ impl<O: Op> Ongoing for WorkerTask<O> {
     }
 
     fn abandon(&self) {
-        self.flying.abandon();
+        self.dispatch.abandon();
     }
 
     fn device_time(&self) -> Option<Duration> {
-        self.flying.time()
+        self.dispatch.time()
     }
 
     fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
-        if self.flying.look() { Subscribed::Settled } else { Subscribed::Poll }
+        if self.dispatch.look() { Subscribed::Settled } else { Subscribed::Poll }
     }
 
     fn unsubscribe(&self, _: &Arc<Parker>) {}

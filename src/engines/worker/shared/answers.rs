@@ -8,8 +8,8 @@
 //!
 //! `DONE`: the bytes are the answer. `SPILLED`: the answer is too long or is an error, and comes through the socket.
 //! The client reads one word to know whether a dispatch is ready. Which thread of the client may reuse a place, and
-//! when, is explained in `flying.rs`. The worker also enters each finished place in a list, from which the client
-//! reaps.
+//! when, is explained in `untyped_dispatch.rs`. The worker also enters each finished place in a list, from which the
+//! client reaps.
 
 use crate::core::clock::Clock;
 use crate::core::segment::Segment;

@@ -45,5 +45,5 @@ pub(super) fn apart<T: GemmElement, K: Kind<T>, R: Routine>(
         }
         _ => Where::Table(queue.arrays([a, b, c])?[0] as u64),
     };
-    Products::of(&spec, scalars)?.enqueue(queue, at, c.len())
+    Products::from_spec(&spec, scalars)?.enqueue(queue, at, c.len())
 }

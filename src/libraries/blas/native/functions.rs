@@ -113,7 +113,7 @@ mod tests {
         }
         let tree = Tree::new();
         tree.library("usr/local/cuda/lib64/libcublas.so.13", &source, &[]);
-        let cublas = CublasFunctions::of(Loader::new(tree.env()).open(Library::Cublas).unwrap()).unwrap();
+        let cublas = CublasFunctions::from_loaded(Loader::new(tree.env()).open(Library::Cublas).unwrap()).unwrap();
         let p = std::ptr::without_provenance_mut::<c_void>;
         // SAFETY: the function above only compares its arguments.
         let code = unsafe {

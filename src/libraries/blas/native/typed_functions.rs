@@ -305,7 +305,7 @@ mod tests {
         let tree = Tree::new();
         tree.library("usr/local/cuda/lib64/libcublas.so.13", source, &[]);
         let loaded = Loader::new(tree.env()).open(Library::Cublas).unwrap();
-        let table = CublasTyped::of(loaded);
+        let table = CublasTyped::from_loaded(loaded);
         let p = std::ptr::without_provenance_mut::<c_void>;
         // SAFETY: the functions above only compare their arguments.
         let call = |letter| unsafe {

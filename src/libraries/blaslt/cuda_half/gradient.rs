@@ -110,7 +110,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let Ones { at, terms, one, size, problem, addresses, asked } = ones;
         // SAFETY: all of scratch of this length.
         unsafe { queue.fill(*at, *terms, one.get(..*size).unwrap_or_default()) }?;
-        let factors = [Factor::of(&T::ONE), Factor::of(&T::Scalar::default())];
+        let factors = [Factor::from_scalar(&T::ONE), Factor::from_scalar(&T::Scalar::default())];
         // SAFETY: the factor and the gradients lie in operands, whose lengths were checked with these layouts, the ones in
         // scratch that was made for them.
         unsafe { multiply::lt_matmul(queue, problem, addresses, &factors, Which::Known { asked: *asked }) }

@@ -136,7 +136,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         // With zeros in place of the factors alpha is 1: if alpha is 0, beta 1 and D a vector, the library (13.1)
         // leaves D unchanged, without its bias and without C.
         let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
-        let alpha_beta = [Factor::of(&alpha), Factor::of(&self.spec.beta)];
+        let alpha_beta = [Factor::from_scalar(&alpha), Factor::from_scalar(&self.spec.beta)];
         let which = match &self.way {
             Way::Usual => Which::Known {
                 asked: (apart || !ahead.is_empty()) && multiply::lt_find(queue, &problem, &addresses, false)?,

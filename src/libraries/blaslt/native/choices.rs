@@ -78,7 +78,7 @@ impl Choices {
         self.version.load(Ordering::Relaxed)
     }
 
-    pub(super) fn of(&self, problem: &Problem) -> Option<Choice> {
+    pub(super) fn find(&self, problem: &Problem) -> Option<Choice> {
         self.known.lock().get(problem).copied()
     }
 
@@ -144,9 +144,9 @@ mod tests {
         for change in others {
             let mut other = known;
             change(&mut other);
-            assert_eq!(choices.of(&other), None, "{other:?}");
+            assert_eq!(choices.find(&other), None, "{other:?}");
         }
-        assert_eq!(choices.of(&known), Some(choice));
+        assert_eq!(choices.find(&known), Some(choice));
     }
 
     #[test]
@@ -157,6 +157,6 @@ mod tests {
         choices.pin(&problem, guess(2.0));
         assert_eq!(choices.pinned(), 1);
         assert_eq!(choices.remember(&problem, guess(3.0)).waves, 2.0);
-        assert_eq!(choices.of(&problem).map(|c| (c.waves, c.tuned)), Some((2.0, true)));
+        assert_eq!(choices.find(&problem).map(|c| (c.waves, c.tuned)), Some((2.0, true)));
     }
 }

@@ -67,7 +67,7 @@ const ANY_REDUCTION: u32 = 7;
 const MIN_ALIGNMENTS: [u32; 4] = [5, 6, 7, 8];
 
 impl Descriptors {
-    pub(super) fn of(
+    pub(super) fn new(
         api: &'static CublasLtFunctions,
         problem: &Problem,
         addresses: &Addresses,
@@ -204,7 +204,7 @@ mod tests {
         for row in [0, 1] {
             let mut problem = problem();
             problem.matrices.iter_mut().for_each(|m| (m.order, m.ld) = (row, 64));
-            let descriptors = Descriptors::of(api, &problem, &addresses).unwrap();
+            let descriptors = Descriptors::new(api, &problem, &addresses).unwrap();
             descriptors.point(&Addresses { bias: 1 << 20, ..addresses }).unwrap();
             let unknown = descriptors.set(9999, &[0; 4]);
             assert!(unknown.is_err(), "an attribute that does not exist was taken");

@@ -129,7 +129,7 @@ mod tests {
         }
         let tree = Tree::new();
         tree.library("usr/local/cuda/lib64/libcublasLt.so.13", &source, &[]);
-        let lt = CublasLtFunctions::of(Loader::new(tree.env()).open(Library::CublasLt).unwrap()).unwrap();
+        let lt = CublasLtFunctions::from_loaded(Loader::new(tree.env()).open(Library::CublasLt).unwrap()).unwrap();
         let p = std::ptr::without_provenance_mut::<c_void>;
         let algo = [0, 0, 0, 0, 0, 0, 0, 13];
         // SAFETY: the function above only compares its arguments, and reads the algorithm.

@@ -89,11 +89,11 @@ impl Handle {
         let handle = self.raw.0;
         let version = choices.version.load(Ordering::Acquire);
         let (plan, out) = self.plans.get_or_insert(problem, || {
-            let known = choices.of(problem);
+            let known = choices.find(problem);
             if let (None, Some(code)) = (known, choices.refusal(problem)) {
                 return Err((HEURISTIC, code));
             }
-            let mut descriptors = Descriptors::of(api, problem, addresses)?;
+            let mut descriptors = Descriptors::new(api, problem, addresses)?;
             let choice = match known {
                 Some(choice) => choice,
                 None => {
@@ -110,7 +110,7 @@ impl Handle {
             Ok::<_, Refusal>((Plan { descriptors, choice, version }, size_of::<(Problem, Plan)>()))
         })?;
         if plan.version != version {
-            plan.choice = choices.of(problem).unwrap_or(plan.choice);
+            plan.choice = choices.find(problem).unwrap_or(plan.choice);
             plan.version = version;
         }
         Ok((plan, out))

@@ -27,7 +27,7 @@ pub(in crate::libraries::blaslt) fn lt_workspace(queue: &mut Queue<'_>) -> usize
 fn lt_ways(queue: &mut Queue<'_>, problem: &Problem, addresses: &Addresses) -> Result<Vec<Choice>> {
     let (api, handle) = queue.consult::<CublasLt>()?;
     let raw = handle.raw.0;
-    let ways = Descriptors::of(api, problem, addresses).and_then(|mut d| d.ways(raw, problem, CANDIDATES));
+    let ways = Descriptors::new(api, problem, addresses).and_then(|mut d| d.ways(raw, problem, CANDIDATES));
     ways.map_err(|refusal| refused(queue, refusal, problem))
 }
 
@@ -97,7 +97,7 @@ pub(in crate::libraries::blaslt) unsafe fn lt_matmul(
         let made;
         let (descriptors, choice) = match which {
             Which::This(choice) => {
-                made = Descriptors::of(api, problem, addresses)?;
+                made = Descriptors::new(api, problem, addresses)?;
                 (&made, choice)
             }
             Which::Known { .. } => {

@@ -129,7 +129,7 @@ impl Addresses {
 pub(crate) struct Factor(pub(crate) [u8; 16]);
 
 impl Factor {
-    pub(crate) fn of<S: crate::core::element::Element>(scalar: &S) -> Self {
+    pub(crate) fn from_scalar<S: crate::core::element::Element>(scalar: &S) -> Self {
         let mut bytes = [0; 16];
         bytes.iter_mut().zip(bytemuck::bytes_of(scalar)).for_each(|(to, from)| *to = *from);
         Factor(bytes)

@@ -66,7 +66,7 @@ impl<T: Element> std::fmt::Debug for Operand<T> {
 }
 
 impl<T> Operand<T> {
-    fn of(raw: RawOperand) -> Self {
+    fn from_raw(raw: RawOperand) -> Self {
         Operand { raw, element: PhantomData }
     }
 }
@@ -92,31 +92,31 @@ pub fn constant(value: impl Into<Scalar>) -> Constant {
 /// Makes a number an operand, to stand on the left of an operator: `scalar(rate) * x` with a rate of type `f32`, for
 /// which `rate * x` does not exist.
 pub fn scalar<T: Element>(value: T) -> Operand<T> {
-    Operand::of(RawOperand::Parameter(Scalar::new(value)))
+    Operand::from_raw(RawOperand::Parameter(Scalar::new(value)))
 }
 
 impl<T> From<Symbol<T>> for Operand<T> {
     fn from(symbol: Symbol<T>) -> Self {
-        Operand::of(RawOperand::Symbol(symbol.raw))
+        Operand::from_raw(RawOperand::Symbol(symbol.raw))
     }
 }
 
 impl<T> From<Constant> for Operand<T> {
     fn from(constant: Constant) -> Self {
-        Operand::of(RawOperand::Constant(constant.0))
+        Operand::from_raw(RawOperand::Constant(constant.0))
     }
 }
 
 impl<T> From<Scalar> for Operand<T> {
     fn from(scalar: Scalar) -> Self {
-        Operand::of(RawOperand::Parameter(scalar))
+        Operand::from_raw(RawOperand::Parameter(scalar))
     }
 }
 
 macro_rules! numbers { ($($t:ty),*) => { $(
     impl<T> From<$t> for Operand<T> {
         fn from(value: $t) -> Self {
-            Operand::of(RawOperand::Parameter(value.into()))
+            Operand::from_raw(RawOperand::Parameter(value.into()))
         }
     }
 )* } }

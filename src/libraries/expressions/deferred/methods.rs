@@ -129,8 +129,8 @@ macro_rules! methods_of { ($t:ty, $receiver:ty, |$x:ident| $deferred:expr; $($re
 } }
 
 macro_rules! methods { ($($rest:tt)*) => {
-    methods_of! { Tensor<T>, &'a Self, |x| Deferred::of(x.view()); $($rest)* }
-    methods_of! { TensorRef<'_, T>, &'a Self, |x| Deferred::of(x.view()); $($rest)* }
+    methods_of! { Tensor<T>, &'a Self, |x| Deferred::from_view(x.view()); $($rest)* }
+    methods_of! { TensorRef<'_, T>, &'a Self, |x| Deferred::from_view(x.view()); $($rest)* }
     methods_of! { Deferred<'a, T>, &Self, |x| x.clone(); $($rest)* }
 } }
 
@@ -229,8 +229,8 @@ macro_rules! truths { ($($t:ty, $receiver:ty, |$x:ident| $deferred:expr;)*) => {
     }
 )* } }
 truths! {
-    Tensor<Bool>, &'a Self, |x| Deferred::of(x.view());
-    TensorRef<'_, Bool>, &'a Self, |x| Deferred::of(x.view());
+    Tensor<Bool>, &'a Self, |x| Deferred::from_view(x.view());
+    TensorRef<'_, Bool>, &'a Self, |x| Deferred::from_view(x.view());
     Deferred<'a, Bool>, &Self, |x| x.clone();
 }
 
@@ -244,8 +244,8 @@ macro_rules! complex { ($([$p:ty] $t:ty, $receiver:ty, |$x:ident| $deferred:expr
     }
 )* } }
 complex! {
-    [f32] Tensor<f32>, &'a Self, |x| Deferred::of(x.view());
+    [f32] Tensor<f32>, &'a Self, |x| Deferred::from_view(x.view());
     [f32] Deferred<'a, f32>, &Self, |x| x.clone();
-    [f64] Tensor<f64>, &'a Self, |x| Deferred::of(x.view());
+    [f64] Tensor<f64>, &'a Self, |x| Deferred::from_view(x.view());
     [f64] Deferred<'a, f64>, &Self, |x| x.clone();
 }

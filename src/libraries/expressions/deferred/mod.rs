@@ -62,7 +62,7 @@ impl Whole<'_> {
     /// The formula with the values of its parameters, and the extents.
     pub(in crate::libraries) fn recorded(&self) -> Result<(Recorded, Vec<usize>)> {
         let (expr, scalars, extents) = self.tape.finish(self.id)?;
-        Ok((Recorded { kept: Kept::of(expr), scalars }, extents))
+        Ok((Recorded { kept: Kept::for_expr(expr), scalars }, extents))
     }
 
     /// The operands that are read.
@@ -79,12 +79,12 @@ impl<T> Clone for Deferred<'_, T> {
 
 impl<T: Element> std::fmt::Debug for Deferred<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Deferred<{}>({} nodes)", T::DTYPE, Tape::of(&self.link).0.recording.nodes.len())
+        write!(f, "Deferred<{}>({} nodes)", T::DTYPE, Tape::record(&self.link).0.recording.nodes.len())
     }
 }
 
 impl<'a, T: Element> Deferred<'a, T> {
-    fn of(view: TensorRef<'a, T>) -> Self {
+    fn from_view(view: TensorRef<'a, T>) -> Self {
         Deferred { link: Link::View(Arc::new(view), T::DTYPE), element: PhantomData }
     }
 
@@ -103,7 +103,7 @@ impl<'a, T: Element> Deferred<'a, T> {
 
     /// All that it stands on, numbered.
     pub(in crate::libraries) fn whole(&self) -> Whole<'a> {
-        let (tape, id) = Tape::of(&self.link);
+        let (tape, id) = Tape::record(&self.link);
         Whole { tape, id }
     }
 
@@ -181,19 +181,19 @@ impl<'a, T: Element> From<&Deferred<'a, T>> for Term<'a, T> {
 
 impl<'a, T: Element> From<&'a Tensor<T>> for Term<'a, T> {
     fn from(tensor: &'a Tensor<T>) -> Self {
-        Deferred::of(tensor.view()).into()
+        Deferred::from_view(tensor.view()).into()
     }
 }
 
 impl<'a, T: Element> From<&'a TensorRef<'_, T>> for Term<'a, T> {
     fn from(view: &'a TensorRef<'_, T>) -> Self {
-        Deferred::of(view.view()).into()
+        Deferred::from_view(view.view()).into()
     }
 }
 
 impl<'a, T: Element> From<TensorRef<'a, T>> for Term<'a, T> {
     fn from(view: TensorRef<'a, T>) -> Self {
-        Deferred::of(view).into()
+        Deferred::from_view(view).into()
     }
 }
 

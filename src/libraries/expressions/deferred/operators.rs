@@ -16,9 +16,9 @@ pub(super) fn binary<'a, T: Element>(op: Binary, x: Deferred<'a, T>, y: Term<'a,
 }
 
 macro_rules! binary_operators { ($($trait:ident $method:ident $op:ident;)*) => { $(
-    binary_operators!(@ $trait $method $op; [] &'a Tensor<T>, |x| Deferred::of(x.view()));
-    binary_operators!(@ $trait $method $op; ['b,] &'a TensorRef<'b, T>, |x| Deferred::of(x.view()));
-    binary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::of(x));
+    binary_operators!(@ $trait $method $op; [] &'a Tensor<T>, |x| Deferred::from_view(x.view()));
+    binary_operators!(@ $trait $method $op; ['b,] &'a TensorRef<'b, T>, |x| Deferred::from_view(x.view()));
+    binary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::from_view(x));
     binary_operators!(@ $trait $method $op; [] Deferred<'a, T>, |x| x);
     binary_operators!(@ $trait $method $op; ['b,] &'b Deferred<'a, T>, |x| x.clone());
     from_the_left!($trait $method $op: i32, f64, Complex<f32>, Complex<f64>);
@@ -35,9 +35,9 @@ macro_rules! binary_operators { ($($trait:ident $method:ident $op:ident;)*) => {
 
 // As for symbols: one type of integers and one of floating point, so that the compiler knows the type of a literal.
 macro_rules! from_the_left { ($trait:ident $method:ident $op:ident: $($n:ty),*) => { $(
-    from_the_left!(@ $trait $method $op $n; [] &'a Tensor<T>, |x| Deferred::of(x.view()));
-    from_the_left!(@ $trait $method $op $n; ['b,] &'a TensorRef<'b, T>, |x| Deferred::of(x.view()));
-    from_the_left!(@ $trait $method $op $n; [] TensorRef<'a, T>, |x| Deferred::of(x));
+    from_the_left!(@ $trait $method $op $n; [] &'a Tensor<T>, |x| Deferred::from_view(x.view()));
+    from_the_left!(@ $trait $method $op $n; ['b,] &'a TensorRef<'b, T>, |x| Deferred::from_view(x.view()));
+    from_the_left!(@ $trait $method $op $n; [] TensorRef<'a, T>, |x| Deferred::from_view(x));
     from_the_left!(@ $trait $method $op $n; [] Deferred<'a, T>, |x| x);
     from_the_left!(@ $trait $method $op $n; ['b,] &'b Deferred<'a, T>, |x| x.clone());
 )* };
@@ -66,9 +66,9 @@ binary_operators! {
 }
 
 macro_rules! unary_operators { ($($trait:ident $method:ident $op:ident;)*) => { $(
-    unary_operators!(@ $trait $method $op; [] &'a Tensor<T>, |x| Deferred::of(x.view()));
-    unary_operators!(@ $trait $method $op; ['b,] &'a TensorRef<'b, T>, |x| Deferred::of(x.view()));
-    unary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::of(x));
+    unary_operators!(@ $trait $method $op; [] &'a Tensor<T>, |x| Deferred::from_view(x.view()));
+    unary_operators!(@ $trait $method $op; ['b,] &'a TensorRef<'b, T>, |x| Deferred::from_view(x.view()));
+    unary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::from_view(x));
     unary_operators!(@ $trait $method $op; [] Deferred<'a, T>, |x| x);
     unary_operators!(@ $trait $method $op; ['b,] &'b Deferred<'a, T>, |x| x.clone());
 )* };

@@ -96,7 +96,7 @@ pub(super) struct Tape<'a> {
 
 impl<'a> Tape<'a> {
     /// All that an expression stands on, and its node.
-    pub(super) fn of(root: &Link<'a>) -> (Self, Option<Id>) {
+    pub(super) fn record(root: &Link<'a>) -> (Self, Option<Id>) {
         let mut tape = Tape { recording: Recording::new(0, &[]), views: Vec::new(), seen: HashMap::new() };
         if let Link::Step(root) = root {
             tape.steps(root);

@@ -10,7 +10,7 @@ use super::real::Real;
 /// `e^-|x|`, and the sigmoid of x: one over `1 + e`, or e over it.
 #[inline(always)]
 fn logistic<N: Real>(x: Pair<N>) -> (Pair<N>, N::Bits) {
-    let e = Exponential::of(Pair::new(-x.hi.abs(), N::select(x.hi.lt(l(0.0)), x.lo, -x.lo)));
+    let e = Exponential::from_pair(Pair::new(-x.hi.abs(), N::select(x.hi.lt(l(0.0)), x.lo, -x.lo)));
     let mantissa = e.mantissa();
     // Below one the exponential is lost beside one long before it is subnormal.
     let down = scale(l::<N>(1.0), e.n_bits);

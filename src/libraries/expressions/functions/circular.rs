@@ -16,7 +16,7 @@ struct Turned<N: Real> {
 
 impl<N: Real> Turned<N> {
     #[inline(always)]
-    fn of(reduced: Reduced<N>) -> Self {
+    fn new(reduced: Reduced<N>) -> Self {
         let Reduced { quadrant, angle } = reduced;
         let r = angle.hi;
         let square = Pair::product(r, r);
@@ -61,19 +61,19 @@ fn edges<N: Real>(x: N, value: N) -> N {
 /// The sine, |x| up to [`Format::CODY_WAITE_LIMIT`].
 #[inline(always)]
 pub(super) fn sin<N: Real>(x: N) -> N {
-    edges(x, Turned::of(Reduced::near(x)).sine(0))
+    edges(x, Turned::new(Reduced::near(x)).sine(0))
 }
 
 /// The cosine, |x| up to [`Format::CODY_WAITE_LIMIT`].
 #[inline(always)]
 pub(super) fn cos<N: Real>(x: N) -> N {
-    edges_of_even(x, Turned::of(Reduced::near(x)).sine(1))
+    edges_of_even(x, Turned::new(Reduced::near(x)).sine(1))
 }
 
 /// The tangent, |x| up to [`Format::CODY_WAITE_LIMIT`].
 #[inline(always)]
 pub(super) fn tan<N: Real>(x: N) -> N {
-    edges(x, Turned::of(Reduced::near(x)).tangent())
+    edges(x, Turned::new(Reduced::near(x)).tangent())
 }
 
 #[inline(always)]
@@ -84,17 +84,17 @@ fn edges_of_even<N: Real>(x: N, value: N) -> N {
 /// Of a large angle.
 #[inline(always)]
 pub(super) fn sin_far<N: Real>(x: N) -> N {
-    Turned::of(Reduced::far(x)).sine(0)
+    Turned::new(Reduced::far(x)).sine(0)
 }
 
 /// Of a large angle.
 #[inline(always)]
 pub(super) fn cos_far<N: Real>(x: N) -> N {
-    Turned::of(Reduced::far(x)).sine(1)
+    Turned::new(Reduced::far(x)).sine(1)
 }
 
 /// Of a large angle.
 #[inline(always)]
 pub(super) fn tan_far<N: Real>(x: N) -> N {
-    Turned::of(Reduced::far(x)).tangent()
+    Turned::new(Reduced::far(x)).tangent()
 }

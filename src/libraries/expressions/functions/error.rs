@@ -36,7 +36,7 @@ fn erfc_far<N: Real>(x: Pair<N>) -> (Pair<N>, N::Bits) {
     };
     let g = Pair::ordered(l(last), t * polynomial(t, rest));
     let square = x.times_pair(x).negated().normal();
-    let e = Exponential::of(square);
+    let e = Exponential::from_pair(square);
     let twice = Pair::sum(x.hi + x.hi, l(1.0)).plus(x.lo + x.lo);
     (g.times_pair(e.mantissa()).over(twice), e.n_bits)
 }

@@ -13,9 +13,9 @@ struct Reduced<N: Real> {
 }
 
 impl<N: Real> Reduced<N> {
-    /// Of a number in [`Format::EXP_RANGE`].
+    /// Reduces a number in [`Format::EXP_RANGE`].
     #[inline(always)]
-    fn of(x: N) -> Self {
+    fn new(x: N) -> Self {
         let [high, low] = N::Format::LN2_SHORT;
         let (n, n_bits) = nearest(x, N::Format::LOG2_E[0]);
         let exact = n.fma(l(-high), x);
@@ -47,17 +47,17 @@ pub(super) struct Exponential<N: Real> {
 }
 
 impl<N: Real> Exponential<N> {
-    /// Of `x` in [`Format::EXP_RANGE`], and a small part.
+    /// The exponential of `x` in [`Format::EXP_RANGE`] and a small part.
     #[inline(always)]
-    pub(super) fn of(x: Pair<N>) -> Self {
-        let reduced = Reduced::of(x.hi);
+    pub(super) fn from_pair(x: Pair<N>) -> Self {
+        let reduced = Reduced::new(x.hi);
         Self::with(Reduced { r: reduced.r.plus(x.lo).normal(), ..reduced })
     }
 
     /// Of one number.
     #[inline(always)]
     pub(super) fn new(x: N) -> Self {
-        Self::with(Reduced::of(x))
+        Self::with(Reduced::new(x))
     }
 
     /// `2^(x + lo)`, of `x` in [`Format::EXP2_RANGE`].
@@ -91,7 +91,7 @@ impl<N: Real> Exponential<N> {
 #[inline(always)]
 pub(super) fn exp<N: Real>(x: N) -> N {
     let [low, high] = N::Format::EXP_RANGE;
-    Reduced::of(clamp(x, low, high)).exp()
+    Reduced::new(clamp(x, low, high)).exp()
 }
 
 /// `2^x`; exact for integers.

@@ -16,7 +16,7 @@ pub(super) struct Split<N: Real> {
 
 impl<N: Real> Split<N> {
     #[inline(always)]
-    pub(super) fn of(x: N) -> Self {
+    pub(super) fn new(x: N) -> Self {
         let one = bits::<N>(N::Format::ONE);
         let shifted = x.bits() + (one - l::<N>(N::Format::ROOT_HALF[0]).bits());
         let biased = shifted.shr(N::Format::DIGITS - 1);
@@ -29,7 +29,7 @@ impl<N: Real> Split<N> {
     pub(super) fn any(x: N) -> Self {
         let digits = N::Format::DIGITS as i64;
         let small = x.lt(l(smallest::<N>()));
-        let split = Split::of(N::select(small, x * l(power_of_two(digits)), x));
+        let split = Split::new(N::select(small, x * l(power_of_two(digits)), x));
         Split { e: split.e - N::select(small, l(digits as f64), l(0.0)), ..split }
     }
 }
@@ -66,7 +66,7 @@ fn with_exponent<N: Real>(e: N, y: Pair<N>) -> Pair<N> {
 #[inline(always)]
 pub(super) fn log1p_pair<N: Real>(w: Pair<N>) -> Pair<N> {
     let u = Pair::sum(l(1.0), w.hi).plus(w.lo);
-    let split = Split::of(u.hi);
+    let split = Split::new(u.hi);
     // Beside a large number the low part is lost, and 2^-e may be out of range.
     let large = l::<N>(power_of_two(2 * N::Format::DIGITS as i64)).lt(u.hi);
     let down = N::select(large, l(0.0), power(bits::<N>(N::Format::BIAS) - split.biased));

@@ -19,6 +19,7 @@ pub(crate) use types::result_type;
 
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::libraries::expressions::Scalar;
 use serde::{Deserialize, Serialize};
 
 /// The number of a node.
@@ -96,6 +97,20 @@ impl Expr {
     /// The types of the parameters.
     pub fn parameters(&self) -> &[DType] {
         &self.parameters
+    }
+
+    /// Checks that `scalars` are a value for each parameter; `name` is what the error calls them.
+    pub(crate) fn check_scalars(&self, name: &'static str, scalars: &[Scalar]) -> Result<()> {
+        if scalars.len() != self.parameters.len() {
+            let what = format!("{}, but the formula has {}", scalars.len(), self.parameters.len());
+            return Err(Error::invalid(name, what));
+        }
+        for (k, (scalar, dtype)) in scalars.iter().zip(&self.parameters).enumerate() {
+            if scalar.dtype() != *dtype || !scalar.is_well_formed() {
+                return Err(Error::invalid(name, format!("number {k} is {}, not {dtype}", scalar.dtype())));
+            }
+        }
+        Ok(())
     }
 
     /// The nodes, each after those that it uses.

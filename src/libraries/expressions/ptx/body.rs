@@ -39,7 +39,7 @@ fn masks(lane: Lane) -> [&'static str; 2] {
 impl Writer {
     /// A constant.
     pub(in crate::libraries) fn constant(&mut self, lane: Lane, bits: u64) -> Reg {
-        let register = self.reg(Class::of(lane));
+        let register = self.reg(Class::for_lane(lane));
         match lane {
             Lane::I8 => ptx!(self, "mov.b32 {register}, {}", bits as i8),
             Lane::I16 => ptx!(self, "mov.b32 {register}, {}", bits as i16),
@@ -139,7 +139,7 @@ impl Writer {
 
     /// One instruction; the result of narrow integers is brought into their range.
     fn simple(&mut self, opcode: &str, lane: Lane, args: &[Reg]) -> Reg {
-        let result = self.reg(Class::of(lane));
+        let result = self.reg(Class::for_lane(lane));
         let args: Vec<String> = args.iter().map(Reg::to_string).collect();
         ptx!(self, "{opcode} {result}, {}", args.join(", "));
         self.narrowed(lane, result)
@@ -161,20 +161,20 @@ impl Writer {
 
     /// The bits in another register.
     fn moved(&mut self, lane: Lane, a: Reg) -> Reg {
-        let result = self.reg(Class::of(lane));
+        let result = self.reg(Class::for_lane(lane));
         ptx!(self, "mov.{} {result}, {a}", bits(lane));
         self.narrowed(lane, result)
     }
 
     pub(super) fn selected(&mut self, lane: Lane, a: Reg, b: Reg, condition: Reg) -> Reg {
-        let result = self.reg(Class::of(lane));
+        let result = self.reg(Class::for_lane(lane));
         ptx!(self, "selp.{} {result}, {a}, {b}, {condition}", bits(lane));
         self.narrowed(lane, result)
     }
 
     /// `value`, or the bits `instead` where `x` of the type `t` is NaN.
     fn unless_nan(&mut self, lane: Lane, t: &str, x: Reg, value: Reg, instead: &str) -> Reg {
-        let (nan, result) = (self.reg(Class::Predicate), self.reg(Class::of(lane)));
+        let (nan, result) = (self.reg(Class::Predicate), self.reg(Class::for_lane(lane)));
         ptx!(self, "setp.nan.{t} {nan}, {x}, {x}");
         ptx!(self, "selp.{} {result}, {instead}, {value}, {nan}", bits(lane));
         result
@@ -191,7 +191,7 @@ impl Writer {
 
     /// By 0 and by -1 the divisor is 1, and the result is corrected; so no instruction has an undefined result.
     fn quotient(&mut self, is_division: bool, lane: Lane, a: Reg, b: Reg) -> Reg {
-        let (t, bits, class) = (arithmetic(lane), bits(lane), Class::of(lane));
+        let (t, bits, class) = (arithmetic(lane), bits(lane), Class::for_lane(lane));
         let [is_zero, is_minus] = [(); 2].map(|()| self.reg(Class::Predicate));
         let mut divisor = self.reg(class);
         ptx!(self, "setp.eq.{t} {is_zero}, {b}, 0");
@@ -218,7 +218,7 @@ impl Writer {
     }
 
     fn extreme(&mut self, op: LowOp, lane: Lane, a: Reg, b: Reg) -> Reg {
-        let (t, bits, class) = (arithmetic(lane), bits(lane), Class::of(lane));
+        let (t, bits, class) = (arithmetic(lane), bits(lane), Class::for_lane(lane));
         let is_min = matches!(op, LowOp::Min | LowOp::Minimum);
         let unequal = self.simple(&format!("{}.{t}", if is_min { "min" } else { "max" }), lane, &[a, b]);
         // Of equal operands only zeros differ, in the sign.
@@ -261,7 +261,7 @@ impl Writer {
         let (bits, word) = (bits(lane), if lane == Lane::F64 { Class::Long } else { Class::Word });
         let [sign_mask, size_mask] = masks(lane);
         let [size, sign, joined] = [(); 3].map(|()| self.reg(word));
-        let result = self.reg(Class::of(lane));
+        let result = self.reg(Class::for_lane(lane));
         ptx!(self, "mov.{bits} {size}, {a}");
         ptx!(self, "and.{bits} {size}, {size}, {size_mask}");
         ptx!(self, "mov.{bits} {sign}, {b}");

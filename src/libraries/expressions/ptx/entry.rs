@@ -160,7 +160,7 @@ impl Entry<'_> {
     }
 
     fn uniform(&mut self, k: u16, lane: Lane) -> Reg {
-        let class = Class::of(lane);
+        let class = Class::for_lane(lane);
         let Some((Uniform::Constant(bits), _)) = self.low.uniforms().get(usize::from(k)) else {
             return self.argument(Argument::Uniform(k), class);
         };

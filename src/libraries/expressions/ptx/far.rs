@@ -10,7 +10,7 @@ fn suffix(lane: Lane) -> &'static str {
 
 /// The third register, or the far form of the second where the first is not 0.
 pub(super) fn call(writer: &mut Writer, function: Function, lane: Lane, [is_far, x, near]: [Reg; 3]) -> Reg {
-    let (t, class) = (suffix(lane), Class::of(lane));
+    let (t, class) = (suffix(lane), Class::for_lane(lane));
     let (condition, result, value) = (writer.reg(Class::Predicate), writer.reg(class), writer.reg(class));
     let label = writer.fresh_label();
     ptx!(writer, "setp.ne.u32 {condition}, {is_far}, 0");
@@ -32,7 +32,7 @@ pub(super) fn function(function: Function, lane: Lane) -> String {
     for instr in low.instrs() {
         let reg = match instr.op {
             LowOp::Input(..) => {
-                let reg = writer.reg(Class::of(lane));
+                let reg = writer.reg(Class::for_lane(lane));
                 ptx!(writer, "mov.{t} {reg}, %x");
                 reg
             }

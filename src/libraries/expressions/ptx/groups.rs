@@ -85,7 +85,7 @@ impl Entry<'_> {
             let (lane, parts) = Self::parts(*dtype);
             let access = self.geometry.access.get(operand).copied().unwrap_or(Access::Strided);
             let elements = if access == Access::Repeated { 1 } else { self.geometry.vector };
-            let regs: Vec<Reg> = (0..elements * parts).map(|_| self.writer.reg(Class::of(lane))).collect();
+            let regs: Vec<Reg> = (0..elements * parts).map(|_| self.writer.reg(Class::for_lane(lane))).collect();
             if let Some(Some(address)) = self.addresses.get(operand).copied() {
                 transfers.push(Transfer { operand, lane, parts, address, regs: regs.clone(), is_group: elements > 1 });
             }

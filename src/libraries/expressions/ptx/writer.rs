@@ -27,7 +27,7 @@ impl Class {
         (Class::Predicate, ".pred", "%p"),
     ];
 
-    pub(in crate::libraries) fn of(lane: Lane) -> Self {
+    pub(in crate::libraries) fn for_lane(lane: Lane) -> Self {
         match lane {
             Lane::F32 => Class::Single,
             Lane::F64 => Class::Double,

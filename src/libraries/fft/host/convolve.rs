@@ -75,7 +75,7 @@ fn backwards(sizes: &Sizes, i: usize) -> usize {
 
 /// Multiplies every point of the arrays' spectra by that of the kernel.
 fn multiply<T: Real>(spectra: &mut [Complex<T>], kernels: &[Complex<T>], scale: f64) {
-    let (scale, period) = (T::of(scale), kernels.len());
+    let (scale, period) = (T::nearest(scale), kernels.len());
     if period == 0 {
         return;
     }

@@ -57,7 +57,7 @@ pub(in super::super) fn istft<T: Real>(
     run(&spec.transform(sizes, true).geometry()?, Data::Backward(spectra, &mut all), spec.factor(true))?;
     // Where the window is only noise beside its largest weight, nothing is left of the numbers.
     let largest = window.iter().map(|weight| Float::abs(*weight)).fold(T::zero(), Float::max);
-    let least = largest * T::epsilon() * T::of(16.0);
+    let least = largest * T::epsilon() * T::nearest(16.0);
     let least = least * least;
     let (count, writer) = (y.len(), Writer::new(y));
     each_range(count, 1, 2 * n.div_ceil(hop), &|range| {

@@ -61,7 +61,7 @@ pub(super) trait Real: rustfft::FftNum + Float + Default {
     /// Its cached plans.
     fn plans() -> &'static Plans<Self>;
     /// The nearest number.
-    fn of(x: f64) -> Self;
+    fn nearest(x: f64) -> Self;
     /// Makes a new plan. This is a method of each type and not a generic function: otherwise each program that uses
     /// transforms would compile the planner and all its kernels again.
     fn complex(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
@@ -77,7 +77,7 @@ macro_rules! reals { ($($t:ty)*) => { $(
             static PLANS: Plans<$t> = Plans::new();
             &PLANS
         }
-        fn of(x: f64) -> Self {
+        fn nearest(x: f64) -> Self {
             x as $t
         }
         #[inline(never)]

@@ -83,7 +83,7 @@ impl<T: Real> Plans<T> {
             let quarter = PI / (4.0 * n.max(1) as f64);
             let turn = |k: usize| {
                 let (sine, cosine) = (quarter * (step * k + first) as f64).sin_cos();
-                Complex::new(T::of(cosine), T::of(-sine))
+                Complex::new(T::nearest(cosine), T::nearest(-sine))
             };
             collected((0..count).map(turn)).map(Arc::new)
         };

@@ -29,7 +29,7 @@ pub enum Data<'r, 'w, T, C> {
 /// Does the transform of `geometry` and multiplies every output by `scale`.
 pub(in super::super) fn run<T: Real>(geometry: &Geometry, data: Data<'_, '_, T, Complex<T>>, scale: f64) -> Result<()> {
     let inverse = geometry.direction == Direction::Inverse;
-    let scale = T::of(scale);
+    let scale = T::nearest(scale);
     if geometry.count == 0 {
         return Ok(());
     }
@@ -270,7 +270,7 @@ unsafe fn backward_in_place<T: Real>(
 
 /// Makes the plans that [`run`] needs: none, if there is nothing to transform.
 pub(in super::super) fn prepare(geometry: &Geometry, double: bool) -> Result<()> {
-    fn of<T: Real>(geometry: &Geometry) -> Result<()> {
+    fn prepare_as<T: Real>(geometry: &Geometry) -> Result<()> {
         let last = geometry.axes.len().saturating_sub(1);
         for (i, axis) in geometry.axes.iter().enumerate() {
             match geometry.kind {
@@ -285,5 +285,5 @@ pub(in super::super) fn prepare(geometry: &Geometry, double: bool) -> Result<()>
     if geometry.count == 0 {
         return Ok(());
     }
-    if double { of::<f64>(geometry) } else { of::<f32>(geometry) }
+    if double { prepare_as::<f64>(geometry) } else { prepare_as::<f32>(geometry) }
 }

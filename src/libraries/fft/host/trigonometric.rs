@@ -132,7 +132,7 @@ impl<T: Real> Tables<T> {
         let _ = plan.process_with_scratch(reals, numbers, scratch);
         let n = line.len();
         for (k, (x, turn)) in numbers.iter().zip(self.turns.iter()).enumerate() {
-            let turned = (x * turn) * T::of(2.0);
+            let turned = (x * turn) * T::nearest(2.0);
             if let Some(to) = line.get_mut(k) {
                 *to = turned.re;
             }
@@ -168,7 +168,7 @@ impl<T: Real> Tables<T> {
     fn fourth(&self, work: &mut Work<T>, line: &mut [T]) {
         let Plan::Complex(plan) = &self.plan else { return };
         let Work { numbers, scratch, .. } = work;
-        let (n, two) = (line.len(), T::of(2.0));
+        let (n, two) = (line.len(), T::nearest(2.0));
         let turned = numbers.iter_mut().zip(self.turns.iter());
         if n.is_multiple_of(2) {
             // Pairs of an element from the front and one from the back.
@@ -207,7 +207,7 @@ fn change_signs<T: Real>(line: &mut [T]) {
 fn multiply_ends<T: Real>(line: &mut [T], (first, last): (f64, f64)) {
     let multiply = |x: Option<&mut T>, factor: f64| {
         if let (Some(x), true) = (x, factor != 1.0) {
-            *x = *x * T::of(factor);
+            *x = *x * T::nearest(factor);
         }
     };
     multiply(line.first_mut(), first);
@@ -234,7 +234,7 @@ pub(in super::super) fn trigonometric<T: Real>(
         let along = Along { read: axis.n, written: axis.n, from: axis.to, to: axis.to };
         let Some(lines) = Lines::new(lines, along, len, len) else { return Ok(()) };
         let tables = Tables::<T>::new(trig, axis.n)?;
-        let factor = T::of(scale.factor(trig, axis.n));
+        let factor = T::nearest(scale.factor(trig, axis.n));
         let reader = if first { from } else { to.reader() };
         let transform = |work: &mut Work<T>, line: &mut [T]| {
             multiply_ends(line, ends_in);
@@ -340,13 +340,13 @@ mod tests {
             for shape in [&[2][..], &[7], &[8], &[3, 4], &[2, 3, 5]] {
                 let x = numbers(shape.iter().product());
                 let energy = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
-                let ortho = run(trig, shape, true, Scale::of(Normalization::Ortho, Direction::Forward), &x);
+                let ortho = run(trig, shape, true, Scale::new(Normalization::Ortho, Direction::Forward), &x);
                 assert!((energy(&ortho) / energy(&x) - 1.0).abs() < 1e-13, "{trig:?} {shape:?}");
-                let scale = Scale::of(Normalization::Ortho, Direction::Inverse);
+                let scale = Scale::new(Normalization::Ortho, Direction::Inverse);
                 close(&run(trig.inverse(), shape, true, scale, &ortho), &x, "orthogonal");
                 for norm in [Normalization::Backward, Normalization::Forward] {
-                    let y = run(trig, shape, false, Scale::of(norm, Direction::Forward), &x);
-                    let back = run(trig.inverse(), shape, false, Scale::of(norm, Direction::Inverse), &y);
+                    let y = run(trig, shape, false, Scale::new(norm, Direction::Forward), &x);
+                    let back = run(trig.inverse(), shape, false, Scale::new(norm, Direction::Inverse), &y);
                     close(&back, &x, &format!("{trig:?} {shape:?} {norm:?}"));
                 }
             }

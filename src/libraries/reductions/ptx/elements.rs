@@ -74,7 +74,7 @@ impl Text<'_> {
     /// A part of the accumulators that a chain begins with, in a register that may change.
     fn identity(&mut self, k: usize) -> Reg {
         let Some(slot) = self.slots.get(k).copied() else { return self.writer.reg(Class::Word) };
-        self.argument(Argument::Identity(slot.operand, slot.part), Class::of(slot.lane))
+        self.argument(Argument::Identity(slot.operand, slot.part), Class::for_lane(slot.lane))
     }
 
     /// Loads the next element of a chain, if it is there, and moves on.
@@ -96,7 +96,7 @@ impl Text<'_> {
         });
         let mut values = Vec::new();
         for load in self.loads.clone() {
-            let register = self.writer.reg(Class::of(load.lane));
+            let register = self.writer.reg(Class::for_lane(load.lane));
             values.push(register);
             if let Some(address) = addresses.get(load.operand) {
                 let (t, offset) = (memory(load.lane), load.part * load.lane.size());
@@ -185,7 +185,7 @@ impl Text<'_> {
     }
 
     fn shuffle(&mut self, own: Reg, lane: Lane, distance: usize) -> Reg {
-        let result = self.writer.reg(Class::of(lane));
+        let result = self.writer.reg(Class::for_lane(lane));
         if lane.size() < 8 {
             ptx!(self.writer, "shfl.sync.down.b32 {result}, {own}, {distance}, 31, 0xffffffff");
             return result;

@@ -175,7 +175,7 @@ impl Launch<'_> {
             Argument::Count => self.count,
             Argument::Uniform(program, k) => {
                 let scalars = if program == Program::After { self.finish_scalars } else { self.scalars };
-                match programs.of(program).uniforms().get(usize::from(k)) {
+                match programs.get(program).uniforms().get(usize::from(k)) {
                     Some((Uniform::Parameter(k, part), lane)) => {
                         let [re, im] = scalars.get(usize::from(*k)).map_or([0; 2], |scalar| scalar.words());
                         in_register(*lane, if *part == 0 { re } else { im })

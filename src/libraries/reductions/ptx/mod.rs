@@ -57,7 +57,7 @@ impl Programs {
         ])
     }
 
-    pub(super) fn of(&self, program: Program) -> &Low {
+    pub(super) fn get(&self, program: Program) -> &Low {
         let [element, step, join, finish, after] = &self.0;
         match program {
             Program::Element => element,

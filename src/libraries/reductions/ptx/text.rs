@@ -64,7 +64,7 @@ pub(super) fn write(
     let loads: Vec<Part> = if geometry.is_leaf {
         let used = |part: &Part| {
             let op = LowOp::Input(part.operand as u8, part.part as u8);
-            programs.of(Program::Element).instrs().iter().any(|instr| instr.op == op)
+            programs.get(Program::Element).instrs().iter().any(|instr| instr.op == op)
         };
         parts(element.inputs().iter().copied(), stored).into_iter().filter(used).collect()
     } else {
@@ -183,10 +183,10 @@ impl Text<'_> {
     fn bind_uniforms(&mut self) {
         let programs = self.programs;
         for program in [Program::Element, Program::Step, Program::Join, Program::Finish, Program::After] {
-            for (k, (uniform, lane)) in (0..).zip(programs.of(program).uniforms()) {
+            for (k, (uniform, lane)) in (0..).zip(programs.get(program).uniforms()) {
                 let register = match uniform {
                     Uniform::Constant(bits) => self.writer.constant(*lane, *bits),
-                    _ => self.argument(Argument::Uniform(program, k), Class::of(*lane)),
+                    _ => self.argument(Argument::Uniform(program, k), Class::for_lane(*lane)),
                 };
                 self.uniforms.push(((program, k), register));
             }
@@ -200,7 +200,7 @@ impl Text<'_> {
         input: &dyn Fn(usize, usize) -> Option<Reg>,
         position: &dyn Fn(u8) -> Option<Reg>,
     ) -> Regs {
-        let low = self.programs.of(program);
+        let low = self.programs.get(program);
         let mut values: Regs = Vec::with_capacity(low.instrs().len());
         for instr in low.instrs() {
             let found = match instr.op {
@@ -218,7 +218,7 @@ impl Text<'_> {
                 }
             };
             // What is not there is used by nothing.
-            let register = found.unwrap_or_else(|| self.writer.reg(Class::of(instr.lane)));
+            let register = found.unwrap_or_else(|| self.writer.reg(Class::for_lane(instr.lane)));
             values.push(register);
         }
         low.outputs().iter().flatten().filter_map(|value| values.get(*value as usize).copied()).collect()
@@ -257,7 +257,7 @@ impl Text<'_> {
         }
         let own = self.canonical(own);
         let mut results = self.finish(&own);
-        if !self.programs.of(Program::After).instrs().is_empty() {
+        if !self.programs.get(Program::After).instrs().is_empty() {
             let before = results;
             results = self.run(Program::After, &|_, part| before.get(part).copied(), &|_| None);
         }
@@ -277,7 +277,7 @@ impl Text<'_> {
 
     fn finish(&mut self, own: &[Reg]) -> Regs {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
-        let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::of(computed(dtype))));
+        let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::for_lane(computed(dtype))));
         let input = |k: usize, part: usize| {
             if k >= accumulators {
                 return count;

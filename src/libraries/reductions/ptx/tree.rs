@@ -14,7 +14,7 @@ impl Text<'_> {
     /// Operations of one element.
     fn work(&self) -> usize {
         let programs = [Program::Element, Program::Step];
-        programs.map(|program| self.programs.of(program).instrs().len()).iter().sum::<usize>() + self.loads.len()
+        programs.map(|program| self.programs.get(program).instrs().len()).iter().sum::<usize>() + self.loads.len()
     }
 
     /// A warp has the group: lane `l` has the chains `l` and `l + 32`.
@@ -133,6 +133,6 @@ impl Text<'_> {
     /// Registers for accumulators.
     fn accumulators(&mut self) -> Regs {
         let lanes: Vec<_> = self.slots.iter().map(|slot| slot.lane).collect();
-        lanes.into_iter().map(|lane| self.writer.reg(Class::of(lane))).collect()
+        lanes.into_iter().map(|lane| self.writer.reg(Class::for_lane(lane))).collect()
     }
 }

@@ -28,7 +28,7 @@ enum Fold {
 
 impl Fold {
     /// Truth values are 0 and 1.
-    fn of(kind: ReductionKind) -> Self {
+    fn for_kind(kind: ReductionKind) -> Self {
         match kind {
             ReductionKind::Prod => Fold::Mul,
             ReductionKind::Min | ReductionKind::All => Fold::Min,
@@ -271,7 +271,7 @@ struct Ends<A> {
 /// # Safety
 /// As [`run`].
 unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output: *mut u8) -> Result<()> {
-    let (levels, fold) = (levels(scan)?, Fold::of(scan.kind));
+    let (levels, fold) = (levels(scan)?, Fold::for_kind(scan.kind));
     let Some((first, inner)) = levels.split_first() else { return Ok(()) };
     let [begin, identity] = ends.begin;
     let bases = (Shared(x.cast_mut()), Shared(output));

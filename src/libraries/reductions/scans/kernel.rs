@@ -51,7 +51,7 @@ pub(super) const LAYOUTS: usize = 4;
 
 /// The size of what totals are.
 pub(super) fn total_size(kind: ReductionKind, dtype: DType) -> Result<usize> {
-    Ok(accumulator(&*Recipe::of(kind, dtype)?)?.size())
+    Ok(accumulator(&*Recipe::for_kind(kind, dtype)?)?.size())
 }
 
 fn accumulator(recipe: &Recipe) -> Result<Lane> {
@@ -73,7 +73,7 @@ impl Program {
         let constant = |(uniform, lane): &(Uniform, Lane)| match uniform {
             Uniform::Constant(bits) => writer.constant(*lane, *bits),
             // These expressions have neither parameters nor extents.
-            _ => writer.reg(Class::of(*lane)),
+            _ => writer.reg(Class::for_lane(*lane)),
         };
         let constants = low.uniforms().iter().map(constant).collect();
         Program { low, constants }
@@ -93,7 +93,7 @@ impl Program {
                     Some(writer.operation(instr, args))
                 }
             };
-            values.push(found.unwrap_or_else(|| writer.reg(Class::of(instr.lane))));
+            values.push(found.unwrap_or_else(|| writer.reg(Class::for_lane(instr.lane))));
         }
         let output = self.low.outputs().first().and_then(|parts| parts.first()).copied()?;
         values.get(output as usize).copied()
@@ -117,7 +117,7 @@ impl Key {
     /// there; the length of the axis, the distances of neighbours in the target and in what is read, the first element of the first
     /// chunk; then for each axis of the loops the extent and the strides of the layouts. All in bytes but for first elements.
     pub(super) fn text(&self) -> Result<String> {
-        let recipe = Recipe::of(self.kind, self.dtype)?;
+        let recipe = Recipe::for_kind(self.kind, self.dtype)?;
         let itself = record(&[self.dtype], |open| vec![open.input(0)])?;
         let lane = accumulator(&recipe)?;
         let element = match self.is_leaf {
@@ -176,7 +176,7 @@ impl Key {
         ptx!(writer, "sub.u64 {left}, {len}, {begins}");
         ptx!(writer, "min.u64 {left}, {left}, {CHUNK}");
         ptx!(writer, "cvt.u32.u64 {count}, {left}");
-        let own = writer.reg(Class::of(lanes[0]));
+        let own = writer.reg(Class::for_lane(lanes[0]));
         match before {
             Some(before) => {
                 let at = writer.reg(Class::Long);
@@ -212,7 +212,7 @@ impl Key {
         let mut values = Vec::new();
         for k in 0..AT_ONCE {
             let (there, number) = (writer.reg(Class::Predicate), writer.reg(Class::Word));
-            let value = writer.reg(Class::of(loaded));
+            let value = writer.reg(Class::for_lane(loaded));
             ptx!(writer, "add.u32 {number}, {done}, {k}");
             ptx!(writer, "setp.lt.u32 {there}, {number}, {count}");
             ptx!(writer, "@{there} ld.global.{} {value}, [{from}+0]", memory(loaded));

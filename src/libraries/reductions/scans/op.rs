@@ -54,29 +54,16 @@ impl Scan {
             let what = format!("extents {:?}, but the result has {:?}", self.output.extents(), self.x.extents());
             return Err(Error::invalid("output", what));
         }
-        if !self.output.is_distinct() {
-            return Err(Error::invalid("output", "different indices lie at one place, so it cannot be written"));
-        }
-        Ok(())
+        self.output.check_distinct("output")
     }
 
     fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         let ([x], [output]) = (reads, writes) else {
             return Err(Error::invalid("x", format!("{} read and {} written", reads.len(), writes.len())));
         };
-        let named = [("x", x, self.dtype, &self.x), ("output", output, self.result_type(), &self.output)];
-        for (name, span, dtype, layout) in named {
-            if span.dtype() != dtype {
-                return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
-            }
-            if layout.reach().is_some_and(|(_, highest)| highest >= span.len()) {
-                let what = format!("{layout:?} reaches beyond {} elements", span.len());
-                return Err(Error::invalid(name, what));
-            }
-        }
-        let end = |span: &AnySpan| span.address().saturating_add(span.bytes() as u64);
-        let apart = x.is_empty() || output.is_empty() || x.address() >= end(output) || output.address() >= end(x);
-        if apart { Ok(()) } else { Err(Error::invalid("output", "it lies in the memory of x")) }
+        self.x.check_operand("x", x, self.dtype)?;
+        self.output.check_operand("output", output, self.result_type())?;
+        if x.overlaps(output) { Err(Error::invalid("output", "it lies in the memory of x")) } else { Ok(()) }
     }
 }
 
@@ -121,10 +108,9 @@ impl Op for Scan {
         let missing = || Error::library("internal error: an operand is missing");
         let (output, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
         let x = reads.first().ok_or_else(missing)?;
-        let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
-        let fit = inside(&self.x, x.bytes().len() / self.dtype.size())
+        let fit = self.x.is_inside(x.bytes().len() / self.dtype.size())
             && x.dtype() == self.dtype
-            && inside(&self.output, len)
+            && self.output.is_inside(len)
             && self.output.extents() == self.x.extents()
             && self.output.is_distinct();
         // The check of the operation has said so already. What follows is sound only if it is true.

@@ -66,14 +66,14 @@ const LARGE: usize = 1 << 20;
 
 /// Fills `out` with the numbers from `place` on.
 pub(crate) fn fill<T: Random>(place: &Start, spec: &Spec, out: &mut [T]) {
-    let layout = Layout::of(place.generator, spec, T::KIND);
+    let layout = Layout::new(place.generator, spec, T::KIND);
     let how = (spec, place.generator, layout);
     let each = layout.outputs() as u64;
     match place.generator {
-        Generator::Philox => each_part(out, Parts::of(SMALL), &|i, out| {
+        Generator::Philox => each_part(out, Parts::with_size(SMALL), &|i, out| {
             random(place, how, place.first.wrapping_add((i * SMALL) as u64), out);
         }),
-        Generator::Xorwow | Generator::Mrg32k3a => each_part(out, Parts::of(LARGE), &|i, out| {
+        Generator::Xorwow | Generator::Mrg32k3a => each_part(out, Parts::with_size(LARGE), &|i, out| {
             random(place, how, place.first.wrapping_add((i * LARGE) as u64), out);
         }),
         Generator::Mt19937 | Generator::Mtgp32 => {
@@ -104,7 +104,7 @@ fn random<T: Random>(place: &Start, how: (&Spec, Generator, Layout), first: u64,
 /// Makes the points of a quasi-random sequence, dimension by dimension.
 fn quasi<T: Random>(place: &Start, how: (&Spec, Generator, Layout), out: &mut [T]) {
     let points = (out.len() / place.dimensions.max(1) as usize).max(1);
-    each_part(out, Parts::of(SMALL), &|i, mut out| {
+    each_part(out, Parts::with_size(SMALL), &|i, mut out| {
         let mut at = i * SMALL;
         while !out.is_empty() {
             let (dimension, point) = (at / points, at % points);

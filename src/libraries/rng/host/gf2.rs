@@ -17,7 +17,7 @@ fn add(x: [u32; 5], y: [u32; 5]) -> [u32; 5] {
 
 impl Matrix {
     /// The matrix of a linear function.
-    pub(super) fn of(f: impl Fn([u32; 5]) -> [u32; 5]) -> Self {
+    pub(super) fn from_fn(f: impl Fn([u32; 5]) -> [u32; 5]) -> Self {
         let unit = |bit: usize| {
             let mut v = [0; 5];
             v.iter_mut().enumerate().for_each(|(i, v)| *v = if bit / 32 == i { 1 << (bit % 32) } else { 0 });
@@ -47,6 +47,6 @@ impl Matrix {
 
     /// The map applied twice.
     pub(super) fn squared(&self) -> Self {
-        Matrix::of(|v| self.apply(self.apply(v)))
+        Matrix::from_fn(|v| self.apply(self.apply(v)))
     }
 }

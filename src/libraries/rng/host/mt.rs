@@ -181,7 +181,7 @@ fn lanes(seed: u64, first: usize, count: usize) -> Vec<Words> {
 
 /// Applies `f` to each lane, in parallel.
 fn each(lanes: &mut [Words], f: &(dyn Fn(&mut [u32; N]) + Sync)) {
-    parallel::each_part(lanes, Parts::of(64), &|_, lanes| lanes.iter_mut().for_each(|lane| f(lane)));
+    parallel::each_part(lanes, Parts::with_size(64), &|_, lanes| lanes.iter_mut().for_each(|lane| f(lane)));
 }
 
 /// Which words of a block each turn takes.

@@ -60,7 +60,7 @@ pub(in super::super) fn permute(key: [u32; 2], n: u64, ranked: u64, out: &mut [u
         return out.iter_mut().zip(order).for_each(|(out, (_, i))| *out = i);
     }
     let network = Network::new(key, n);
-    each_part(out, Parts::of(4096), &|part, out| {
+    each_part(out, Parts::with_size(4096), &|part, out| {
         let first = part as u64 * 4096;
         out.iter_mut().zip(first..).for_each(|(out, i)| *out = network.image(i) as u32);
     });

@@ -44,7 +44,7 @@ fn powers() -> &'static [Matrix] {
     static POWERS: OnceLock<Vec<Matrix>> = OnceLock::new();
     POWERS.get_or_init(|| {
         let mut all = Vec::new();
-        push(&mut all, Matrix::of(step)).or_unwind();
+        push(&mut all, Matrix::from_fn(step)).or_unwind();
         for _ in 1..APART + 13 {
             let next = all.last().map(Matrix::squared);
             extend(&mut all, next).or_unwind();

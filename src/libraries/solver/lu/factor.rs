@@ -81,7 +81,7 @@ impl<T: SolverElement> Routine for Getrf<T> {
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.of(raw).map(|()| self.a)
+        Meaning::Singular.verdict(raw).map(|()| self.a)
     }
 }
 

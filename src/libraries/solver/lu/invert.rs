@@ -79,7 +79,7 @@ impl<T: SolverElement> Routine for Getri<T> {
     }
 
     fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.of(raw).map(|()| self.c)
+        Meaning::Singular.verdict(raw).map(|()| self.c)
     }
 }
 

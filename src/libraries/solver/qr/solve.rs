@@ -91,7 +91,7 @@ impl<T: SolverElement> Routine for Qrs<T> {
     }
 
     fn finish(&self, raw: First) -> Result<()> {
-        Meaning::Singular.of(raw)
+        Meaning::Singular.verdict(raw)
     }
 }
 

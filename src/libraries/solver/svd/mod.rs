@@ -228,7 +228,7 @@ impl<T: SolverElement> Routine for Gesvd<T> {
 
     fn finish(&self, raw: Self::Raw) -> Result<(SvdShape, Reached)> {
         let (first, reached) = verdict::unpack(raw);
-        Meaning::NotConverged.of(first).map(|()| (self.shape, Reached::unpack(reached)))
+        Meaning::NotConverged.verdict(first).map(|()| (self.shape, Reached::unpack(reached)))
     }
 }
 

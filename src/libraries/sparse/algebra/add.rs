@@ -125,7 +125,7 @@ impl Sparse {
             let reason = format!("{} x {}, but A is {rows} x {cols}", b.rows(), b.cols());
             return Err(Error::invalid("b", reason));
         }
-        let add = Add::<T, I> { side: Side::of(a), alpha, beta, _index: PhantomData };
+        let add = Add::<T, I> { side: Side::from_compressed(a), alpha, beta, _index: PhantomData };
         let reads = || {
             let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
             (of_a.0, of_a.1, of_a.2, b.offsets().as_in(), b.indices().as_in(), b.values().as_in())

@@ -112,7 +112,7 @@ impl Sparse {
         columns: Option<In<'_, T>>,
     ) -> Result<Compressed<T, I, M>> {
         let (rows, columns) = if M::ROWS { (rows, columns) } else { (columns, rows) };
-        let scale = Scale::<T, I> { side: Side::of(a), _types: PhantomData };
+        let scale = Scale::<T, I> { side: Side::from_compressed(a), _types: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in(), rows, columns);
         a.with_values(self.submit(scale, reads, (self.device.uninit(a.nnz())?,))?.into_output())
     }

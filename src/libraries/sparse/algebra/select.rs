@@ -105,8 +105,12 @@ impl Sparse {
         keep: Keep,
         (rows, cols): (usize, usize),
     ) -> Result<Compressed<T, I, M>> {
-        let select =
-            Select::<T, I> { side: Side::of(a), keep, rows: if M::ROWS { rows } else { cols }, _types: PhantomData };
+        let select = Select::<T, I> {
+            side: Side::from_compressed(a),
+            keep,
+            rows: if M::ROWS { rows } else { cols },
+            _types: PhantomData,
+        };
         let reads = || (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let (offsets, indices, values) = self.produce(select, reads)?;
         // SAFETY: a selection of the entries of a valid matrix, in their order, shifted by the same amount into the

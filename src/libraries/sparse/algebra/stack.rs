@@ -185,7 +185,7 @@ impl Sparse {
         layout.check_sizes::<I>()?;
         let len = layout.firsts().ok_or_else(|| Error::invalid("parts", "their number of rows overflows"))?;
         let made = (self.device.uninit(len)?, self.device.uninit(nnz)?, self.device.uninit(nnz)?);
-        let sides = parts.iter().map(|part| Side::of(*part)).collect();
+        let sides = parts.iter().map(|part| Side::from_compressed(*part)).collect();
         let stack = Stack::<T, I> { sides, below: vertical == M::ROWS, _types: PhantomData };
         let offsets: Vec<In<'_, I>> = parts.iter().map(|part| part.offsets().as_in()).collect();
         let indices: Vec<In<'_, I>> = parts.iter().map(|part| part.indices().as_in()).collect();

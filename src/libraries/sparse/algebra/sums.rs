@@ -147,7 +147,7 @@ impl Sparse {
             // Across compressed rows a GPU would add in any order, so the matrix is converted first.
             return self.sums(&self.turn(a, false)?, rows);
         }
-        let sums = Sums::<T, I> { side: Side::of(a), compressed: rows == M::ROWS, _types: PhantomData };
+        let sums = Sums::<T, I> { side: Side::from_compressed(a), compressed: rows == M::ROWS, _types: PhantomData };
         let to = self.device.uninit(if rows { a.rows() } else { a.cols() })?;
         Ok(self.submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?.into_output())
     }
@@ -203,7 +203,7 @@ impl Sparse {
             return Err(Error::invalid("number", reason));
         };
         let first = if M::ROWS { (row, column) } else { (column, row) };
-        let diagonal = Diagonal::<T, I> { side: Side::of(a), first, _types: PhantomData };
+        let diagonal = Diagonal::<T, I> { side: Side::from_compressed(a), first, _types: PhantomData };
         let to = self.device.uninit(rows.min(cols))?;
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         Ok(self.submit(diagonal, reads, (to,))?.into_output())

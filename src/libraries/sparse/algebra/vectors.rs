@@ -27,7 +27,7 @@ struct Places {
 }
 
 impl Places {
-    fn of<T: SparseElement, I: SparseIndex>(x: &SparseVector<T, I>) -> Self {
+    fn from_vector<T: SparseElement, I: SparseIndex>(x: &SparseVector<T, I>) -> Self {
         Places { len: x.len(), nnz: x.nnz() }
     }
 
@@ -217,7 +217,7 @@ impl Sparse {
         beta: T::Scalar,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let axpby = Axpby::<T, I> { at: Places::of(x), alpha, beta, _types: PhantomData };
+        let axpby = Axpby::<T, I> { at: Places::from_vector(x), alpha, beta, _types: PhantomData };
         self.submit(axpby, (x.indices().as_in(), x.values().as_in()), (y,))
     }
 
@@ -233,7 +233,7 @@ impl Sparse {
         x: &SparseVector<U, I>,
         values: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let gather = Gather::<T, I> { at: Places::of(x), _types: PhantomData };
+        let gather = Gather::<T, I> { at: Places::from_vector(x), _types: PhantomData };
         self.submit(gather, (x.indices().as_in(), y.into()), (values,))
     }
 
@@ -247,7 +247,7 @@ impl Sparse {
         x: &SparseVector<T, I>,
         y: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let scatter = Scatter::<T, I> { at: Places::of(x), _types: PhantomData };
+        let scatter = Scatter::<T, I> { at: Places::from_vector(x), _types: PhantomData };
         self.submit(scatter, (x.indices().as_in(), x.values().as_in()), (y,))
     }
 
@@ -263,7 +263,7 @@ impl Sparse {
         values: DeviceBuffer<T>,
         y: DeviceBuffer<T>,
     ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let rot = Rot::<T, I> { at: Places::of(x), c, s, _types: PhantomData };
+        let rot = Rot::<T, I> { at: Places::from_vector(x), c, s, _types: PhantomData };
         self.submit(rot, (x.indices().as_in(),), (values, y))
     }
 
@@ -297,7 +297,7 @@ impl Sparse {
         conj: bool,
         y: In<'_, T>,
     ) -> Result<PendingDispatch<T>> {
-        let dot = Dot::<T, I> { at: Places::of(x), conj, _types: PhantomData };
+        let dot = Dot::<T, I> { at: Places::from_vector(x), conj, _types: PhantomData };
         self.submit(dot, (x.indices().as_in(), x.values().as_in(), y), ())
     }
 }

@@ -141,10 +141,10 @@ impl<I: SparseIndex> Routine for Analyse<I> {
             Direct::Qr => direct::normal(offsets, indices, self.rows, self.cols),
         };
         let total = plan.tree.offsets.last().copied().unwrap_or(0);
-        order.iter_mut().zip(&plan.order).for_each(|(to, i)| *to = I::of(*i));
+        order.iter_mut().zip(&plan.order).for_each(|(to, i)| *to = I::from_place(*i));
         // The parent of a root is the number of columns, which is no column.
-        parents.iter_mut().zip(&plan.tree.parents).for_each(|(to, i)| *to = I::of((*i).min(self.cols)));
-        starts.iter_mut().zip(&plan.tree.offsets).for_each(|(to, i)| *to = I::of(*i));
+        parents.iter_mut().zip(&plan.tree.parents).for_each(|(to, i)| *to = I::from_place((*i).min(self.cols)));
+        starts.iter_mut().zip(&plan.tree.offsets).for_each(|(to, i)| *to = I::from_place(*i));
         Ok(total as u64)
     }
 

@@ -105,7 +105,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
         (offsets, indices, values, plan): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (rows, factor): (&mut [I], &mut [T]),
     ) -> Result<u64> {
-        rows.fill(I::of(0));
+        rows.fill(I::from_place(0));
         factor.fill(T::default());
         let ([order, parents, starts], analysed) = super::parts(&plan);
         if analysed.is_some_and(|analysed| analysed != [offsets, indices]) {

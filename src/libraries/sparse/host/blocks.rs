@@ -61,19 +61,19 @@ impl<'a, T: SparseElement, I: SparseIndex> Blocks<'a, T, I> {
     pub(crate) fn expand(&self, offsets: &mut [I], indices: &mut [I], values: &mut [T]) {
         let mut slots = indices.iter_mut().zip(values);
         let mut place = 0;
-        put(offsets, 0, I::of(0));
+        put(offsets, 0, I::from_place(0));
         for block_row in 0..self.count {
             for i in 0..self.size {
                 for (column, block) in self.row(block_row) {
                     for j in 0..self.size {
                         if let Some((index, value)) = slots.next() {
-                            *index = I::of(column * self.size + j);
+                            *index = I::from_place(column * self.size + j);
                             *value = at(block, self.steps.place(i, j));
                             place += 1;
                         }
                     }
                 }
-                put(offsets, block_row * self.size + i + 1, I::of(place));
+                put(offsets, block_row * self.size + i + 1, I::from_place(place));
             }
         }
     }
@@ -109,7 +109,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(a: &Rows<'_, T, I>, size: 
         let mut found = Vec::new();
         for (row, count) in rows.zip(counts) {
             block_columns(a, size, row, &mut found);
-            *count = I::of(found.len());
+            *count = I::from_place(found.len());
         }
     });
     accumulate(offsets)
@@ -134,7 +134,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
             block_columns(a, size, block_row, &mut found);
             let start = cut(block_row).saturating_sub(first);
             for (place, column) in found.iter().enumerate() {
-                put(indices, start + place, I::of(*column));
+                put(indices, start + place, I::from_place(*column));
             }
             for i in 0..size {
                 for (column, value) in a.entries(block_row * size + i) {

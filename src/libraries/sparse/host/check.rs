@@ -13,10 +13,11 @@ pub(crate) fn compressed<I: SparseIndex>(
     indices: &[I],
 ) -> Option<(usize, Fault)> {
     let nnz = indices.len();
-    let mut before = I::of(0);
+    let mut before = I::from_place(0);
     for row in 0..=rows {
         let offset = at(offsets, row);
-        let wrong = offset < before || (row == 0 && offset != I::of(0)) || (row == rows && offset.place() != nnz);
+        let wrong =
+            offset < before || (row == 0 && offset != I::from_place(0)) || (row == rows && offset.place() != nnz);
         if wrong {
             return Some((row, Fault::Offset));
         }

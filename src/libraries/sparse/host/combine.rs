@@ -35,7 +35,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     let bounds = split::by_entries(a.offsets, a.count, 4);
     split::each(&bounds, offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, counts| {
         for (row, count) in rows.zip(counts) {
-            *count = I::of(merge(a, b, row).count());
+            *count = I::from_place(merge(a, b, row).count());
         }
     });
     accumulate(offsets)
@@ -54,7 +54,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     split::each_two(&bounds, (indices, &cut), (values, &cut), &|rows, indices, values| {
         let entries = rows.flat_map(|row| merge(a, b, row));
         for ((column, left, right), (index, value)) in entries.zip(indices.iter_mut().zip(values)) {
-            *index = I::of(column);
+            *index = I::from_place(column);
             *value = T::narrow(match (left, right) {
                 (Some(a), Some(b)) => alpha * a.widen() + beta * b.widen(),
                 (Some(a), None) => alpha * a.widen(),
@@ -73,7 +73,7 @@ pub(crate) fn below<T: SparseElement, I: SparseIndex>(
     values: &mut [T],
 ) {
     let (mut row, mut place) = (0, 0);
-    put(offsets, 0, I::of(0));
+    put(offsets, 0, I::from_place(0));
     for part in parts {
         for part_row in 0..part.count {
             let (columns, elements) = part.row(part_row);
@@ -85,7 +85,7 @@ pub(crate) fn below<T: SparseElement, I: SparseIndex>(
                 to.copy_from_slice(elements);
             }
             (row, place) = (row + 1, end);
-            put(offsets, row, I::of(place));
+            put(offsets, row, I::from_place(place));
         }
     }
 }
@@ -98,17 +98,17 @@ pub(crate) fn beside<T: SparseElement, I: SparseIndex>(
     values: &mut [T],
 ) {
     let mut place = 0;
-    put(offsets, 0, I::of(0));
+    put(offsets, 0, I::from_place(0));
     for row in 0..parts.first().map_or(0, |part| part.count) {
         let mut first = 0;
         for part in parts {
             for (column, value) in part.entries(row) {
-                put(indices, place, I::of(first + column));
+                put(indices, place, I::from_place(first + column));
                 put(values, place, value);
                 place += 1;
             }
             first += part.width;
         }
-        put(offsets, row + 1, I::of(place));
+        put(offsets, row + 1, I::from_place(place));
     }
 }

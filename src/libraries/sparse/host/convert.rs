@@ -13,7 +13,7 @@ pub(crate) fn expand<I: SparseIndex>(offsets: &[I], count: usize, rows: &mut [I]
         let first = cut(range.start);
         for row in range {
             let (start, end) = (cut(row).saturating_sub(first), cut(row + 1).saturating_sub(first));
-            rows.get_mut(start..end).unwrap_or_default().fill(I::of(row));
+            rows.get_mut(start..end).unwrap_or_default().fill(I::from_place(row));
         }
     });
 }
@@ -24,11 +24,11 @@ pub(crate) fn compress<I: SparseIndex>(rows: &[I], count: usize, offsets: &mut [
     for (place, this) in rows.iter().enumerate() {
         let this = this.place().min(count);
         while row <= this {
-            put(offsets, row, I::of(place));
+            put(offsets, row, I::from_place(place));
             row += 1;
         }
     }
-    offsets.get_mut(row..=count).unwrap_or_default().fill(I::of(rows.len()));
+    offsets.get_mut(row..=count).unwrap_or_default().fill(I::from_place(rows.len()));
 }
 
 /// Writes the matrix to a dense one, zeros included. Gaps between the elements do not change.
@@ -70,7 +70,7 @@ pub(crate) fn dense_count<T: SparseElement, I: SparseIndex>(
     split::each(&bounds, offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, totals| {
         for (row, total) in rows.zip(totals) {
             let count = (0..columns).filter(|column| counts(at(dense, steps.place(row, *column)), threshold)).count();
-            *total = I::of(count);
+            *total = I::from_place(count);
         }
     });
     accumulate(offsets)
@@ -96,7 +96,7 @@ pub(crate) fn dense_fill<T: SparseElement, I: SparseIndex>(
                     continue;
                 }
                 if let Some((index, value)) = slots.next() {
-                    (*index, *value) = (I::of(column), element);
+                    (*index, *value) = (I::from_place(column), element);
                 }
             }
         }

@@ -7,7 +7,7 @@ use crate::core::room::{OrUnwind, filled};
 /// The position of a column in the entries of a row.
 fn find<I: SparseIndex>(indices: &[I], start: usize, end: usize, column: usize) -> Option<usize> {
     let row = indices.get(start..end)?;
-    row.binary_search(&I::of(column)).ok().map(|place| start + place)
+    row.binary_search(&I::from_place(column)).ok().map(|place| start + place)
 }
 
 fn set<T>(values: &mut [T], place: usize, value: T) {

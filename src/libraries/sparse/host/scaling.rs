@@ -62,7 +62,7 @@ pub(crate) fn diagonal<T: SparseElement, I: SparseIndex>(
     split::each(&split::evenly(diagonal.len(), 8), diagonal, 1, &|places, diagonal| {
         for (place, element) in places.zip(diagonal) {
             let (columns, values) = a.row(first.0 + place);
-            let column = I::of(first.1 + place);
+            let column = I::from_place(first.1 + place);
             *element = columns.binary_search(&column).map_or(T::default(), |found| at(values, found));
         }
     });

@@ -16,7 +16,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     split::each(&split::evenly(rows, 8), offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, counts| {
         for (row, count) in rows.zip(counts) {
             let kept = a.entries(row + first).filter(|(column, value)| keep.keeps(row + first, *column, *value));
-            *count = I::of(kept.count());
+            *count = I::from_place(kept.count());
         }
     });
     accumulate(offsets)
@@ -38,7 +38,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
             a.entries(row + first).filter(move |(column, value)| keep.keeps(row + first, *column, *value))
         });
         for ((column, value), (index, to)) in entries.zip(indices.iter_mut().zip(values)) {
-            (*index, *to) = (I::of(keep.moved(column)), value);
+            (*index, *to) = (I::from_place(keep.moved(column)), value);
         }
     });
 }

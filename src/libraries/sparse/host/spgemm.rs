@@ -40,10 +40,10 @@ impl Marks {
 /// Turns counts in `offsets[1..]` into offsets; returns their sum.
 pub(crate) fn accumulate<I: SparseIndex>(offsets: &mut [I]) -> usize {
     let mut total = 0usize;
-    put(offsets, 0, I::of(0));
+    put(offsets, 0, I::from_place(0));
     for offset in offsets.iter_mut().skip(1) {
         total = total.saturating_add(offset.place());
-        *offset = I::of(total);
+        *offset = I::from_place(total);
     }
     total
 }
@@ -63,7 +63,7 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
             for inner in a.row(row).0 {
                 new += b.row(inner.place()).0.iter().filter(|column| marks.is_new(column.place())).count();
             }
-            *count = I::of(new);
+            *count = I::from_place(new);
         }
     });
     accumulate(offsets)
@@ -94,7 +94,7 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
                 for (column, value) in b.entries(inner) {
                     let product = factor * value.widen();
                     if marks.is_new(column) {
-                        put(row_indices, found, I::of(column));
+                        put(row_indices, found, I::from_place(column));
                         found += 1;
                         put(&mut sums, column, product);
                     } else if let Some(sum) = sums.get_mut(column) {

@@ -22,7 +22,7 @@ pub(crate) fn transpose<T: SparseElement, I: SparseIndex>(
             *count += 1;
         }
     }
-    offsets.iter_mut().skip(1).zip(&counts).for_each(|(offset, count)| *offset = I::of(*count));
+    offsets.iter_mut().skip(1).zip(&counts).for_each(|(offset, count)| *offset = I::from_place(*count));
     accumulate(offsets);
     let parts = if a.nnz() < 1 << 16 { 1 } else { rayon::current_num_threads().min(TASKS) };
     let mut bounds = vec![0];
@@ -46,7 +46,7 @@ pub(crate) fn transpose<T: SparseElement, I: SparseIndex>(
                 let Some(next) = column.checked_sub(columns.start).and_then(|column| next.get_mut(column)) else {
                     continue;
                 };
-                put(indices, *next, I::of(row));
+                put(indices, *next, I::from_place(row));
                 put(values, *next, T::narrow(value.widen().conj_if(conj)));
                 *next += 1;
             }
@@ -68,8 +68,8 @@ impl<T: SparseElement, I: SparseIndex> Owned<T, I> {
         Owned {
             count,
             width,
-            offsets: filled(count + 1, I::of(0)).or_unwind(),
-            indices: filled(nnz, I::of(0)).or_unwind(),
+            offsets: filled(count + 1, I::from_place(0)).or_unwind(),
+            indices: filled(nnz, I::from_place(0)).or_unwind(),
             values: filled(nnz, T::default()).or_unwind(),
         }
     }

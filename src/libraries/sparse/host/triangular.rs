@@ -40,17 +40,17 @@ pub(crate) fn levels<T: SolveElement, I: SparseIndex>(
         put(&mut counts, own, count);
         deepest = deepest.max(own + 1);
     }
-    put(starts, 0, I::of(deepest));
+    put(starts, 0, I::from_place(deepest));
     let (mut total, mut next) = (0, filled(deepest, 0usize).or_unwind());
     for (step, count) in counts.iter().enumerate().take(deepest) {
         put(&mut next, step, total);
-        put(starts, step + 1, I::of(total));
+        put(starts, step + 1, I::from_place(total));
         total += count;
     }
-    starts.iter_mut().skip(deepest + 1).for_each(|start| *start = I::of(total));
+    starts.iter_mut().skip(deepest + 1).for_each(|start| *start = I::from_place(total));
     for (row, level) in level.iter().enumerate() {
         let place = at(&next, *level);
-        put(order, place, I::of(row));
+        put(order, place, I::from_place(row));
         put(&mut next, *level, place + 1);
     }
 }

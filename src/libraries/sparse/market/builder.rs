@@ -75,7 +75,7 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
                 return Err(Error::invalid(name, format!("{place} is not below {end}")));
             }
         }
-        push(&mut self.entries, (I::of(row), I::of(column), value))
+        push(&mut self.entries, (I::from_place(row), I::from_place(column), value))
     }
 
     /// Row indices, column indices and values: sorted, with duplicates summed.

@@ -55,7 +55,7 @@ pub(in super::super) struct PreprocessedCopy {
 
 impl PreprocessKey {
     /// The key, if the library reads the operands themselves and not copies of them.
-    pub(in super::super) fn of<T: SparseElement, I: SparseIndex>(
+    pub(in super::super) fn new<T: SparseElement, I: SparseIndex>(
         structure: u64,
         arrays: [u64; 3],
         operands: [u64; 3],

@@ -26,7 +26,9 @@ pub(in super::super) struct Side {
 
 impl Side {
     /// The sizes of the compressed rows of a matrix, or of its transpose if columns are compressed.
-    pub(in super::super) fn of<T: SparseElement, I: SparseIndex, M: Major>(a: &Compressed<T, I, M>) -> Self {
+    pub(in super::super) fn from_compressed<T: SparseElement, I: SparseIndex, M: Major>(
+        a: &Compressed<T, I, M>,
+    ) -> Self {
         let (rows, cols) = (a.rows(), a.cols());
         if M::ROWS { Side { count: rows, width: cols } } else { Side { count: cols, width: rows } }
     }
@@ -109,7 +111,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for Product<T, I> {
         let last = [offsets.into(), indices.into(), values.into()];
         // Rows that a warp handles in one pass. There are a few more warps than run at once, but not many.
         let each = (rows >> 18).clamp(1, 32);
-        let by_thread = [first.as_slice(), &[I::of(I::LARGEST).into()], &last].concat();
+        let by_thread = [first.as_slice(), &[I::from_place(I::LARGEST).into()], &last].concat();
         let by_warp = [first.as_slice(), &[each.into(), next.into()], &last].concat();
         // SAFETY: the parameters have this order and these types; columns of A are rows of B, since both were validated
         // and their sizes compared; the number of stored entries was counted. Each row belongs to one thread or to one
@@ -252,7 +254,8 @@ impl Sparse {
         let (rows, cols) = (a.rows(), b.cols());
         // The transpose of a product is the product of the transposes in reverse order.
         let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
-        let product = Product::<T, I> { a: Side::of(a), b: Side::of(b), alpha, _index: PhantomData };
+        let product =
+            Product::<T, I> { a: Side::from_compressed(a), b: Side::from_compressed(b), alpha, _index: PhantomData };
         let reads = || {
             let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
             (of_a.0, of_a.1, of_a.2, b.offsets().as_in(), b.indices().as_in(), b.values().as_in())
@@ -281,7 +284,8 @@ impl Sparse {
             return Err(crate::core::error::Rejected::new(error, (values,)));
         }
         let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
-        let masked = Masked::<T, I> { a: Side::of(a), b: Side::of(b), alpha, _index: PhantomData };
+        let masked =
+            Masked::<T, I> { a: Side::from_compressed(a), b: Side::from_compressed(b), alpha, _index: PhantomData };
         let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let of_b = (b.offsets().as_in(), b.indices().as_in(), b.values().as_in());
         let of_mask = (mask.offsets().as_in(), mask.indices().as_in());

@@ -224,7 +224,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
                 let how = order(&b_at) | order(&c_at) << 1 | u64::from(op_b) << 2;
                 let dense = [b_at.rows as u64, b_at.cols as u64, b_at.ld as u64, c_at.cols as u64, c_at.ld as u64, how];
                 let operands = [first.address(), second.address(), values.address()];
-                PreprocessKey::of::<T, I>(structure.name, arrays, operands, Some(dense))
+                PreprocessKey::new::<T, I>(structure.name, arrays, operands, Some(dense))
             }
             _ => None,
         };

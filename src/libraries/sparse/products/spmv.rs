@@ -192,7 +192,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         let (op, compute) = (operation::<T>(trans), T::CODES.compute);
         // The preprocessing of the library is kept with the matrix.
         let this = match (self.structure, layout.format, trans) {
-            (Some(structure), Format::Csr, Transpose::No) => PreprocessKey::of::<T, I>(
+            (Some(structure), Format::Csr, Transpose::No) => PreprocessKey::new::<T, I>(
                 structure.name,
                 arrays,
                 [first.address(), second.address(), values.address()],

@@ -111,7 +111,7 @@ impl Sparse {
         if a.rows() != a.cols() {
             return Err(Error::invalid("a", format!("{} x {} is not square", a.rows(), a.cols())));
         }
-        let factor = Factor::<T, I> { side: Side::of(a), kind, _types: PhantomData };
+        let factor = Factor::<T, I> { side: Side::from_compressed(a), kind, _types: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let Factored(values) = self.submit(factor, reads, (self.device.uninit(a.nnz())?,))?.await_result()?;
         a.with_values(values)

@@ -330,7 +330,7 @@ impl Sparse {
         let rows = if turned { self.transpose(&stored)? } else { stored.clone() };
         let upper = (uplo == Uplo::Upper) == (trans == Transpose::No);
         let how = How { upper, unit: diag == Diag::Unit, conj: trans == Transpose::Conjugate };
-        let levels = Levels::<T, I> { side: Side::of(&rows), upper, _types: PhantomData };
+        let levels = Levels::<T, I> { side: Side::from_compressed(&rows), upper, _types: PhantomData };
         let reads = (rows.offsets().as_in(), rows.indices().as_in(), rows.values().as_in());
         let len = match self.device.kind() {
             DeviceKind::Host => n.checked_add(2).ok_or_else(|| Error::invalid("a", "the number of rows overflows"))?,
@@ -381,7 +381,7 @@ impl Sparse {
     ) -> Submitted<DeviceBuffer<T>> {
         let ([order_b, order_x], [ldb, ldx]) = (spec.order, spec.ld);
         let solve = Solve::<T, I> {
-            side: Side::of(&a.rows),
+            side: Side::from_compressed(&a.rows),
             how: a.how,
             alpha: spec.alpha,
             b: DenseAt::new(a.n(), spec.n, ldb, order_b),

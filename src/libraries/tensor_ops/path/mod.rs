@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn network(text: &str, extents: &[&[usize]]) -> Network {
-        Network::of(&Einsum::parse(text).unwrap(), extents).unwrap()
+        Network::new(&Einsum::parse(text).unwrap(), extents).unwrap()
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         // A ring of 500 matrices, and 500 letters.
         let lists: Vec<[u32; 2]> = (0..500).map(|k| [k, (k + 1) % 500]).collect();
         let ring = Einsum::lists(lists.iter().map(|list| &list[..]), None).unwrap();
-        let of = Network::of(&ring, &vec![&[3, 3][..]; 500]).unwrap();
+        let of = Network::new(&ring, &vec![&[3, 3][..]; 500]).unwrap();
         let path = search(&of, Some(9)).unwrap();
         assert_eq!(path.values(500).unwrap().len(), 499);
     }

@@ -165,8 +165,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         zeros.extend(writes.amax.map(|amax| (amax.address, size_of::<f32>())));
         let whole = T::CODES.compute == types::I32;
         let one_zero = match whole {
-            true => [Factor::of(&1i32), Factor::of(&0i32)],
-            false => [Factor::of(&T::ONE), Factor::of(&T::Scalar::default())],
+            true => [Factor::from_scalar(&1i32), Factor::from_scalar(&0i32)],
+            false => [Factor::from_scalar(&T::ONE), Factor::from_scalar(&T::Scalar::default())],
         };
         let (us, vs) = if by_rows { (n, m) } else { (m, n) };
         Product {

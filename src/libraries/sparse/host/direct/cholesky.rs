@@ -42,7 +42,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
         let end = at(a.offsets, row + 1).place().min(a.indices.len());
         let start = at(a.offsets, row).place().min(end);
         let columns = a.indices.get(start..end).unwrap_or_default();
-        if let Ok(k) = columns.binary_search(&I::of(row)) {
+        if let Ok(k) = columns.binary_search(&I::from_place(row)) {
             *diagonal = at(a.values, start + k);
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
             put(&mut x, j, sum);
         }
         let mut pivot = at(&diagonals, k).re();
-        for i in reach.of(k, &above, parents) {
+        for i in reach.columns(k, &above, parents) {
             let (first, end) = (at(offsets, *i), at(&next, *i));
             let y = at(&x, *i).over(at(values, first));
             put(&mut x, *i, T::default());
@@ -68,7 +68,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
                 put(&mut x, row, rest);
             }
             pivot -= y.magnitude() * y.magnitude();
-            put(rows, end, I::of(k));
+            put(rows, end, I::from_place(k));
             put(values, end, y.conj());
             put(&mut next, *i, end + 1);
         }
@@ -76,7 +76,7 @@ pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
             return k + 1;
         }
         let first = at(offsets, k);
-        put(rows, first, I::of(k));
+        put(rows, first, I::from_place(k));
         put(values, first, T::from_parts(pivot.sqrt(), 0.0));
         put(&mut next, k, first + 1);
     }

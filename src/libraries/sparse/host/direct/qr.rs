@@ -97,7 +97,7 @@ fn columns<T: SolveElement, I: SparseIndex>(
         let place = at(&next, k);
         put(&mut columns, place, k);
         put(&mut next, k, place + 1);
-        for i in reach.of(k, &above, parents) {
+        for i in reach.columns(k, &above, parents) {
             let place = at(&next, *i);
             put(&mut columns, place, k);
             put(&mut next, *i, place + 1);

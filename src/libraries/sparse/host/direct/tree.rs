@@ -77,7 +77,7 @@ impl Tree {
         // Each column has its diagonal, and an entry for each row that reaches it.
         let (mut counts, mut reach) = (filled(n, 1).or_unwind(), Reach::new(n));
         for k in 0..n {
-            for i in reach.of(k, above, &tree.parents) {
+            for i in reach.columns(k, above, &tree.parents) {
                 let count = at(&counts, *i);
                 put(&mut counts, *i, count + 1);
             }
@@ -104,7 +104,7 @@ impl Reach {
     }
 
     /// The columns of row `k`, in an order in which no column comes before one below it in the tree.
-    pub(crate) fn of(&mut self, k: usize, above: &Above, parents: &[usize]) -> &[usize] {
+    pub(crate) fn columns(&mut self, k: usize, above: &Above, parents: &[usize]) -> &[usize] {
         self.found.clear();
         put(&mut self.marks, k, k);
         for place in above.range(k) {

@@ -35,7 +35,7 @@ const DONE: u8 = 3;
 const FAILED: u8 = 4;
 
 /// A dispatch without its types. All code is here, so that it is compiled once.
-pub(crate) struct Flying {
+pub(crate) struct UntypedDispatch {
     name: &'static str,
     library: &'static str,
     /// Its answer is in the shared memory that was sent with it.
@@ -63,7 +63,7 @@ struct Outcome {
     abandoned: bool,
 }
 
-impl Flying {
+impl UntypedDispatch {
     pub(super) fn new(
         op: &Facts,
         link: &Arc<Link>,
@@ -77,7 +77,7 @@ impl Flying {
             Some(block) if op.bulk && block.len() > PIECE && info.is_none() => (None, Some(Arriving::new(link, block))),
             block => (block, None),
         };
-        Flying {
+        UntypedDispatch {
             name: op.name,
             library: op.library,
             bulk: op.bulk,
