@@ -9,5 +9,6 @@ mod common;
 
 mod compile;
 mod launch;
+mod ptx;
 #[cfg(target_os = "linux")]
 mod simulated;

@@ -7,7 +7,7 @@ use super::finding::Found;
 use super::halves;
 use super::lanes::{LANES, Lane, Row};
 use super::memory::{self, Area, LOCAL_WINDOW, Memory, PARAMETER_WINDOW, SHARED_WINDOW};
-use super::shadow::{Cell, Stamp, Wrong, each_cell};
+use super::shadow::{Cell, Held, Stamp, Wrong, each_cell};
 use super::types::{Kind, Space, Type};
 use super::warp::{Warp, lanes_of};
 use crate::core::error::FindingKind;
@@ -32,6 +32,27 @@ struct Run {
     order: Order,
     /// The area of all lanes, if it is one.
     area: Option<usize>,
+}
+
+/// What an access does, for the shadow.
+#[derive(Clone, Copy)]
+enum Touch {
+    Read,
+    /// Writes this value.
+    Write(u64),
+    /// Writes what it makes of the old value.
+    Update,
+}
+
+impl Touch {
+    /// Of a write: whether it changes nothing.
+    fn same(self, bytes: u32, there: impl FnOnce() -> Option<u64>) -> Option<bool> {
+        match self {
+            Touch::Read => None,
+            Touch::Write(value) => Some(there() == Some(masked(value, bytes))),
+            Touch::Update => Some(false),
+        }
+    }
 }
 
 impl Run {
@@ -221,30 +242,33 @@ impl Warp {
                 },
             };
         }
-        self.note(place, run, further, None)?;
+        self.note(place, run, further, Touch::Read)?;
         Ok(values)
     }
 
+    /// Lane by lane: a later one sees what an earlier one wrote.
     fn write(&mut self, place: &mut Place<'_, '_>, run: &Run, further: u64, values: &Row) -> Result<(), Box<Found>> {
-        self.note(place, run, further, Some(values))?;
-        for (lane, value) in values.iter().enumerate() {
-            if run.mask >> lane & 1 == 0 {
-                continue;
+        let mut held = None;
+        let noted = self.is_noted(place, run);
+        for lane in lanes_of(run.mask) {
+            let value = values.get(lane).copied().unwrap_or_default();
+            if noted {
+                self.note_lane(place, run, further, lane, Touch::Write(value), &mut held)?;
             }
             let address = run.address(lane, further);
             match run.space {
                 Space::Shared => {
-                    memory::store_bytes(&mut place.shared, address, run.bytes, *value);
+                    memory::store_bytes(&mut place.shared, address, run.bytes, value);
                 }
                 Space::Local => {
                     let at = lane as u64 * place.kernel.local_bytes + address;
-                    memory::store_bytes(&mut self.local, at, run.bytes, *value);
+                    memory::store_bytes(&mut self.local, at, run.bytes, value);
                 }
                 Space::Param => {}
                 _ => {
                     if let Some(address) = run.real(place, address) {
                         // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                        unsafe { memory::store(address, run.bytes, *value) }
+                        unsafe { memory::store(address, run.bytes, value) }
                     }
                 }
             }
@@ -265,43 +289,57 @@ impl Warp {
         }
     }
 
-    /// Tells the shadow of an access; `values` are those of a write.
-    fn note(&self, place: &mut Place<'_, '_>, run: &Run, further: u64, values: Option<&Row>) -> Result<(), Box<Found>> {
+    /// Whether the shadow is told of an access.
+    fn is_noted(&self, place: &Place<'_, '_>, run: &Run) -> bool {
         let checks = place.common.checks;
-        let shared = run.space == Space::Shared && !place.cells.is_empty();
-        let global = run.space == Space::Global && (checks.races || checks.initialised);
-        if !shared && !global {
-            return Ok(());
+        match run.space {
+            Space::Shared => !place.cells.is_empty(),
+            Space::Global => checks.races || checks.initialised,
+            _ => false,
         }
-        let pc = self.groups.iter().find(|group| group.mask & run.mask != 0).map_or(0, |group| group.pc);
-        let first = self.stamp(place, 0, pc, run.order != Order::Weak);
+    }
+
+    /// Tells the shadow of an access by all lanes of a run.
+    fn note(&self, place: &mut Place<'_, '_>, run: &Run, further: u64, touch: Touch) -> Result<(), Box<Found>> {
         let mut held = None;
-        for lane in lanes_of(run.mask) {
-            let address = run.address(lane, further);
-            let stamp = Stamp { thread: first.thread + lane as u16, ..first };
-            let value = values.and_then(|values| values.get(lane)).map(|value| masked(*value, run.bytes));
-            let wrong = if shared {
-                let same = value.map(|value| memory::load_bytes(&place.shared, address, run.bytes) == Some(value));
-                let mut touch = self.touch(stamp, lane, same, checks.initialised, checks.races);
-                each_cell(&mut place.cells, address, run.bytes, &mut touch)
-            } else {
-                let Some((area, shadow)) =
-                    run.area(place.memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)))
-                else {
-                    continue;
-                };
-                // SAFETY: as in `read`.
-                let there = || unsafe { memory::load(address.wrapping_add(area.shift), run.bytes) };
-                let same = value.map(|value| there() == value);
-                let mut touch = self.touch(stamp, lane, same, checks.initialised && area.fresh, checks.races);
-                shadow.cells(&mut held, address - (area.start & !7), run.bytes, &mut touch)
-            };
-            if let Some(wrong) = wrong {
-                drop(held);
-                return Err(describe(place, run, lane, address, values.is_some(), &wrong));
-            }
+        match self.is_noted(place, run) {
+            true => lanes_of(run.mask).try_for_each(|lane| self.note_lane(place, run, further, lane, touch, &mut held)),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Tells the shadow of an access by one lane. `held` is the page of the lane before.
+    fn note_lane<'m>(
+        &self,
+        place: &mut Place<'m, '_>,
+        run: &Run,
+        further: u64,
+        lane: usize,
+        touch: Touch,
+        held: &mut Option<Held<'m>>,
+    ) -> Result<(), Box<Found>> {
+        let checks = place.common.checks;
+        let pc = self.groups.iter().find(|group| group.mask & run.mask != 0).map_or(0, |group| group.pc);
+        let address = run.address(lane, further);
+        let stamp = self.stamp(place, lane, pc, run.order != Order::Weak);
+        let wrong = if run.space == Space::Shared {
+            let same = touch.same(run.bytes, || memory::load_bytes(&place.shared, address, run.bytes));
+            let mut touch = self.touch(stamp, lane, same, checks.initialised, checks.races);
+            each_cell(&mut place.cells, address, run.bytes, &mut touch)
+        } else {
+            let memory: &'m Memory<'_> = place.memory;
+            let area = run.area(memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)));
+            let Some((area, shadow)) = area else { return Ok(()) };
+            // SAFETY: as in `read`.
+            let there = || Some(unsafe { memory::load(address.wrapping_add(area.shift), run.bytes) });
+            let same = touch.same(run.bytes, there);
+            let mut touch = self.touch(stamp, lane, same, checks.initialised && area.fresh, checks.races);
+            shadow.cells(held, address - (area.start & !7), run.bytes, &mut touch)
+        };
+        match wrong {
+            Some(wrong) => Err(describe(place, run, lane, address, !matches!(touch, Touch::Read), &wrong)),
+            None => Ok(()),
+        }
     }
 
     /// Notes an access in a cell; `same` is of a write, and tells whether it changes nothing.
@@ -366,8 +404,8 @@ impl Warp {
         for run in self.runs(atomic.space, base, atomic.offset, active) {
             let run = Run { bytes, whole: bytes, writes: true, order: Order::Relaxed, ..run };
             let run = Run { area: self.check(place, &run)?, ..run };
-            self.note(place, &Run { writes: false, ..copy(&run) }, 0, None)?;
-            self.note(place, &run, 0, Some(&[0; LANES]))?;
+            self.note(place, &run, 0, Touch::Read)?;
+            self.note(place, &run, 0, Touch::Update)?;
             for lane in lanes_of(run.mask) {
                 let at = |row: &Row| row.get(lane).copied().unwrap_or_default();
                 let (address, x, y) = (at(&run.addresses), at(&first), at(&second));
@@ -395,11 +433,6 @@ impl Warp {
         }
         Ok(())
     }
-}
-
-fn copy(run: &Run) -> Run {
-    let Run { addresses, mask, space, bytes, whole, writes, order, area } = *run;
-    Run { addresses, mask, space, bytes, whole, writes, order, area }
 }
 
 fn masked(value: u64, bytes: u32) -> u64 {

@@ -317,13 +317,13 @@ impl<'t> Decoder<'t> {
                     frame.braces.pop();
                 }
             }
-            Statement::Registers { ty, names, place } => {
+            Statement::Registers { names, place } => {
                 self.spot.text = *place;
                 for (name, count) in names {
                     let first = self.registers(count.unwrap_or(1))?;
                     let named = match count {
-                        Some(count) => Named::Registers { first, count: *count, ty: *ty },
-                        None => Named::Register(first, *ty),
+                        Some(count) => Named::Registers { first, count: *count },
+                        None => Named::Register(first),
                     };
                     self.scopes.declare(name, named);
                 }
@@ -385,7 +385,7 @@ impl<'t> Decoder<'t> {
     /// Declares a parameter that is a register.
     pub(super) fn bind_register(&mut self, parameter: &Parameter) -> Faulty<Reg> {
         let register = self.temporary()?;
-        self.scopes.declare(&parameter.name, Named::Register(register, parameter.ty));
+        self.scopes.declare(&parameter.name, Named::Register(register));
         Ok(register)
     }
 

@@ -40,7 +40,9 @@ pub(super) fn run(
         let found = Found { kind: FindingKind::Launch, lane: 0, detail };
         Box::new(finding(kernel, files, u32::MAX, found, ([0; 3], [0; 3])))
     };
-    let shape = Shape { total_shared: (kernel.dynamic_at as u32).saturating_add(shape.dynamic_shared), ..shape };
+    // Not a byte more than was asked for.
+    let declared = if shape.dynamic_shared == 0 { kernel.shared_bytes } else { kernel.dynamic_at };
+    let shape = Shape { total_shared: (declared as u32).saturating_add(shape.dynamic_shared), ..shape };
     check(kernel, &shape, parameters).map_err(refuse)?;
     let mut areas = areas;
     areas.extend(module.areas());

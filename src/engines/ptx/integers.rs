@@ -3,16 +3,26 @@
 use super::lanes::{Apply, Lane, Row, lanes};
 use super::types::{Kind, Type};
 
+/// The names of the types of a formula, which may use one alone.
+macro_rules! typed {
+    ($T:ident = $t:ty, $U:ident = $u:ty) => {
+        #[allow(dead_code, reason = "a formula may use one alone")]
+        type $T = $t;
+        #[allow(dead_code, reason = "a formula may use one alone")]
+        type $U = $u;
+    };
+}
+
 /// The same formula for each integer type: `T` is the type, `U` the unsigned one of the same width.
 macro_rules! each {
     ($ty:expr, $T:ident, $U:ident, |$($x:ident: $X:ident),+| $e:expr) => {
         match ($ty.is_signed(), $ty.bits) {
-            (false, 16) => { type $T = u16; #[allow(dead_code)] type $U = u16; Some(lanes!(|$($x: $X),+| $e)) }
-            (false, 32) => { type $T = u32; #[allow(dead_code)] type $U = u32; Some(lanes!(|$($x: $X),+| $e)) }
-            (false, 64) => { type $T = u64; #[allow(dead_code)] type $U = u64; Some(lanes!(|$($x: $X),+| $e)) }
-            (true, 16) => { type $T = i16; #[allow(dead_code)] type $U = u16; Some(lanes!(|$($x: $X),+| $e)) }
-            (true, 32) => { type $T = i32; #[allow(dead_code)] type $U = u32; Some(lanes!(|$($x: $X),+| $e)) }
-            (true, 64) => { type $T = i64; #[allow(dead_code)] type $U = u64; Some(lanes!(|$($x: $X),+| $e)) }
+            (false, 16) => { typed!($T = u16, $U = u16); Some(lanes!(|$($x: $X),+| $e)) }
+            (false, 32) => { typed!($T = u32, $U = u32); Some(lanes!(|$($x: $X),+| $e)) }
+            (false, 64) => { typed!($T = u64, $U = u64); Some(lanes!(|$($x: $X),+| $e)) }
+            (true, 16) => { typed!($T = i16, $U = u16); Some(lanes!(|$($x: $X),+| $e)) }
+            (true, 32) => { typed!($T = i32, $U = u32); Some(lanes!(|$($x: $X),+| $e)) }
+            (true, 64) => { typed!($T = i64, $U = u64); Some(lanes!(|$($x: $X),+| $e)) }
             _ => None,
         }
     };

@@ -70,7 +70,7 @@ impl Decoder<'_> {
             Operand::Double(bits) if ty.bits == 32 => self.constant((f64::from_bits(*bits) as f32).to_bits().into()),
             Operand::Double(bits) => self.constant(*bits),
             Operand::Name(name) => match self.find(name) {
-                Some(Named::Register(register, _)) => register,
+                Some(Named::Register(register)) => register,
                 Some(Named::Variable { at, dynamic, .. }) => self.address(at, dynamic),
                 _ => self.special_value(name)?,
             },
@@ -106,7 +106,7 @@ impl Decoder<'_> {
     /// A register that is declared.
     pub(super) fn register(&mut self, operand: &Operand) -> Faulty<Reg> {
         if let Operand::Name(name) = operand
-            && let Some(Named::Register(register, _)) = self.find(name)
+            && let Some(Named::Register(register)) = self.find(name)
         {
             return Ok(register);
         }

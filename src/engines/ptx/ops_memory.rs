@@ -92,7 +92,7 @@ impl Decoder<'_> {
     fn base(&mut self, base: Option<&str>, offset: i64, space: &mut Space) -> Faulty<(Reg, i64)> {
         let Some(name) = base else { return Ok((ZERO, offset)) };
         match self.find(name) {
-            Some(Named::Register(register, _)) => {
+            Some(Named::Register(register)) => {
                 if *space == Space::Param && self.frames.len() > 1 {
                     *space = Space::Local;
                 }

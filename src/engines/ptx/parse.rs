@@ -201,7 +201,7 @@ impl<'t> Reader<'t> {
             let declared = self.declared(Space::Param, false)?;
             let (name, count, _) = self.named()?;
             let (bytes, align) = size(&declared, count, token.place)?;
-            all.push(Parameter { name, align, bytes, ty: declared.ty, register });
+            all.push(Parameter { name, align, bytes, register });
         }
         Ok(all)
     }
@@ -393,7 +393,7 @@ impl<'t> Reader<'t> {
     }
 
     fn registers(&mut self, place: Place) -> Faulty<Statement> {
-        let declared = self.declared(Space::Local, false)?;
+        self.declared(Space::Local, false)?;
         let mut names = Vec::new();
         loop {
             let name = self.word()?.text.to_owned();
@@ -410,7 +410,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.expect(";")?;
-        Ok(Statement::Registers { ty: declared.ty, names, place })
+        Ok(Statement::Registers { names, place })
     }
 
     /// `.loc file line column`, and perhaps where it was inlined.

@@ -34,6 +34,9 @@ pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// `a + b` rounded to odd: rounded once more to at most 51 bits, the result is that of one rounding.
 pub(super) fn sum_to_odd(a: f64, b: f64) -> f64 {
+    if b == 0.0 {
+        return a; // also -0
+    }
     let (s, e) = two_sum(a, b);
     match s.is_finite() && e != 0.0 && s.to_bits() & 1 == 0 {
         true if (e > 0.0) == (s > 0.0) => f64::from_bits(s.to_bits() + 1),

@@ -1,18 +1,17 @@
 //! What a name in a body stands for.
 
 use super::code::Reg;
-use super::types::{Space, Type};
+use super::types::Space;
 use std::collections::HashMap;
 
 /// A name.
 #[derive(Clone, Debug)]
 pub(super) enum Named {
-    Register(Reg, Type),
+    Register(Reg),
     /// Registers with a prefix and a number, from the first on.
     Registers {
         first: Reg,
         count: u32,
-        ty: Type,
     },
     /// A variable: its address in its space, or where it stands in the dynamic shared memory.
     Variable {
@@ -59,7 +58,7 @@ impl Scopes {
             let (prefix, number) = name.split_at(name.len() - digits);
             let number: u32 = number.parse().ok()?;
             scopes.iter().rev().find_map(|scope| match scope.get(prefix)? {
-                Named::Registers { first, count, ty } if number < *count => Some(Named::Register(first + number, *ty)),
+                Named::Registers { first, count } if number < *count => Some(Named::Register(first + number)),
                 _ => None,
             })
         })

@@ -1,7 +1,7 @@
 //! A module as its text says it, before anything is resolved.
 
 use super::token::Place;
-use super::types::{Space, Type};
+use super::types::Space;
 
 /// A module.
 #[derive(Debug, Default)]
@@ -34,7 +34,6 @@ pub(super) struct Parameter {
     pub(super) name: String,
     pub(super) align: u64,
     pub(super) bytes: u64,
-    pub(super) ty: Type,
     /// In a register; else in parameter memory.
     pub(super) register: bool,
 }
@@ -59,7 +58,6 @@ pub(super) enum Statement {
     Label(String, Place),
     /// Registers: names without numbers, or a prefix and how many follow from 0.
     Registers {
-        ty: Type,
         names: Vec<(String, Option<u32>)>,
         place: Place,
     },

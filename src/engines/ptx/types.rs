@@ -28,7 +28,6 @@ pub(crate) struct Type {
 impl Type {
     pub(super) const B32: Type = Type { kind: Kind::Bits, bits: 32 };
     pub(super) const B64: Type = Type { kind: Kind::Bits, bits: 64 };
-    pub(super) const U16: Type = Type { kind: Kind::Unsigned, bits: 16 };
     pub(super) const U32: Type = Type { kind: Kind::Unsigned, bits: 32 };
     pub(super) const PRED: Type = Type { kind: Kind::Predicate, bits: 1 };
 
