@@ -30,6 +30,7 @@ ROWS = [
     "launch with 16 arguments",
     "matmul with a known way",
     "map by a kept formula",
+    "whole sum of a tensor",
     "replay of 2 steps",
     "replay of 20 steps",
 ]

@@ -26,6 +26,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use windlass::expressions::{Formula, Symbol};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
+use windlass::reductions::All;
 use windlass::{Device, DeviceBuffer, Element, Image, Matmul, PendingDispatch, Tensor};
 
 /// The operations between two waits: few enough that no queue fills.
@@ -124,6 +125,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         chained(zeros::<f32>(device), move |c| device.blas_lt().matmul(Matmul::new(1, 1, 1), &a, &b, c).unwrap());
 
     let formula = mapped(device);
+    let sum = summed(device);
     let [few, many] = [2, 20].map(|steps| replayed(device, steps));
     let memory: Box<dyn FnMut() -> u128> = Box::new(move || {
         let start = Instant::now();
@@ -140,6 +142,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         ("launch with 16 arguments, chained", sixteen),
         ("matmul with a known way, chained", matmul),
         ("map by a kept formula, chained", formula),
+        ("whole sum of a tensor, with its result's memory", sum),
         ("replay of 2 steps as a graph, chained", few),
         ("replay of 20 steps as a graph, chained", many),
         ("alloc + free of 4 KiB", memory),
@@ -163,6 +166,20 @@ fn mapped(device: &Device) -> Box<dyn FnMut() -> u128> {
         let next = |out: Tensor<f32>| device.apply_into(&formula, &x, out).unwrap().into_output();
         measured(|| kept = (0..BATCH).fold(kept.take(), |out, _| out.map(next)));
         start.elapsed().as_nanos()
+    })
+}
+
+/// Sums of one tensor, each into memory of its own.
+fn summed(device: &Device) -> Box<dyn FnMut() -> u128> {
+    let (x, device) = (device.zeros_tensor::<f32>([16, 16]).unwrap(), device.clone());
+    // The kernel is there: a call that had to wait for it would be late, and all that follow it.
+    device.sum(&x, All).unwrap().await_result().unwrap();
+    Box::new(move || {
+        let start = Instant::now();
+        measured(|| (0..BATCH).for_each(|_| drop(device.sum(&x, All).unwrap().into_output())));
+        let time = start.elapsed().as_nanos();
+        device.synchronize(LIMIT).unwrap();
+        time
     })
 }
 

@@ -4,6 +4,7 @@ use super::kind::ReductionKind;
 use super::op::Reduce;
 use super::ptx::{Geometry, Kernel, Launch, Way};
 use super::recipe::Recipe;
+use super::shape::Shape;
 use super::space::Space;
 use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
@@ -62,9 +63,10 @@ impl PlanKey for Key {
 }
 
 /// A level of the tree.
-struct Level {
+pub(super) struct Level {
     space: Space,
-    geometry: Geometry,
+    /// Its kernel.
+    pub(super) key: Key,
     /// The sizes of the elements of what is read.
     sizes: Vec<usize>,
 }
@@ -75,21 +77,24 @@ fn slots(recipe: &Recipe) -> Vec<Lane> {
     recipe.accumulators.iter().flat_map(of).collect()
 }
 
-/// The levels, from the elements on; none if nothing is written.
-fn levels(reduce: &Reduce) -> Result<Vec<Level>> {
-    let prepared = reduce.prepared()?;
+/// The levels of a shape that was checked, from the elements on; none if nothing is written.
+pub(super) fn levels(shape: &Shape) -> Result<Vec<Level>> {
+    let prepared = shape.prepared()?;
     let mut levels = Vec::new();
     let mut space = prepared.space.clone();
     if space.results == 0 {
         return Ok(levels);
     }
+    let (element, dtype) = (Shared(prepared.element.clone()), shape.element_type()?);
     let mut sizes: Vec<usize> = prepared.element.expr.inputs().iter().map(|dtype| dtype.size()).collect();
     let slots = slots(&prepared.recipe);
     loop {
         let geometry = Geometry::new(&space, &sizes, levels.is_empty());
         let (is_last, by_result) = (geometry.is_last, geometry.is_by_result());
         let next = space.of_groups(slots.len(), by_result)?;
-        levels.push(Level { space, geometry, sizes });
+        let finish = shape.finish.clone().filter(|_| is_last);
+        let key = Key { kind: shape.kind, dtype, element: element.clone(), finish, geometry };
+        levels.push(Level { space, key, sizes });
         if is_last {
             return Ok(levels);
         }
@@ -98,22 +103,9 @@ fn levels(reduce: &Reduce) -> Result<Vec<Level>> {
     }
 }
 
-/// The kernels of an operation that was checked.
-pub(super) fn keys(reduce: &Reduce) -> Result<Vec<Key>> {
-    let element = Shared(reduce.prepared()?.element.clone());
-    let dtype = reduce.formula.0.expr.output_types().next().unwrap_or(DType::F32);
-    let key = |level: Level| Key {
-        kind: reduce.kind,
-        dtype,
-        element: element.clone(),
-        finish: reduce.finish.clone().filter(|_| level.geometry.is_last),
-        geometry: level.geometry,
-    };
-    Ok(levels(reduce)?.into_iter().map(key).collect())
-}
-
 pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Result<()> {
-    let prepared = reduce.prepared()?;
+    let shape = &reduce.shape;
+    let prepared = shape.prepared()?;
     let recipe = &prepared.recipe;
     let output = queue.writes().first().map_or(0, |span| span.address());
     // What has no elements has no place. Nothing is read there.
@@ -121,10 +113,11 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
     let mut addresses: Vec<u64> = queue.reads().iter().map(place).collect();
     let slots = slots(recipe);
     let (_, count) = reduce.count_bits(recipe);
-    for (k, level) in levels(reduce)?.iter().enumerate() {
+    for (k, level) in shape.levels()?.iter().enumerate() {
+        let geometry = &level.key.geometry;
         let loaded = queue.plan::<Key>(k)?;
         let tasks = level.space.results * level.space.groups();
-        let targets = match level.geometry.is_last {
+        let targets = match geometry.is_last {
             true => vec![output],
             false => slots.iter().map(|lane| queue.scratch(tasks * lane.size())).collect::<Result<Vec<_>>>()?,
         };
@@ -134,15 +127,15 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
             targets: &targets,
             addresses: &addresses,
             sizes: &level.sizes,
-            result_size: level.geometry.is_last.then(|| reduce.result_type().size()),
-            extents: reduce.extents(),
+            result_size: geometry.is_last.then(|| shape.result_type().size()),
+            extents: shape.extents(),
             scalars: &reduce.scalars,
             finish_scalars: &reduce.finish_scalars,
             count,
-            is_leaf: level.geometry.is_leaf,
+            is_leaf: geometry.is_leaf,
         };
         let mut arguments = loaded.kernel.arguments(&launch);
-        let threads = match level.geometry.way {
+        let threads = match geometry.way {
             Way::Warps { .. } => tasks.saturating_mul(32),
             Way::Threads { .. } => tasks,
         };

@@ -3,18 +3,20 @@
 use super::axes::{Axes, Mask};
 use super::kind::Reduction;
 use super::op::Reduce;
+use super::shape::{Asked, Planned};
 use super::{
     AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Std, Sum,
     Var,
 };
 use crate::core::buffer::{AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::Element;
+use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
+use crate::core::sync::Arc;
 use crate::device::Device;
-use crate::device::tensor::{Layout, ReadableTensor, Tensor};
+use crate::device::tensor::{ReadableTensor, Tensor};
 use crate::libraries::expressions::build::{Symbol, Symbols, sealed};
-use crate::libraries::expressions::formula::{Recorded, Shared, record};
+use crate::libraries::expressions::formula::{Kept, Recorded, record};
 use crate::libraries::expressions::operands::{Inputs, Read};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
@@ -33,27 +35,16 @@ pub(in crate::libraries) struct Call<'c> {
     pub(in crate::libraries) finish: Option<Result<Recorded>>,
 }
 
-/// The operation, and the extents of the result.
-fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Vec<usize>)> {
-    let Recorded { kept, scalars } = call.formula?;
-    let all: SmallVec<[&[usize]; 8]> = reads.iter().map(|(_, layout)| layout.extents()).collect();
-    let extents = Layout::broadcast_extents(&all)?;
-    let inputs = reads.iter().map(|(_, layout)| layout.broadcast(&extents)).collect::<Result<Vec<_>>>()?;
-    let (axes, keeps) = call.axes.mask(extents.len())?;
-    let stays = |axis: &usize| axes >> axis & 1 == 0;
-    let with_ones: Vec<usize> = extents.iter().enumerate().map(|(axis, n)| if stays(&axis) { *n } else { 1 }).collect();
-    let own = match keeps {
-        true => with_ones.clone(),
-        false => (0..extents.len()).filter(stays).filter_map(|axis| extents.get(axis).copied()).collect(),
-    };
-    let (finish, finish_scalars) = match call.finish.transpose()? {
-        Some(Recorded { kept, scalars }) => (Some(Shared(kept)), scalars),
+/// The operation, and the layout of the result.
+fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Arc<Planned>)> {
+    let Call { kind, less, axes, formula, finish } = call;
+    let Recorded { kept: formula, scalars } = formula?;
+    let (finish, finish_scalars) = match finish.transpose()? {
+        Some(Recorded { kept, scalars }) => (Some(kept), scalars),
         None => (None, Vec::new()),
     };
-    let output = Layout::row_major(with_ones)?;
-    let formula = Shared(kept);
-    let (kind, less, prepared) = (call.kind, call.less, OnceLock::new());
-    Ok((Reduce { kind, less, formula, scalars, finish, finish_scalars, inputs, axes, output, prepared }, own))
+    let planned = Planned::of(Asked { kind, formula, finish, axes }, reads)?;
+    Ok((Reduce { shape: planned.shape.clone(), less, scalars, finish_scalars }, planned))
 }
 
 pub(super) fn submit<R: Element>(
@@ -62,14 +53,14 @@ pub(super) fn submit<R: Element>(
     reads: Result<SmallVec<[Read<'_>; 8]>>,
 ) -> Result<PendingDispatch<Tensor<R>>> {
     let reads = reads.map_err(told)?;
-    let (reduce, extents) = operation(call, &reads).map_err(told)?;
-    let layout = Layout::row_major(&extents).map_err(told)?;
+    let (reduce, planned) = operation(call, &reads).map_err(told)?;
+    let layout = &planned.result;
     let buffer = device.uninit::<R>(layout.len())?;
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     let submitted = device.dispatch(reduce, ins, [buffer.into()].into_iter().collect());
     let pending = submitted.map_err(Rejected::into_error)?;
     pending
-        .retype(|buffers| <Symbol<R> as sealed::Outputs>::tie(buffers, &layout))
+        .retype(|buffers| <Symbol<R> as sealed::Outputs>::tie(buffers, layout))
         .map_err(|any: AnyBuffers| Error::from(any))
 }
 
@@ -80,15 +71,23 @@ pub(in crate::libraries) fn submit_any(
     call: Call<'_>,
     reads: SmallVec<[Read<'_>; 8]>,
 ) -> Result<PendingDispatch<AnyBuffers>> {
-    let (reduce, extents) = operation(call, &reads).map_err(told)?;
-    let (buffer, _) = device.uninit_any(reduce.result_type(), extents)?.into_parts();
+    let (reduce, planned) = operation(call, &reads).map_err(told)?;
+    let (buffer, _) = device.uninit_any(reduce.shape.result_type(), planned.result.extents())?.into_parts();
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     Ok(device.dispatch(reduce, ins, [buffer].into_iter().collect())?)
 }
 
-/// The formula that gives its input.
+/// The formula that gives its input, recorded once for each type.
 pub(super) fn itself<T: Element>() -> Result<Recorded> {
-    record(&[T::DTYPE], |open| vec![open.input(0)])
+    static KNOWN: [OnceLock<Arc<Kept>>; DType::Bool as usize + 1] =
+        [const { OnceLock::new() }; DType::Bool as usize + 1];
+    let place = KNOWN.get(T::DTYPE as usize);
+    if let Some(kept) = place.and_then(OnceLock::get) {
+        return Ok(Recorded { kept: kept.clone(), scalars: Vec::new() });
+    }
+    let recorded = record(&[T::DTYPE], |open| vec![open.input(0)])?;
+    let _ = place.map(|place| place.set(recorded.kept.clone()));
+    Ok(recorded)
 }
 
 impl Device {

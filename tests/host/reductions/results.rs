@@ -139,3 +139,36 @@ fn softmax_is_that_of_double_precision() {
         );
     }
 }
+
+/// Calls that share all but one thing, again and again: what is kept of one is not taken for another.
+#[test]
+fn repeated_calls_that_are_nearly_alike_keep_apart() {
+    for device in devices() {
+        let x = device.tensor([2, 2], [1.0f64, 2.0, 3.0, 6.0]).unwrap();
+        let (row, turned) = (device.tensor([2], [1.0f64, 0.0]).unwrap(), x.transpose());
+        for turn in 0..3u8 {
+            let is = |result: windlass::Result<windlass::PendingDispatch<windlass::Tensor<f64>>>, text: &str| {
+                let result = result.unwrap().await_result().unwrap();
+                assert_eq!(device.show(&result).unwrap().to_string(), text, "turn {turn}");
+            };
+            is(device.sum(&x, 0), "[4. 8.]");
+            is(device.sum(&x, Keep(0)), "[[4. 8.]]");
+            is(device.sum(&x, 1), "[3. 9.]");
+            is(device.sum(&turned, 1), "[4. 8.]");
+            is(device.mean(&x, 0), "[2. 4.]");
+            is(device.var(&x, 0, 0), "[1. 4.]");
+            is(device.var(&x, 0, 1), "[2. 8.]");
+            let scale = f64::from(turn);
+            is(device.reduce(&x, 0, |x| x * scale, Sum), ["[0. 0.]", "[4. 8.]", "[ 8. 16.]"][usize::from(turn)]);
+            is(device.reduce((&x, &row), 0, |(x, y)| x * y, Sum), "[4. 0.]");
+            is(device.reduce((&row, &x), 0, |(x, y)| x * y, Sum), "[4. 0.]");
+            is(device.reduce((&x, &x), 0, |(x, y)| x * y, Sum), "[10. 40.]");
+            is(
+                device.reduce_then(&x, 0, |x| x * 1.0, Sum, |sum| sum + scale),
+                ["[4. 8.]", "[5. 9.]", "[ 6. 10.]"][usize::from(turn)],
+            );
+            is(device.reduce_then(&x, 0, |x| x * 1.0, Sum, |sum| sum * 2.0), "[ 8. 16.]");
+            assert!(device.sum(&x, 2).is_err() && device.sum(&x, [0, 0]).is_err());
+        }
+    }
+}

@@ -123,11 +123,11 @@ fn offset_of(layout: &Layout, mut index: usize) -> isize {
 /// The layouts of the operation lie inside the operands, which are aligned for their types; the elements of the output are
 /// distinct and nothing else uses them.
 pub(super) unsafe fn run(reduce: &Reduce, inputs: &[*const u8], output: *mut u8) -> Result<()> {
-    let prepared = reduce.prepared()?;
+    let prepared = reduce.shape.prepared()?;
     let (recipe, mut space) = (&prepared.recipe, prepared.space.clone());
     let slots = slots(&recipe.accumulators);
     let expr = &prepared.element.expr;
-    let extents = reduce.extents();
+    let extents = reduce.shape.extents();
     let element = prepared.element.program().blocks(&reduce.scalars, extents);
     let mut sources = Vec::new();
     for load in element.loads() {
@@ -149,7 +149,7 @@ pub(super) unsafe fn run(reduce: &Reduce, inputs: &[*const u8], output: *mut u8)
         let mut next: Vec<Vec<[u64; 8]>> = Vec::new();
         let mut targets = Vec::new();
         if is_last {
-            let dtype = reduce.result_type();
+            let dtype = reduce.shape.result_type();
             for part in 0..if dtype.is_complex() { 2 } else { 1 } {
                 let size = dtype.part().size();
                 targets.push(Target { base: output, size, layout: in_parts(&space.output, dtype, part)? });
@@ -210,7 +210,7 @@ impl<'a> Level<'a> {
         let is_leaf = element.is_some();
         let fold =
             if is_leaf { recipe.step.program().blocks(&[], &[]) } else { recipe.join.program().blocks(&[], &[]) };
-        let prepared = reduce.prepared()?;
+        let prepared = reduce.shape.prepared()?;
         let x = if is_leaf {
             self::slots(&prepared.element.expr.output_types().collect::<Vec<_>>())
         } else {
@@ -225,7 +225,7 @@ impl<'a> Level<'a> {
         let mut finish = None;
         if space.groups() == 1 {
             let blocks = recipe.finish.program().blocks(&[], &[]);
-            let after = reduce.finish.as_ref().map(|kept| kept.0.program().blocks(&reduce.finish_scalars, &[]));
+            let after = reduce.shape.finish.as_ref().map(|kept| kept.0.program().blocks(&reduce.finish_scalars, &[]));
             let (lane, bits) = reduce.count_bits(recipe);
             let feeds = feeds(&blocks, slots, slots, accumulators, 0);
             finish = Some(Finish { blocks, feeds, count: splat(lane, bits), after });
