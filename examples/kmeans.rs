@@ -1,55 +1,40 @@
-//! k-means on the device: distances, the nearest centre of each point and the new centres are formulas that are reduced.
-//! The differences between points and centres are never stored.
-//!
-//! ```text
-//! cargo run --release --example kmeans
-//! ```
+//! k-means on the device: distances and new centres are formulas that are reduced, so the differences between points and centres
+//! are never stored. `cargo run --release --example kmeans`
 
 use windlass::expressions::position;
 use windlass::reductions::{All, Keep, Sum};
-use windlass::rng::Normal;
-use windlass::{Device, Tensor};
-
-const POINTS: usize = 10_000;
-const CLUSTERS: usize = 5;
+use windlass::{Device, Tensor, rng::Normal};
 
 /// The squared distance of each row of `x` from each row of `y`.
 fn distances(device: &Device, x: &Tensor<f32>, y: &Tensor<f32>) -> windlass::Result<Tensor<f32>> {
     Ok(device.reduce((x.unsqueeze(1)?, y.unsqueeze(0)?), -1, |(x, y)| (x - y) * (x - y), Sum)?.into_output())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> windlass::Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
-    let truth = device.tensor([CLUSTERS, 2], [0.0f32, 0.0, 4.0, 0.0, 0.0, 4.0, -4.0, 1.0, 1.0, -4.0])?;
-    let noise = device.rng(7).draw_tensor::<f32>(Normal::standard(), [POINTS, 2])?.into_output();
-    let member = device.tabulate([POINTS], || position(0) % CLUSTERS as i64)?.into_output();
-    let middles = device.take(&truth, &member, 0)?.into_output();
-    let points = device.map((&middles, &noise), |(middle, noise)| middle + noise * 0.5)?.into_output();
-
+    let truth = device.tensor([5, 2], [0.0f32, 0.0, 4.0, 0.0, 0.0, 4.0, -4.0, 1.0, 1.0, -4.0])?;
+    let noise = device.rng(7).draw_tensor::<f32>(Normal::standard(), [2000, 5, 2])?.into_output();
+    let points = (&noise * 0.5 + &truth).eval(&device)?.into_output();
+    let points = device.contiguous(points.reshape([10_000, 2])?)?.into_output(); // 2000 around each
     // The first centres: a point, then again and again the one that is farthest from all so far.
-    let mut centres = device.contiguous(&points.slice(..1)?)?.into_output();
+    let mut centres = device.contiguous(points.slice(..1)?)?.into_output();
     while centres.extents() != truth.extents() {
         let nearest = device.min(&distances(&device, &points, &centres)?, 1)?.into_output();
         let farthest = device.argmax(&nearest, Keep(0))?.into_output();
-        let centre = device.take(&points, &farthest, 0)?.into_output();
-        centres = device.concat([&centres, &centre], 0)?.into_output();
+        centres = device.concat([&centres, &device.take(&points, &farthest, 0)?.into_output()], 0)?.into_output();
     }
-    let numbers = device.tabulate([CLUSTERS, 1], || position(0))?.into_output();
     for _ in 0..20 {
         // Each centre becomes the mean of the points that are nearest to it. Nothing here waits.
-        let nearest = device.argmin(&distances(&device, &points, &centres)?, 1)?.into_output();
-        let (at, x) = (nearest.unsqueeze(1)?.unsqueeze(1)?, points.unsqueeze(1)?);
-        let sums = device.reduce((&x, &at, &numbers), 0, |(x, at, k)| at.eq(k).select(x, 0.0), Sum)?.into_output();
-        let counts = device.reduce((&at, &numbers), 0, |(at, k)| at.eq(k).select(1.0f32, 0.0), Sum)?.into_output();
+        let at = device.argmin(&distances(&device, &points, &centres)?, Keep(1))?.into_output();
+        let own = device.map(at.broadcast([10_000, 5])?, |at| at.eq(position(1)).select(1.0f32, 0.0))?.into_output();
+        let sums = device.reduce((own.unsqueeze(2)?, points.unsqueeze(1)?), 0, |(own, x)| own * x, Sum)?.into_output();
+        let counts = device.sum(own.unsqueeze(2)?, 0)?.into_output();
         centres = device.map((&sums, &counts), |(sum, count)| sum / count.max(1.0))?.into_output();
     }
-    println!("centres\n{}", device.show(&centres)?);
     let error = device.min(&distances(&device, &truth, &centres)?, 1)?.into_output();
     let error = device.item(&device.max(&error, All)?.into_output())?.sqrt();
-    println!("{POINTS} points: each cluster's middle has a centre within {error:.4}");
-    if error.is_nan() || error > 0.1 {
-        return Err("the centres were not found".into());
-    }
+    println!("centres\n{}\neach middle has one within {error:.4}", device.show(&centres)?);
+    assert!(error < 0.1, "the centres were not found");
     Ok(())
 }

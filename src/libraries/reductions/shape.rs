@@ -271,13 +271,14 @@ mod tests {
     use super::super::axes::{All, Keep};
     use super::super::front::itself;
     use super::*;
-    use crate::Device;
+    use crate::device::Device;
+    use crate::device::tensor::Tensor;
 
     #[test]
     fn calls_that_are_alike_have_one_shape() {
         let device = Device::host().unwrap();
         let [x, y] = [0; 2].map(|_| device.zeros_tensor::<f32>([3, 5]).unwrap());
-        let planned = |x: &crate::Tensor<f32>, kind, axes: &dyn super::super::axes::Mask| {
+        let planned = |x: &Tensor<f32>, kind, axes: &dyn super::super::axes::Mask| {
             let view = x.view();
             let (part, layout) = view.operand().unwrap();
             let asked = Asked { kind, formula: itself::<f32>().unwrap().kept, finish: None, axes };

@@ -12,9 +12,9 @@ fn place(length: usize) -> usize {
     length.min(GROUP).next_multiple_of(CHAINS).max(CHAINS)
 }
 
-/// How many groups are treated at once.
+/// How many groups are treated at once: enough elements that finding the arrays of a step costs little beside it.
 pub(super) fn block(length: usize) -> usize {
-    (4 * GROUP / place(length)).max(1)
+    (16 * GROUP / place(length)).max(1)
 }
 
 impl Source {
