@@ -73,7 +73,7 @@ mod numerics;
 mod system;
 
 pub use crate::engines::loader;
-#[cfg(all(feature = "host", feature = "nvrtc"))]
+#[cfg(feature = "host")]
 pub use crate::engines::ptx;
 #[cfg(feature = "blas")]
 pub use crate::libraries::blas;

@@ -12,7 +12,7 @@ pub(crate) mod host;
 pub(crate) mod library;
 pub mod loader;
 pub(crate) mod op;
-#[cfg(all(feature = "host", feature = "nvrtc"))]
+#[cfg(feature = "host")]
 pub mod ptx;
 pub(crate) mod tape;
 #[cfg(target_os = "linux")]

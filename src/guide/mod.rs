@@ -9,6 +9,7 @@
 //! | know what a fault does, and go on after one | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |
+//! | find what is wrong with a kernel, without a GPU | [`checking`] |
 //! | make it fast, and see where the time goes | [`performance`] |
 //! | know what each engine can do, and the cargo features | [`engines`] |
 //! | run on a cluster, or in a container | [`clusters`] |
@@ -89,11 +90,22 @@ pub mod faults {}
 pub mod isolated {}
 #[doc = include_str!("kernels.md")]
 ///
+/// [checked]: crate::guide::checking
 /// [`Enqueue`]: crate::Enqueue
 /// [`Op::cuda`]: crate::Op::cuda
 /// [`Op`]: crate::Op
 /// [`nvrtc`]: crate::nvrtc
 pub mod kernels {}
+#[doc = include_str!("checking.md")]
+///
+/// [`Image::ptx`]: crate::nvrtc::Image::ptx
+/// [`Error::KernelCheck`]: crate::Error::KernelCheck
+/// [`KernelChecks::bounds`]: crate::nvrtc::KernelChecks::bounds
+/// [`KernelChecks::budget`]: crate::nvrtc::KernelChecks::budget
+/// [`DevicePtr`]: crate::nvrtc::DevicePtr
+/// [`approximate`]: crate::ptx::PtxModule::approximate
+/// [`ptx`]: crate::ptx
+pub mod checking {}
 #[doc = include_str!("performance.md")]
 ///
 /// [`Device::pipeline`]: crate::Device::pipeline

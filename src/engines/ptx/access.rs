@@ -7,7 +7,7 @@ use super::finding::Found;
 use super::halves;
 use super::lanes::{LANES, Lane, Row};
 use super::memory::{self, Area, LOCAL_WINDOW, Memory, PARAMETER_WINDOW, SHARED_WINDOW};
-use super::shadow::{Cell, Held, Stamp, Wrong, each_cell};
+use super::notes::Touch;
 use super::types::{Kind, Space, Type};
 use super::warp::{Warp, lanes_of};
 use crate::core::error::FindingKind;
@@ -21,47 +21,26 @@ const SPACES: [(Space, u64); 4] = [
 ];
 
 /// The addresses of an access: of these lanes, in one space.
-struct Run {
-    addresses: Row,
-    mask: u32,
-    space: Space,
+pub(super) struct Run {
+    pub(super) addresses: Row,
+    pub(super) mask: u32,
+    pub(super) space: Space,
     /// Of one element, and of all of a vector.
-    bytes: u32,
-    whole: u32,
-    writes: bool,
-    order: Order,
+    pub(super) bytes: u32,
+    pub(super) whole: u32,
+    pub(super) writes: bool,
+    pub(super) order: Order,
     /// The area of all lanes, if it is one.
-    area: Option<usize>,
-}
-
-/// What an access does, for the shadow.
-#[derive(Clone, Copy)]
-enum Touch {
-    Read,
-    /// Writes this value.
-    Write(u64),
-    /// Writes what it makes of the old value.
-    Update,
-}
-
-impl Touch {
-    /// Of a write: whether it changes nothing.
-    fn same(self, bytes: u32, there: impl FnOnce() -> Option<u64>) -> Option<bool> {
-        match self {
-            Touch::Read => None,
-            Touch::Write(value) => Some(there() == Some(masked(value, bytes))),
-            Touch::Update => Some(false),
-        }
-    }
+    pub(super) area: Option<usize>,
 }
 
 impl Run {
-    fn address(&self, lane: usize, further: u64) -> u64 {
+    pub(super) fn address(&self, lane: usize, further: u64) -> u64 {
         self.addresses.get(lane).copied().unwrap_or_default().wrapping_add(further)
     }
 
     /// The area of these bytes, in global memory.
-    fn area<'r, 'm>(&self, memory: &'r Memory<'m>, address: u64) -> Option<&'r Area<'m>> {
+    pub(super) fn area<'r, 'm>(&self, memory: &'r Memory<'m>, address: u64) -> Option<&'r Area<'m>> {
         let at = self.area.or_else(|| memory.find(address, self.bytes.into()))?;
         memory.areas.get(at)
     }
@@ -276,118 +255,6 @@ impl Warp {
         Ok(())
     }
 
-    fn stamp(&self, place: &Place<'_, '_>, lane: usize, pc: u32, atomic: bool) -> Stamp {
-        Stamp {
-            block: self.order.block,
-            epoch: self.order.epoch,
-            time: self.order.time,
-            thread: (self.number as usize * LANES + lane) as u16,
-            bytes: 0,
-            atomic,
-            tick: place.common.tick.load(std::sync::atomic::Ordering::Relaxed),
-            pc,
-        }
-    }
-
-    /// Whether the shadow is told of an access.
-    fn is_noted(&self, place: &Place<'_, '_>, run: &Run) -> bool {
-        let checks = place.common.checks;
-        match run.space {
-            Space::Shared => !place.cells.is_empty(),
-            Space::Global => checks.races || checks.initialised,
-            _ => false,
-        }
-    }
-
-    /// Tells the shadow of an access by all lanes of a run.
-    fn note(&self, place: &mut Place<'_, '_>, run: &Run, further: u64, touch: Touch) -> Result<(), Box<Found>> {
-        let mut held = None;
-        match self.is_noted(place, run) {
-            true => lanes_of(run.mask).try_for_each(|lane| self.note_lane(place, run, further, lane, touch, &mut held)),
-            false => Ok(()),
-        }
-    }
-
-    /// Tells the shadow of an access by one lane. `held` is the page of the lane before.
-    fn note_lane<'m>(
-        &self,
-        place: &mut Place<'m, '_>,
-        run: &Run,
-        further: u64,
-        lane: usize,
-        touch: Touch,
-        held: &mut Option<Held<'m>>,
-    ) -> Result<(), Box<Found>> {
-        let checks = place.common.checks;
-        let pc = self.groups.iter().find(|group| group.mask & run.mask != 0).map_or(0, |group| group.pc);
-        let address = run.address(lane, further);
-        let stamp = self.stamp(place, lane, pc, run.order != Order::Weak);
-        let wrong = if run.space == Space::Shared {
-            let same = touch.same(run.bytes, || memory::load_bytes(&place.shared, address, run.bytes));
-            let mut touch = self.touch(stamp, lane, same, checks.initialised, checks.races);
-            each_cell(&mut place.cells, address, run.bytes, &mut touch)
-        } else {
-            let memory: &'m Memory<'_> = place.memory;
-            let area = run.area(memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)));
-            let Some((area, shadow)) = area else { return Ok(()) };
-            // SAFETY: as in `read`.
-            let there = || Some(unsafe { memory::load(address.wrapping_add(area.shift), run.bytes) });
-            let same = touch.same(run.bytes, there);
-            let mut touch = self.touch(stamp, lane, same, checks.initialised && area.fresh, checks.races);
-            shadow.cells(held, address - (area.start & !7), run.bytes, &mut touch)
-        };
-        match wrong {
-            Some(wrong) => Err(describe(place, run, lane, address, !matches!(touch, Touch::Read), &wrong)),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes an access in a cell; `same` is of a write, and tells whether it changes nothing.
-    fn touch(
-        &self,
-        stamp: Stamp,
-        lane: usize,
-        same: Option<bool>,
-        fresh: bool,
-        races: bool,
-    ) -> impl FnMut(&mut Cell, u8) -> Option<Wrong> {
-        move |cell, bytes| {
-            let stamp = Stamp { bytes, ..stamp };
-            match same {
-                Some(same) => cell.write(stamp, lane, &self.order, same, races),
-                None => cell.read(stamp, lane, &self.order, fresh, races),
-            }
-        }
-    }
-
-    /// What came before is visible to those that acquire later.
-    pub(super) fn publish(&mut self, place: &mut Place<'_, '_>) {
-        if !place.common.checks.races {
-            return;
-        }
-        self.order.time += 1;
-        self.order.released = self.order.time;
-        if let Some(released) = place.released.get_mut(self.number as usize) {
-            *released = self.order.time;
-        }
-        place.common.tick.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
-    }
-
-    /// Sees what was released before.
-    fn acquire(&mut self, place: &Place<'_, '_>) {
-        if !place.common.checks.races {
-            return;
-        }
-        self.order.acquired = place.common.tick.load(std::sync::atomic::Ordering::Acquire);
-        for (known, released) in self.order.warps.iter_mut().zip(&place.released) {
-            *known = (*known).max(*released);
-        }
-        let own = self.order.released;
-        if let Some(lanes) = self.order.lanes.as_deref_mut() {
-            lanes.iter_mut().flatten().for_each(|known| *known = (*known).max(own));
-        }
-    }
-
     pub(super) fn atomic(
         &mut self,
         place: &mut Place<'_, '_>,
@@ -435,7 +302,7 @@ impl Warp {
     }
 }
 
-fn masked(value: u64, bytes: u32) -> u64 {
+pub(super) fn masked(value: u64, bytes: u32) -> u64 {
     value & (u64::MAX >> (64 - 8 * bytes.clamp(1, 8)))
 }
 
@@ -443,32 +310,6 @@ fn in_bytes(memory: &mut [u8], at: u64, bytes: u32, apply: impl FnOnce(u64) -> u
     let old = memory::load_bytes(memory, at, bytes).unwrap_or_default();
     memory::store_bytes(memory, at, bytes, apply(old));
     old
-}
-
-/// A finding of the shadow, with the memory and the other thread.
-fn describe(place: &Place<'_, '_>, run: &Run, lane: usize, address: u64, writes: bool, wrong: &Wrong) -> Box<Found> {
-    let access = format!("{} of {} bytes at", if writes { "write" } else { "read" }, run.bytes);
-    let spot = match run.space {
-        Space::Shared => {
-            let names = place.kernel.shared.iter();
-            let name = names.clone().find(|(_, at, bytes)| address >= *at && address - at < *bytes);
-            match name {
-                Some((name, at, _)) => format!("shared address {address:#x}, byte {} of `{name}`", address - at),
-                None => format!("shared address {address:#x}"),
-            }
-        }
-        _ => match place.memory.find(address, run.bytes.into()).and_then(|at| place.memory.areas.get(at)) {
-            Some(area) => format!("{address:#x}, byte {} of {}", address - area.start, area.name),
-            None => format!("{address:#x}"),
-        },
-    };
-    wrong.found(lane, &access, &spot, |other| {
-        let thread = place.shape.thread(other.thread.into());
-        let line = place.kernel.code.get(other.pc as usize).and_then(|one| place.kernel.places.get(one.place as usize));
-        let line = line.map_or(0, |spot| spot.text.line);
-        let block = place.shape.block_index(u64::from(other.block) - 1);
-        format!("thread {thread:?} of block {block:?} at line {line} of the PTX")
-    })
 }
 
 /// The new value of an atomic operation.

@@ -18,7 +18,7 @@ pub(super) enum Next {
 }
 
 /// After so many instructions with several groups that can go on, the last one has its turn: lanes may wait for each other.
-const FAIR: u32 = 4096;
+const FAIR: u32 = 1024;
 
 impl Warp {
     /// Runs at most `turn` instructions. True if it can go on.

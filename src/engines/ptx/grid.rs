@@ -8,7 +8,7 @@ use super::code::Kernel;
 use super::finding::{Found, finding};
 use super::launch::{Checks, Common, Shape};
 use super::memory::{Area, Memory};
-use super::module::Module;
+use super::module::PtxModule;
 use super::shadow::{Cell, GlobalShadow};
 use crate::core::error::{Finding, FindingKind};
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Instructions of a warp before the next warp has its turn, and turns of a block before the next one.
 const TURN: u32 = 1 << 14;
-const TURNS: u32 = 64;
+const TURNS: u32 = 4;
 
 /// Blocks put aside; with more, a thread goes on with an old one.
 const ASIDE: usize = 4096;
@@ -27,7 +27,7 @@ const MOST_SHADOW: u64 = 256 << 20;
 
 /// Runs a kernel: `parameters` are the bytes of its parameters, each at its place.
 pub(super) fn run(
-    module: &Module,
+    module: &PtxModule,
     kernel: &Kernel,
     shape: Shape,
     parameters: &[u8],

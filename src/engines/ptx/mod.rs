@@ -1,20 +1,20 @@
 //! PTX on the CPU, with every access checked.
 //!
-//! A text ([`parse`]) becomes a [`Module`]; a kernel of it is decoded into a list of instructions over numbered registers
-//! ([`decode`], [`code`]). A warp is 32 lanes with a register file of rows ([`lanes`]): an instruction works on all lanes at once,
-//! those at the lowest instruction first, so that they meet again after a branch ([`warp`], [`execute`]). Blocks run side by side
-//! on the pool ([`grid`]). Nothing outside the areas of a launch is reachable ([`memory`]); [`shadow`] knows who touched what.
+//! A text becomes a [`PtxModule`], whose kernels are launched on areas of memory. A warp is 32 lanes with a register file: an
+//! instruction works on all lanes at once, those at the lowest instruction first, so that they meet again after a branch. Blocks run
+//! side by side on the pool. Nothing outside the areas of a launch is reachable. See the guide [`checking`](crate::guide::checking).
 //!
 //! The machine knows no engine and no device: it takes a text, areas of memory and the bytes of the parameters.
 
-// - text: `token.rs`, `parse.rs`, `operands.rs`, `text.rs`, `types.rs`
-// - decoding: `decode.rs`, `scope.rs`, `ops.rs`, `ops_memory.rs`, `ops_together.rs`, `code.rs`
+// - text: `token.rs`, `parse.rs`, `variables.rs`, `operands.rs`, `text.rs`, `types.rs`
+// - decoding: `decode.rs`, `body.rs`, `scope.rs`, `ops.rs`, `ops_memory.rs`, `ops_together.rs`, `code.rs`
 // - arithmetic: `lanes.rs`, `integers.rs`, `floats.rs`, `halves.rs`, `rounding.rs`, `convert.rs`
 // - running: `module.rs`, `launch.rs`, `grid.rs`, `block.rs`, `warp.rs`, `execute.rs`, `access.rs`, `meet.rs`, `print.rs`
-// - checks: `memory.rs`, `shadow.rs`, `finding.rs`
+// - checks: `memory.rs`, `shadow.rs`, `notes.rs`, `finding.rs`
 
 mod access;
 mod block;
+mod body;
 mod code;
 mod convert;
 mod decode;
@@ -29,6 +29,7 @@ mod launch;
 mod meet;
 mod memory;
 mod module;
+mod notes;
 mod operands;
 mod ops;
 mod ops_memory;
@@ -41,12 +42,13 @@ mod shadow;
 mod text;
 mod token;
 mod types;
+mod variables;
 mod warp;
 
 use crate::core::error::Finding;
 pub use launch::{Checks, Shape};
 pub use memory::Area;
-pub use module::Module;
+pub use module::PtxModule;
 use token::Place;
 
 /// Why a kernel does not run, or what a check found in it.

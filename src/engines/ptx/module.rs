@@ -16,7 +16,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const MOST: u64 = 1 << 30;
 
 /// A PTX module that can run on the CPU.
-pub struct Module {
+///
+/// ```
+/// # fn main() -> Result<(), windlass::ptx::Fault> {
+/// use windlass::ptx::{Area, Checks, PtxModule, Shape};
+/// let module = PtxModule::new(
+///     ".version 7.0\n.target sm_70\n.address_size 64
+///     .visible .entry fill(.param .u64 x) {
+///         .reg .u64 %x, %at; .reg .u32 %i;
+///         ld.param.u64 %x, [x];
+///         mov.u32 %i, %tid.x; mul.wide.u32 %at, %i, 4; add.u64 %x, %x, %at;
+///         st.global.u32 [%x], %i; ret;
+///     }",
+/// )?;
+/// let mut x = [0u8; 16];
+/// let area = Area::write("x", &mut x);
+/// let address = area.address().to_le_bytes();
+/// module.launch("fill", Shape::new([1, 1, 1], [4, 1, 1], 0), &address, vec![area], Checks::ALL, &|text| print!("{text}"))?;
+/// assert_eq!(x[..8], [0, 0, 0, 0, 1, 0, 0, 0]);
+/// # Ok(()) }
+/// ```
+pub struct PtxModule {
     pub(super) text: Text,
     /// The memory of its variables in global and constant memory.
     words: Box<[AtomicU64]>,
@@ -26,12 +46,12 @@ pub struct Module {
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
 }
 
-impl Module {
+impl PtxModule {
     /// Reads a text. Its kernels are decoded when they are first asked for.
     ///
     /// # Errors
     /// [`Fault`] with line and column, if it does not parse.
-    pub fn new(text: &str) -> Faulty<Module> {
+    pub fn new(text: &str) -> Faulty<PtxModule> {
         let text = parse(text)?;
         let is_global = |one: &&Variable| matches!(one.space, Space::Global | Space::Const);
         let (mut at, mut variables) = (0u64, Vec::new());
@@ -49,7 +69,7 @@ impl Module {
         let shift = start.next_multiple_of(256) - start;
         variables.iter_mut().for_each(|(_, at, ..)| *at += shift);
         let addresses = variables.iter().map(|(name, at, ..)| (name.clone(), start + at)).collect();
-        let module = Module { text, words, variables, addresses, kernels: Mutex::default() };
+        let module = PtxModule { text, words, variables, addresses, kernels: Mutex::default() };
         module.initialise()?;
         Ok(module)
     }
@@ -145,7 +165,7 @@ impl Module {
     }
 }
 
-impl std::fmt::Debug for Module {
+impl std::fmt::Debug for PtxModule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.kernels()).finish()
     }

@@ -8,7 +8,7 @@ use crate::core::error::{Error, Result, Site};
 use crate::core::launch::{Dim3, LaunchConfig};
 use crate::core::sync::Arc;
 use crate::device::DeviceBuilder;
-use crate::engines::ptx::{Area, Fault, Module, Shape};
+use crate::engines::ptx::{Area, Fault, PtxModule, Shape};
 use smallvec::SmallVec;
 
 /// What is checked while a kernel runs on a host device, beyond bounds, alignment and barriers, which always are.
@@ -66,16 +66,16 @@ impl DeviceBuilder {
 /// The code of a kernel on a host device.
 #[derive(Clone)]
 pub(super) struct Interpreted {
-    module: Arc<Module>,
+    module: Arc<PtxModule>,
     /// The kernel's name in the PTX.
     name: Arc<str>,
     checks: KernelChecks,
 }
 
 /// Reads the PTX of an image.
-pub(super) fn module(image: &Image) -> Result<Arc<Module>> {
+pub(super) fn module(image: &Image) -> Result<Arc<PtxModule>> {
     match (image.kind(), image.text()) {
-        (ImageKind::Ptx, Some(text)) => Module::new(text).map(Arc::new).map_err(error),
+        (ImageKind::Ptx, Some(text)) => PtxModule::new(text).map(Arc::new).map_err(error),
         (kind, _) => Err(Error::unsupported(format!(
             "a host device runs PTX, and this module is {kind:?}: compile it to PTX, or give the kernel a twin"
         ))),
@@ -83,7 +83,7 @@ pub(super) fn module(image: &Image) -> Result<Arc<Module>> {
 }
 
 /// The kernel as code for a launch.
-pub(super) fn code(nvrtc: &Nvrtc, module: &Arc<Module>, name: &str) -> Result<KernelCode> {
+pub(super) fn code(nvrtc: &Nvrtc, module: &Arc<PtxModule>, name: &str) -> Result<KernelCode> {
     module.parameters(name).map_err(error)?;
     let checks = nvrtc.device().inner().config.settings.get::<KernelChecks>().copied().unwrap_or_default();
     Ok(KernelCode::Interpreted(Interpreted { module: module.clone(), name: name.into(), checks }))

@@ -55,7 +55,7 @@ struct OnGpu {
 
 /// A module on a host device whose kernels have no twins: the image, and its PTX as it runs there.
 #[cfg(feature = "host")]
-type OnHost = (Image, Arc<crate::engines::ptx::Module>);
+type OnHost = (Image, Arc<crate::engines::ptx::PtxModule>);
 
 /// The code of a module.
 #[derive(Clone)]

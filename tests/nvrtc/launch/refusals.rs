@@ -171,9 +171,9 @@ fn clusters_and_priorities_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_kernel_without_a_twin_is_unsupported_on_the_host_and_says_so() {
+fn a_kernel_without_code_and_twin_is_unsupported_on_the_host_and_says_so() {
     let device = host(1).open().unwrap();
-    let kernel = module(&device).kernel("add_one_f32").unwrap();
+    let kernel = device.nvrtc().twins().kernel("add_one_f32").unwrap();
     let x = up(&device, [7.0f32, 8.0]);
     // SAFETY: refused.
     let (error, buffers) = back(unsafe { kernel.launch(one(), (x, 2usize)) });

@@ -5,7 +5,7 @@ mod checks;
 mod kernels;
 mod texts;
 
-use windlass::ptx::{Area, Checks, Fault, Module, Shape};
+use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
 use windlass::{Finding, FindingKind};
 
 /// The head of a text.
@@ -27,9 +27,9 @@ impl Case {
         Case { body: body.to_owned(), head: "", grid: 1, block: 32, checks: Checks::ALL, output: false }
     }
 
-    fn module(&self) -> Result<Module, Fault> {
+    fn module(&self) -> Result<PtxModule, Fault> {
         let Case { body, head, .. } = self;
-        Module::new(&format!(
+        PtxModule::new(&format!(
             "{HEAD}{head}.visible .entry k(.param .u64 x, .param .u64 y) {{
                 .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<32>; .reg .b64 %q<32>; .reg .f32 %f<9>; .reg .f64 %d<9>;
                 .reg .u64 %x, %y, %i, %at; .reg .u32 %t, %b, %n;

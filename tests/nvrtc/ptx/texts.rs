@@ -1,11 +1,11 @@
 //! Texts that are no PTX, or another one than the machine knows.
 
 use super::{Case, HEAD};
-use windlass::ptx::{Fault, Module};
+use windlass::ptx::{Fault, PtxModule};
 
 #[test]
 fn errors_tell_line_and_column() {
-    let text = |text: &str| match Module::new(text) {
+    let text = |text: &str| match PtxModule::new(text) {
         Err(Fault::Text { line, column, .. }) => (line, column),
         other => panic!("{other:?}"),
     };
@@ -40,13 +40,13 @@ fn what_is_not_modelled_is_named() {
 fn damaged_texts_are_refused_or_read() {
     let text = include_str!("../../../src/device/supervisor/self_test.ptx");
     for end in 0..text.len() {
-        let _ = Module::new(&text[..end]);
+        let _ = PtxModule::new(&text[..end]);
     }
     for at in 0..text.len() {
         for byte in [b'}', b'<', b'[', b'"', b'9', b'%', b';', b' '] {
             let mut bytes = text.as_bytes().to_vec();
             bytes[at] = byte;
-            if let Ok(module) = Module::new(std::str::from_utf8(&bytes).unwrap()) {
+            if let Ok(module) = PtxModule::new(std::str::from_utf8(&bytes).unwrap()) {
                 let names: Vec<String> = module.kernels().map(str::to_owned).collect();
                 names.iter().for_each(|name| drop(module.parameters(name)));
             }
@@ -70,8 +70,8 @@ fn every_kernel_of_the_crate_is_known() {
     texts(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../src"), &mut paths);
     let mut count = 0;
     for path in paths {
-        let module =
-            Module::new(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|fault| panic!("{path:?}: {fault}"));
+        let module = PtxModule::new(&std::fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|fault| panic!("{path:?}: {fault}"));
         for name in module.kernels() {
             module.parameters(name).unwrap_or_else(|fault| panic!("{path:?}, {name}: {fault}"));
             count += 1;
