@@ -84,8 +84,8 @@ impl Convert {
     fn one(&self, a: u64) -> u64 {
         match (self.from.is_float(), self.to.is_float()) {
             (false, false) => self.integers(a),
-            (false, true) => self.from_integer(a),
-            (true, false) => self.to_integer(self.wide(a)),
+            (false, true) => self.integer_to_float(a),
+            (true, false) => self.float_to_integer(self.wide(a)),
             (true, true) => self.floats(a),
         }
     }
@@ -127,7 +127,7 @@ impl Convert {
     }
 
     /// Values beyond the type become its limits; NaN becomes 0, of 64 bits the highest bit alone.
-    fn to_integer(&self, value: f64) -> u64 {
+    fn float_to_integer(&self, value: f64) -> u64 {
         let (least, most) = self.limits();
         let rounded = integral(value, self.how);
         let result = match rounded.is_nan() {
@@ -139,7 +139,7 @@ impl Convert {
         result as u64
     }
 
-    fn from_integer(&self, a: u64) -> u64 {
+    fn integer_to_float(&self, a: u64) -> u64 {
         let value = self.signed(a);
         if self.to.bits == 64 {
             let near = value as f64;

@@ -241,6 +241,7 @@ pub(super) fn saturate(ty: Type) -> Option<Apply> {
 }
 
 /// A comparison: the plain ones are false of NaN, those that end in `u` true.
+#[expect(clippy::neg_cmp_op_on_partial_ord, clippy::double_comparisons, reason = "what they are of NaN is the point")]
 pub(super) fn compare(how: &str, ty: Type) -> Option<Apply> {
     macro_rules! of {
         ($ty:ty) => {

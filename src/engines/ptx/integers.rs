@@ -85,12 +85,12 @@ fn wide_product(ty: Type) -> Option<Apply> {
 
 fn high_product(ty: Type) -> Option<Apply> {
     match (ty.is_signed(), ty.bits) {
-        (false, 16) => Some(lanes!(|a: u16, b: u16| u32::from(a) * u32::from(b) >> 16)),
-        (true, 16) => Some(lanes!(|a: i16, b: i16| i32::from(a) * i32::from(b) >> 16)),
-        (false, 32) => Some(lanes!(|a: u32, b: u32| u64::from(a) * u64::from(b) >> 32)),
-        (true, 32) => Some(lanes!(|a: i32, b: i32| i64::from(a) * i64::from(b) >> 32)),
-        (false, 64) => Some(lanes!(|a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64)),
-        (true, 64) => Some(lanes!(|a: i64, b: i64| (i128::from(a) * i128::from(b) >> 64) as i64)),
+        (false, 16) => Some(lanes!(|a: u16, b: u16| (u32::from(a) * u32::from(b)) >> 16)),
+        (true, 16) => Some(lanes!(|a: i16, b: i16| (i32::from(a) * i32::from(b)) >> 16)),
+        (false, 32) => Some(lanes!(|a: u32, b: u32| (u64::from(a) * u64::from(b)) >> 32)),
+        (true, 32) => Some(lanes!(|a: i32, b: i32| (i64::from(a) * i64::from(b)) >> 32)),
+        (false, 64) => Some(lanes!(|a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64)),
+        (true, 64) => Some(lanes!(|a: i64, b: i64| ((i128::from(a) * i128::from(b)) >> 64) as i64)),
         _ => None,
     }
 }

@@ -112,8 +112,8 @@ fn integers_are_those_of_rust() {
     same("add.s32 D, A, B", r, 32, |a, b, _| a.wrapping_add(b));
     same("sub.s64 D, A, B", q, 64, |a, b, _| a.wrapping_sub(b));
     same("mul.lo.s32 D, A, B", r, 32, |a, b, _| a.wrapping_mul(b));
-    same("mul.hi.u64 D, A, B", q, 64, |a, b, _| (u128::from(a) * u128::from(b) >> 64) as u64);
-    same("mul.hi.s32 D, A, B", r, 32, |a, b, _| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u64);
+    same("mul.hi.u64 D, A, B", q, 64, |a, b, _| ((u128::from(a) * u128::from(b)) >> 64) as u64);
+    same("mul.hi.s32 D, A, B", r, 32, |a, b, _| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u64);
     same("mul.wide.s32 D, A, B", ["%q", "%r"], 64, |a, b, _| (i64::from(a as i32) * i64::from(b as i32)) as u64);
     same("mad.lo.u32 D, A, B, C", r, 32, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
     same("mad.hi.u32 D, A, B, C", r, 32, |a, b, c| ((a as u32 as u64 * (b as u32 as u64)) >> 32).wrapping_add(c));
@@ -181,7 +181,7 @@ fn floats_are_those_of_rust_with_one_nan() {
         let value = d(x).mul_add(d(y), d(z));
         value.to_bits()
     });
-    same("setp.ltu.f32 D, A, B", ["%p", "%f"], 1, |x, y, _| u64::from(!(f(x) >= f(y))));
+    same("setp.ltu.f32 D, A, B", ["%p", "%f"], 1, |x, y, _| u64::from(f(x) < f(y) || f(x).is_nan() || f(y).is_nan()));
     same("setp.ne.f32 D, A, B", ["%p", "%f"], 1, |x, y, _| u64::from(f(x) < f(y) || f(x) > f(y)));
     same("setp.nan.f64 D, A, B", ["%p", "%d"], 1, |x, y, _| u64::from(d(x).is_nan() || d(y).is_nan()));
     same("cvt.rzi.s32.f32 D, A", ["%r", "%f"], 32, |x, _, _| f(x) as i32 as u64);
