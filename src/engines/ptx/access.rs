@@ -44,11 +44,6 @@ impl Run {
         let at = self.area.or_else(|| memory.find(address, self.bytes.into()))?;
         memory.areas.get(at)
     }
-
-    /// The address in this process, of global memory that was checked.
-    fn real(&self, place: &Place<'_, '_>, address: u64) -> Option<u64> {
-        Some(address.wrapping_add(self.area(place.memory, address)?.shift))
-    }
 }
 
 impl Warp {
@@ -145,7 +140,8 @@ impl Warp {
             }
         }
         let size = u64::from(run.whole);
-        if bits & (size - 1) != 0 && size.is_power_of_two() {
+        // The decoder admits vectors of 1, 2, 4 or 8 elements: a power of two.
+        if bits & (size - 1) != 0 {
             let is_off = |lane: &usize| run.addresses.get(*lane).is_some_and(|one| one & (size - 1) != 0);
             let lane = lanes_of(run.mask).find(is_off).unwrap_or_default();
             let address = run.addresses.get(lane).copied().unwrap_or_default();
@@ -214,11 +210,8 @@ impl Warp {
                     memory::load_bytes(&self.local, at, run.bytes).unwrap_or_default()
                 }
                 Space::Param => memory::load_bytes(place.parameters, address, run.bytes).unwrap_or_default(),
-                _ => match run.real(place, address) {
-                    // SAFETY: `check` found the area of these bytes, and their alignment.
-                    Some(address) => unsafe { memory::load(address, run.bytes) },
-                    None => 0,
-                },
+                // SAFETY: `check` found the area of these bytes, and their alignment.
+                _ => unsafe { memory::load(address, run.bytes) },
             };
         }
         self.note(place, run, further, Touch::Read)?;
@@ -244,12 +237,8 @@ impl Warp {
                     memory::store_bytes(&mut self.local, at, run.bytes, value);
                 }
                 Space::Param => {}
-                _ => {
-                    if let Some(address) = run.real(place, address) {
-                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                        unsafe { memory::store(address, run.bytes, value) }
-                    }
-                }
+                // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
+                _ => unsafe { memory::store(address, run.bytes, value) },
             }
         }
         Ok(())
@@ -284,11 +273,8 @@ impl Warp {
                         in_bytes(&mut self.local, at, bytes, apply)
                     }
                     Space::Param => 0,
-                    _ => match run.real(place, address) {
-                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                        Some(address) => unsafe { memory::update(address, bytes, apply) },
-                        None => 0,
-                    },
+                    // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
+                    _ => unsafe { memory::update(address, bytes, apply) },
                 };
                 if let Some(returned) = returned.get_mut(lane) {
                     *returned = old;

@@ -10,8 +10,12 @@ use super::types::Space;
 use super::{Fault, Faulty};
 use std::collections::HashMap;
 
-/// More instructions or registers than this are no kernel.
+/// More instructions than this are no kernel, nor are more registers or calls than the second figure.
 const MOST: usize = 4 << 20;
+const FEW: usize = 1 << 16;
+
+/// The most bytes of the parameters of a kernel, which CUDA allows.
+const PARAMETERS: u64 = 32764;
 
 /// The deepest call.
 const DEEPEST: usize = 64;
@@ -28,6 +32,9 @@ pub(super) fn decode(text: &Text, function: &Function, addresses: &HashMap<Strin
         decoder.scopes.declare(&parameter.name, Named::Variable { space: Space::Param, at, dynamic: false });
         decoder.kernel.parameters.push((at, parameter.bytes));
         at += parameter.bytes;
+    }
+    if at > PARAMETERS {
+        return Err(Fault::text(function.place, format!("{at} bytes of parameters are more than {PARAMETERS}")));
     }
     decoder.kernel.parameter_bytes = at;
     decoder.frames.push(Frame::new(function, 0));
@@ -76,6 +83,8 @@ pub(super) struct Decoder<'t> {
     pub(super) guard: Option<Guard>,
     /// The carry of `add.cc`.
     carry: Option<Reg>,
+    /// Functions put in so far.
+    calls: usize,
 }
 
 impl<'t> Decoder<'t> {
@@ -97,6 +106,7 @@ impl<'t> Decoder<'t> {
             spot: Spot::default(),
             guard: None,
             carry: None,
+            calls: 0,
         }
     }
 
@@ -127,7 +137,7 @@ impl<'t> Decoder<'t> {
         let place = self.spot.text;
         let first = self.taped(|kernel| {
             let first = kernel.registers;
-            kernel.registers = first.checked_add(count).filter(|all| *all as usize <= MOST).ok_or_else(|| {
+            kernel.registers = first.checked_add(count).filter(|all| *all as usize <= FEW).ok_or_else(|| {
                 Fault::text(place, format!("{count} more registers than the {first} before are too many"))
             })?;
             Ok(first.into())
@@ -145,9 +155,9 @@ impl<'t> Decoder<'t> {
         self.taped(|kernel| {
             let at = kernel.local_bytes.next_multiple_of(align.max(1));
             kernel.local_bytes = at + bytes;
-            match kernel.local_bytes <= 1 << 20 {
+            match kernel.local_bytes <= 512 << 10 {
                 true => Ok(at),
-                false => Err(Fault::text(place, "more than a MiB of memory for each thread".into())),
+                false => Err(Fault::text(place, "more than 512 KiB of memory for each thread".into())),
             }
         })
     }
@@ -269,6 +279,10 @@ impl<'t> Decoder<'t> {
         };
         if self.frames.iter().any(|frame| frame.name == name) || self.frames.len() > DEEPEST {
             return Err(self.unsupported(format!("`{name}`, which calls itself")));
+        }
+        self.calls += 1;
+        if self.calls > FEW {
+            return Err(self.fault("more calls than a kernel has, with those inside of functions"));
         }
         let (guard, spot) = (self.guard.take(), self.spot);
         let end = self.new_label();

@@ -1,6 +1,6 @@
 //! The memory that a launch may touch.
 //!
-//! Addresses of global memory are those of this process, or those that a simulated driver gave out. Each access is compared with the areas of the launch, so a kernel
+//! Addresses of global memory are those of this process. Each access is compared with the areas of the launch, so a kernel
 //! reaches nothing else, whatever its text does. Accesses are atomic and relaxed: blocks run on several threads of the pool, and
 //! a race between them is a finding, not undefined behaviour of this process.
 
@@ -21,8 +21,6 @@ pub struct Area<'m> {
     /// Its first address, as a kernel sees it.
     pub(super) start: u64,
     pub(super) bytes: u64,
-    /// What leads from such an address to that of this process.
-    pub(super) shift: u64,
     pub(super) writable: bool,
     /// Nothing in it is written yet.
     pub(super) fresh: bool,
@@ -47,20 +45,12 @@ impl<'m> Area<'m> {
     }
 
     fn new(name: String, start: u64, bytes: u64, writable: bool) -> Self {
-        Area { name, start, bytes, shift: 0, writable, fresh: false, shadow: None, memory: PhantomData }
+        Area { name, start, bytes, writable, fresh: false, shadow: None, memory: PhantomData }
     }
 
     /// Memory that lives as long as a module, whose words can be written by any thread.
     pub(super) fn of_words(name: &str, words: &'m [AtomicU64], from: u64, bytes: u64, writable: bool) -> Self {
         Area::new(name.to_owned(), words.as_ptr() as u64 + from, bytes, writable)
-    }
-
-    /// The same memory, which kernels see at another address.
-    #[must_use]
-    pub fn at(mut self, address: u64) -> Self {
-        self.shift = self.start.wrapping_add(self.shift).wrapping_sub(address);
-        self.start = address;
-        self
     }
 
     /// Its address, as a kernel sees it.

@@ -4,7 +4,7 @@ use super::code::{Access, Atomic, Combine, Op, Order, Reg, ZERO};
 use super::decode::Decoder;
 use super::scope::Named;
 use super::text::{Operand, Parameter};
-use super::types::{Space, Type};
+use super::types::{Kind, Space, Type};
 use super::{Faulty, lanes};
 
 /// What says nothing that is modelled here: caches and levels of them.
@@ -57,6 +57,9 @@ impl Decoder<'_> {
         let place = usize::from(!matches!(name, "st" | "red"));
         let Some(Operand::Address(base, offset)) = o.get(place) else { return Err(self.fault("it has no address")) };
         let (base, offset) = self.base(base.as_deref(), *offset, &mut space)?;
+        if matches!(name, "atom" | "red") && (combine.is_none() || ty.bits < 16 || ty.kind == Kind::Predicate) {
+            return Err(self.unsupported(whole));
+        }
         if let Some(combine) = combine {
             let returns = name == "atom";
             let to = if returns { self.result(o.first())? } else { ZERO };
@@ -73,6 +76,10 @@ impl Decoder<'_> {
             Operand::List(list) => list,
             one => std::slice::from_ref(one),
         };
+        let elements = ["v2", "v4", "v8"].iter().position(|m| mods.contains(m)).map_or(1, |n| 2 << n);
+        if list.len() != elements || ty.kind == Kind::Predicate {
+            return Err(self.fault(format!("{whole} of {} elements", list.len())));
+        }
         let mut registers = Vec::new();
         for one in list {
             registers.push(match one {

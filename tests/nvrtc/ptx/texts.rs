@@ -79,3 +79,35 @@ fn every_kernel_of_the_crate_is_known() {
     }
     assert!(count > 500, "{count} kernels");
 }
+
+/// Texts that would make the machine read beside a buffer, or take memory or time on their word.
+#[test]
+fn hostile_texts_are_refused_before_anything_is_made() {
+    let refused = |case: &Case| {
+        let fault = case.module().and_then(|module| module.parameters("k").map(drop)).unwrap_err();
+        assert!(!matches!(fault, Fault::Found(_)), "{fault}");
+        fault.to_string()
+    };
+    for body in [
+        "ld.global.v4.u32 {%r1, %r2, %r3}, [%x];",
+        "ld.global.u32 {%r1, %r2, %r3}, [%x];",
+        "st.global.v2.u64 [%y], %q1;",
+        "atom.global.add.u8 %r1, [%y], 1;",
+        "atom.global.u64 %q1, [%y], 1;",
+        "ld.global.pred %p1, [%x];",
+    ] {
+        refused(&Case::new(body));
+    }
+    assert!(refused(&Case::new(".reg .b32 %many<4000000>;")).contains("too many"));
+    assert!(refused(&Case::new(".local .b8 own[100000000];")).contains("512 KiB"));
+    let text = format!("{HEAD}.visible .entry k(.param .b8 x[99999999]) {{ ret; }}");
+    assert!(PtxModule::new(&text).unwrap().parameters("k").unwrap_err().to_string().contains("32764"));
+    // Each function calls the next one twice: 2^40 calls.
+    let mut text = format!("{HEAD}.func f0() {{ ret; }}\n");
+    for n in 0..40 {
+        text += &format!(".func f{}() {{ call f{n}; call f{n}; ret; }}\n", n + 1);
+    }
+    text += ".visible .entry k() { call f40; ret; }";
+    let fault = PtxModule::new(&text).unwrap().parameters("k").unwrap_err();
+    assert!(fault.to_string().contains("more calls"), "{fault}");
+}
