@@ -44,6 +44,7 @@ use crate::device::{Device, DeviceBuilder};
 use crate::engines::loader::Library;
 
 crate::engines::library::libraries! {
+    arrays, "expressions";
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     expressions, "expressions";

@@ -7,12 +7,20 @@
 
 // `sort/` is the operation behind all of them.
 
+#[cfg(feature = "cuda")]
+mod loaded;
+mod scatter;
+mod search;
 mod sort;
 
+pub use scatter::Combine;
+pub use search::Side;
 pub use sort::{By, Ordered};
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(in crate::libraries) fn register(registry: &mut crate::engines::worker::Registry) {
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<sort::Sort>();
+    registry.add::<search::Search>();
+    registry.add::<scatter::Put>();
 }

@@ -138,5 +138,4 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<ahead::Ahead>();
     super::reductions::register(registry);
     super::moves::register(registry);
-    super::arrays::register(registry);
 }

@@ -55,6 +55,8 @@ mod cuda;
 mod deferred;
 mod element;
 pub(in crate::libraries) mod front;
+#[cfg(feature = "cuda")]
+pub(in crate::libraries) mod folding;
 #[cfg(feature = "host")]
 mod host;
 mod kind;

@@ -1,14 +1,14 @@
 //! The calls of a device.
 
 use super::op::Sort;
-use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
+use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::fp8::{F8E4M3, F8E5M2};
 use crate::core::truth::Bool;
 use crate::device::Device;
-use crate::device::tensor::{Layout, ReadableTensor, Tensor};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::expressions::build::{Symbol, sealed::Outputs};
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
@@ -85,11 +85,29 @@ fn submit<O: Outputs>(
     let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", by.axis));
     let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing).map_err(told)?;
     let keep = k.unwrap_or_else(|| layout.extents().get(axis).copied().unwrap_or(0));
-    let sort = Sort { dtype, axis, x: layout, keep, descending: by.descending, values, indices };
+    let sort = Sort { dtype, axis, x: layout, keep, descending: by.descending, values, indices, bytes: None };
+    run::<O>(device, sort, x)
+}
+
+/// Sorts a vector of numbers from 0 to `most`, and gives their places.
+pub(in crate::libraries::arrays) fn sort_numbers(
+    device: &Device,
+    x: &TensorRef<'_, i64>,
+    most: usize,
+) -> Result<PendingDispatch<(Tensor<i64>, Tensor<i64>)>> {
+    let (part, layout) = x.operand()?;
+    let (keep, bytes) = (layout.len(), (usize::BITS - most.leading_zeros()).div_ceil(8).max(1));
+    let bytes = Some(bytes as usize);
+    let sort =
+        Sort { dtype: DType::I64, axis: 0, x: layout, keep, descending: false, values: true, indices: true, bytes };
+    run::<(Symbol<i64>, Symbol<i64>)>(device, sort, part.into())
+}
+
+fn run<O: Outputs>(device: &Device, sort: Sort, x: AnyIn<'_>) -> Result<PendingDispatch<O::Tensors>> {
     sort.check_data().map_err(told)?;
     let output = sort.output().map_err(told)?;
     let mut written = AnyBuffers::default();
-    for dtype in [values.then_some(dtype), indices.then_some(DType::I64)].into_iter().flatten() {
+    for dtype in [sort.values.then_some(sort.dtype), sort.indices.then_some(DType::I64)].into_iter().flatten() {
         written.push(buffer(device, dtype, &output)?);
     }
     let reads: AnyIns<'_> = [x].into_iter().collect();

@@ -155,7 +155,7 @@ unsafe fn line<T: Bits, P: Pair>(sort: &Sort, order: Order, n: usize, line: &Lin
         pairs.truncate(sort.keep);
         pairs.sort_unstable();
     } else {
-        radix(spare, order.passes(), with_places)?;
+        radix(spare, order.passes, with_places)?;
     }
     for (i, pair) in (0..sort.keep as isize).zip(spare.pairs.iter()) {
         let to = i * line.target_step;

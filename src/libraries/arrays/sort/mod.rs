@@ -11,15 +11,16 @@ mod front;
 #[cfg(feature = "host")]
 mod host;
 #[cfg(feature = "cuda")]
-mod kernel;
+pub(super) mod kernel;
 mod lines;
 mod op;
-mod order;
+pub(super) mod order;
 #[cfg(feature = "cuda")]
 mod plan;
 #[cfg(all(test, feature = "cuda", feature = "host"))]
 mod tests;
 
+pub(super) use front::sort_numbers;
 pub use front::{By, Ordered};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use op::Sort;

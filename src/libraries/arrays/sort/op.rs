@@ -23,6 +23,8 @@ pub(in crate::libraries::arrays) struct Sort {
     pub(super) values: bool,
     /// Whether their places are, as `i64`.
     pub(super) indices: bool,
+    /// How many of the lowest bytes of elements can differ, if the caller knows it.
+    pub(super) bytes: Option<usize>,
 }
 
 impl Sort {
@@ -42,7 +44,9 @@ impl Sort {
             let what = format!("elements of {} have no order: sort their parts or magnitudes", self.dtype);
             Error::invalid("x", what)
         };
-        Order::new(self.dtype, self.descending).ok_or_else(none)
+        let order = Order::new(self.dtype, self.descending).ok_or_else(none)?;
+        let passes = self.bytes.unwrap_or(order.size).clamp(1, order.size);
+        Ok(Order { passes, ..order })
     }
 
     fn written(&self) -> impl Iterator<Item = (&'static str, DType)> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the bits of an element mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Numbers {
+pub(in crate::libraries::arrays) enum Numbers {
     Unsigned,
     Signed,
     /// Sign and magnitude. Magnitudes above this one are NaN.
@@ -16,16 +16,18 @@ pub(super) enum Numbers {
 
 /// An element type with a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Order {
+pub(in crate::libraries::arrays) struct Order {
     /// Bytes of an element: 1, 2, 4 or 8.
-    pub(super) size: usize,
-    pub(super) numbers: Numbers,
-    pub(super) descending: bool,
+    pub(in crate::libraries::arrays) size: usize,
+    pub(in crate::libraries::arrays) numbers: Numbers,
+    pub(in crate::libraries::arrays) descending: bool,
+    /// The bytes of a key that can differ, from the lowest one on.
+    pub(in crate::libraries::arrays) passes: usize,
 }
 
 impl Order {
     /// None of complex numbers.
-    pub(super) fn new(dtype: DType, descending: bool) -> Option<Self> {
+    pub(in crate::libraries::arrays) fn new(dtype: DType, descending: bool) -> Option<Self> {
         let numbers = match dtype {
             DType::U8 | DType::U16 | DType::U32 | DType::U64 => Numbers::Unsigned,
             DType::I8 | DType::I16 | DType::I32 | DType::I64 => Numbers::Signed,
@@ -38,23 +40,23 @@ impl Order {
             DType::Bool => Numbers::Truth,
             _ => return None,
         };
-        Some(Order { size: dtype.size(), numbers, descending })
+        Some(Order { size: dtype.size(), numbers, descending, passes: dtype.size() })
     }
 
     /// The sign bit.
-    pub(super) fn sign(self) -> u64 {
+    pub(in crate::libraries::arrays) fn sign(self) -> u64 {
         1 << (8 * self.size - 1)
     }
 
     /// The largest key.
-    pub(super) fn most(self) -> u64 {
+    pub(in crate::libraries::arrays) fn most(self) -> u64 {
         u64::MAX >> (64 - 8 * self.size)
     }
 
     /// The key of an element's bits: a zero of either sign has the same one, and a NaN the largest in both directions.
     #[cfg(feature = "host")]
     #[inline(always)]
-    pub(super) fn key(self, bits: u64) -> u64 {
+    pub(in crate::libraries::arrays) fn key(self, bits: u64) -> u64 {
         let (sign, most) = (self.sign(), self.most());
         let turn = if self.descending { most } else { 0 };
         match self.numbers {
@@ -71,10 +73,5 @@ impl Order {
                 if size > infinity { most } else { rising ^ turn }
             }
         }
-    }
-
-    /// The bytes of a key that can differ.
-    pub(super) fn passes(self) -> usize {
-        self.size
     }
 }

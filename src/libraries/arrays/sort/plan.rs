@@ -174,13 +174,13 @@ impl Sorting<'_> {
         let table = (self.scratch)(grid as usize * DIGITS * 4)?;
         let totals = (self.scratch)(lines * DIGITS * 4)?;
         let mut spare = Vec::new();
-        for _ in 1..order.passes().min(3) {
+        for _ in 1..order.passes.min(3) {
             let numbers = if self.indices { self.dense(len, 4)? } else { Place::default() };
             spare.push((self.dense(len, order.size)?, numbers));
         }
         let mut from = (x, Place::default());
-        for pass in 0..order.passes() {
-            let is_last = pass + 1 == order.passes();
+        for pass in 0..order.passes {
+            let is_last = pass + 1 == order.passes;
             let to = match spare.get(pass % spare.len().max(1)) {
                 Some(to) if !is_last => *to,
                 _ => (values, indices),

@@ -84,6 +84,9 @@ fn read(bytes: &[u8], size: usize, at: usize) -> u64 {
 fn wanted(sort: &Sort, x: &[u8]) -> (Vec<u8>, Vec<i64>) {
     let (output, size) = (sort.output().unwrap(), sort.dtype.size());
     let (mut values, mut indices) = (vec![0; output.len() * size], vec![0; output.len()]);
+    if output.is_empty() {
+        return (values, indices);
+    }
     let mut others = sort.x.extents().to_vec();
     let n = std::mem::replace(&mut others[sort.axis], 1);
     let all: Vec<usize> = Layout::new(&others, output.strides(), 0).unwrap().offsets().collect();
@@ -192,7 +195,7 @@ fn run(seed: u64, n: usize, modules: &mut HashMap<String, PtxModule>) {
         _ => n,
     };
     let (values, indices) = [(true, false), (false, true), (true, true)][random.below(3)];
-    let sort = Sort { dtype, axis, x, keep, descending: random.below(2) == 0, values, indices };
+    let sort = Sort { dtype, axis, x, keep, descending: random.below(2) == 0, values, indices, bytes: None };
     sort.check_data().unwrap();
     let len = sort.x.reach().map_or(0, |(_, highest)| highest + 1);
     let few = random.below(2) == 0;

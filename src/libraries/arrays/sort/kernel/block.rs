@@ -68,9 +68,9 @@ pub(super) fn text(key: &Key) -> String {
         tile.exchange(writer, thread, (&numbers, 4), &positions, (thread.first, 32));
         tile.wait(writer);
     }
-    if order.passes() > 1 {
+    if order.passes > 1 {
         ptx!(writer, "add.u32 {shift}, {shift}, 8");
-        ptx!(writer, "setp.lt.u32 {again}, {shift}, {}", 8 * order.passes());
+        ptx!(writer, "setp.lt.u32 {again}, {shift}, {}", 8 * order.passes);
         ptx!(writer, "@{again} bra PASS");
     }
     ptx!(writer, "mul.lo.u64 {part}, {part}, {keep}");

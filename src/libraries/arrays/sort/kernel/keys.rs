@@ -4,12 +4,12 @@ use crate::libraries::arrays::sort::order::{Numbers, Order};
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 
 /// The registers of elements of a size.
-pub(super) fn class(size: usize) -> Class {
+pub(in crate::libraries::arrays) fn class(size: usize) -> Class {
     if size > 4 { Class::Long } else { Class::Word }
 }
 
 /// How memory of a size is accessed.
-pub(super) fn memory(size: usize) -> &'static str {
+pub(in crate::libraries::arrays) fn memory(size: usize) -> &'static str {
     match size {
         1 => "u8",
         2 => "u16",
@@ -18,11 +18,11 @@ pub(super) fn memory(size: usize) -> &'static str {
     }
 }
 
-/// The key of an element; bits above its size mean nothing.
-fn key(writer: &mut Writer, order: Order, raw: Reg) -> Reg {
+/// The key of an element.
+pub(in crate::libraries::arrays) fn key(writer: &mut Writer, order: Order, raw: Reg) -> Reg {
     let (class, bits) = (class(order.size), if order.size > 4 { 64 } else { 32 });
     let key = writer.reg(class);
-    let most = if bits == 64 { u64::MAX } else { u64::from(u32::MAX) };
+    let most = order.most();
     let turn = if order.descending { most } else { 0 };
     match order.numbers {
         Numbers::Unsigned => ptx!(writer, "xor.b{bits} {key}, {raw}, {turn:#x}"),

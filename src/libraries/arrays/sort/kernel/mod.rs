@@ -6,7 +6,7 @@
 
 mod block;
 mod count;
-mod keys;
+pub(in crate::libraries::arrays) mod keys;
 mod scatter;
 mod tile;
 
@@ -66,7 +66,7 @@ impl Key {
 }
 
 /// A module of one kernel. `about` says which words of the arguments are addresses.
-fn module(words: usize, about: &str, shared: &str, writer: Writer) -> String {
+pub(in crate::libraries::arrays) fn module(words: usize, about: &str, shared: &str, writer: Writer) -> String {
     let body = writer.finish();
     format!(
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry expression(.param .align 8 .b8 args[{}])\n{{\n\
@@ -76,14 +76,14 @@ fn module(words: usize, about: &str, shared: &str, writer: Writer) -> String {
 }
 
 /// Reads a word of the arguments.
-fn word(writer: &mut Writer, at: usize) -> Reg {
+pub(in crate::libraries::arrays) fn word(writer: &mut Writer, at: usize) -> Reg {
     let register = writer.reg(Class::Long);
     ptx!(writer, "ld.param.u64 {register}, [args+{}]", 8 * at);
     register
 }
 
 /// Where a line is in each of `ports` operands, in bytes. Each axis has, from word `first` on, its extent and its strides.
-fn offsets(writer: &mut Writer, line: Reg, axes: usize, first: usize, ports: usize) -> Vec<Reg> {
+pub(in crate::libraries::arrays) fn offsets(writer: &mut Writer, line: Reg, axes: usize, first: usize, ports: usize) -> Vec<Reg> {
     let mut coordinates = Vec::new();
     let mut rest = line;
     for axis in (1..axes).rev() {
