@@ -11,11 +11,16 @@
 mod loaded;
 mod scatter;
 mod search;
+mod select;
 mod sort;
+mod statistics;
 
 pub use scatter::Combine;
 pub use search::Side;
+use select::vector as select_vector;
+pub use select::{Found, Unique};
 pub use sort::{By, Ordered};
+pub use statistics::{Measured, Method};
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
