@@ -25,6 +25,7 @@ mod lifecycle;
 mod moves;
 mod ndarray;
 mod onnx;
+mod ordered;
 mod ordering;
 mod pipeline;
 mod program;
