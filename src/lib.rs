@@ -75,6 +75,8 @@ mod system;
 pub use crate::engines::loader;
 #[cfg(feature = "host")]
 pub use crate::engines::ptx;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::arrays;
 #[cfg(feature = "blas")]
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]

@@ -7,6 +7,8 @@
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
 //! under the features of the engines, `host` and `cuda`.
 
+#[cfg(feature = "expressions")]
+pub mod arrays;
 #[cfg(feature = "blas")]
 pub mod blas;
 #[cfg(feature = "blaslt")]
@@ -42,6 +44,7 @@ use crate::device::{Device, DeviceBuilder};
 use crate::engines::loader::Library;
 
 crate::engines::library::libraries! {
+    arrays, "expressions";
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     expressions, "expressions";

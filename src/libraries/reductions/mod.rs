@@ -56,6 +56,8 @@ mod deferred;
 mod element;
 pub(in crate::libraries) mod front;
 mod fuse;
+#[cfg(feature = "cuda")]
+pub(in crate::libraries) mod folding;
 #[cfg(feature = "host")]
 mod host;
 mod kind;

@@ -1,0 +1,3 @@
+//! Tensors in order: sorts and what is made of them.
+
+mod sorts;
