@@ -83,6 +83,10 @@ pub use crate::libraries::blaslt;
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
+#[cfg(feature = "npy")]
+pub use crate::libraries::interop::npy;
+#[cfg(feature = "safetensors")]
+pub use crate::libraries::interop::safetensors;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::moves;
 #[cfg(feature = "nvrtc")]
