@@ -132,6 +132,8 @@ pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, 
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{AnyTensor, AnyTensorRef, Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
+#[cfg(feature = "external")]
+pub use crate::device::external;
 pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]
 pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};

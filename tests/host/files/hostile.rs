@@ -58,7 +58,7 @@ fn valid(device: &Device) -> Vec<Kind> {
     let y = device.tensor([5], [1u8, 2, 3, 4, 5]).unwrap();
     let mut all: Vec<Kind> = Vec::new();
     let mut file = Vec::new();
-    device.write_npy(&mut file, x.transpose()).unwrap();
+    device.write_npy(&mut file, &x.transpose()).unwrap();
     all.push((file, read_npy));
     for compressed in [false, true] {
         let mut file = Vec::new();

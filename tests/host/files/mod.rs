@@ -31,7 +31,7 @@ pub(super) const TYPES: [DType; 17] = [
 pub(super) fn npy(version: u8, dictionary: &str, elements: &[u8]) -> Vec<u8> {
     let len = dictionary.len() as u32;
     let len = &len.to_le_bytes()[..if version == 1 { 2 } else { 4 }];
-    [b"\x93NUMPY", &[version, 0], len, dictionary.as_bytes(), elements].concat()
+    [&b"\x93NUMPY"[..], &[version, 0], len, dictionary.as_bytes(), elements].concat()
 }
 
 /// A file of safetensors with this header.

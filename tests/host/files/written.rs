@@ -86,7 +86,7 @@ fn large_tensors_pass_in_pieces() {
         let data: Vec<u32> = (0..5 << 20).collect();
         let x = device.tensor([5, 1 << 20], data).unwrap();
         let mut file = Vec::new();
-        device.write_npy(&mut file, x.transpose()).unwrap();
+        device.write_npy(&mut file, &x.transpose()).unwrap();
         let y = device.read_npy(&file[..]).unwrap();
         assert!(y.layout().is_column_major() && y.extents() == [1 << 20, 5]);
         assert_eq!(device.bytes_any(y.transpose()).unwrap(), device.bytes_any(&x).unwrap());

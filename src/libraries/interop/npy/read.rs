@@ -24,7 +24,7 @@ impl Device {
     /// use windlass::{DType, Device};
     /// let (device, mut file) = (Device::host()?, Vec::new());
     /// let x = device.tensor([2, 2], [1.5f32, 2.5, 3.5, 4.5])?;
-    /// device.write_npy(&mut file, x.transpose())?;
+    /// device.write_npy(&mut file, &x.transpose())?;
     /// let y = device.read_npy(&file[..])?;
     /// assert_eq!((y.dtype(), y.layout().strides()), (DType::F32, &[1, 2][..])); // in the order that it had
     /// assert_eq!(device.show_any(&y)?.to_string(), "[[1.5 3.5]\n [2.5 4.5]]");
