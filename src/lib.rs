@@ -83,6 +83,8 @@ pub use crate::libraries::blaslt;
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
+#[cfg(feature = "dlpack")]
+pub use crate::libraries::interop::dlpack;
 #[cfg(feature = "npy")]
 pub use crate::libraries::interop::npy;
 #[cfg(feature = "safetensors")]

@@ -1,7 +1,9 @@
 //! The operation that makes a stream of others follow work of ours, or the other way round. It changes nothing.
 
 use super::ForeignStream;
-use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, Dyn};
+#[cfg(feature = "dlpack")]
+use crate::core::buffer::AnyIn;
+use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns, Dyn};
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::Spans;
@@ -12,7 +14,7 @@ use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
 
 /// Which of two streams goes first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// The foreign one.
     In,
     /// Ours.
@@ -63,8 +65,14 @@ impl Op for Meet {
 }
 
 impl Device {
+    /// The number of its GPU.
+    #[cfg(feature = "dlpack")]
+    pub(crate) fn ordinal(&self) -> Option<usize> {
+        self.epoch().label.strip_prefix("cuda:")?.parse().ok()
+    }
+
     /// Refuses what has no memory or no streams that others could use.
-    pub(super) fn check_foreign(&self, stream: ForeignStream) -> Result<()> {
+    pub(crate) fn check_foreign(&self, stream: ForeignStream) -> Result<()> {
         if self.recording().is_some() {
             return Err(Error::unsupported("memory of other libraries while a program is recorded: take it before"));
         }
@@ -78,7 +86,7 @@ impl Device {
     }
 
     /// Lets a stream and all work on a buffer meet.
-    pub(super) fn meet(
+    pub(crate) fn meet(
         &self,
         buffer: AnyBuffer,
         stream: ForeignStream,
@@ -101,12 +109,13 @@ impl Device {
         one(buffers).ok_or_else(|| Error::library("internal error: a buffer is lost").into())
     }
 
-    /// The same for memory that is only read: the stream follows the last writers.
+    /// The same for memory that is only read: a foreign stream follows its last writers, and a later writer follows the
+    /// foreign stream.
     #[cfg(feature = "dlpack")]
-    pub(super) fn meet_reading(&self, part: AnyIn<'_>, stream: ForeignStream) -> Result<()> {
+    pub(crate) fn meet_reading(&self, part: AnyIn<'_>, stream: ForeignStream, way: Way) -> Result<()> {
         self.check_foreign(stream)?;
         let met = Arc::new(AtomicBool::new(false));
-        let op = Meet { stream: stream.place(), way: Way::Out, met: met.clone() };
+        let op = Meet { stream: stream.place(), way, met: met.clone() };
         let reads: AnyIns<'_> = [part].into_iter().collect();
         let pending = self.dispatch(op, reads, AnyBuffers::default())?;
         if !met.load(Ordering::Acquire) {

@@ -18,5 +18,9 @@ mod hand_out;
 mod meet;
 mod stream;
 
+#[cfg(feature = "dlpack")]
+pub(crate) use adopt::Place;
 pub use hand_out::HandedOut;
-pub use stream::ForeignStream;
+#[cfg(feature = "dlpack")]
+pub(crate) use meet::Way;
+pub use stream::{CudaStream, ForeignStream};

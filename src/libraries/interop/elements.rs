@@ -44,6 +44,7 @@ pub(super) fn fill(from: &mut dyn Read, mut target: &mut [u8]) -> Result<usize> 
             Err(e) if matches!(e.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput) => {
                 return Err(wrong(format!("its contents are damaged: {e}")));
             }
+            Err(e) if e.kind() == ErrorKind::Unsupported => return Err(Error::unsupported(format!("the file: {e}"))),
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => break,
             Err(e) => return Err(failed("reading", &e)),
         }

@@ -4,6 +4,8 @@
 
 #[cfg(any(feature = "npy", feature = "safetensors"))]
 mod elements;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 #[cfg(feature = "ndarray")]
 pub(crate) mod ndarray;
 #[cfg(feature = "npy")]

@@ -85,7 +85,7 @@ fn every_byte_may_be_any_other_and_every_end_the_last() {
         }
         for at in 0..file.len() {
             let was = file[at];
-            for byte in [was ^ 1, was ^ 0x80, 0, 0xff, b'9', b'"', was.wrapping_add(1)] {
+            for byte in [was ^ 1, 0, 0xff, b'9'] {
                 let mut file = file.clone();
                 file[at] = byte;
                 read(&device, &file);
@@ -117,7 +117,7 @@ fn random_changes_of_bytes_and_of_numbers_are_refused_or_read() {
     let device = crate::common::inline().open().unwrap();
     let valid = valid(&device);
     let mut rng = Rng::new(number("WINDLASS_TEST_SEED", 11));
-    for _ in 0..number("WINDLASS_TEST_FILES", 4000) {
+    for _ in 0..number("WINDLASS_TEST_FILES", 2000) {
         let (file, read) = &valid[rng.below(valid.len())];
         let mut file = file.clone();
         for _ in 0..1 + rng.below(4) {
