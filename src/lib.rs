@@ -85,6 +85,12 @@ pub use crate::libraries::blaslt;
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
+#[cfg(feature = "dlpack")]
+pub use crate::libraries::interop::dlpack;
+#[cfg(feature = "npy")]
+pub use crate::libraries::interop::npy;
+#[cfg(feature = "safetensors")]
+pub use crate::libraries::interop::safetensors;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::moves;
 #[cfg(feature = "nvrtc")]
@@ -130,6 +136,8 @@ pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, 
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{AnyTensor, AnyTensorRef, Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
+#[cfg(feature = "external")]
+pub use crate::device::external;
 pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]
 pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};

@@ -18,7 +18,7 @@ pub mod expressions;
 #[cfg(feature = "fft")]
 pub mod fft;
 pub(crate) mod flags;
-mod interop;
+pub(crate) mod interop;
 #[cfg(feature = "expressions")]
 pub mod moves;
 #[cfg(feature = "nvrtc")]

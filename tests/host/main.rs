@@ -16,6 +16,7 @@ mod circles;
 mod conformance;
 mod expressions;
 mod fft;
+mod files;
 mod flight;
 mod floors;
 mod front_door;
