@@ -38,6 +38,7 @@
         feature = "cuda",
         feature = "blas",
         feature = "blaslt",
+        feature = "collective",
         feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
@@ -79,6 +80,8 @@ pub use crate::engines::ptx;
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt;
+#[cfg(feature = "collective")]
+pub use crate::libraries::collective;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
