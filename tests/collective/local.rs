@@ -20,11 +20,9 @@ fn every_reduction_of_every_type_is_exact() {
     for devices in worlds(5) {
         let comm = Communicator::new(&devices).unwrap();
         assert_eq!((comm.ranks(), comm.devices().len()), (devices.len(), devices.len()));
-        for comm in [comm.clone()] {
-            let world = World { comm: &comm, devices: &devices };
-            for count in [0, 1, 3, 67] {
-                all_reductions(&world, count, &mut rng);
-            }
+        let world = World { comm: &comm, devices: &devices };
+        for count in [0, 1, 3, 67] {
+            all_reductions(&world, count, &mut rng);
         }
     }
 }

@@ -7,10 +7,12 @@
 #![allow(clippy::result_large_err, reason = "what a submission answers, passed on by closures")]
 
 mod checks;
+mod killed;
 mod local;
 mod model;
 mod operands;
 mod programs;
+mod remote;
 
 use std::time::Duration;
 use windlass::{Device, HostPool};

@@ -3,7 +3,7 @@
 
 use crate::Rng;
 use crate::operands::Exact;
-use windlass::collective::{Combine, Communicator, Transfer};
+use windlass::collective::{Communicator, Transfer};
 use windlass::{Device, DeviceBuffer, Element, PendingDispatch, Submitted};
 
 /// A buffer that is a window of a longer one.
@@ -67,13 +67,7 @@ impl World<'_> {
     }
 
     #[track_caller]
-    fn assert_root<T: Element>(
-        &self,
-        root: usize,
-        done: Submitted<Vec<DeviceBuffer<T>>>,
-        expected: &[T],
-        what: &str,
-    ) {
+    fn assert_root<T: Element>(&self, root: usize, done: Submitted<Vec<DeviceBuffer<T>>>, expected: &[T], what: &str) {
         let mut buffers = done.unwrap().await_result().unwrap();
         assert_eq!(buffers.len(), 1, "{what}");
         assert_holds(&self.devices[root], buffers.remove(0), expected, what);
@@ -208,9 +202,4 @@ where
         Ok(output) => output,
         Err(error) => panic!("{error:?}"),
     }
-}
-
-/// The combination, as text for messages.
-pub fn sum<T: Element>() -> Combine<T> {
-    Combine::Sum
 }

@@ -258,10 +258,13 @@ impl Communicator {
         };
         // SAFETY: both handles are used for submissions under the lock alone; no other operand is a part of that buffer.
         let turn = unsafe { live.turn.alias() };
-        let op = Collective::<T> { spec, link: live.link.clone(), _type: PhantomData };
-        let devices: Vec<&Device> = self.devices().iter().collect();
-        match Device::dispatch_across(&devices, op, (&inputs,), (outputs, turn)) {
-            Ok(pending) => Ok(untied(pending)),
+        let sequence = self.next_sequence();
+        let op = Collective::<T> { spec, link: live.link.clone(), sequence, _type: PhantomData };
+        match Device::dispatch_across(&self.dispatch_devices(), op, (&inputs,), (outputs, turn)) {
+            Ok(pending) => {
+                self.count(sequence);
+                Ok(untied(pending))
+            }
             Err(rejected) => Err(rejected.map(|(outputs, _)| (outputs,))),
         }
     }
@@ -274,7 +277,16 @@ impl Communicator {
         in_place: bool,
     ) -> Spec {
         let (ranks, locals) = (self.ranks(), self.devices().len());
-        Spec { kind, dtype, reduction, in_place, deterministic: self.is_deterministic(), ranks, first: 0, locals }
+        Spec {
+            kind,
+            dtype,
+            reduction,
+            in_place,
+            deterministic: self.is_deterministic(),
+            ranks,
+            first: self.first_rank(),
+            locals,
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The ranks, and what they need to reach each other.
 
+use super::launch::Rendezvous;
+use super::mesh::Mesh;
 use super::op::Link;
 use super::spec::Spec;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result};
-use crate::core::sync::{Arc, Mutex};
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::device::Device;
 use parking_lot::MappedMutexGuard;
 use std::time::Duration;
@@ -44,9 +46,13 @@ pub struct Communicator {
 
 pub(super) struct Inner {
     devices: Vec<Device>,
+    /// For ranks in several processes: the connections, and the device on whose one thread the host halves wait for others.
+    remote: Option<(Arc<Mesh>, Device)>,
     /// What belongs to the current generation of each device. Locked while a collective is submitted: so the collectives of a
     /// communicator have one order.
     live: Mutex<Option<Live>>,
+    /// How many collectives were submitted; changed under that lock.
+    submitted: AtomicU64,
 }
 
 /// What belongs to one generation of each device.
@@ -67,7 +73,49 @@ impl Communicator {
     pub fn new<'d>(devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
         let devices: Vec<Device> = devices.into_iter().cloned().collect();
         check_devices(&devices)?;
-        let inner = Inner { devices, live: Mutex::default() };
+        let inner = Inner { devices, remote: None, live: Mutex::default(), submitted: AtomicU64::new(0) };
+        let comm = Communicator { inner: Arc::new(inner), deterministic: false };
+        drop(comm.live()?);
+        Ok(comm)
+    }
+
+    /// Joins the processes of a job: each calls this with its own host devices, whose ranks follow those of the processes
+    /// before it. All must call the same collectives in the same order, with the operands of their own ranks. Reductions have
+    /// the same bits as in one process, for every size.
+    ///
+    /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
+    /// one process fails in all of them, and the next one can run. If a process ends or falls silent, all collectives fail with
+    /// [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections is noticed, or after
+    /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time; a store
+    /// that cannot be reached, or that refuses this process (another token, or a number that is taken);
+    /// [`Error::Unsupported`] for GPUs.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::{Device, collective::{Communicator, Rendezvous}};
+    /// let device = Device::host()?;
+    /// let alone = Rendezvous::new("127.0.0.1:0", 0, 1); // the whole job is this process
+    /// let comm = Communicator::join(&alone, [&device])?;
+    /// assert_eq!((comm.ranks(), comm.first_rank()), (1, 0));
+    /// # Ok(()) }
+    /// ```
+    pub fn join<'d>(at: &Rendezvous, devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
+        let devices: Vec<Device> = devices.into_iter().cloned().collect();
+        at.check()?;
+        if at.processes() == 1 {
+            return Self::new(&devices);
+        }
+        check_devices(&devices)?;
+        if devices.iter().any(|device| device.kind() != DeviceKind::Host) {
+            return Err(Error::unsupported(
+                "ranks in several processes are host devices so far; GPUs must be of one process",
+            ));
+        }
+        let remote = Some((Mesh::join(at, devices.len())?, waiting_device()?));
+        let inner = Inner { devices, remote, live: Mutex::default(), submitted: AtomicU64::new(0) };
         let comm = Communicator { inner: Arc::new(inner), deterministic: false };
         drop(comm.live()?);
         Ok(comm)
@@ -75,7 +123,27 @@ impl Communicator {
 
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
-        self.inner.devices.len()
+        self.inner.remote.as_ref().map_or(self.inner.devices.len(), |(mesh, _)| mesh.size())
+    }
+
+    /// The number of the first rank of this process.
+    pub fn first_rank(&self) -> usize {
+        self.inner.remote.as_ref().map_or(0, |(mesh, _)| mesh.first())
+    }
+
+    /// The number of the next collective, counted from 1. Called under the lock of [`live`](Self::live).
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.inner.submitted.load(Ordering::Relaxed) + 1
+    }
+
+    /// That collective was submitted.
+    pub(super) fn count(&self, sequence: u64) {
+        self.inner.submitted.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The devices of a dispatch.
+    pub(super) fn dispatch_devices(&self) -> Vec<&Device> {
+        self.inner.remote.iter().map(|(_, device)| device).chain(&self.inner.devices).collect()
     }
 
     /// The device of each rank of this process, in the order of the ranks.
@@ -108,7 +176,8 @@ impl Communicator {
                     continue;
                 }
                 let theirs = self.inner.devices.iter().find(|device| device.inner().id == *of);
-                let theirs = theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
+                let theirs =
+                    theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
                 let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
                 return Err(Error::invalid(format!("{name}[{index}]"), what));
             }
@@ -126,8 +195,8 @@ impl Communicator {
                 && live.link.is_alive()
         };
         if !live.as_ref().is_some_and(is_current) {
-            *live = None; // before others are made: a GPU can be in one group of a process
-            *live = Some(Live::make(devices)?);
+            *live = None; // NCCL's communicators are given back before others are made
+            *live = Some(Live::make(&self.inner)?);
         }
         parking_lot::MutexGuard::try_map(live, Option::as_mut)
             .map_err(|_| Error::library("internal error: a communicator without ranks"))
@@ -155,7 +224,8 @@ fn check_devices(devices: &[Device]) -> Result<()> {
         }
         for other in devices.iter().take(index) {
             if device.kind() != other.kind() {
-                let why = format!("{name} and {} have different engines; use download and upload instead", other.name());
+                let why =
+                    format!("{name} and {} have different engines; use download and upload instead", other.name());
                 return Err(Error::unsupported(why));
             }
             if device == other {
@@ -174,9 +244,14 @@ fn check_devices(devices: &[Device]) -> Result<()> {
 }
 
 impl Live {
-    fn make(devices: &[Device]) -> Result<Self> {
-        let Some(lead) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
+    fn make(inner: &Inner) -> Result<Self> {
+        let devices = &inner.devices;
         let generations = devices.iter().map(Device::generation).collect();
+        if let Some((mesh, device)) = &inner.remote {
+            let link = Link::Mesh(mesh.clone());
+            return Ok(Live { generations, turn: device.uninit(1)?, link });
+        }
+        let Some(lead) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
         let link = match lead.kind() {
             #[cfg(feature = "cuda")]
             DeviceKind::Cuda => nccl(devices)?,
@@ -184,6 +259,14 @@ impl Live {
         };
         Ok(Live { generations, turn: lead.uninit(1)?, link })
     }
+}
+
+/// A host device with one thread, for the host halves that wait for other processes.
+fn waiting_device() -> Result<Device> {
+    #[cfg(feature = "host")]
+    return Device::builder().host().host_pool(crate::engines::host::HostPool::Threads(1)).open();
+    #[cfg(not(feature = "host"))]
+    Err(Error::unsupported("this build has no host engine (feature `host`)"))
 }
 
 /// Makes NCCL's communicators. Its kernels access the memory of the other ranks, where the GPUs can.
@@ -207,7 +290,8 @@ fn nccl(devices: &[Device]) -> Result<Link> {
 impl Link {
     fn is_alive(&self) -> bool {
         match self {
-            Link::Memory => true,
+            // A mesh that is lost says so itself.
+            Link::Memory | Link::Mesh(_) => true,
             #[cfg(feature = "cuda")]
             Link::Nccl(group) => group.is_alive(),
         }

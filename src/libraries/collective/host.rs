@@ -74,13 +74,7 @@ fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'
     blocks.par_iter().with_max_len(8).try_for_each(|block| reduce_block(spec, reduction, &layout.ends, memory, block))
 }
 
-fn reduce_block(
-    spec: &Spec,
-    reduction: &Reduction,
-    ends: &[Ends],
-    memory: &Memory<'_>,
-    block: &Block,
-) -> Result<()> {
+fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memory<'_>, block: &Block) -> Result<()> {
     let (scalar, _) = numbers::scalars(spec.dtype);
     // Aligned for all types.
     let mut sums = vec![0u64; (block.len * spec.dtype.size()).div_ceil(size_of::<u64>())];

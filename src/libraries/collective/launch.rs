@@ -160,7 +160,10 @@ impl Variables<'_> {
 
     fn needed(&self, name: &'static str) -> Result<String> {
         self.get(name).ok_or_else(|| {
-            Error::invalid(name, "the variable is not set, though others of the same launcher are; set it, or unset those")
+            Error::invalid(
+                name,
+                "the variable is not set, though others of the same launcher are; set it, or unset those",
+            )
         })
     }
 
@@ -182,7 +185,8 @@ impl Variables<'_> {
             ("RANK", None) => Err(self.needed("MASTER_ADDR").err().unwrap_or_else(|| Error::library("unreachable"))),
             ("RANK", Some(host)) => {
                 let port = port.ok_or(()).or_else(|()| self.needed("MASTER_PORT").map(|_| PORT))?;
-                let serves = self.get("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                let serves =
+                    self.get("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value.eq_ignore_ascii_case("true"));
                 Ok((host, if serves { port.wrapping_add(1).max(1024) } else { port }))
             }
             (_, Some(host)) => Ok((host, port.unwrap_or_else(|| self.job_port()))),
@@ -207,7 +211,8 @@ impl Variables<'_> {
     }
 
     fn token(&self) -> String {
-        let names = ["WINDLASS_STORE_TOKEN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"];
+        let names =
+            ["WINDLASS_STORE_TOKEN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"];
         names.iter().find_map(|name| self.get(name)).unwrap_or_default()
     }
 }
@@ -246,7 +251,8 @@ mod tests {
             let found = with(variables).unwrap();
             (found.address, found.process, found.processes, found.token)
         };
-        let of = |address: &str, process, processes, token: &str| (address.to_owned(), process, processes, token.to_owned());
+        let of =
+            |address: &str, process, processes, token: &str| (address.to_owned(), process, processes, token.to_owned());
         let torch = [("RANK", "1"), ("WORLD_SIZE", "4"), ("MASTER_ADDR", "::1"), ("MASTER_PORT", "500")];
         assert_eq!(found(&torch), of("[::1]:500", 1, 4, ""));
         let agent = [("MASTER_PORT", "5000"), ("TORCHELASTIC_USE_AGENT_STORE", "True"), ("TORCHELASTIC_RUN_ID", "job")];

@@ -8,6 +8,7 @@
 //! | `op` | the op, one for all of them |
 //! | `memory`, `host`, `numbers` | the host half: operands, blocks and copies, arithmetic |
 //! | `native` | the CUDA half: NCCL |
+//! | `launch`, `store`, `mesh` | ranks in several processes: how they find each other, and what they send |
 //!
 //! A collective is a dispatch over several devices (`device/dispatch/across.rs`). Its operands are a list of inputs, a list of
 //! outputs and the communicator's *turn*, a byte that every collective of the communicator overwrites: so they are ordered as
@@ -19,15 +20,19 @@ mod calls;
 mod combine;
 mod communicator;
 mod host;
+mod launch;
 mod memory;
+mod mesh;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod numbers;
 mod op;
 mod spec;
+mod store;
 
 pub use combine::Combine;
 pub use communicator::Communicator;
+pub use launch::Rendezvous;
 pub use spec::Transfer;
 
 /// Nothing: an isolated device cannot be a rank.

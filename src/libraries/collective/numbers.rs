@@ -90,12 +90,7 @@ pub(super) fn combine(
     }
 }
 
-fn fold<T: Number>(
-    how: How,
-    inputs: &mut dyn Iterator<Item = (&[u8], [u8; 8])>,
-    output: &mut [u8],
-    ranks: usize,
-) {
+fn fold<T: Number>(how: How, inputs: &mut dyn Iterator<Item = (&[u8], [u8; 8])>, output: &mut [u8], ranks: usize) {
     let mut sums: Vec<T::Sum> = Vec::new();
     for (index, (input, factor)) in inputs.enumerate() {
         let (input, factor) = (elements::<T>(input), of_bytes::<T>(factor).widen());

@@ -35,6 +35,8 @@ impl<T: Element> Immediate for Turned<T> {
 pub(super) enum Link {
     /// They are host devices of this process.
     Memory,
+    /// They are host devices of several processes.
+    Mesh(Arc<super::mesh::Mesh>),
     /// They are GPUs of this process.
     #[cfg(feature = "cuda")]
     Nccl(Arc<super::native::Group>),
@@ -43,6 +45,8 @@ pub(super) enum Link {
 pub(super) struct Collective<T> {
     pub(super) spec: Spec,
     pub(super) link: Link,
+    /// Its number, for ranks in several processes.
+    pub(super) sequence: u64,
     pub(super) _type: PhantomData<T>,
 }
 
@@ -125,6 +129,7 @@ impl<T> Collective<T> {
         let memory = Memory::new(reads, writes, size);
         let outcome = match &self.link {
             Link::Memory => host::run(&self.spec, &layout, &memory),
+            Link::Mesh(mesh) => super::mesh::run(mesh, (&self.spec, &layout), &memory, self.sequence),
             #[cfg(feature = "cuda")]
             Link::Nccl(_) => Err(Error::library("internal error: NCCL for host devices")),
         };

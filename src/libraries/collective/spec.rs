@@ -328,7 +328,8 @@ impl Spec {
     /// share: all that this process sends or receives, in one order for all processes.
     pub(super) fn parts(&self, layout: &Layout) -> Vec<Part> {
         if let Kind::Exchange(_) = self.kind {
-            let part = |moved: &Moved| Part { transfer: moved.transfer, send: moved.ends.send, receive: moved.ends.receive };
+            let part =
+                |moved: &Moved| Part { transfer: moved.transfer, send: moved.ends.send, receive: moved.ends.receive };
             return layout.moved.iter().map(part).collect();
         }
         let mut parts = Vec::new();

@@ -74,6 +74,20 @@ fn code(dtype: DType) -> Result<c_int> {
     })
 }
 
+/// The parts of a reduction that are calls of their own: where each begins, and how many numbers it has.
+///
+/// One rank alone scales its elements by a kernel that cuts them into one piece for each 16 KiB, at most 32, and may leave out
+/// the last ones if they do not fall into equal pieces (NCCL 2.28.9: 40 001 numbers of four bytes). So it gets a multiple of
+/// 16 KiB, and what is less in a second call.
+fn pieces(ranks: usize, count: usize, size: usize) -> Vec<(usize, usize)> {
+    const PIECE: usize = 16 << 10;
+    if ranks > 1 {
+        return vec![(0, count)];
+    }
+    let even = count - count % (PIECE / size.max(1)).max(1);
+    [(0, even), (even, count - even)].into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
 /// `ncclRedOp_t`, for those that NCCL has by itself.
 fn op_code(how: How) -> c_int {
     match how {
@@ -149,10 +163,14 @@ impl Calls<'_> {
                 present("ncclRedOpCreatePreMulSum", "2.11", made)?;
             }
         }
+        let (pieces, size) = (pieces(spec.ranks, count, scalar.size()), scalar.size());
+        let calls =
+            pieces.iter().flat_map(|piece| self.ranks().zip(&ops).zip(&layout.ends).map(move |call| (piece, call)));
         let outcome = self.group(|| {
-            self.ranks().zip(&ops).zip(&layout.ends).try_for_each(|(((_, comm, stream), op), ends)| {
-                let send = ends.send.map_or(0, |place| self.address(place));
-                let receive = ends.receive.map_or(0, |place| self.address(place));
+            let mut calls = calls;
+            calls.try_for_each(|(&(start, count), (((_, comm, stream), op), ends))| {
+                let at = |place: Option<Place>| place.map_or(0, |place| self.address(place) + (start * size) as u64);
+                let (send, receive) = (at(ends.send), at(ends.receive));
                 // SAFETY: the layout was checked against the operands, which are of the rank's device.
                 let (call, code) = unsafe {
                     match spec.kind {
@@ -188,8 +206,7 @@ impl Calls<'_> {
                     let receive = ends.receive.map_or(0, |place| self.address(place));
                     let send = ends.send.map_or(receive, |place| self.address(place));
                     // SAFETY: as in `reduce`.
-                    let code =
-                        unsafe { self.api.broadcast(send, receive, bytes, BYTES, root as c_int, comm, stream) };
+                    let code = unsafe { self.api.broadcast(send, receive, bytes, BYTES, root as c_int, comm, stream) };
                     checked("ncclBroadcast", code)
                 })
             }),

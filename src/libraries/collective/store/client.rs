@@ -66,6 +66,12 @@ impl Client {
         }
     }
 
+    /// The address by which this process reaches the store: others on the way to it reach this process by it.
+    pub(in crate::libraries::collective) fn local_ip(&self) -> Result<std::net::IpAddr> {
+        let address = self.socket.local_addr();
+        address.map(|address| address.ip()).map_err(|error| Error::library(format!("the store's connection: {error}")))
+    }
+
     /// Sets a key. It may have that value already, but no other.
     pub(in crate::libraries::collective) fn set(&mut self, key: &str, value: &[u8]) -> Result<()> {
         match self.ask(b's', key, value)? {

@@ -25,7 +25,7 @@ pub(in crate::libraries::collective) fn answer(key: Key, challenge: &[u8], what:
 }
 
 /// Bytes that nobody foresees.
-pub(super) fn nonce() -> [u8; 32] {
+pub(in crate::libraries::collective) fn nonce() -> [u8; 32] {
     use std::hash::{BuildHasher, RandomState};
     let mut nonce = [0; 32];
     for piece in nonce.chunks_mut(8) {

@@ -17,5 +17,5 @@ mod frame;
 mod server;
 
 pub(super) use client::Client;
-pub(super) use frame::{Key, answer, read, write};
+pub(super) use frame::{Key, answer, nonce, read, write};
 pub(super) use server::Server;
