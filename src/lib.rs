@@ -38,6 +38,7 @@
         feature = "cuda",
         feature = "blas",
         feature = "blaslt",
+        feature = "collective",
         feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
@@ -81,6 +82,8 @@ pub use crate::libraries::arrays;
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt;
+#[cfg(feature = "collective")]
+pub use crate::libraries::collective;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]

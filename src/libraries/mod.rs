@@ -13,6 +13,8 @@ pub mod arrays;
 pub mod blas;
 #[cfg(feature = "blaslt")]
 pub mod blaslt;
+#[cfg(feature = "collective")]
+pub mod collective;
 #[cfg(feature = "expressions")]
 pub mod expressions;
 #[cfg(feature = "fft")]
@@ -47,6 +49,7 @@ crate::engines::library::libraries! {
     arrays, "expressions";
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    collective, "collective" => collective::native::Nccl;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;

@@ -1,0 +1,103 @@
+//! Ranks that are devices of this process.
+
+use crate::model::{World, all_moves, all_reductions};
+use crate::{Rng, gpus, hosts};
+use windlass::collective::{Combine, Communicator};
+use windlass::{Device, Element, bf16, f16};
+
+/// Every set of devices under test: host devices, and all prefixes of the GPUs.
+fn worlds(most: usize) -> Vec<Vec<Device>> {
+    let gpus = gpus();
+    if gpus.is_empty() {
+        return (1..=most).map(hosts).collect();
+    }
+    (1..=gpus.len()).map(|ranks| gpus[..ranks].to_vec()).collect()
+}
+
+#[test]
+fn every_reduction_of_every_type_is_exact() {
+    let mut rng = Rng::new(1);
+    for devices in worlds(5) {
+        let comm = Communicator::new(&devices).unwrap();
+        assert_eq!((comm.ranks(), comm.devices().len()), (devices.len(), devices.len()));
+        let world = World { comm: &comm, devices: &devices };
+        for count in [0, 1, 3, 67] {
+            all_reductions(&world, count, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn every_move_of_every_type_is_exact() {
+    let mut rng = Rng::new(2);
+    for devices in worlds(5) {
+        let comm = Communicator::new(&devices).unwrap();
+        let world = World { comm: &comm, devices: &devices };
+        for count in [0, 1, 5, 130] {
+            all_moves(&world, count, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn large_operands_are_exact_too() {
+    let mut rng = Rng::new(3);
+    let sets = if gpus().is_empty() { vec![hosts(2), hosts(3), hosts(8)] } else { worlds(0) };
+    for devices in sets {
+        let comm = Communicator::new(&devices).unwrap();
+        let world = World { comm: &comm, devices: &devices };
+        world.reductions::<f32>(6_001, &mut rng);
+        world.reductions::<bf16>(3_333, &mut rng);
+        world.moves::<u8>(400_001, &mut rng);
+        world.moves::<f64>(20_001, &mut rng);
+    }
+}
+
+/// Numbers whose sum depends on the order.
+fn rough<T: Element>(rng: &mut Rng, len: usize, make: impl Fn(f64) -> T) -> Vec<T> {
+    (0..len).map(|_| make((rng.next() as i32 as f64) * 1e-9 * [1.0, 1e3, 1e-3][rng.below(3)])).collect()
+}
+
+/// The bits of a deterministic all-reduce and reduce-scatter on these devices.
+fn deterministic_bits<T: Element>(devices: &[Device], how: Combine<T>, make: fn(f64) -> T) -> Vec<u8> {
+    let mut rng = Rng::new(4);
+    let comm = Communicator::new(devices).unwrap().deterministic();
+    let mut bits = Vec::new();
+    for len in [1, 2, 7, 1000, 4099] {
+        let n = devices.len();
+        let data: Vec<_> = devices.iter().map(|_| rough(&mut rng, len * n, make)).collect();
+        let x: Vec<_> = devices.iter().zip(&data).map(|(d, x)| d.upload(x.clone()).unwrap().into_output()).collect();
+        let room = |len: usize| devices.iter().map(|device| device.uninit(len).unwrap()).collect();
+        let sums = comm.all_reduce(how.clone(), &x, room(len * n)).unwrap().await_result().unwrap();
+        let parts = comm.reduce_scatter(how.clone(), &x, room(len)).unwrap().await_result().unwrap();
+        let root = comm.reduce(how.clone(), n - 1, &x, vec![devices[n - 1].uninit(len * n).unwrap()]);
+        let root = root.unwrap().await_result().unwrap();
+        let sums = comm.all_reduce_in_place(how.clone(), x).unwrap().await_result().unwrap().into_iter().chain(sums);
+        let of_ranks = devices.iter().cycle().zip(sums.chain(parts));
+        for (device, buffer) in of_ranks.chain(devices.last().into_iter().zip(root)) {
+            let found = device.download(&buffer).unwrap().await_result().unwrap();
+            bits.extend_from_slice(bytemuck::cast_slice(&found));
+        }
+    }
+    bits
+}
+
+/// The host engine is the oracle of the GPUs: without these, of itself on other numbers of threads.
+#[test]
+fn deterministic_reductions_have_the_same_bits_on_all_engines() {
+    fn check<T: Element>(devices: &[Device], make: fn(f64) -> T) {
+        let oracle = hosts(devices.len());
+        for how in [Combine::Sum, Combine::Avg, Combine::Prod] {
+            let (found, expected) =
+                (deterministic_bits(devices, how.clone(), make), deterministic_bits(&oracle, how.clone(), make));
+            assert!(found == expected, "{how:?} of {}", T::DTYPE);
+        }
+    }
+    let sets = if gpus().is_empty() { vec![hosts(1), hosts(3).into_iter().rev().collect()] } else { worlds(0) };
+    for devices in sets {
+        check::<f32>(&devices, |x| x as f32);
+        check::<f64>(&devices, |x| x);
+        check::<f16>(&devices, f16::from_f64);
+        check::<bf16>(&devices, bf16::from_f64);
+    }
+}
