@@ -56,7 +56,7 @@ crate::engines::library::libraries! {
     rng, "rng";
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;
-    tensor_ops, "tensor";
+    tensor_ops, "tensor" => tensor_ops::native::Cutensor;
 }
 
 impl Device {

@@ -1,5 +1,6 @@
 //! An expression of Einstein's sum convention, as plain data.
 
+use super::known::Spec;
 use super::label::{Label, Row};
 use super::path::Path;
 use crate::core::error::{Error, Result};
@@ -139,26 +140,26 @@ mod sealed {
 /// An [`Einsum`], or a text that is one. Sealed.
 pub trait Expression: sealed::Expression {
     #[doc(hidden)]
-    fn einsum(self) -> Result<Einsum>;
+    fn spec(&self) -> Spec<'_>;
 }
 
 impl sealed::Expression for &str {}
 impl Expression for &str {
-    fn einsum(self) -> Result<Einsum> {
-        Einsum::parse(self)
+    fn spec(&self) -> Spec<'_> {
+        Spec::Text(self)
     }
 }
 
 impl sealed::Expression for &Einsum {}
 impl Expression for &Einsum {
-    fn einsum(self) -> Result<Einsum> {
-        Ok(self.clone())
+    fn spec(&self) -> Spec<'_> {
+        Spec::Whole(self)
     }
 }
 
 impl sealed::Expression for Einsum {}
 impl Expression for Einsum {
-    fn einsum(self) -> Result<Einsum> {
-        Ok(self)
+    fn spec(&self) -> Spec<'_> {
+        Spec::Whole(self)
     }
 }

@@ -45,21 +45,28 @@
 // all that, `run.rs` submits them; nothing of it has a type parameter. `element.rs` has the few functions that are compiled for each
 // type. `front.rs`, `contract.rs` and `products.rs` are the caller's side.
 
+mod call;
 mod contract;
+mod contraction;
 mod einsum;
 mod element;
 mod formula;
 mod front;
+mod known;
 mod label;
 mod modes;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
 mod network;
 mod operands;
 mod pair;
 mod parse;
 mod path;
 mod plan;
+mod planner;
 mod products;
 mod run;
+mod settings;
 
 pub use contract::Contract;
 pub use einsum::{Einsum, Expression};
@@ -69,7 +76,11 @@ pub use label::Label;
 pub use operands::TensorOperands;
 pub use path::Path;
 pub use plan::{Plan, Route};
+pub use settings::Backend;
 
-/// Nothing to register for a worker program: all operations are those of other fronts.
+/// The operations, for worker programs.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(_: &mut crate::engines::worker::Registry) {}
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    registry.add::<contraction::Contraction>();
+    registry.add::<contraction::Probe>();
+}

@@ -5,7 +5,7 @@
 //! [`Device::contiguous`](crate::Device::contiguous), which makes the copy; no method here makes one.
 
 #[cfg(feature = "blas")]
-mod blas;
+pub(super) mod blas;
 #[cfg(feature = "blaslt")]
 mod blaslt;
 #[cfg(feature = "fft")]
