@@ -44,6 +44,12 @@ impl Run {
         let at = self.area.or_else(|| memory.find(address, self.bytes.into()))?;
         memory.areas.get(at)
     }
+
+    /// Where these bytes are in this process.
+    #[inline(always)]
+    pub(super) fn host(&self, memory: &Memory<'_>, address: u64) -> Option<u64> {
+        Some(self.area(memory, address)?.host(address))
+    }
 }
 
 impl Warp {
@@ -210,8 +216,11 @@ impl Warp {
                     memory::load_bytes(&self.local, at, run.bytes).unwrap_or_default()
                 }
                 Space::Param => memory::load_bytes(place.parameters, address, run.bytes).unwrap_or_default(),
-                // SAFETY: `check` found the area of these bytes, and their alignment.
-                _ => unsafe { memory::load(address, run.bytes) },
+                _ => match run.host(place.memory, address) {
+                    // SAFETY: `check` found the area of these bytes, and their alignment.
+                    Some(address) => unsafe { memory::load(address, run.bytes) },
+                    None => 0,
+                },
             };
         }
         self.note(place, run, further, Touch::Read)?;
@@ -237,8 +246,12 @@ impl Warp {
                     memory::store_bytes(&mut self.local, at, run.bytes, value);
                 }
                 Space::Param => {}
-                // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                _ => unsafe { memory::store(address, run.bytes, value) },
+                _ => {
+                    if let Some(address) = run.host(place.memory, address) {
+                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
+                        unsafe { memory::store(address, run.bytes, value) }
+                    }
+                }
             }
         }
         Ok(())
@@ -273,8 +286,11 @@ impl Warp {
                         in_bytes(&mut self.local, at, bytes, apply)
                     }
                     Space::Param => 0,
-                    // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                    _ => unsafe { memory::update(address, bytes, apply) },
+                    _ => match run.host(place.memory, address) {
+                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
+                        Some(address) => unsafe { memory::update(address, bytes, apply) },
+                        None => 0,
+                    },
                 };
                 if let Some(returned) = returned.get_mut(lane) {
                     *returned = old;

@@ -93,7 +93,7 @@ impl Warp {
             let area = run.area(memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)));
             let Some((area, shadow)) = area else { return Ok(()) };
             // SAFETY: as in `read`.
-            let there = || Some(unsafe { memory::load(address, run.bytes) });
+            let there = || Some(unsafe { memory::load(area.host(address), run.bytes) });
             let same = touch.same(run.bytes, there);
             let mut touch = self.touch(stamp, lane, same, checks.initialised && area.fresh, checks.races);
             shadow.cells(held, address - (area.start & !7), run.bytes, &mut touch)
