@@ -189,8 +189,7 @@ impl<'r, 'm> Grid<'r, 'm> {
             printed: self.printed,
             votes: [(0, 0); 16],
             outcomes: [(0, 0); 16],
-            arrived: [0; 16],
-            released: vec![0; self.shape.threads().div_ceil(32) as usize],
+            arrived: Vec::new(),
         };
         Block::new(self.shape.block_index(number), place)
     }
