@@ -10,9 +10,9 @@ use super::types::{Kind, Space, Type};
 use super::{Faulty, floats, halves, integers};
 
 /// Modifiers of arithmetic that have a meaning here; another one is refused.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 27] = [
     "rn", "rz", "rm", "rp", "ftz", "sat", "lo", "hi", "wide", "approx", "full", "NaN", "relu", "shiftamt", "l", "r",
-    "wrap", "clamp", "cc", "finite", "infinite",
+    "wrap", "clamp", "cc", "finite", "infinite", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16",
 ];
 
 impl Decoder<'_> {

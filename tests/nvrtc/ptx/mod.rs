@@ -1,8 +1,13 @@
 //! PTX on the CPU: what its instructions compute, what its checks find, and texts that are none.
 
+mod areas;
 mod arithmetic;
 mod checks;
+mod generator;
 mod kernels;
+mod patterns;
+mod races;
+mod random;
 mod texts;
 
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};

@@ -86,6 +86,8 @@ control! {
     fail_any: fn(c_int, c_int);
     fault_any: fn(c_int, c_int);
     hold: fn(*const c_char);
+    by_text: fn(c_int);
+    ran_by_text: fn() -> u64;
     failed: fn() -> u64;
     clear: fn();
     log_enable: fn(c_int);
@@ -289,6 +291,16 @@ impl Driver {
         let name = CString::new(function).unwrap();
         call!(self, hold(name.as_ptr()));
         Held(self)
+    }
+
+    /// All kernels run by their text, also those that the stand-in has in C.
+    pub(crate) fn by_text(&self, all: bool) {
+        call!(self, by_text(all.into()));
+    }
+
+    /// How many launches ran by their text.
+    pub(crate) fn ran_by_text(&self) -> u64 {
+        call!(self, ran_by_text())
     }
 
     pub(crate) fn clear(&self) {
