@@ -38,6 +38,7 @@
         feature = "cuda",
         feature = "blas",
         feature = "blaslt",
+        feature = "dnn",
         feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
@@ -79,6 +80,8 @@ pub use crate::engines::ptx;
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt;
+#[cfg(feature = "dnn")]
+pub use crate::libraries::dnn;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
@@ -140,6 +143,8 @@ pub use crate::engines::op::{Built, HostOf, Ins, Op, Outs, PlanKey, Prepare, Sli
 pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt::{BlasLt, Matmul};
+#[cfg(feature = "dnn")]
+pub use crate::libraries::dnn::Dnn;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft::{Fft, FftSpec};
 pub use crate::libraries::flags::{Diag, Order, Side, Transpose, Uplo};

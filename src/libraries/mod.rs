@@ -11,6 +11,8 @@
 pub mod blas;
 #[cfg(feature = "blaslt")]
 pub mod blaslt;
+#[cfg(feature = "dnn")]
+pub mod dnn;
 #[cfg(feature = "expressions")]
 pub mod expressions;
 #[cfg(feature = "fft")]
@@ -44,6 +46,7 @@ use crate::engines::loader::Library;
 crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    dnn, "dnn";
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
