@@ -1,9 +1,15 @@
-//! Neural networks: `device.dnn()`.
+//! Neural networks: convolutions and their gradients, by cuDNN on a GPU.
 
+mod convolution;
 mod front;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
 
+pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
 pub use front::Dnn;
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(_: &mut crate::engines::worker::Registry) {}
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    registry.add::<convolution::Convolve>();
+}
