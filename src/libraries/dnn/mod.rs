@@ -4,6 +4,8 @@ mod convolution;
 mod front;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
+#[cfg(feature = "host")]
+mod product;
 
 pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
 pub use front::Dnn;

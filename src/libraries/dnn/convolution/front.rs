@@ -13,17 +13,22 @@ use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, Tensor
 use half::{bf16, f16};
 
 /// An element of which convolutions are made: a floating point number of 16 bits or more. Sealed.
-pub trait DnnElement: Element + sealed::DnnElement {}
+pub trait DnnElement: Element + sealed::DnnElement {
+    /// The type of sums over such elements: f64 for f64, else f32.
+    type Sum: DnnElement;
+}
 
 mod sealed {
     pub trait DnnElement {}
 }
 
-macro_rules! elements { ($($t:ty),*) => { $(
+macro_rules! elements { ($($t:ty: $sum:ty),*) => { $(
     impl sealed::DnnElement for $t {}
-    impl DnnElement for $t {}
+    impl DnnElement for $t {
+        type Sum = $sum;
+    }
 )* } }
-elements!(f16, bf16, f32, f64);
+elements!(f16: f32, bf16: f32, f32: f32, f64: f64);
 
 /// What follows a convolution in the same pass: a residual that is added, then a bias for each filter, then the clipping at zero.
 ///

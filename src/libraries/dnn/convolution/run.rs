@@ -200,7 +200,7 @@ fn after(
         }
         sum = sum + input(1);
         if extra.relu {
-            sum = sum.lt(0.0).select(0.0, sum);
+            sum = sum.max(0.0);
         }
         vec![sum.raw]
     })?;

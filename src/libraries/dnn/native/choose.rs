@@ -18,6 +18,7 @@ const DEVICE: i32 = 38;
 // cudnnBackendNumericalNote_t, as bits.
 const TENSOR_CORE: u64 = 1 << 0;
 const DOWN_CONVERT: u64 = 1 << 1;
+const NARROW_SUMS: u64 = 1 << 2;
 const NONDETERMINISTIC: u64 = 1 << 4;
 
 /// `cudnnBackendHeurMode_t` and how many configurations are asked for.
@@ -38,7 +39,8 @@ pub(super) struct Rules {
 impl Rules {
     fn allow(self, notes: u64) -> bool {
         let strict = !self.strict || notes & (TENSOR_CORE | DOWN_CONVERT) == 0;
-        strict && (!self.deterministic || notes & NONDETERMINISTIC == 0)
+        // Sums are never in fewer bits than the operation says.
+        strict && notes & NARROW_SUMS == 0 && (!self.deterministic || notes & NONDETERMINISTIC == 0)
     }
 }
 

@@ -4,9 +4,9 @@
 //! distances, and those beside the input are zeros.
 
 use super::super::problem::Problem;
-use super::passes::Real;
 use crate::core::error::Result;
 use crate::core::room;
+use crate::libraries::dnn::product::Real;
 use rayon::prelude::*;
 use std::ops::Range;
 

@@ -11,8 +11,9 @@ use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::core::room;
+use crate::libraries::dnn::product::Real;
 use half::{bf16, f16};
-use passes::{Real, data, filter, forward};
+use passes::{data, filter, forward};
 use rayon::prelude::*;
 
 fn lost() -> Error {

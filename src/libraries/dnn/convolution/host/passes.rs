@@ -2,82 +2,10 @@
 
 use super::super::problem::Problem;
 use super::columns::Panel;
-use crate::core::element::Element;
-use crate::core::error::{Error, Result};
-use gemm::Parallelism;
+use crate::core::error::Result;
+use crate::libraries::dnn::product::{Matrix, Real, product};
 use rayon::prelude::*;
-use std::ops::{Add, Range};
-
-/// The types in which the host computes.
-pub(super) trait Real: Element + Default + PartialOrd + Add<Output = Self> + Send + Sync {
-    const ONE: Self;
-}
-impl Real for f32 {
-    const ONE: Self = 1.0;
-}
-impl Real for f64 {
-    const ONE: Self = 1.0;
-}
-
-/// A matrix in a slice: its first element, and the distances of rows and of columns.
-#[derive(Clone, Copy)]
-struct Matrix {
-    first: usize,
-    down: usize,
-    right: usize,
-}
-
-impl Matrix {
-    fn lies_in(self, (rows, columns): (usize, usize), len: usize) -> bool {
-        let last = |n: usize, step: usize| n.checked_sub(1).and_then(|n| n.checked_mul(step));
-        let reach = last(rows, self.down).zip(last(columns, self.right));
-        let end = reach.and_then(|(down, right)| self.first.checked_add(down)?.checked_add(right));
-        end.is_some_and(|end| end < len)
-    }
-}
-
-/// `C = A * B`, or `C += A * B`; the sizes are `m`, `n`, `k`.
-fn product<A: Real>(
-    (m, n, k): (usize, usize, usize),
-    (c, of_c): (&mut [A], Matrix),
-    (a, of_a): (&[A], Matrix),
-    (b, of_b): (&[A], Matrix),
-    adds: bool,
-    parallel: bool,
-) -> Result<()> {
-    let fit = of_c.lies_in((m, n), c.len()) && of_a.lies_in((m, k), a.len()) && of_b.lies_in((k, n), b.len());
-    if !fit {
-        return Err(Error::library("internal error: a panel does not fit"));
-    }
-    let parallelism = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
-    let step = |n: usize| n as isize;
-    // SAFETY: every element that these shapes and strides reach lies in its slice (above); `c` is borrowed mutably; `gemm::gemm` has
-    // kernels for f32 and f64.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c.as_mut_ptr().add(of_c.first),
-            step(of_c.right),
-            step(of_c.down),
-            adds,
-            a.as_ptr().add(of_a.first),
-            step(of_a.right),
-            step(of_a.down),
-            b.as_ptr().add(of_b.first),
-            step(of_b.right),
-            step(of_b.down),
-            A::ONE,
-            A::ONE,
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
-    Ok(())
-}
+use std::ops::Range;
 
 /// Elements of a panel: as many as a cache holds.
 const PANEL: usize = 1 << 17;
@@ -98,7 +26,7 @@ impl Problem {
     /// The filters of a group: filters times rows of the panel.
     fn filter_matrix(&self, group: usize) -> Matrix {
         let rows = Panel::rows(self);
-        Matrix { first: group * self.of_group() * rows, down: rows, right: 1 }
+        Matrix::rows(group * self.of_group() * rows, rows)
     }
 
     fn of_group(&self) -> usize {
@@ -134,7 +62,7 @@ fn over_images(count: usize) -> bool {
 }
 
 fn panel_matrix(places: &Range<usize>) -> Matrix {
-    Matrix { first: 0, down: places.len(), right: 1 }
+    Matrix::rows(0, places.len())
 }
 
 pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
@@ -170,8 +98,7 @@ pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) 
     let image = |(dy, dx): (&[A], &mut [A]), parallel: bool| -> Result<()> {
         let mut panel = Vec::new();
         for group in 0..problem.groups {
-            let Matrix { first, down, right } = problem.filter_matrix(group);
-            let filters = (w, Matrix { first, down: right, right: down });
+            let filters = (w, problem.filter_matrix(group).turned());
             for places in problem.parts() {
                 let sizes = (rows, places.len(), problem.of_group());
                 let result = (dy, problem.result_matrix(group, places.start));
@@ -204,16 +131,15 @@ pub(super) fn filter<A: Real>(problem: &Problem, x: &[A], dy: &[A], dw: &mut [A]
             for places in problem.parts() {
                 let sizes = (filters, rows, places.len());
                 let result = (dy, problem.result_matrix(group, places.start));
-                let to = Matrix { first: 0, down: rows, right: 1 };
-                let (from, Matrix { first, down, right }) = match problem.is_plain() {
+                let to = Matrix::rows(0, rows);
+                let (from, matrix) = match problem.is_plain() {
                     true => (x, problem.plain_matrix(group, places.start)),
                     false => {
                         problem.panel(group, places.clone(), parallel).gather(x, &mut panel)?;
                         (&panel[..], panel_matrix(&places))
                     }
                 };
-                let turned = (from, Matrix { first, down: right, right: down });
-                product(sizes, (&mut *dw, to), result, turned, true, parallel)?;
+                product(sizes, (&mut *dw, to), result, (from, matrix.turned()), true, parallel)?;
             }
         }
         Ok(())
