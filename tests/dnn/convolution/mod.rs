@@ -1,7 +1,7 @@
 //! Convolutions and their gradients against the definition, on every device under test.
 
 mod fused;
-mod oracle;
+pub(super) mod oracle;
 mod refusals;
 
 use crate::common::{Rng, devices, seeds};

@@ -6,7 +6,7 @@ use windlass::tensor::Layout;
 use windlass::{Device, Tensor, bf16, f16};
 
 /// What a test needs of an element.
-pub(super) trait Real: DnnElement {
+pub(crate) trait Real: DnnElement {
     const POISON: Self;
     /// Half of the distance from 1 to the next number, of the type and of the type of the sums.
     const ROUNDING: f64;
@@ -40,7 +40,7 @@ reals! {
 
 /// Where the elements of a tensor lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     First,
     Last,
     /// With gaps.
@@ -49,23 +49,23 @@ pub(super) enum Order {
 
 /// A tensor in row-major order of its axes, as numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers {
-    pub extents: Vec<usize>,
-    pub all: Vec<f64>,
+pub(crate) struct Numbers {
+    pub(crate) extents: Vec<usize>,
+    pub(crate) all: Vec<f64>,
 }
 
 impl Numbers {
-    pub fn zeros(extents: &[usize]) -> Self {
+    pub(crate) fn zeros(extents: &[usize]) -> Self {
         Numbers { extents: extents.to_vec(), all: vec![0.0; extents.iter().product()] }
     }
 
     /// Random numbers that `T` can have.
-    pub fn random<T: Real>(rng: &mut Rng, extents: &[usize]) -> Self {
+    pub(crate) fn random<T: Real>(rng: &mut Rng, extents: &[usize]) -> Self {
         let all = (0..extents.iter().product()).map(|_| T::of(rng.real()).number()).collect();
         Numbers { extents: extents.to_vec(), all }
     }
 
-    pub fn magnitudes(&self) -> Self {
+    pub(crate) fn magnitudes(&self) -> Self {
         Numbers { extents: self.extents.clone(), all: self.all.iter().map(|x| x.abs()).collect() }
     }
 
@@ -73,18 +73,18 @@ impl Numbers {
         self.extents.iter().zip(index).fold(0, |at, (n, i)| at * n + i)
     }
 
-    pub fn at(&self, index: &[usize]) -> f64 {
+    pub(crate) fn at(&self, index: &[usize]) -> f64 {
         self.all[self.place(index)]
     }
 
-    pub fn at_mut(&mut self, index: &[usize]) -> &mut f64 {
+    pub(crate) fn at_mut(&mut self, index: &[usize]) -> &mut f64 {
         let place = self.place(index);
         &mut self.all[place]
     }
 }
 
 /// All indices of these extents, the last axis fastest.
-pub(super) fn indices(extents: &[usize]) -> Vec<Vec<usize>> {
+pub(crate) fn indices(extents: &[usize]) -> Vec<Vec<usize>> {
     let count: usize = extents.iter().product();
     let of = |mut k: usize| {
         let mut index = vec![0; extents.len()];
@@ -97,7 +97,7 @@ pub(super) fn indices(extents: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// Strides of an order; axes of one element get absurd ones.
-pub(super) fn layout(rng: &mut Rng, extents: &[usize], order: Order) -> (Layout, usize) {
+pub(crate) fn layout(rng: &mut Rng, extents: &[usize], order: Order) -> (Layout, usize) {
     let rank = extents.len();
     let mut axes: Vec<usize> = (0..rank).collect();
     if order == Order::Last || (order == Order::Odd && rng.below(2) == 0) {
@@ -118,7 +118,7 @@ pub(super) fn layout(rng: &mut Rng, extents: &[usize], order: Order) -> (Layout,
 }
 
 /// The numbers as a tensor of a device.
-pub(super) fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, order: Order) -> Tensor<T> {
+pub(crate) fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, order: Order) -> Tensor<T> {
     let (layout, len) = layout(rng, &numbers.extents, order);
     let mut memory = vec![T::POISON; len];
     for (index, x) in indices(&numbers.extents).iter().zip(&numbers.all) {
@@ -130,29 +130,29 @@ pub(super) fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, ord
 }
 
 /// What a tensor holds, in row-major order.
-pub(super) fn down<T: Real>(device: &Device, tensor: &Tensor<T>) -> Vec<T> {
+pub(crate) fn down<T: Real>(device: &Device, tensor: &Tensor<T>) -> Vec<T> {
     device.download_tensor(tensor).unwrap().await_result().unwrap()
 }
 
 /// A convolution with all its sizes.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub x: Vec<usize>,
-    pub w: Vec<usize>,
-    pub stride: Vec<usize>,
-    pub dilation: Vec<usize>,
-    pub padding: Vec<(usize, usize)>,
-    pub groups: usize,
+pub(crate) struct Case {
+    pub(crate) x: Vec<usize>,
+    pub(crate) w: Vec<usize>,
+    pub(crate) stride: Vec<usize>,
+    pub(crate) dilation: Vec<usize>,
+    pub(crate) padding: Vec<(usize, usize)>,
+    pub(crate) groups: usize,
 }
 
 impl Case {
-    pub fn new(x: &[usize], w: &[usize]) -> Self {
+    pub(crate) fn new(x: &[usize], w: &[usize]) -> Self {
         let rank = x.len() - 2;
         let (x, w) = (x.to_vec(), w.to_vec());
         Case { x, w, stride: vec![1; rank], dilation: vec![1; rank], padding: vec![(0, 0); rank], groups: 1 }
     }
 
-    pub fn spec(&self) -> Convolution {
+    pub(crate) fn spec(&self) -> Convolution {
         Convolution::new()
             .stride(&self.stride[..])
             .dilation(&self.dilation[..])
@@ -161,7 +161,7 @@ impl Case {
             .deterministic(true)
     }
 
-    pub fn random(rng: &mut Rng) -> Self {
+    pub(crate) fn random(rng: &mut Rng) -> Self {
         let rank = rng.pick(&[1, 2, 2, 2, 3]);
         let groups = rng.pick(&[1, 1, 1, 2, 3, 8]);
         let (each, filters) = (rng.pick(&[1, 1, 2, 3, 8]), rng.pick(&[1, 1, 2, 4]));
@@ -181,7 +181,7 @@ impl Case {
         Case { x, w, stride, dilation, padding, groups }
     }
 
-    pub fn y(&self) -> Vec<usize> {
+    pub(crate) fn y(&self) -> Vec<usize> {
         let mut y = vec![self.x[0], self.w[0]];
         for axis in 0..self.stride.len() {
             let (n, k) = (self.x[axis + 2] + self.padding[axis].0 + self.padding[axis].1, self.w[axis + 2]);
@@ -211,19 +211,19 @@ impl Case {
         }
     }
 
-    pub fn forward(&self, x: &Numbers, w: &Numbers) -> Numbers {
+    pub(crate) fn forward(&self, x: &Numbers, w: &Numbers) -> Numbers {
         let mut y = Numbers::zeros(&self.y());
         self.each(|i, j, k| *y.at_mut(k) += x.at(i) * w.at(j));
         y
     }
 
-    pub fn data(&self, dy: &Numbers, w: &Numbers) -> Numbers {
+    pub(crate) fn data(&self, dy: &Numbers, w: &Numbers) -> Numbers {
         let mut dx = Numbers::zeros(&self.x);
         self.each(|i, j, k| *dx.at_mut(i) += dy.at(k) * w.at(j));
         dx
     }
 
-    pub fn filter(&self, x: &Numbers, dy: &Numbers) -> Numbers {
+    pub(crate) fn filter(&self, x: &Numbers, dy: &Numbers) -> Numbers {
         let mut dw = Numbers::zeros(&self.w);
         self.each(|i, j, k| *dw.at_mut(j) += x.at(i) * dy.at(k));
         dw
@@ -233,7 +233,7 @@ impl Case {
 /// That results are near to what they should be: sums of products in the type of the sums, rounded once. `terms`: how many
 /// products a sum has, `scale`: the sum of their magnitudes.
 #[track_caller]
-pub(super) fn near<T: Real>(got: &[T], want: &Numbers, scale: &Numbers, terms: usize, what: &str) {
+pub(crate) fn near<T: Real>(got: &[T], want: &Numbers, scale: &Numbers, terms: usize, what: &str) {
     assert_eq!(got.len(), want.all.len(), "{what}");
     for (k, got) in got.iter().enumerate() {
         let (want, scale) = (want.all[k], scale.all[k]);

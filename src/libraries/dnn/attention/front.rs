@@ -198,7 +198,7 @@ impl<'a> Call<'a> {
                 let what = format!("extents {:?} where {:?} are needed", lengths.extents(), [scene.batch]);
                 return Err(Error::invalid(name, what));
             }
-            let is_dense = scene.batch <= 1 || lengths.strides() == [1];
+            let is_dense = scene.batch <= 1 || lengths.layout().strides() == [1];
             all.push(match is_dense {
                 true => Laid::Own(lengths.operand()?.0),
                 false => Laid::Copied(device.contiguous_any(lengths)?),
@@ -227,7 +227,7 @@ fn attend(
     scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
     let others = call.others(device, &mut scene)?;
     let layout = layout_of(scene.extents_of_o(), scene.of_o)?;
-    let mut writes = AnyBuffers::new();
+    let mut writes = AnyBuffers::from_iter([]);
     writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
     if stats {
         writes.push(device.uninit_any(scene.sums(), [scene.rows()])?.into_parts().0);
@@ -367,7 +367,7 @@ fn gradients(
         layout_of(scene.extents_of_k(), of_k)?,
         layout_of(scene.extents_of_v(), of_v)?,
     ];
-    let mut writes = AnyBuffers::new();
+    let mut writes = AnyBuffers::from_iter([]);
     for layout in &layouts {
         writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
     }

@@ -113,6 +113,7 @@ impl Problem {
             deterministic: spec.deterministic,
         };
         problem.output = problem.moved()?;
+        problem.forget_distances();
         problem.check()?;
         let ([_, each], _) = w;
         let needed = problem.each();
@@ -121,6 +122,13 @@ impl Problem {
             return Err(Error::invalid("w", what));
         }
         Ok(problem)
+    }
+
+    /// Distances that lead to no second element become 1: a library may refuse larger ones.
+    fn forget_distances(&mut self) {
+        let strides = self.stride.iter_mut().zip(self.output).filter(|(_, n)| *n <= 1);
+        let dilations = self.dilation.iter_mut().zip(self.kernel).filter(|(_, n)| *n <= 1);
+        strides.chain(dilations).for_each(|(distance, _)| *distance = 1);
     }
 
     /// The spatial extents of the result.

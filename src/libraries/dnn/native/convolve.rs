@@ -3,22 +3,17 @@
 use super::super::convolution::{Convolve, Direction, Problem, Sizes};
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Of, Refused};
-use super::graph::{Finished, Graph, Node, Pointwise, TensorOf, data_type};
+use super::graph::{F32, F64, Finished, Graph, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
-use super::plan::Plan;
-use crate::core::buffer::AnySpan;
+use super::plan::{Plan, aligned, settle, target};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::engines::cuda::{PlanBuilder, Queue};
+use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
 
 /// Numbers of the operands: the two that are read, the residual, the bias, the result.
 const OPERANDS: [i64; 5] = [1, 2, 3, 4, 5];
-
-/// `cudnnDataType_t` of f32 and f64.
-const F32: i32 = 0;
-const F64: i32 = 1;
 
 impl Problem {
     fn compute(&self) -> i32 {
@@ -38,7 +33,7 @@ impl Problem {
 
     fn node(&self, graph: &mut Graph, sizes: Sizes, dtype: i32, operand: Option<i64>) -> Result<Node, Refused> {
         let (extents, strides) = (self.all(sizes), self.all(self.strides(sizes)));
-        graph.tensor(&TensorOf { dtype, extents: &extents, strides: &strides, operand })
+        graph.tensor(&TensorOf { dtype, extents: &extents, strides: &strides, operand, by_value: false })
     }
 
     /// The window.
@@ -104,16 +99,16 @@ impl Problem {
         if self.residual {
             let b = self.node(&mut graph, y, dtype, Some(residual))?;
             let sum = self.node(&mut graph, y, F32, None)?;
-            graph.pointwise(Pointwise::Add, F32, (value, Some(b), sum))?;
+            graph.pointwise(Pointwise::Add, F32, Inputs::two(value, b), sum)?;
             value = sum;
         }
         let b = self.node(&mut graph, ([1, self.filters], [1; 3]), dtype, Some(bias))?;
         let (to, operand) = last(!self.relu);
         let sum = self.node(&mut graph, y, to, operand)?;
-        graph.pointwise(Pointwise::Add, F32, (value, Some(b), sum))?;
+        graph.pointwise(Pointwise::Add, F32, Inputs::two(value, b), sum)?;
         if self.relu {
             let clipped = self.node(&mut graph, y, dtype, Some(result))?;
-            graph.pointwise(Pointwise::Relu, F32, (sum, None, clipped))?;
+            graph.pointwise(Pointwise::Relu, F32, Inputs::one(sum), clipped)?;
         }
         graph.finished()
     }
@@ -129,17 +124,6 @@ impl PlanKey for Problem {
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
         Plan::build(builder, |api| self.graph(api), self.rules())
     }
-}
-
-/// The address of an operand that is read, or of a copy that is aligned as the library needs.
-fn aligned(queue: &mut Queue<'_>, span: &AnySpan) -> Result<u64> {
-    if span.address().is_multiple_of(Graph::ALIGNMENT as u64) {
-        return Ok(span.address());
-    }
-    let to = queue.scratch(span.bytes())?;
-    // SAFETY: the operand, and scratch memory of as many bytes.
-    unsafe { queue.copy(to, span.address(), span.bytes()) }?;
-    Ok(to)
 }
 
 /// Enqueues a convolution.
@@ -161,15 +145,11 @@ pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>
     for (number, span) in numbers.into_iter().flatten().zip(reads) {
         operands.push((number, aligned(queue, span)?));
     }
-    let is_aligned = output.address().is_multiple_of(Graph::ALIGNMENT as u64);
-    let to = if is_aligned { output.address() } else { queue.scratch(output.bytes())? };
+    let to = target(queue, output)?;
     operands.push((result, to));
     let plan = queue.plan::<Problem>(0)?;
     // SAFETY: the graph describes packed tensors, which lie in the operands (the op's check) or in copies of them.
     unsafe { plan.execute(queue, &operands) }?;
-    if !is_aligned {
-        // SAFETY: scratch memory of as many bytes as the operand has.
-        unsafe { queue.copy(output.address(), to, output.bytes()) }?;
-    }
-    Ok(())
+    // SAFETY: `to` is that of `target`.
+    unsafe { settle(queue, output, to) }
 }

@@ -61,6 +61,7 @@ pub(super) enum Of {
     NumericalNote = 11,
     PointwiseMode = 14,
     Descriptor = 15,
+    ReductionOperator = 18,
     Int32 = 23,
     #[cfg(test)]
     Char = 24,

@@ -7,10 +7,13 @@
 //! | `graph`, `choose` | a graph of operations; the choice of an engine for it |
 //! | `plan` | a plan that is kept, and its execution |
 //! | `convolve` | convolutions as graphs |
+//! | `attend`, `attend_backward`, `scores` | attention as graphs |
 //!
 //! A graph and its plan need no handle: they are made on a helper thread, for a device that is described. Attributes of
 //! descriptors are numbers of `cudnn_graph.h`.
 
+pub(super) mod attend;
+pub(super) mod attend_backward;
 mod choose;
 pub(super) mod convolve;
 mod descriptor;
@@ -18,6 +21,7 @@ mod functions;
 mod graph;
 mod handle;
 pub(super) mod plan;
+mod scores;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,9 @@
 use super::choose::{Rules, choose, device};
 use super::descriptor::{Descriptor, Refused};
 use super::functions::RawDescriptor;
-use super::graph::Finished;
+use super::graph::{Finished, Graph};
 use super::handle::{Cudnn, Functions};
+use crate::core::buffer::AnySpan;
 use crate::core::error::Result;
 use crate::core::sync::Mutex;
 use crate::engines::cuda::{Native, PlanBuilder, Queue};
@@ -73,4 +74,35 @@ impl Plan {
         });
         done.map_err(|refused| queue.failure::<Cudnn>(&refused.text(), refused.code))
     }
+}
+
+/// The address of an operand that is read, or of a copy that is aligned as the library needs.
+pub(super) fn aligned(queue: &mut Queue<'_>, span: &AnySpan) -> Result<u64> {
+    if span.address().is_multiple_of(Graph::ALIGNMENT as u64) {
+        return Ok(span.address());
+    }
+    let to = queue.scratch(span.bytes())?;
+    // SAFETY: the operand, and scratch memory of as many bytes.
+    unsafe { queue.copy(to, span.address(), span.bytes()) }?;
+    Ok(to)
+}
+
+/// Where an operand is written: its own address, or scratch memory that is aligned as the library needs.
+pub(super) fn target(queue: &mut Queue<'_>, span: &AnySpan) -> Result<u64> {
+    match span.address().is_multiple_of(Graph::ALIGNMENT as u64) {
+        true => Ok(span.address()),
+        false => queue.scratch(span.bytes()),
+    }
+}
+
+/// Brings what was written to the operand.
+///
+/// # Safety
+/// `written` is what [`target`] has given for this operand.
+pub(super) unsafe fn settle(queue: &mut Queue<'_>, span: &AnySpan, written: u64) -> Result<()> {
+    if written == span.address() {
+        return Ok(());
+    }
+    // SAFETY: scratch memory of as many bytes as the operand has.
+    unsafe { queue.copy(span.address(), written, span.bytes()) }
 }
