@@ -39,6 +39,7 @@
         feature = "blas",
         feature = "blaslt",
         feature = "collective",
+        feature = "dnn",
         feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
@@ -84,6 +85,8 @@ pub use crate::libraries::blas;
 pub use crate::libraries::blaslt;
 #[cfg(feature = "collective")]
 pub use crate::libraries::collective;
+#[cfg(feature = "dnn")]
+pub use crate::libraries::dnn;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
@@ -153,6 +156,8 @@ pub use crate::engines::op::{Built, HostOf, Ins, Op, Outs, PlanKey, Prepare, Sli
 pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt::{BlasLt, Matmul};
+#[cfg(feature = "dnn")]
+pub use crate::libraries::dnn::Dnn;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft::{Fft, FftSpec};
 pub use crate::libraries::flags::{Diag, Order, Side, Transpose, Uplo};

@@ -15,6 +15,8 @@ pub mod blas;
 pub mod blaslt;
 #[cfg(feature = "collective")]
 pub mod collective;
+#[cfg(feature = "dnn")]
+pub mod dnn;
 #[cfg(feature = "expressions")]
 pub mod expressions;
 #[cfg(feature = "fft")]
@@ -50,6 +52,7 @@ crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     collective, "collective" => collective::native::Nccl;
+    dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
