@@ -1,1 +1,9 @@
 //! Neural networks: the same program on every device (`WINDLASS_TEST_DEVICE`).
+#![cfg(all(feature = "host", feature = "dnn", feature = "blas"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod pooling;
+mod sample;

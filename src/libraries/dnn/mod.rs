@@ -1,9 +1,15 @@
 //! Neural networks: `device.dnn()`.
 
 mod front;
+#[cfg(feature = "host")]
+mod number;
+mod pooling;
 
 pub use front::Dnn;
+pub use pooling::Pool;
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(_: &mut crate::engines::worker::Registry) {}
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    pooling::register(registry);
+}
