@@ -6,4 +6,5 @@
 mod common;
 
 mod pooling;
+mod rows;
 mod sample;

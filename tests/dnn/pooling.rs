@@ -184,7 +184,8 @@ fn run<T: Number>(devices: &[Device], case: &Case, rng: &mut Rng, what: &str) {
         same(&back, &mean_back, &format!("{what}, gradient of the mean"));
         made[4].push(back);
     }
-    made[1].append(&mut made[0].clone());
+    let first = std::mem::take(&mut made[0]);
+    made[1].extend(first);
     made.iter().filter(|all| !all.is_empty()).for_each(|all| same_bits(all, what));
 }
 

@@ -35,29 +35,35 @@ impl Rng {
 
 /// An element that is made of a number, and is one.
 pub trait Number: Element {
-    const FLOAT: bool = true;
+    const FLOAT: bool;
     fn of(x: f64) -> Self;
     fn number(self) -> f64;
     /// In the type in which it is computed.
-    fn rounded(x: f64) -> f64 {
-        x as f32 as f64
-    }
+    fn rounded(x: f64) -> f64;
 }
 
-macro_rules! numbers { ($($t:ty, |$x:ident| $of:expr, |$y:ident| $number:expr $(, $more:item)*;)*) => { $(
+macro_rules! numbers { ($($t:ty, $float:expr, |$x:ident| $of:expr, |$y:ident| $number:expr, |$z:ident| $rounded:expr;)*) => { $(
     impl Number for $t {
-        fn of($x: f64) -> Self { $of }
-        fn number(self) -> f64 { let $y = self; $number }
-        $($more)*
+        const FLOAT: bool = $float;
+        fn of($x: f64) -> Self {
+            $of
+        }
+        fn number(self) -> f64 {
+            let $y = self;
+            $number
+        }
+        fn rounded($z: f64) -> f64 {
+            $rounded
+        }
     }
 )* } }
 numbers! {
-    f32, |x| x as f32, |x| x.into();
-    f64, |x| x, |x| x, fn rounded(x: f64) -> f64 { x };
-    f16, |x| f16::from_f64(x), |x| x.into();
-    bf16, |x| bf16::from_f64(x), |x| x.into();
-    u8, |x| (x * 100.0).abs() as u8, |x| x.into(), const FLOAT: bool = false;
-    i8, |x| (x * 100.0) as i8, |x| x.into(), const FLOAT: bool = false;
+    f32, true, |x| x as f32, |x| x.into(), |x| x as f32 as f64;
+    f64, true, |x| x, |x| x, |x| x;
+    f16, true, |x| f16::from_f64(x), |x| x.into(), |x| x as f32 as f64;
+    bf16, true, |x| bf16::from_f64(x), |x| x.into(), |x| x as f32 as f64;
+    u8, false, |x| (x * 100.0).abs() as u8, |x| x.into(), |x| x;
+    i8, false, |x| (x * 100.0) as i8, |x| x.into(), |x| x;
 }
 
 /// Elements in logical order, and where they lie.

@@ -1,11 +1,14 @@
 //! Neural networks: `device.dnn()`.
 
+mod formulas;
 mod front;
 #[cfg(feature = "host")]
 mod number;
+mod norms;
 mod pooling;
 
 pub use front::Dnn;
+pub use norms::{Affine, Norm, Running};
 pub use pooling::Pool;
 
 /// Registers the operations of this folder in the registry of a worker program.

@@ -16,6 +16,7 @@ mod kernel;
 mod op;
 mod spec;
 
+pub(super) use front::tied;
 pub use spec::Pool;
 
 /// Registers the operation of this folder in the registry of a worker program.
