@@ -7,3 +7,6 @@ mod common;
 
 mod attention;
 mod convolution;
+mod pooling;
+mod rows;
+mod sample;

@@ -112,7 +112,7 @@ pub(in crate::libraries) mod host;
 pub(in crate::libraries) mod ir;
 pub(in crate::libraries) mod low;
 mod nest;
-mod op;
+pub(in crate::libraries) mod op;
 pub(in crate::libraries) mod operands;
 #[cfg(feature = "cuda")]
 pub(in crate::libraries) mod ptx;

@@ -65,6 +65,7 @@ mod op;
 #[cfg(feature = "cuda")]
 mod ptx;
 mod recipe;
+pub(in crate::libraries) mod rows;
 pub mod scans;
 mod shape;
 mod softmax;
@@ -84,5 +85,6 @@ pub use softmax::SoftmaxElement;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Reduce>();
+    registry.add::<rows::Rows>();
     registry.add::<scans::Scan>();
 }
