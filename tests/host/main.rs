@@ -26,6 +26,7 @@ mod lifecycle;
 mod moves;
 mod ndarray;
 mod onnx;
+mod ordered;
 mod ordering;
 mod pipeline;
 mod program;

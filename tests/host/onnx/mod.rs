@@ -10,6 +10,7 @@ mod libraries;
 mod moves;
 mod node;
 mod optimizers;
+mod ordered;
 mod quantized;
 mod reductions;
 mod run;

@@ -1,14 +1,11 @@
 //! Sorts through the front, against a stable sort of elements that are compared by their values. The launches of random sorts run
 //! on the machine for PTX in the library's own tests.
 
+use super::read;
 use crate::common::{Rng, devices, refused, seeds};
 use std::cmp::Ordering;
 use windlass::arrays::{By, Ordered};
-use windlass::{Bool, Device, Tensor, bf16, f16};
-
-fn read<T: windlass::Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
-}
+use windlass::{Bool, Device, bf16, f16};
 
 /// NaN last.
 fn compare<T: PartialOrd>(a: &T, b: &T, descending: bool) -> Ordering {

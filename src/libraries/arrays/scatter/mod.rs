@@ -11,6 +11,8 @@ mod host;
 mod kernel;
 mod op;
 mod places;
+#[cfg(all(test, feature = "cuda", feature = "host"))]
+mod tests;
 
 pub use front::Combine;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

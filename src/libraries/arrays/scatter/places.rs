@@ -99,7 +99,7 @@ impl Places {
             })?;
             numbers = next.into_output();
         }
-        let numbers = device.map(&numbers, |number| number.lt(0).select(slots as i64, number))?.into_output();
+        let numbers = device.map(&numbers, |number| number.ge(0).select(number, slots as i64))?.into_output();
         Ok(Places { numbers, slots, width: product(behind), updates: [own, behind].concat() })
     }
 }

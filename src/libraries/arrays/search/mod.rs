@@ -6,6 +6,8 @@ mod front;
 #[cfg(feature = "cuda")]
 mod kernel;
 mod op;
+#[cfg(all(test, feature = "cuda", feature = "host"))]
+mod tests;
 
 pub use front::Side;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

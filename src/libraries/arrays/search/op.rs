@@ -133,7 +133,7 @@ impl Op for Search {
 }
 
 #[cfg(feature = "host")]
-mod halves {
+pub(super) mod halves {
     use super::{Order, Result, Search};
     use crate::device::tensor::Layout;
     use rayon::prelude::*;
@@ -158,7 +158,7 @@ mod halves {
     /// Values that a thread searches at least.
     const FEW: usize = 1 << 10;
 
-    pub(super) fn search(search: &Search, order: Order, sorted: &[u8], values: &[u8], places: &mut [i64]) -> Result<()> {
+    pub(in crate::libraries::arrays::search) fn search(search: &Search, order: Order, sorted: &[u8], values: &[u8], places: &mut [i64]) -> Result<()> {
         let (n, size) = (search.sorted.len(), order.size);
         let step = search.sorted.strides().first().copied().unwrap_or(0);
         let (first, layout) = (search.sorted.offset() as isize, &search.values);
