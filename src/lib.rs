@@ -134,6 +134,8 @@ pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use crate::core::truth::Bool;
 pub use crate::device::copy::{HostData, Uploadable};
 pub use crate::device::dispatch::{InFlight, Submitted};
+#[cfg(feature = "external")]
+pub use crate::device::external;
 pub use crate::device::mirrored::Mirrored;
 pub use crate::device::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 #[cfg(target_os = "linux")]
@@ -142,8 +144,6 @@ pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, 
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{AnyTensor, AnyTensorRef, Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
-#[cfg(feature = "external")]
-pub use crate::device::external;
 pub use crate::device::{tensor, timeline, worker};
 #[cfg(feature = "cuda")]
 pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};

@@ -15,6 +15,7 @@ mod bad_input;
 mod circles;
 mod conformance;
 mod expressions;
+mod external;
 mod fft;
 mod files;
 mod flight;

@@ -131,6 +131,12 @@ impl AnyBuffer {
         AnyBuffer { region, offset, len, dtype }
     }
 
+    /// Whether a program that captured some of the memory may still read it.
+    #[cfg(feature = "external")]
+    pub(crate) fn is_captured(&self) -> bool {
+        self.region.allocation.captures.has_live()
+    }
+
     /// All elements of a new region.
     #[cfg(feature = "external")]
     pub(crate) fn whole(region: Arc<Region>, dtype: DType) -> Self {

@@ -25,7 +25,8 @@ impl Place {
     pub(crate) fn check(&self) -> Result<usize> {
         let Place { address, len, dtype } = *self;
         let bytes = len.checked_mul(dtype.size()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let bytes = bytes.ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {dtype} elements overflows")))?;
+        let bytes =
+            bytes.ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {dtype} elements overflows")))?;
         // Complex numbers are aligned as their parts.
         let align = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
         let wrong = |what: String| Err(Error::invalid("address", what));
@@ -35,7 +36,9 @@ impl Place {
             _ if !address.is_multiple_of(align as u64) => {
                 wrong(format!("{address:#x} is not a multiple of {align}, as the elements ({dtype}) need: copy them"))
             }
-            _ if address.checked_add(bytes as u64).is_none() => wrong(format!("{bytes} bytes from {address:#x} overflow")),
+            _ if address.checked_add(bytes as u64).is_none() => {
+                wrong(format!("{bytes} bytes from {address:#x} overflow"))
+            }
             _ => Ok(bytes),
         }
     }

@@ -20,7 +20,7 @@ impl Device {
     /// buffer. With [`ForeignStream::Idle`] waits until that work is complete.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when its contents are undefined, or the stream is none of this device's;
+    /// [`Error::InvalidArgument`] when its contents are undefined, a program has captured its memory, or the stream is none of this device's;
     /// [`Error::Unsupported`] on an isolated device and while a program is recorded; a failure of the work on it. The buffer comes
     /// back.
     pub fn hand_out<T: Element>(

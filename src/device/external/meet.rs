@@ -77,10 +77,15 @@ impl Device {
             return Err(Error::unsupported("memory of other libraries while a program is recorded: take it before"));
         }
         if self.epoch().engine.is_isolated() {
-            return Err(Error::unsupported("memory of other libraries on an isolated device, whose memory another process has"));
+            return Err(Error::unsupported(
+                "memory of other libraries on an isolated device, whose memory another process has",
+            ));
         }
         if self.kind() != DeviceKind::Cuda && stream.place().is_some() {
-            return Err(Error::invalid("stream", "a CUDA stream, but the device is the CPU: use `ForeignStream::Idle`"));
+            return Err(Error::invalid(
+                "stream",
+                "a CUDA stream, but the device is the CPU: use `ForeignStream::Idle`",
+            ));
         }
         Ok(())
     }
@@ -93,9 +98,14 @@ impl Device {
         way: Way,
     ) -> Result<AnyBuffer, Rejected<AnyBuffer>> {
         let one = |buffers: AnyBuffers| buffers.into_iter().next();
-        let back = |rejected: Rejected<AnyBuffers>| Rejected { error: rejected.error, back: rejected.back.and_then(one) };
+        let back =
+            |rejected: Rejected<AnyBuffers>| Rejected { error: rejected.error, back: rejected.back.and_then(one) };
         if let Err(error) = self.check_foreign(stream) {
             return Err(Rejected::new(error, buffer));
+        }
+        if way == Way::Out && buffer.is_captured() {
+            let what = "a program has captured its memory, and may replay while others write it: drop the program, or hand out a copy";
+            return Err(Rejected::new(Error::invalid("buffer", what), buffer));
         }
         let met = Arc::new(AtomicBool::new(false));
         let op = Meet { stream: stream.place(), way, met: met.clone() };

@@ -2,10 +2,10 @@
 //!
 //! `elements.rs` reads and writes the elements of tensors piece by piece, for all formats of files.
 
-#[cfg(any(feature = "npy", feature = "safetensors"))]
-mod elements;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
+mod elements;
 #[cfg(feature = "ndarray")]
 pub(crate) mod ndarray;
 #[cfg(feature = "npy")]

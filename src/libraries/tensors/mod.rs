@@ -13,7 +13,7 @@ mod fft;
 #[cfg(feature = "blas")]
 mod matrices;
 #[cfg(feature = "rng")]
-mod rng;
+mod random;
 #[cfg(feature = "solver")]
 mod solver;
 #[cfg(feature = "sparse")]

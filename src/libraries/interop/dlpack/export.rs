@@ -61,7 +61,7 @@ impl Device {
     /// [`dlpack`](crate::dlpack).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when its contents are undefined, or the stream is none of this device's;
+    /// [`Error::InvalidArgument`] when its contents are undefined, a program has captured its memory, or the stream is none of this device's;
     /// [`Error::Unsupported`] on an isolated device and while a program is recorded; a failure of the work on it. The tensor
     /// comes back.
     pub fn dlpack(

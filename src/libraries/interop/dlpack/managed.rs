@@ -156,7 +156,8 @@ impl Seen {
             Error::unsupported(format!("elements of {:?} of DLPack: no element type of a tensor", tensor.dtype))
         })?;
         let rank = usize::try_from(tensor.rank).ok().filter(|rank| *rank <= Layout::MAX_RANK);
-        let rank = rank.ok_or_else(|| wrong(format!("{} axes, but a tensor has 0 to {}", tensor.rank, Layout::MAX_RANK)))?;
+        let rank =
+            rank.ok_or_else(|| wrong(format!("{} axes, but a tensor has 0 to {}", tensor.rank, Layout::MAX_RANK)))?;
         // SAFETY: the caller's promise.
         let (extents, strides) = unsafe { (numbers(tensor.extents, rank), numbers(tensor.strides, rank)) };
         let extents: Option<Vec<usize>> =
