@@ -13,6 +13,7 @@ mod model;
 mod operands;
 mod programs;
 mod remote;
+mod timing;
 
 use std::time::Duration;
 use windlass::{Device, HostPool};

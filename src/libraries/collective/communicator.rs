@@ -55,6 +55,15 @@ pub(super) struct Inner {
     submitted: AtomicU64,
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Not when the mesh is dropped: a buffer may keep the op that wrote it, and the op its mesh.
+        if let Some((mesh, _)) = &self.remote {
+            mesh.close();
+        }
+    }
+}
+
 /// What belongs to one generation of each device.
 pub(super) struct Live {
     generations: Vec<u64>,
@@ -86,7 +95,8 @@ impl Communicator {
     /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
     /// one process fails in all of them, and the next one can run. If a process ends or falls silent, all collectives fail with
     /// [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections is noticed, or after
-    /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged.
+    /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged. The processes that
+    /// are left can join again, at another address and with new numbers.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time; a store

@@ -98,9 +98,17 @@ impl Mesh {
         let watched = state.clone();
         let silence = at.silence;
         let thread = std::thread::Builder::new().name("windlass ranks".into());
-        thread.spawn(move || watch::watch(&watched, life, silence)).map_err(failed("a thread"))?;
+        let thread = thread.spawn(move || watch::watch(&watched, life, silence)).map_err(failed("a thread"))?;
         let data = Mutex::new(Data { peers: data, next: 1 });
-        Ok(Arc::new(Mesh { process: at.process, ranks, data, state, patience: at.patience, server }))
+        Ok(Arc::new(Mesh {
+            process: at.process,
+            ranks,
+            data,
+            state,
+            watch: Mutex::new(Some(thread)),
+            patience: at.patience,
+            server,
+        }))
     }
 }
 

@@ -32,6 +32,7 @@ use crate::core::error::{Error, Site};
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use std::net::TcpStream;
 use std::ops::Range;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The connections of one process to all others.
@@ -42,6 +43,8 @@ pub(super) struct Mesh {
     ranks: Vec<Range<usize>>,
     data: Mutex<Data>,
     state: Arc<State>,
+    /// The thread that watches the others.
+    watch: Mutex<Option<JoinHandle<()>>>,
     patience: Duration,
     #[expect(dead_code, reason = "serves until the communicator is dropped")]
     server: Option<Server>,
@@ -115,8 +118,18 @@ impl Mesh {
     }
 }
 
+impl Mesh {
+    /// Says good-bye to the others: this process will come to no other collective. Those that wait for it are told that it is
+    /// gone; its end is not taken for a loss by those that do not.
+    pub(super) fn close(&self) {
+        self.state.closing.store(true, Ordering::SeqCst);
+        let thread = self.watch.lock().take();
+        drop(thread.map(JoinHandle::join)); // it looks often, and calls nothing else
+    }
+}
+
 impl Drop for Mesh {
     fn drop(&mut self) {
-        self.state.closing.store(true, Ordering::SeqCst);
+        self.close();
     }
 }

@@ -31,6 +31,11 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Carries out the traffic with each process; `traffic` has one entry for each.
 pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], end: Instant) -> Result<(), Broken> {
+    for (peer, traffic) in data.peers.iter().zip(&mut *traffic) {
+        if peer.is_none() {
+            *traffic = Traffic::default(); // this process itself
+        }
+    }
     loop {
         let mut moved = false;
         for (process, (peer, traffic)) in data.peers.iter().zip(&mut *traffic).enumerate() {
