@@ -23,7 +23,9 @@ fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
 
 impl<'t> Facts<'t> {
     fn read(line: &'t str) -> Self {
-        let [name, subscripts, extents, cost, values] = line.split('|').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [name, subscripts, extents, cost, values] = line.split('|').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
         let (inputs, output) = subscripts.split_once(';').unwrap();
         let (kind, values) = values.split_once(' ').unwrap();
         Facts {
@@ -58,7 +60,8 @@ impl<'t> Facts<'t> {
     fn check<T: TensorElement>(&self, device: &Device, of: fn(i64) -> T, back: fn(T) -> i64) {
         let operands = self.operands(device, of);
         let views: Vec<_> = operands.iter().map(Tensor::view).collect();
-        let made = device.tensor_ops().einsum(self.einsum(), &views[..]).unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        let made =
+            device.tensor_ops().einsum(self.einsum(), &views[..]).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         let made = made.await_result().unwrap();
         let elements = device.download_tensor(&made).unwrap().await_result().unwrap();
         let mut got: Vec<i64> = elements.into_iter().map(back).collect();
@@ -105,4 +108,40 @@ fn paths_cost_what_opt_einsums_cost() {
     }
     // Some are better, some worse.
     assert!(ours <= theirs + 20.0, "greedy paths take {ours:.1} instead of {theirs:.1}, as sums of logarithms");
+}
+
+#[test]
+fn a_tuned_call_gives_the_same_numbers() {
+    for device in devices() {
+        let data: Vec<f64> = (0..60).map(|k| f64::from(k % 7 - 3)).collect();
+        let (x, y) = (device.tensor([3, 4, 5], &data).unwrap(), device.tensor([5, 3, 4], &data).unwrap());
+        let ops = device.tensor_ops();
+        let before = ops.einsum("abc,cad->bd", (&x, &y)).unwrap().await_result().unwrap();
+        let routes = ops.autotune("abc,cad->bd", (&x, &y)).unwrap();
+        assert!(routes.len() >= 2 && routes.is_sorted_by_key(|route| route.time), "{routes:?}");
+        let after = ops.einsum("abc,cad->bd", (&x, &y)).unwrap().await_result().unwrap();
+        let [before, after] = [&before, &after].map(|t| device.download_tensor(t).unwrap().await_result().unwrap());
+        assert_eq!(before, after);
+    }
+}
+
+#[test]
+fn small_paths_give_what_short_ones_give() {
+    use windlass::tensor_ops::Minimize;
+    let device = Device::host().unwrap();
+    for of in facts().iter().filter(|of| of.cost < 1_000_000) {
+        let operands = of.operands::<f64>(&device, |x| x as f64);
+        let views: Vec<_> = operands.iter().map(Tensor::view).collect();
+        let ops = device.tensor_ops();
+        let small = of.einsum().minimize(Minimize::Size);
+        let plans = [ops.explain(of.einsum(), &views[..]).unwrap(), ops.explain(&small, &views[..]).unwrap()];
+        if of.inputs.len() <= 8 {
+            assert!(plans[1].largest() <= plans[0].largest() && plans[0].flops() <= plans[1].flops(), "{}", of.name);
+        }
+        let made = [of.einsum(), small].map(|einsum| {
+            let made = ops.einsum(einsum, &views[..]).unwrap().await_result().unwrap();
+            device.download_tensor(&made).unwrap().await_result().unwrap()
+        });
+        assert_eq!(made[0], made[1], "{}", of.name);
+    }
 }

@@ -14,7 +14,9 @@ const NOT_SUPPORTED: i32 = 15;
 fn pair(random: &mut Random) -> Case {
     loop {
         let case = Case::random(random);
-        if case.inputs.len() == 2 && case.inputs[0].iter().any(|c| case.inputs[1].contains(c) && !case.output.contains(c)) {
+        if case.inputs.len() == 2
+            && case.inputs[0].iter().any(|c| case.inputs[1].contains(c) && !case.output.contains(c))
+        {
             return case;
         }
     }
@@ -63,7 +65,8 @@ fn a_second_call_makes_nothing_and_waits_for_nothing() {
     let (made, calls) = driver.calls_in(|| ops.einsum("bij,bjk->ibk", (&a, &b)).unwrap().into_output());
     let library: Vec<&String> = calls.iter().filter(|call| call.starts_with("cutensor")).collect();
     assert_eq!(library, ["cutensorContract"]);
-    let waits = calls.iter().any(|call| call.contains("Synchronize") || call.contains("cublas") || call.contains("Memcpy"));
+    let waits =
+        calls.iter().any(|call| call.contains("Synchronize") || call.contains("cublas") || call.contains("Memcpy"));
     assert!(!waits, "{calls:?}");
     drop((made, a, b, ops, device));
     driver.assert_finished();
@@ -93,7 +96,8 @@ fn what_the_library_refuses_goes_the_other_way_unless_it_was_asked_for() {
     let driver = session();
     let device = device(1);
     let (a, b) = (device.full_tensor([3, 2, 7], 1.0f32).unwrap(), device.full_tensor([3, 7, 2], 1.0f32).unwrap());
-    for call in ["cutensorCreatePlan", "cutensorCreateContraction", "cutensorCreateTensorDescriptor", "cutensorCreate"] {
+    for call in ["cutensorCreatePlan", "cutensorCreateContraction", "cutensorCreateTensorDescriptor", "cutensorCreate"]
+    {
         let ops = device.tensor_ops();
         driver.fail(call, 0, NOT_SUPPORTED);
         // Of another shape each time, so that no earlier call has led to a plan.
