@@ -106,6 +106,25 @@ pub mod kernels {}
 /// [`approximate`]: crate::ptx::PtxModule::approximate
 /// [`ptx`]: crate::ptx
 pub mod checking {}
+#[doc = include_str!("contractions.md")]
+///
+/// [`Backend::CuTensor`]: crate::tensor_ops::Backend::CuTensor
+/// [`Backend::OnePass`]: crate::tensor_ops::Backend::OnePass
+/// [`Backend::Products`]: crate::tensor_ops::Backend::Products
+/// [`Blas`]: crate::Blas
+/// [`Math::Tf32`]: crate::blas::Math::Tf32
+/// [`Minimize::Size`]: crate::tensor_ops::Minimize::Size
+/// [`Path`]: crate::tensor_ops::Path
+/// [`Unsupported`]: crate::Error::Unsupported
+/// [`autotune`]: crate::tensor_ops::TensorOps::autotune
+/// [`backend`]: crate::tensor_ops::TensorOps::backend
+/// [`contract3`]: crate::tensor_ops::TensorOps::contract3
+/// [`contract`]: crate::tensor_ops::TensorOps::contract
+/// [`einsum`]: crate::tensor_ops::TensorOps::einsum
+/// [`explain`]: crate::tensor_ops::TensorOps::explain
+/// [`math`]: crate::tensor_ops::TensorOps::math
+/// [`memory_limit`]: crate::tensor_ops::Einsum::memory_limit
+pub mod contractions {}
 #[doc = include_str!("performance.md")]
 ///
 /// [`Device::pipeline`]: crate::Device::pipeline

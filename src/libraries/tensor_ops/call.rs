@@ -43,11 +43,28 @@ pub(super) struct Sum {
 #[derive(Debug)]
 pub(super) enum Into {
     /// One product of matrices, to where they lie.
-    Gemm { operands: [Layout; 2], conjugate: [bool; 2], c: Layout },
+    Gemm {
+        operands: [Layout; 2],
+        conjugate: [bool; 2],
+        c: Layout,
+    },
     /// One on a copy of the tensor, which is moved back.
-    Apart { operands: [Layout; 2], conjugate: [bool; 2], made: Layout, packed: Layout, c: Layout, reads_c: bool },
+    Apart {
+        operands: [Layout; 2],
+        conjugate: [bool; 2],
+        made: Layout,
+        packed: Layout,
+        c: Layout,
+        reads_c: bool,
+    },
     /// A formula of the sum, or of the operands if nothing is summed, and of the tensor.
-    Formula { sum: Option<Sum>, inputs: Vec<Layout>, formula: Arc<Kept>, c: Layout, reads_c: bool },
+    Formula {
+        sum: Option<Sum>,
+        inputs: Vec<Layout>,
+        formula: Arc<Kept>,
+        c: Layout,
+        reads_c: bool,
+    },
     CuTensor(Arc<Shape>),
 }
 

@@ -88,7 +88,8 @@ impl TensorOps {
             Err(error) => return refused(error, target.into_tensor()),
         };
         if spec.einsum.operands() != views.len() {
-            let what = format!("`{}` has {} operands, but {} are given", spec.einsum, spec.einsum.operands(), views.len());
+            let what =
+                format!("`{}` has {} operands, but {} are given", spec.einsum, spec.einsum.operands(), views.len());
             return refused(Error::invalid("expression", what), target.into_tensor());
         }
         let (buffer, layout, whole) = target.operand();

@@ -86,7 +86,7 @@ impl Einsum {
     /// [`Error::InvalidArgument`] for operands that the expression does not fit, and when no path keeps the
     /// [memory limit](Self::memory_limit).
     pub fn search(&self, extents: &[&[usize]]) -> Result<Path> {
-        path::search(&Network::new(self, extents)?, self.memory_limit)
+        path::search(&Network::new(self, extents)?, self.memory_limit, self.minimize)
     }
 }
 

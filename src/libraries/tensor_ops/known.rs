@@ -186,7 +186,7 @@ impl Asked<'_> {
         };
         let path = match &einsum.path {
             Some(path) => path.clone(),
-            None => path::search(&network, einsum.memory_limit)?,
+            None => path::search(&network, einsum.memory_limit, einsum.minimize)?,
         };
         Planner::new(&network, slots, ways).follow(path, &target)
     }

@@ -207,9 +207,7 @@ impl<'n> Planner<'n> {
                 let call = Into::general(&self.slots(&reads)?, c, self.ways.dtype, reads_c)?;
                 (reads, Work::General, call)
             }
-            Way::CuTensor(reads, pair) => {
-                (reads.to_vec(), Work::CuTensor(pair), Into::CuTensor(self.shape(reads, c)?))
-            }
+            Way::CuTensor(reads, pair) => (reads.to_vec(), Work::CuTensor(pair), Into::CuTensor(self.shape(reads, c)?)),
             Way::Gemm(reads, pair, place) => {
                 let call = Into::gemm(self.two(reads)?, &pair, c, place == Place::Direct, reads_c)?;
                 (reads.to_vec(), Work::Gemm(pair), call)

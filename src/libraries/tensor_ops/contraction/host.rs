@@ -70,7 +70,8 @@ fn compute<T: Number>(op: &Contraction, [a, b]: [&[T]; 2], c: &mut [T]) {
     let begin = [of_a, of_b, of_c].map(|side| side.layout.offset() as isize);
     let reads_c = op.reads_c();
     // All offsets are inside, by the check of the operation.
-    let get = |from: &[T], at: isize, conjugate| from.get(at as usize).map_or(T::Wide::default(), |x| x.widen(conjugate));
+    let get =
+        |from: &[T], at: isize, conjugate| from.get(at as usize).map_or(T::Wide::default(), |x| x.widen(conjugate));
     each(&outer, begin, &mut |at| {
         let mut sum = T::Wide::default();
         each(&inner, at, &mut |[i, j, _]| sum = sum + get(a, i, of_a.conjugate) * get(b, j, of_b.conjugate));

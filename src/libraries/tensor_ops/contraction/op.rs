@@ -32,7 +32,8 @@ impl Contraction {
     pub(in super::super) fn reads_c(&self) -> bool {
         let [_, beta] = &self.factors;
         // Minus zero is a zero.
-        let is_zero = |part: &[u8]| part.iter().rev().skip(1).all(|byte| *byte == 0) && part.last().is_none_or(|b| b & 0x7f == 0);
+        let is_zero =
+            |part: &[u8]| part.iter().rev().skip(1).all(|byte| *byte == 0) && part.last().is_none_or(|b| b & 0x7f == 0);
         let size = if matches!(self.shape.dtype, DType::F64 | DType::C64) { 8 } else { 4 };
         !beta.chunks(size).all(is_zero)
     }

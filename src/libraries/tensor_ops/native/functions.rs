@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn every_name_is_in_the_library() {
-        let names = CutensorFunctions::REQUIRED.iter().flat_map(|names| names.iter()).filter_map(|name| name.to_str().ok());
+        let names =
+            CutensorFunctions::REQUIRED.iter().flat_map(|names| names.iter()).filter_map(|name| name.to_str().ok());
         let modes = [(DType::F64, Math::Default), (DType::F32, Math::Tf32), (DType::F32, Math::Default)];
         let data: Vec<&str> = modes.iter().filter_map(|(dtype, math)| name(*dtype, *math).to_str().ok()).collect();
         let library = || CutensorFunctions::load().map(CutensorFunctions::library);

@@ -1,9 +1,7 @@
 //! Plans of the library, and their execution.
 
 use super::super::contraction::{Contraction, Shape};
-use super::functions::{
-    CutensorFunctions, RawHandle, RawOperation, RawPlan, RawPreference, RawTensor, types,
-};
+use super::functions::{CutensorFunctions, RawHandle, RawOperation, RawPlan, RawPreference, RawTensor, types};
 use super::handle::{Cutensor, Handle};
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
@@ -87,7 +85,13 @@ const USUAL: u32 = 2;
 const INSUFFICIENT_WORKSPACE: Code = Code(19);
 
 impl Key {
-    fn describe(&self, api: &CutensorFunctions, handle: RawHandle, raw: &mut Raw, data_type: u32) -> Result<(), Refusal> {
+    fn describe(
+        &self,
+        api: &CutensorFunctions,
+        handle: RawHandle,
+        raw: &mut Raw,
+        data_type: u32,
+    ) -> Result<(), Refusal> {
         for ((side, tensor), alignment) in self.shape.sides.iter().zip(&mut raw.tensors).zip(self.alignments) {
             // No layout has more elements than an `isize` can count.
             let extents: Vec<i64> = side.layout.extents().iter().map(|n| *n as i64).collect();
@@ -186,9 +190,12 @@ impl PlanKey for Key {
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
         let api = builder.api::<Cutensor>()?;
-        let wide = |side: &super::super::contraction::Side| side.layout.strides().iter().any(|s| i32::try_from(*s).is_err());
+        let wide =
+            |side: &super::super::contraction::Side| side.layout.strides().iter().any(|s| i32::try_from(*s).is_err());
         if api.version() < WIDE_STRIDES && self.shape.sides.iter().any(wide) {
-            return Err(Error::unsupported("a stride above 2^31 with a cuTENSOR before 2.4: `Backend::Products` takes it"));
+            return Err(Error::unsupported(
+                "a stride above 2^31 with a cuTENSOR before 2.4: `Backend::Products` takes it",
+            ));
         }
         let shared = builder.core.shared::<Cutensor>()?;
         let handle = shared.handle(api).map_err(|(call, code)| builder.failure::<Cutensor>(call, code))?;
