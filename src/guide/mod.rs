@@ -104,6 +104,7 @@ pub mod kernels {}
 /// [`KernelChecks::budget`]: crate::nvrtc::KernelChecks::budget
 /// [`DevicePtr`]: crate::nvrtc::DevicePtr
 /// [`approximate`]: crate::ptx::PtxModule::approximate
+/// [`Area::at`]: crate::ptx::Area::at
 /// [`ptx`]: crate::ptx
 pub mod checking {}
 #[doc = include_str!("contractions.md")]

@@ -16,7 +16,7 @@ mod grid;
 mod in_place;
 mod laid;
 #[cfg(target_os = "linux")]
-mod machine;
+pub mod machine;
 mod sample;
 mod shift;
 pub mod timeline;

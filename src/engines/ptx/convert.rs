@@ -126,13 +126,12 @@ impl Convert {
         }
     }
 
-    /// Values beyond the type become its limits; NaN becomes 0, of 64 bits the highest bit alone.
+    /// Values beyond the type become its limits; NaN becomes 0, or, if one of the types has 64 bits, the highest bit alone.
     fn float_to_integer(&self, value: f64) -> u64 {
         let (least, most) = self.limits();
         let rounded = integral(value, self.how);
         let result = match rounded.is_nan() {
-            // What GPUs give.
-            true if self.to.bits == 64 => 1 << 63,
+            true if self.to.bits == 64 || self.from.bits == 64 => 1 << (self.to.bits - 1),
             true => 0,
             false => (rounded as i128).clamp(least, most),
         };

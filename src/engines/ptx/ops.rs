@@ -31,6 +31,7 @@ impl Decoder<'_> {
             "mov" => self.mov(o, &mods),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(name, &mods, o),
             "bra" => self.branch(o),
+            "brx" => self.branch_by_index(o),
             "call" => self.call(o),
             "ret" | "exit" => match self.frames.last().and_then(|frame| frame.end) {
                 Some(end) if name == "ret" => self.jump(end),
@@ -139,7 +140,7 @@ impl Decoder<'_> {
         self.typed_operands(o, count, Type::B64)
     }
 
-    fn map(&mut self, apply: Apply, to: Reg, from: [Reg; 3]) -> Faulty<()> {
+    pub(super) fn map(&mut self, apply: Apply, to: Reg, from: [Reg; 3]) -> Faulty<()> {
         self.emit(Op::Map(apply), to, from)
     }
 
@@ -181,14 +182,6 @@ impl Decoder<'_> {
                 self.map(identity, to, from)
             }
         }
-    }
-
-    fn branch(&mut self, o: &[Operand]) -> Faulty<()> {
-        let label = match o {
-            [Operand::Name(name)] => self.find_label(name).ok_or_else(|| self.fault(format!("no label `{name}`")))?,
-            _ => return Err(self.fault("a branch goes to a label")),
-        };
-        self.jump(label)
     }
 
     fn cvta(&mut self, mods: &[&str], o: &[Operand]) -> Faulty<()> {

@@ -23,7 +23,7 @@ impl Random {
         word ^ word >> 31
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.word() % n
     }
 
@@ -92,10 +92,10 @@ pub(super) fn kernel(seed: u64) -> String {
     format!(
         ".version 8.0\n.target sm_80\n.address_size 64
 .visible .entry k(.param .u64 x, .param .u64 y) {{
-.reg .b32 %r<6>, %t<6>, %c<99>, %tid, %lane, %room; .reg .b64 %q<4>, %u<4>, %x, %y, %own; .reg .b16 %h<3>, %s<3>;
+.reg .b32 %r<6>, %t<6>, %c<99>, %me, %lane, %room; .reg .b64 %q<4>, %u<4>, %x, %y, %own; .reg .b16 %h<3>, %s<3>;
 .reg .f32 %f<4>; .reg .f64 %d<3>; .reg .pred %p<4>, %m<3>; .local .align 8 .b8 mine[32]; .shared .align 8 .b8 room[640];
-ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; mov.u32 %tid, %tid.x; and.b32 %lane, %tid, 31;
-mov.u32 %t0, %ctaid.x; mad.lo.u32 %t0, %t0, {BLOCK}, %tid; mul.wide.u32 %own, %t0, {bytes}; add.u64 %own, %own, %y;
+ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; mov.u32 %me, %tid.x; and.b32 %lane, %me, 31;
+mov.u32 %t0, %ctaid.x; mad.lo.u32 %t0, %t0, {BLOCK}, %me; mul.wide.u32 %own, %t0, {bytes}; add.u64 %own, %own, %y;
 mul.lo.u32 %t1, %t0, 2; mul.wide.u32 %u0, %t1, 8; add.u64 %u0, %u0, %x; ld.global.v2.u64 {{%q0, %q1}}, [%u0];
 mad.lo.u32 %t1, %t0, 7, 3; and.b32 %t1, %t1, 255; mul.wide.u32 %u0, %t1, 8; add.u64 %u0, %u0, %x; ld.global.nc.u64 %q2, [%u0];
 cvt.u64.u32 %q3, %t0; mov.b64 {{%r0, %r1}}, %q0; mov.b64 {{%r2, %r3}}, %q2; mov.u32 %r4, %t0; mov.u32 %r5, %lane;
@@ -103,8 +103,8 @@ mov.b32 %f0, %r0; mov.b32 %f1, %r3; cvt.rn.f32.s32 %f2, %r1; cvt.rn.f32.u32 %f3,
 cvt.rn.f64.s64 %d1, %q2; cvt.f64.f32 %d2, %f2; cvt.u16.u32 %h0, %r0; cvt.u16.u32 %h1, %r2; cvt.u16.u32 %h2, %t0;
 setp.lt.s32 %p0, %r0, %r1; setp.gt.u32 %p1, %lane, 9; setp.eq.u32 %p2, %r5, %r4; setp.ne.u64 %p3, %q0, %q2;
 {one_nan}
-mov.u32 %room, room; shl.b32 %t2, %tid, 3; add.u32 %room, %room, %t2; st.shared.u64 [%room], %q0;
-setp.lt.u32 %m0, %tid, 16; mov.u32 %t3, room; shl.b32 %t2, %tid, 2; add.u32 %t3, %t3, %t2; @%m0 st.shared.u32 [%t3+512], %tid;
+mov.u32 %room, room; shl.b32 %t2, %me, 3; add.u32 %room, %room, %t2; st.shared.u64 [%room], %q0;
+setp.lt.u32 %m0, %me, 16; mov.u32 %t3, room; shl.b32 %t2, %me, 2; add.u32 %t3, %t3, %t2; @%m0 st.shared.u32 [%t3+512], %me;
 mov.u64 %u0, mine; st.local.u64 [mine], %q1; st.local.u64 [mine+8], %q2; st.local.u64 [mine+16], %q3; st.local.u64 [mine+24], %q0;
 bar.sync 0;
 {body}bar.sync 0;
@@ -206,6 +206,11 @@ impl Writer {
                     "bfe.u32",
                     "bfe.s32",
                 ]);
+                let (b, c) = match name.starts_with("bfe") {
+                    // A number would have to be one of a byte.
+                    true => (self.register('r'), self.register('r')),
+                    false => (b, c),
+                };
                 format!("{name} {d}, {a}, {b}, {c};")
             }
             16..=18 => {
@@ -241,7 +246,7 @@ impl Writer {
                 let mode = self.random.of(&["", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"]);
                 format!("prmt.b32{mode} {d}, {a}, {b}, {c};")
             }
-            31 => format!("bfi.b32 {d}, {a}, {b}, {c}, {};", self.random.below(40)),
+            31 => format!("bfi.b32 {d}, {a}, {b}, {}, {};", self.register('r'), self.random.below(40)),
             32 => format!("slct.s32.s32 {d}, {a}, {b}, {c};"),
             33 => {
                 let name = self.random.of(&["dp4a.u32.u32", "dp4a.s32.s32", "dp4a.s32.u32", "dp4a.u32.s32"]);
@@ -503,7 +508,7 @@ impl Writer {
         let (odd, add) = (2 * self.random.below(32) + 1, self.random.below(64));
         let [r, f] = [self.register('r'), self.register('f')];
         self.put(&format!(
-            "st.shared.u64 [%room], {q}; bar.sync 0; mad.lo.u32 %t0, %tid, {odd}, {add}; and.b32 %t0, %t0, 63; shl.b32 %t0, %t0, 3;
+            "st.shared.u64 [%room], {q}; bar.sync 0; mad.lo.u32 %t0, %me, {odd}, {add}; and.b32 %t0, %t0, 63; shl.b32 %t0, %t0, 3;
 mov.u32 %t1, room; add.u32 %t0, %t0, %t1;"
         ));
         let at = self.random.below(2);

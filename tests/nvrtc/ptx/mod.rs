@@ -3,8 +3,10 @@
 mod areas;
 mod arithmetic;
 mod checks;
+mod forms;
 mod generator;
 mod kernels;
+mod mutations;
 mod patterns;
 mod races;
 mod random;

@@ -2,6 +2,9 @@
 //! program has, for a library in C. It finds the machine by a variable of the environment, which holds for this process alone: so a
 //! worker process, which is this program too, has it as well.
 
+pub mod record;
+
+use record::Recorded;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -58,9 +61,18 @@ static TOLD: extern "C" fn() = {
 
 #[derive(Default)]
 struct Modules {
-    loaded: HashMap<u64, Arc<PtxModule>>,
+    loaded: HashMap<u64, Loaded>,
     /// Those without variables, by their text: they are decoded once.
     known: HashMap<String, Arc<PtxModule>>,
+}
+
+#[derive(Clone)]
+struct Loaded {
+    module: Arc<PtxModule>,
+    /// Where they were placed.
+    variables: Arc<[(String, u64)]>,
+    /// If launches are written down.
+    text: Arc<str>,
 }
 
 fn modules() -> &'static Mutex<Modules> {
@@ -92,9 +104,11 @@ unsafe extern "C" fn load(
         Ok(made) => {
             let mut modules = modules().lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             if places.is_empty() {
-                modules.known.insert(text.into_owned(), made.clone());
+                modules.known.insert(text.to_string(), made.clone());
             }
-            modules.loaded.insert(module, made);
+            let variables = places.iter().map(|(name, at, ..)| (name.to_string_lossy().into_owned(), *at)).collect();
+            let text = if record::is_on() { (*text).into() } else { "".into() };
+            modules.loaded.insert(module, Loaded { module: made, variables, text });
             0
         }
         // SAFETY: as our caller promises.
@@ -102,8 +116,8 @@ unsafe extern "C" fn load(
     }
 }
 
-/// A variable: its name, memory and bytes.
-type Variable = (CString, *mut u8, usize);
+/// A variable: its name, address, memory and bytes.
+type Variable = (CString, u64, *mut u8, usize);
 
 /// Reads a text and fills its variables. `place` and `context` are those of `load`.
 fn made_of(text: &str, place: Place, context: *mut c_void, places: &mut Vec<Variable>) -> Result<PtxModule, Fault> {
@@ -111,11 +125,11 @@ fn made_of(text: &str, place: Place, context: *mut c_void, places: &mut Vec<Vari
         let (name, mut memory) = (CString::new(name).unwrap_or_default(), std::ptr::null_mut());
         // SAFETY: as the caller of `load` promises.
         let address = unsafe { place(context, name.as_ptr(), bytes as usize, &mut memory) };
-        places.push((name, memory, bytes as usize));
+        places.push((name, address, memory, bytes as usize));
         address
     };
     let made = PtxModule::placed(text, &mut placed)?;
-    for (name, memory, bytes) in places {
+    for (name, _, memory, bytes) in places {
         let initial = made.initial(&name.to_string_lossy())?.unwrap_or_default();
         if !memory.is_null() && initial.len() == *bytes {
             // SAFETY: there are so many bytes, and nobody else uses them yet.
@@ -144,18 +158,18 @@ fn run(launch: &Launch) -> Result<(), Fault> {
     // SAFETY: a text that ends with a zero.
     let kernel = unsafe { CStr::from_ptr(launch.kernel) }.to_string_lossy();
     let found = modules().lock().unwrap_or_else(|poisoned| poisoned.into_inner()).loaded.get(&launch.module).cloned();
-    let Some(module) = found else { return Err(Fault::Missing(kernel.into_owned())) };
+    let Some(Loaded { module, variables, text }) = found else { return Err(Fault::Missing(kernel.into_owned())) };
     let parts = match launch.part_count {
         0 => &[],
         // SAFETY: there are so many.
         count => unsafe { std::slice::from_raw_parts(launch.parts, count as usize) },
     };
-    let areas = parts.iter().map(|part| {
+    let areas = |part: &Part| {
         // SAFETY: the memory lives as long as the call, and is apart from that of the others.
         let memory = unsafe { std::slice::from_raw_parts_mut(part.memory, part.bytes) };
         let name = format!("{}#{}", if part.pinned != 0 { "pinned" } else { "mem" }, part.number);
         Area::write(name, memory).at(part.address)
-    });
+    };
     // SAFETY: there are so many.
     let mut given = unsafe { std::slice::from_raw_parts(launch.parameters, launch.parameter_bytes) };
     let (places, bytes) = module.parameters(&kernel)?;
@@ -165,9 +179,19 @@ fn run(launch: &Launch) -> Result<(), Fault> {
         parameters[at as usize..][..here.len()].copy_from_slice(here);
         given = rest;
     }
+    if record::is_on() {
+        // SAFETY: as above; nobody writes now.
+        let memory =
+            |part: &Part| (part.address, unsafe { std::slice::from_raw_parts(part.memory.cast_const(), part.bytes) });
+        let Launch { grid, block, shared, .. } = *launch;
+        let (kernel, parameters, variables) = (kernel.to_string(), parameters.clone(), variables.to_vec());
+        let recorded =
+            Recorded { text: String::new(), kernel, grid, block, shared, parameters, parts: vec![], variables };
+        record::record(&text, recorded, &parts.iter().map(memory).collect::<Vec<_>>());
+    }
     let shape = Shape::new(launch.grid, launch.block, launch.shared);
     let checks = Checks { parallel: false, budget: 1 << 33, ..Checks::ALL };
-    module.launch(&kernel, shape, &parameters, areas.collect(), checks, &|text| print!("{text}"))
+    module.launch(&kernel, shape, &parameters, parts.iter().map(areas).collect(), checks, &|text| print!("{text}"))
 }
 
 /// The CUDA error that a GPU has for it; 0 where it has none.
