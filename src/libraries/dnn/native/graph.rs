@@ -41,6 +41,7 @@ pub(super) enum Pointwise {
     Subtract = 9,
     Exp = 13,
     Log = 15,
+    Identity = 21,
     Relu = 100,
     Greater = 302,
     AtLeast = 303,
