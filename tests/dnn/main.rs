@@ -7,3 +7,4 @@ mod common;
 
 mod attention;
 mod convolution;
+mod timing;

@@ -92,7 +92,8 @@ fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
     }
     for (place, got) in numbers(device, &of_sums).into_iter().enumerate() {
         let want = sums.all[place];
-        let bound = ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large.all.iter().copied().fold(0.0, f64::max));
+        let bound =
+            ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large.all.iter().copied().fold(0.0, f64::max));
         assert!(got == want || (got - want).abs() <= bound, "{what}: sum {place} is {got}, not {want}");
     }
 }

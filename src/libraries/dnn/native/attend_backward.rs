@@ -9,9 +9,9 @@ use super::attend::others;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Refused};
 use super::graph::{F32, Finished, Graph, Inputs, Node, Pointwise, Reduced, TensorOf};
-use super::handle::Functions;
+use super::handle::{Cudnn, Functions};
 use super::plan::{Plan, aligned, settle, target};
-use super::scores::{Numbers, Operand, Scores, missing, packed};
+use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -19,7 +19,7 @@ use crate::engines::op::{Built, PlanKey, Prepare};
 
 /// The plan of a backward pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Backward(Scene);
+pub(super) struct Backward(pub(super) Scene);
 
 /// The most memory for the scores of a deterministic pass.
 const MOST_BYTES: u64 = 8 << 30;
@@ -34,7 +34,9 @@ fn score_bytes(scene: &Scene) -> u64 {
 /// Why it is not computed, where that is known before the library is asked.
 fn refusal(scene: &Scene) -> Option<String> {
     if scene.queries == 1 && scene.keys == 1 {
-        return Some("gradients of an attention of one query and one key: cuDNN has none; the CPU computes them".into());
+        return Some(
+            "gradients of an attention of one query and one key: cuDNN has none; the CPU computes them".into(),
+        );
     }
     let bytes = score_bytes(scene);
     if scene.deterministic && bytes > MOST_BYTES {
@@ -54,7 +56,8 @@ impl Scores<'_> {
         let dtype = self.dtype;
         let y = TensorOf { dtype, extents: &extents, strides: &strides, operand: None, by_value: false };
         let y = self.graph.tensor(&y)?;
-        let made = Descriptor::new(self.graph.api, 31)?.links(2200, &[self.graph.at(x)])?.links(2201, &[self.graph.at(y)])?;
+        let made =
+            Descriptor::new(self.graph.api, 31)?.links(2200, &[self.graph.at(x)])?.links(2201, &[self.graph.at(y)])?;
         self.graph.operation(made.finalized()?);
         Ok(y)
     }
@@ -75,7 +78,7 @@ impl Scores<'_> {
 }
 
 impl Backward {
-    fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let scene = &self.0;
         let mut all = Scores::new(api, scene)?;
         let [b, h, s, _] = all.extents;
@@ -131,7 +134,8 @@ impl PlanKey for Backward {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        if let Some(why) = refusal(&self.0) {
+        let version = builder.api::<Cudnn>()?.version;
+        if let Some(why) = broken(version, true).or_else(|| refusal(&self.0)) {
             return Err(Error::unsupported(why));
         }
         Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })
@@ -157,7 +161,10 @@ fn scratch(scene: &Scene) -> Vec<(Operand, usize, bool)> {
     }
     if scene.served() > 1 {
         let rows = scene.batch * scene.heads * scene.keys * scene.dtype.size();
-        all.extend([(Operand::FullKeys, rows * scene.width, false), (Operand::FullValues, rows * scene.value_width, false)]);
+        all.extend([
+            (Operand::FullKeys, rows * scene.width, false),
+            (Operand::FullValues, rows * scene.value_width, false),
+        ]);
     }
     all
 }

@@ -6,6 +6,7 @@ use super::descriptor::Refused;
 use super::graph::{BOOLEAN, F32, Graph, I32, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
 use crate::core::element::DType;
+use crate::engines::loader::Version;
 use crate::libraries::dnn::attention::Corner;
 
 /// Numbers of the operands.
@@ -261,12 +262,29 @@ impl Numbers {
     }
 }
 
+/// Releases whose attention gives wrong results: from, to (major, minor, patch), and whether only gradients are concerned.
+const BROKEN: &[([u32; 3], [u32; 3], bool)] = &[([9, 10, 0], [9, 10, 1], false)];
+
+/// Why this release is not used.
+pub(super) fn broken(version: Version, backward: bool) -> Option<String> {
+    let own = [version.major, version.minor, version.patch.unwrap_or(0)];
+    let concerns = |(from, to, only): &&([u32; 3], [u32; 3], bool)| (*from..=*to).contains(&own) && (backward || !only);
+    let (_, [major, minor, patch], _) = BROKEN.iter().find(concerns)?;
+    Some(format!(
+        "an attention by cuDNN {version}, which is known to be wrong; one after {major}.{minor}.{patch} is needed"
+    ))
+}
+
 /// Why the library has no engine, where that is known before it is asked.
 pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
     let what = match scene.dtype {
         DType::F64 => "f64".to_owned(),
         DType::F32 if backward => "gradients of f32".to_owned(),
-        DType::F32 if !scene.tf32 => return Some("an attention of f32 on a GPU: cuDNN rounds its factors to TF32, which `Attention::tf32` allows".into()),
+        DType::F32 if !scene.tf32 => {
+            return Some(
+                "an attention of f32 on a GPU: cuDNN rounds its factors to TF32, which `Attention::tf32` allows".into(),
+            );
+        }
         _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
             format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)
         }
