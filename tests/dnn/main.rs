@@ -10,3 +10,4 @@ mod convolution;
 mod pooling;
 mod rows;
 mod sample;
+mod timing;

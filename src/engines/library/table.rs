@@ -36,7 +36,6 @@ pub(crate) enum LoadError {
 
 impl LoadError {
     /// The library is older than `oldest`.
-    #[cfg(feature = "dnn")]
     pub(crate) fn old(loaded: &Loaded, oldest: (u32, u32)) -> Self {
         LoadError::Old { library: loaded.library, path: loaded.path.clone(), oldest }
     }

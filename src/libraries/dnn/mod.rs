@@ -1,4 +1,27 @@
-//! Neural networks: convolutions and their gradients, by cuDNN on a GPU.
+//! Neural networks: convolutions and attention with their gradients, by cuDNN on a GPU.
+//!
+//! | call of [`Dnn`] | result |
+//! |---|---|
+//! | [`convolve`](Dnn::convolve), [`convolve_into`](Dnn::convolve_into) | a convolution of one to three spatial axes |
+//! | [`convolve_fused`](Dnn::convolve_fused) | with residual, bias and clipping in the same pass |
+//! | [`convolve_data`](Dnn::convolve_data), [`convolve_filter`](Dnn::convolve_filter) | its gradients |
+//! | [`convolve_transposed`](Dnn::convolve_transposed) | a transposed convolution |
+//! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
+//! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
+//!
+//! # Arithmetic
+//! `f16` and `bf16` are summed in f32 and rounded once for each operation; f32 and f64 are computed as such. On a GPU an engine of
+//! the library that rounds factors of f32 to TF32 is used only if the call allows it; one that sums in another order each time is not
+//! if the call asks for the same bits ([`Convolution::deterministic`]). Engines of the library differ in the order of their sums, and
+//! from the CPU.
+//!
+//! # Plans
+//! cuDNN 9.8 or newer, and cuBLASLt, are needed. A GPU makes a plan for each combination of sizes, layouts and types: for a
+//! convolution in some milliseconds, for an attention in a second, since the library compiles its kernels. That happens on a helper
+//! thread when the first such call is submitted. Plans are kept with those of the other libraries; all streams share one.
+
+// The files of this folder: `front` is the handle, `convolution` and `attention` the operations with their host halves, `product` the
+// products of matrices of these, `native` cuDNN.
 
 mod attention;
 mod convolution;

@@ -111,9 +111,14 @@ impl Case {
     }
 
     /// The result, the logarithms of the sums, and for each element of the result the sum of magnitudes and the size of the scores.
-    pub(crate) fn forward(&self, [q, k, v]: [&Numbers; 3], bias: Option<&Numbers>) -> (Numbers, Numbers, Numbers, Numbers) {
+    pub(crate) fn forward(
+        &self,
+        [q, k, v]: [&Numbers; 3],
+        bias: Option<&Numbers>,
+    ) -> (Numbers, Numbers, Numbers, Numbers) {
         let [_, heads, kv, _, keys, ..] = self.sizes;
-        let (mut o, mut scale, mut large) = (Numbers::zeros(&self.o()), Numbers::zeros(&self.o()), Numbers::zeros(&self.o()));
+        let (mut o, mut scale, mut large) =
+            (Numbers::zeros(&self.o()), Numbers::zeros(&self.o()), Numbers::zeros(&self.o()));
         let mut sums = Numbers::zeros(&self.o()[..3]);
         for index in indices(&self.o()[..3]) {
             let (weights, sum, size) = self.weights(&index, q, k, bias);

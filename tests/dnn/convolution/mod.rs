@@ -106,7 +106,8 @@ fn a_transposed_convolution_is_the_gradient_of_one() {
             let mut rng = Rng::new(more as u64);
             let [dy, w] = [&case.y(), &case.w].map(|extents| Numbers::random::<f32>(&mut rng, extents));
             let (of_dy, of_w) = (up::<f32>(&device, &mut rng, &dy, Order::Last), up(&device, &mut rng, &w, Order::Odd));
-            let y = device.dnn().convolve_transposed(&case.spec(), &of_dy, &of_w, more).unwrap().await_result().unwrap();
+            let y =
+                device.dnn().convolve_transposed(&case.spec(), &of_dy, &of_w, more).unwrap().await_result().unwrap();
             assert_eq!(y.extents(), case.x, "{more}");
             let scale = case.data(&dy.magnitudes(), &w.magnitudes());
             near(&down(&device, &y), &case.data(&dy, &w), &scale, 16, "transposed");
@@ -199,7 +200,8 @@ fn threads_share_a_plan() {
                     let (want, scale) = (case.forward(&x, &w), case.forward(&x.magnitudes(), &w.magnitudes()));
                     let of_x = up::<f32>(device, &mut rng, &x, Order::First);
                     let of_w = up::<f32>(device, &mut rng, &w, Order::First);
-                    let all: Vec<_> = (0..10).map(|_| device.dnn().convolve(&case.spec(), &of_x, &of_w).unwrap()).collect();
+                    let all: Vec<_> =
+                        (0..10).map(|_| device.dnn().convolve(&case.spec(), &of_x, &of_w).unwrap()).collect();
                     for y in all {
                         near(&down(device, &y.await_result().unwrap()), &want, &scale, 144, "threads");
                     }
@@ -213,7 +215,8 @@ fn threads_share_a_plan() {
 #[test]
 fn gradients_are_those_of_the_sum() {
     for device in devices() {
-        let case = Case { padding: vec![(1, 0), (2, 1)], stride: vec![2, 1], ..Case::new(&[1, 2, 6, 5], &[3, 2, 3, 2]) };
+        let case =
+            Case { padding: vec![(1, 0), (2, 1)], stride: vec![2, 1], ..Case::new(&[1, 2, 6, 5], &[3, 2, 3, 2]) };
         let (dnn, spec, mut rng) = (device.dnn(), case.spec(), Rng::new(3));
         let [x, w, dy] = [&case.x, &case.w, &case.y()].map(|extents| Numbers::random::<f64>(&mut rng, extents));
         let mut sum = |x: &Numbers, w: &Numbers| {
@@ -225,7 +228,11 @@ fn gradients_are_those_of_the_sum() {
         let mut slope = |of_x: bool, k: usize| {
             let at = |by: f64| {
                 let (mut x, mut w) = (x.clone(), w.clone());
-                if of_x { x.all[k] += by } else { w.all[k] += by }
+                if of_x {
+                    x.all[k] += by
+                } else {
+                    w.all[k] += by
+                }
                 (x, w)
             };
             let ((high_x, high_w), (low_x, low_w)) = (at(step), at(-step));

@@ -41,7 +41,11 @@ fn extents_that_do_not_fit_are_refused() {
         named(dnn.convolve_data(&plain, &dy, &w, [5, 5, 5]), "input", "3 values");
         named(dnn.convolve_filter(&plain, &x, &dy, [3, 2]), "dy", "[2, 6, 3, 4]");
         named(dnn.convolve_transposed(&plain, &x, &zeros(&device, &[4, 2, 3, 3]), 1), "more", "not less");
-        named(dnn.convolve_transposed(&plain.clone().padding(9), &x, &zeros(&device, &[4, 2, 3, 3]), 0), "x", "no result");
+        named(
+            dnn.convolve_transposed(&plain.clone().padding(9), &x, &zeros(&device, &[4, 2, 3, 3]), 0),
+            "x",
+            "no result",
+        );
         named(dnn.convolve_fused(&plain, &x, &w, Fused::new().bias(&zeros(&device, &[5]))), "bias", "[6]");
         let residual = zeros(&device, &[2, 6, 3, 1]);
         named(dnn.convolve_fused(&plain, &x, &w, Fused::new().residual(&residual).relu()), "residual", "[2, 6, 3, 3]");

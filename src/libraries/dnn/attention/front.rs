@@ -92,9 +92,8 @@ fn layout_of(extents: [usize; 4], [b, h, s]: Rows) -> Result<Layout> {
 }
 
 fn four(name: &'static str, extents: &[usize]) -> Result<[usize; 4]> {
-    <[usize; 4]>::try_from(extents).map_err(|_| {
-        Error::invalid(name, format!("extents {extents:?}; batch, heads, places and width are needed"))
-    })
+    <[usize; 4]>::try_from(extents)
+        .map_err(|_| Error::invalid(name, format!("extents {extents:?}; batch, heads, places and width are needed")))
 }
 
 fn any<'a, T: Element>(view: &'a TensorRef<'_, T>) -> AnyTensorRef<'a> {
@@ -134,7 +133,8 @@ impl<'a> Call<'a> {
         let v_extents = four("v", v.extents())?;
         let [.., value_width] = v_extents;
         if (of_k, of_key) != (batch, width) {
-            let what = format!("extents {:?}; {batch} batches and a width of {width} are needed, as q has", k.extents());
+            let what =
+                format!("extents {:?}; {batch} batches and a width of {width} are needed, as q has", k.extents());
             return Err(Error::invalid("k", what));
         }
         if v_extents != [batch, kv_heads, keys, value_width] {
@@ -179,7 +179,8 @@ impl<'a> Call<'a> {
             })?;
             let (part, layout) = wide.operand()?;
             let last = layout.strides().last().copied().unwrap_or(1);
-            let steps: Option<Vec<usize>> = layout.strides().iter().take(3).map(|step| usize::try_from(*step).ok()).collect();
+            let steps: Option<Vec<usize>> =
+                layout.strides().iter().take(3).map(|step| usize::try_from(*step).ok()).collect();
             match (steps.as_deref(), scene.keys <= 1 || last == 1) {
                 (Some([b, h, s]), true) => {
                     let one = |n: usize, step: usize| if n > 1 { step } else { 0 };
@@ -222,7 +223,8 @@ fn attend(
     let mut scene = call.scene(reads)?;
     scene.stats = stats;
     let [q, k, v] = reads;
-    let ((q_part, of_q), (k_part, of_k), (v_part, of_v)) = (laid(device, q, false)?, laid(device, k, false)?, laid(device, v, false)?);
+    let ((q_part, of_q), (k_part, of_k), (v_part, of_v)) =
+        (laid(device, q, false)?, laid(device, k, false)?, laid(device, v, false)?);
     (scene.of_q, scene.of_k, scene.of_v) = (of_q, of_k, of_v);
     scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
     let others = call.others(device, &mut scene)?;

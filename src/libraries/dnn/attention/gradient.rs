@@ -24,7 +24,8 @@ impl AttendBackward {
         let scene = &self.0;
         let result = reach(scene.extents_of_o(), scene.of_o);
         let [q, k, v] = self.writes();
-        let more = [("o", scene.dtype, result), ("dy", scene.dtype, result), ("log_sums", scene.sums(), Some(scene.rows()))];
+        let more =
+            [("o", scene.dtype, result), ("dy", scene.dtype, result), ("log_sums", scene.sums(), Some(scene.rows()))];
         [("q", q.1, q.2), ("k", k.1, k.2), ("v", v.1, v.2)].into_iter().chain(more).chain(scene.others()).collect()
     }
 
@@ -56,9 +57,8 @@ impl Op for AttendBackward {
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let types = |all: &[Wanted]| {
-            crate::core::intern::types(&all.iter().map(|(_, dtype, _)| *dtype).collect::<Vec<_>>())
-        };
+        let types =
+            |all: &[Wanted]| crate::core::intern::types(&all.iter().map(|(_, dtype, _)| *dtype).collect::<Vec<_>>());
         (types(&self.reads()), types(&self.writes()))
     }
 
@@ -74,7 +74,10 @@ impl Op for AttendBackward {
         let half = if scene.causal.is_some() { 2 } else { 1 };
         let flops = (scene.rows() as u64).saturating_mul(scene.keys as u64).saturating_mul(products) / half;
         let (reads, writes) = (self.reads(), self.writes());
-        let all = reads.iter().chain(&writes).filter_map(|(_, dtype, len)| Some((*len)? as u64 * dtype.size() as u64));
+        let all = reads
+            .iter()
+            .chain(&writes)
+            .filter_map(|(_, dtype, len)| Some(((*len)? as u64).saturating_mul(dtype.size() as u64)));
         Cost { flops, bytes: all.fold(0, u64::saturating_add) }
     }
 

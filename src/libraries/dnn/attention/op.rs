@@ -86,7 +86,11 @@ impl Op for Attend {
         let products = (scene.width as u64).saturating_add(scene.value_width as u64).saturating_mul(2);
         let half = if scene.causal.is_some() { 2 } else { 1 };
         let flops = (scene.rows() as u64).saturating_mul(scene.keys as u64).saturating_mul(products) / half;
-        let elements = scene.reads().into_iter().chain(self.writes()).filter_map(|(_, dtype, len)| Some(len? as u64 * dtype.size() as u64));
+        let elements = scene
+            .reads()
+            .into_iter()
+            .chain(self.writes())
+            .filter_map(|(_, dtype, len)| Some((len? as u64).saturating_mul(dtype.size() as u64)));
         Cost { flops, bytes: elements.fold(0, u64::saturating_add) }
     }
 

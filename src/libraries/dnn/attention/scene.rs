@@ -97,7 +97,10 @@ impl Scene {
     /// Checks what may have come from elsewhere.
     pub(super) fn check(&self) -> Result<()> {
         if !matches!(self.dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
-            return Err(Error::invalid("q", format!("elements of {}; f16, bf16, f32 and f64 are possible", self.dtype)));
+            return Err(Error::invalid(
+                "q",
+                format!("elements of {}; f16, bf16, f32 and f64 are possible", self.dtype),
+            ));
         }
         if self.kv_heads == 0 && self.heads > 0 || self.kv_heads > 0 && !self.heads.is_multiple_of(self.kv_heads) {
             let what = format!("{} heads, which do not divide the {} heads of q", self.kv_heads, self.heads);
@@ -143,17 +146,17 @@ impl Scene {
             all.push(("bias", self.dtype, reach(scores, strides)));
         }
         if self.lengths {
-            all.extend([("query_lengths", DType::I32, Some(self.batch)), ("key_lengths", DType::I32, Some(self.batch))]);
+            all.extend([
+                ("query_lengths", DType::I32, Some(self.batch)),
+                ("key_lengths", DType::I32, Some(self.batch)),
+            ]);
         }
         all
     }
 }
 
 /// Checks an operand.
-pub(super) fn check_one(
-    span: &AnySpan,
-    (name, dtype, least): (&'static str, DType, Option<usize>),
-) -> Result<()> {
+pub(super) fn check_one(span: &AnySpan, (name, dtype, least): (&'static str, DType, Option<usize>)) -> Result<()> {
     if span.dtype() != dtype {
         return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
     }

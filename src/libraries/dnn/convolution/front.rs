@@ -84,9 +84,7 @@ impl<'a, T: Element> Fused<'a, T> {
 }
 
 /// The tensor of a result.
-fn typed<T: Element>(
-    (pending, layout): (PendingDispatch<AnyBuffers>, Layout),
-) -> Result<PendingDispatch<Tensor<T>>> {
+fn typed<T: Element>((pending, layout): (PendingDispatch<AnyBuffers>, Layout)) -> Result<PendingDispatch<Tensor<T>>> {
     let back = |any: AnyBuffers| -> Result<_, Error> {
         let (buffer,) = any.downcast::<DeviceBuffer<T>>().map_err(Error::from)?;
         Ok((Tensor::from(buffer).with_layout(layout)?,))

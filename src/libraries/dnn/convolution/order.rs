@@ -19,7 +19,8 @@ pub(super) fn packed(extents: &[usize], last: bool) -> Result<Layout> {
     let mut step = 1usize;
     for axis in axes(extents.len(), last).into_iter().rev() {
         if let (Some(stride), Some(extent)) = (strides.get_mut(axis), extents.get(axis)) {
-            let too_large = || Error::invalid("extents", format!("{extents:?}: more elements than there are addresses"));
+            let too_large =
+                || Error::invalid("extents", format!("{extents:?}: more elements than there are addresses"));
             *stride = isize::try_from(step).map_err(|_| too_large())?;
             step = step.checked_mul((*extent).max(1)).ok_or_else(too_large)?;
         }
@@ -31,7 +32,9 @@ pub(super) fn packed(extents: &[usize], last: bool) -> Result<Layout> {
 fn is_packed(layout: &Layout, last: bool) -> bool {
     let mut step = 1usize;
     axes(layout.rank(), last).into_iter().rev().all(|axis| {
-        let (Some(&extent), Some(&stride)) = (layout.extents().get(axis), layout.strides().get(axis)) else { return false };
+        let (Some(&extent), Some(&stride)) = (layout.extents().get(axis), layout.strides().get(axis)) else {
+            return false;
+        };
         let fits = extent <= 1 || usize::try_from(stride) == Ok(step);
         step = step.saturating_mul(extent.max(1));
         fits
@@ -44,7 +47,11 @@ pub(super) fn order(layout: &Layout) -> Option<bool> {
         (true, true) => None,
         (first, last) if first != last => Some(last),
         _ => {
-            let strides = layout.strides().iter().zip(layout.extents()).map(|(stride, n)| (*n > 1).then_some(stride.unsigned_abs()));
+            let strides = layout
+                .strides()
+                .iter()
+                .zip(layout.extents())
+                .map(|(stride, n)| (*n > 1).then_some(stride.unsigned_abs()));
             let all: Vec<Option<usize>> = strides.collect();
             let of_channels = all.get(1).copied().flatten()?;
             Some(all.iter().skip(2).flatten().all(|stride| *stride > of_channels))

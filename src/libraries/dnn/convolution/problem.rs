@@ -61,7 +61,10 @@ pub(in super::super) fn product(factors: impl IntoIterator<Item = usize>) -> Opt
 /// The caller's extents of a tensor: two axes, and one to three spatial ones.
 pub(super) fn sizes(name: &'static str, extents: &[usize]) -> Result<(Sizes, usize)> {
     let [one, two, spatial @ ..] = extents else {
-        return Err(Error::invalid(name, format!("extents {extents:?}: two axes and one to three spatial ones are needed")));
+        return Err(Error::invalid(
+            name,
+            format!("extents {extents:?}: two axes and one to three spatial ones are needed"),
+        ));
     };
     if !(1..=3).contains(&spatial.len()) {
         let what = format!("extents {extents:?} have {} spatial axes; one to three are possible", spatial.len());
@@ -73,7 +76,12 @@ pub(super) fn sizes(name: &'static str, extents: &[usize]) -> Result<(Sizes, usi
 }
 
 /// The extents that a window gives along one axis.
-fn moved(n: usize, (before, after): (usize, usize), kernel: usize, (stride, dilation): (usize, usize)) -> Option<usize> {
+fn moved(
+    n: usize,
+    (before, after): (usize, usize),
+    kernel: usize,
+    (stride, dilation): (usize, usize),
+) -> Option<usize> {
     let padded = n.checked_add(before)?.checked_add(after)?;
     let reach = kernel.checked_sub(1)?.checked_mul(dilation)?.checked_add(1)?;
     Some(padded.checked_sub(reach)?.checked_div(stride)? + 1)
@@ -118,7 +126,8 @@ impl Problem {
         let ([_, each], _) = w;
         let needed = problem.each();
         if each != needed {
-            let what = format!("{each} channels a filter; {channels} channels in {} groups need {needed}", problem.groups);
+            let what =
+                format!("{each} channels a filter; {channels} channels in {} groups need {needed}", problem.groups);
             return Err(Error::invalid("w", what));
         }
         Ok(problem)
@@ -160,25 +169,33 @@ impl Problem {
     /// Checks what may have come from elsewhere.
     pub(super) fn check(&self) -> Result<()> {
         if !matches!(self.dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
-            return Err(Error::invalid("x", format!("elements of {}; f16, bf16, f32 and f64 are possible", self.dtype)));
+            return Err(Error::invalid(
+                "x",
+                format!("elements of {}; f16, bf16, f32 and f64 are possible", self.dtype),
+            ));
         }
         if !(1..=3).contains(&self.rank) {
             return Err(Error::invalid("rank", format!("{}", self.rank)));
         }
         if self.groups == 0 || !self.channels.is_multiple_of(self.groups) || !self.filters.is_multiple_of(self.groups) {
-            let what = format!("{}, which do not divide {} channels and {} filters", self.groups, self.channels, self.filters);
+            let what =
+                format!("{}, which do not divide {} channels and {} filters", self.groups, self.channels, self.filters);
             return Err(Error::invalid("groups", what));
         }
         if self.moved()? != self.output {
             return Err(Error::invalid("output", format!("{:?} where {:?} are needed", self.output, self.moved()?)));
         }
-        let fits = |sizes: Sizes| self.len(sizes).and_then(|n| n.checked_mul(8)).is_some_and(|n| isize::try_from(n).is_ok());
+        let fits =
+            |sizes: Sizes| self.len(sizes).and_then(|n| n.checked_mul(8)).is_some_and(|n| isize::try_from(n).is_ok());
         if ![self.x(), self.w(), self.y()].into_iter().all(fits) {
             return Err(Error::invalid("x", "the sizes of these tensors are too large"));
         }
         let extra = self.residual || self.bias || self.relu;
         if extra && (self.direction != Direction::Forward || !self.bias || self.dtype == DType::F64) {
-            return Err(Error::invalid("bias", "what follows a convolution belongs to a forward one with a bias, not of f64"));
+            return Err(Error::invalid(
+                "bias",
+                "what follows a convolution belongs to a forward one with a bias, not of f64",
+            ));
         }
         Ok(())
     }

@@ -69,7 +69,8 @@ impl<'a> Call<'a> {
         }
         let groups = self.conv.groups.unwrap_or(1);
         let channels = |each: usize| {
-            each.checked_mul(groups).ok_or_else(|| Error::invalid("groups", format!("{groups} groups of {each} channels")))
+            each.checked_mul(groups)
+                .ok_or_else(|| Error::invalid("groups", format!("{groups} groups of {each} channels")))
         };
         let (x, w, y): (Sizes, Sizes, Option<Sizes>) = match self.direction {
             Direction::Forward => (of_one, of_other, None),
@@ -86,7 +87,11 @@ impl<'a> Call<'a> {
         let mut problem = Problem::new(self.conv, self.direction, one.dtype(), (rank, x, w))?;
         if let Some(y) = y.filter(|y| *y != problem.y()) {
             let name = if self.direction == Direction::Data { name } else { other_name };
-            let what = format!("extents {:?}, but the convolution gives {:?}", problem.extents(y), problem.extents(problem.y()));
+            let what = format!(
+                "extents {:?}, but the convolution gives {:?}",
+                problem.extents(y),
+                problem.extents(problem.y())
+            );
             return Err(Error::invalid(name, what));
         }
         if let Some(extra) = &self.extra {
@@ -100,7 +105,8 @@ impl<'a> Call<'a> {
                 return Err(Error::invalid("residual", what));
             }
             let fused = problem.dtype != DType::F64 && !problem.is_empty_sum();
-            (problem.bias, problem.relu, problem.residual) = (fused, fused && extra.relu, fused && extra.residual.is_some());
+            (problem.bias, problem.relu, problem.residual) =
+                (fused, fused && extra.relu, fused && extra.residual.is_some());
         }
         Ok(problem)
     }

@@ -4,9 +4,9 @@ use super::super::attention::{Attend, Scene};
 use super::choose::Rules;
 use super::descriptor::Refused;
 use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
-use super::handle::Functions;
+use super::handle::{Cudnn, Functions};
 use super::plan::{Plan, aligned, settle, target};
-use super::scores::{Numbers, Operand, Scores, missing};
+use super::scores::{Numbers, Operand, Scores, broken, missing};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -51,7 +51,8 @@ impl PlanKey for Forward {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        if let Some(why) = missing(&self.0, false) {
+        let version = builder.api::<Cudnn>()?.version;
+        if let Some(why) = broken(version, false).or_else(|| missing(&self.0, false)) {
             return Err(Error::unsupported(why));
         }
         Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })

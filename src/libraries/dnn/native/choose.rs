@@ -54,9 +54,8 @@ pub(super) struct Chosen {
     pub(super) plan: Descriptor,
     /// Bytes of its workspace.
     pub(super) workspace: usize,
-    /// The number of its engine, among those for this kind of graph.
-    pub(super) engine: i64,
     /// `cudnnBackendNumericalNote_t`, as bits.
+    #[cfg(test)]
     pub(super) notes: u64,
 }
 
@@ -68,16 +67,18 @@ fn attempt(
     rules: Rules,
 ) -> Result<Option<Chosen>, Refused> {
     let engines = configuration.linked(300, ENGINE, 1)?;
-    let (mut notes, mut engine) = (0, -1);
-    if let Some(found) = engines.first() {
-        (notes, engine) = (found.notes(1303, Of::NumericalNote)?, found.int(1301)?);
-    }
+    let notes = engines.first().map_or(Ok(0), |engine| engine.notes(1303, Of::NumericalNote))?;
     if !rules.allow(notes) {
         return Ok(None);
     }
     let plan = Descriptor::new(api, PLAN)?.links(401, &[configuration])?.links(407, &[device])?.finalized()?;
     let workspace = usize::try_from(plan.int(402)?).unwrap_or(0);
-    Ok(Some(Chosen { plan, workspace, engine, notes }))
+    Ok(Some(Chosen {
+        plan,
+        workspace,
+        #[cfg(test)]
+        notes,
+    }))
 }
 
 /// Makes a plan.

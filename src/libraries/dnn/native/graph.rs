@@ -41,6 +41,7 @@ pub(super) enum Pointwise {
     Subtract = 9,
     Exp = 13,
     Log = 15,
+    Identity = 21,
     Relu = 100,
     Greater = 302,
     AtLeast = 303,
@@ -151,23 +152,20 @@ impl Graph {
     }
 
     /// `y = mode(x, b)`, computed in a data type.
-    pub(super) fn pointwise(
-        &mut self,
-        mode: Pointwise,
-        compute: i32,
-        inputs: Inputs,
-        y: Node,
-    ) -> Result<(), Refused> {
-        let setting = Descriptor::new(self.api, POINTWISE)?
-            .choice(0, Of::PointwiseMode, mode as i32)?
-            .choice(1, Of::DataType, compute)?;
+    pub(super) fn pointwise(&mut self, mode: Pointwise, compute: i32, inputs: Inputs, y: Node) -> Result<(), Refused> {
+        let setting = Descriptor::new(self.api, POINTWISE)?.choice(0, Of::PointwiseMode, mode as i32)?.choice(
+            1,
+            Of::DataType,
+            compute,
+        )?;
         let setting = match inputs.axis {
             Some(axis) => setting.ints(9, &[axis])?,
             None => setting,
         };
         let setting = setting.finalized()?;
-        let mut operation =
-            Descriptor::new(self.api, OPERATION_POINTWISE)?.links(750, &[&setting])?.links(751, &[self.at(inputs.x)])?;
+        let mut operation = Descriptor::new(self.api, OPERATION_POINTWISE)?
+            .links(750, &[&setting])?
+            .links(751, &[self.at(inputs.x)])?;
         for (attribute, node) in [(752, inputs.b), (758, inputs.mask)] {
             if let Some(node) = node {
                 operation = operation.links(attribute, &[self.at(node)])?;

@@ -23,7 +23,7 @@ type LastError = unsafe extern "C" fn(*mut c_char, usize);
 pub(crate) struct Functions {
     regular: &'static CudnnFunctions,
     last_error: Option<LastError>,
-    pub(in super::super) version: Version,
+    pub(super) version: Version,
 }
 
 impl Deref for Functions {

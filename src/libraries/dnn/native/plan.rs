@@ -63,8 +63,9 @@ impl Plan {
         let (numbers, addresses): (Vec<i64>, Vec<u64>) = operands.iter().copied().unzip();
         let (api, handle) = queue.library::<Cudnn>()?;
         let handle = handle.0;
-        let pack = Descriptor::new(self.api, VARIANT_PACK)
-            .and_then(|pack| pack.ints(1000, &numbers)?.pointers(1001, &addresses)?.pointers(1003, &[area])?.finalized());
+        let pack = Descriptor::new(self.api, VARIANT_PACK).and_then(|pack| {
+            pack.ints(1000, &numbers)?.pointers(1001, &addresses)?.pointers(1003, &[area])?.finalized()
+        });
         let done = pack.and_then(|pack| {
             let _one = self.lock.lock();
             // SAFETY: the handle is this slot's, whose lease is held; the plan is alive and locked; the caller vouches for the

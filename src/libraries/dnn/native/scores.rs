@@ -6,6 +6,7 @@ use super::descriptor::Refused;
 use super::graph::{BOOLEAN, F32, Graph, I32, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
 use crate::core::element::DType;
+use crate::engines::loader::Version;
 use crate::libraries::dnn::attention::Corner;
 
 /// Numbers of the operands.
@@ -28,6 +29,11 @@ pub(super) enum Operand {
     Dq,
     Dk,
     Dv,
+    One,
+    Means,
+    WideQ,
+    FullKeys,
+    FullValues,
 }
 
 fn size(n: usize) -> i64 {
@@ -40,6 +46,11 @@ pub(super) fn packed(extents: [i64; 4]) -> [i64; 4] {
     [h * s * d, s * d, d, 1]
 }
 
+fn number(graph: &mut Graph, operand: Operand, dtype: i32) -> Result<Node, Refused> {
+    let operand = Some(operand as i64);
+    graph.tensor(&TensorOf { dtype, extents: &[1; 4], strides: &[1; 4], operand, by_value: true })
+}
+
 /// A graph of an attention that is being made.
 pub(super) struct Scores<'s> {
     pub(super) scene: &'s Scene,
@@ -49,13 +60,17 @@ pub(super) struct Scores<'s> {
     /// Batch, heads, queries, keys.
     pub(super) extents: [i64; 4],
     lengths: Option<[Node; 2]>,
+    /// The factor of the scores.
+    pub(super) scale: Node,
 }
 
 impl<'s> Scores<'s> {
     pub(super) fn new(api: &'static Functions, scene: &'s Scene) -> Result<Self, Refused> {
         let extents = [scene.batch, scene.heads, scene.queries, scene.keys].map(size);
         let dtype = data_type(scene.dtype).unwrap_or(F32);
-        let mut scores = Scores { scene, graph: Graph::new(api), dtype, extents, lengths: None };
+        let mut graph = Graph::new(api);
+        let scale = number(&mut graph, Operand::Scale, F32)?;
+        let mut scores = Scores { scene, graph, dtype, extents, lengths: None, scale };
         if scene.lengths {
             let [b, ..] = extents;
             let mut of = |operand| scores.operand(operand, I32, [b, 1, 1, 1], [1; 4]);
@@ -90,8 +105,7 @@ impl<'s> Scores<'s> {
 
     /// A number in host memory.
     pub(super) fn number(&mut self, operand: Operand, dtype: i32) -> Result<Node, Refused> {
-        let operand = Some(operand as i64);
-        self.graph.tensor(&TensorOf { dtype, extents: &[1; 4], strides: &[1; 4], operand, by_value: true })
+        number(&mut self.graph, operand, dtype)
     }
 
     /// What is passed from one operation to the next.
@@ -135,8 +149,7 @@ impl<'s> Scores<'s> {
         let product = self.inner(self.extents, F32)?;
         let lengths = self.of_scores();
         self.graph.multiply([q, k, product], lengths)?;
-        let scale = self.number(Operand::Scale, F32)?;
-        let mut value = self.value(Pointwise::Multiply, Inputs::two(product, scale))?;
+        let mut value = self.value(Pointwise::Multiply, Inputs::two(product, self.scale))?;
         if let Some(strides) = self.scene.bias {
             let [b, h, s] = strides.map(size);
             let [batch, heads, queries, keys] = self.extents;
@@ -207,6 +220,7 @@ impl<'s> Scores<'s> {
 /// The numbers in host memory, which the library reads while it enqueues.
 pub(super) struct Numbers {
     scale: f32,
+    one: f32,
     lowest: f32,
     shift: i32,
     window: i32,
@@ -217,6 +231,7 @@ impl Numbers {
         let int = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
         Numbers {
             scale: scene.scale() as f32,
+            one: 1.0,
             lowest: f32::NEG_INFINITY,
             shift: int(size(scene.keys) - size(scene.queries)),
             // Beyond all keys it changes nothing, and must not overflow a sum with a place.
@@ -224,9 +239,15 @@ impl Numbers {
         }
     }
 
-    /// Those that the graph has.
+    /// The 1 of a backward pass.
+    pub(super) fn one(&self) -> (i64, u64) {
+        (Operand::One as i64, (&raw const self.one).expose_provenance() as u64)
+    }
+
+    /// Those that every graph has.
     pub(super) fn operands(&self, scene: &Scene) -> Vec<(i64, u64)> {
-        let place = |number: *const ()| number.addr() as u64;
+        // The library reads there.
+        let place = |number: *const ()| number.expose_provenance() as u64;
         let mut all = vec![(Operand::Scale as i64, place((&raw const self.scale).cast()))];
         if scene.lengths || scene.causal.is_some() {
             all.push((Operand::Lowest as i64, place((&raw const self.lowest).cast())));
@@ -241,12 +262,29 @@ impl Numbers {
     }
 }
 
+/// Releases whose attention gives wrong results: from, to (major, minor, patch), and whether only gradients are concerned.
+const BROKEN: &[([u32; 3], [u32; 3], bool)] = &[([9, 10, 0], [9, 10, 1], false)];
+
+/// Why this release is not used.
+pub(super) fn broken(version: Version, backward: bool) -> Option<String> {
+    let own = [version.major, version.minor, version.patch.unwrap_or(0)];
+    let concerns = |(from, to, only): &&([u32; 3], [u32; 3], bool)| (*from..=*to).contains(&own) && (backward || !only);
+    let (_, [major, minor, patch], _) = BROKEN.iter().find(concerns)?;
+    Some(format!(
+        "an attention by cuDNN {version}, which is known to be wrong; one after {major}.{minor}.{patch} is needed"
+    ))
+}
+
 /// Why the library has no engine, where that is known before it is asked.
 pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
     let what = match scene.dtype {
         DType::F64 => "f64".to_owned(),
         DType::F32 if backward => "gradients of f32".to_owned(),
-        DType::F32 if !scene.tf32 => return Some("an attention of f32 on a GPU: cuDNN rounds its factors to TF32, which `Attention::tf32` allows".into()),
+        DType::F32 if !scene.tf32 => {
+            return Some(
+                "an attention of f32 on a GPU: cuDNN rounds its factors to TF32, which `Attention::tf32` allows".into(),
+            );
+        }
         _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
             format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)
         }

@@ -104,7 +104,7 @@ fn every_convolution_has_a_strict_and_deterministic_engine() {
                 }
                 for problem in all {
                     match plan(api, &problem) {
-                        Ok(chosen) => assert!(chosen.notes & 1 << 4 == 0, "{} {}", chosen.engine, chosen.notes),
+                        Ok(chosen) => assert!(chosen.notes & 1 << 4 == 0, "{:b}", chosen.notes),
                         Err(error) => refused.push(format!("{} {dtype} {direction:?} {last}: {error}", shape.0)),
                     }
                 }
@@ -112,6 +112,60 @@ fn every_convolution_has_a_strict_and_deterministic_engine() {
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+/// Needs a driver too, since the library compiles kernels: on a machine without one it is skipped.
+#[test]
+fn every_attention_has_an_engine() {
+    use super::super::attention::Scene;
+    use crate::libraries::dnn::Corner;
+    let Some(api) = library() else { return };
+    let scene = |causal, window, lengths, kv_heads, width: usize| Scene {
+        dtype: DType::Bf16,
+        batch: 2,
+        heads: 8,
+        kv_heads,
+        queries: 128,
+        keys: 256,
+        width,
+        value_width: width,
+        of_q: [8 * 128 * width, 128 * width, width],
+        of_k: [kv_heads * 256 * width, 256 * width, width],
+        of_v: [kv_heads * 256 * width, 256 * width, width],
+        of_o: [8 * 128 * width, 128 * width, width],
+        scale: 0.125f64.to_bits(),
+        causal,
+        window,
+        bias: None,
+        lengths,
+        stats: true,
+        tf32: false,
+        deterministic: true,
+    };
+    let rules = super::choose::Rules { strict: false, deterministic: true };
+    for (causal, window) in [
+        (None, None),
+        (Some(Corner::TopLeft), None),
+        (Some(Corner::BottomRight), None),
+        (Some(Corner::BottomRight), Some(64)),
+    ] {
+        for (lengths, kv_heads, width) in [(false, 8, 64), (true, 2, 128)] {
+            let scene = scene(causal, window, lengths, kv_heads, width);
+            let graphs = [
+                super::attend::Forward(scene.clone()).graph(api).unwrap(),
+                super::attend_backward::Backward(scene).graph(api).unwrap(),
+            ];
+            for graph in graphs {
+                match choose(api, &graph, &h100(api), rules) {
+                    Ok(chosen) => assert!(chosen.workspace > 0),
+                    Err(error) if error.to_string().contains("PREREQUISITE") || error.code.0 == 3000 => {
+                        return println!("skipped: {error}");
+                    }
+                    Err(error) => panic!("{causal:?} {window:?} {lengths}: {error}"),
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -46,7 +46,14 @@ pub(super) fn backward<A: Real>(
                 let of_values = Matrix::rows(block.keys.start * value, value);
                 let of_dy = Matrix::rows(block.queries.start * value, value);
                 seen.scores(&block, q, k, weights, parallel)?;
-                product((rows, columns, value), (&mut *slopes, square), (dy, of_dy), (v, of_values.turned()), false, parallel)?;
+                product(
+                    (rows, columns, value),
+                    (&mut *slopes, square),
+                    (dy, of_dy),
+                    (v, of_values.turned()),
+                    false,
+                    parallel,
+                )?;
                 let lines = weights.chunks_mut(columns).zip(slopes.chunks_mut(columns));
                 for (query, (weights, slopes)) in block.queries.clone().zip(lines) {
                     let sum = sums.get(query).copied().unwrap_or_default();

@@ -175,7 +175,8 @@ fn backward_of<H: Stored<A>, A: Real + Stored<A>>(
         let [dq, dk, dv] = &mut made;
         backward::backward(&others.seen(scene), [&q, &k, &v, &o, &dy, sums], [dq, dk, dv])?;
     }
-    let places = [(scene.extents_of_q(), scene.of_q), (scene.extents_of_k(), scene.of_k), (scene.extents_of_v(), scene.of_v)];
+    let places =
+        [(scene.extents_of_q(), scene.of_q), (scene.extents_of_k(), scene.of_k), (scene.extents_of_v(), scene.of_v)];
     for ((made, to), (extents, rows)) in made.iter().zip(writes).zip(places) {
         scatter::<H, A>(made, to, extents, rows)?;
     }

@@ -69,7 +69,14 @@ impl<A: Real> Seen<'_, A> {
         let of_k = Matrix::rows(block.keys.start * scene.width, scene.width).turned();
         match scene.width {
             0 => scores.fill(A::default()),
-            width => product((rows, columns, width), (scores, Matrix::rows(0, columns)), (q, of_q), (k, of_k), false, parallel)?,
+            width => product(
+                (rows, columns, width),
+                (scores, Matrix::rows(0, columns)),
+                (q, of_q),
+                (k, of_k),
+                false,
+                parallel,
+            )?,
         }
         let scale = A::of(scene.scale());
         for (query, row) in block.queries.clone().zip(scores.chunks_mut(columns.max(1))) {

@@ -99,7 +99,8 @@ fn after<A: Real>(problem: &Problem, (residual, bias): (Option<&[A]>, Option<&[A
         output.iter_mut().zip(residual).for_each(|(y, r)| *y = *y + *r);
     }
     if let Some(bias) = bias {
-        let channel = |index: usize| if problem.channels_last { index % filters } else { index / step.max(1) % filters };
+        let channel =
+            |index: usize| if problem.channels_last { index % filters } else { index / step.max(1) % filters };
         for (index, y) in output.iter_mut().enumerate() {
             *y = *y + bias.get(channel(index)).copied().unwrap_or_default();
         }
