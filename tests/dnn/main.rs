@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod norms;
 mod pooling;
 mod rows;
 mod sample;

@@ -1,13 +1,17 @@
 //! Neural networks: `device.dnn()`.
 
+mod activations;
 mod formulas;
 mod front;
+mod losses;
+mod norms;
 #[cfg(feature = "host")]
 mod number;
-mod norms;
 mod pooling;
 
+pub use activations::Activation;
 pub use front::Dnn;
+pub use losses::{Loss, LossReduction};
 pub use norms::{Affine, Norm, Running};
 pub use pooling::Pool;
 

@@ -1,6 +1,6 @@
 /*
  * The kernels that the library writes as text (src/libraries/expressions/ptx, src/libraries/reductions/ptx): run by reading that
- * text, one thread after the other; at a shuffle a thread waits for its warp. Only the instructions that are written there are
+ * text, one thread after the other; at a shuffle a thread waits for its warp, at a barrier for its block. Only the instructions that are written there are
  * known; another one is a violation. What PTX leaves undefined is one too: a division by zero, a vector that is not aligned, a
  * shuffle that a lane of the warp does not reach.
  */
@@ -13,11 +13,11 @@
 
 enum opcode {
     NOTHING_KNOWN, MOV, LD_PARAM, LD, ST, ADD, SUB, MUL, MAD, FMA, DIV, REM, MIN, MAX, AND, OR, XOR, NOT, NEG, ABS, SHL, SHR, SETP,
-    SELP, CVT, SQRT, BRA, CALL, RET, BREV, SHFL, RED,
+    SELP, CVT, SQRT, BRA, CALL, RET, BREV, SHFL, RED, BAR,
 };
-enum comparison { EQ, NE, LT, LE, GT, GE, EQU, NEU, GEU, ISNAN };
+enum comparison { EQ, NE, LT, LE, GT, GE, EQU, NEU, GEU, ISNAN, ISNUM };
 enum rounding { NONE, RNI, RMI, RPI, RZI };
-enum { MAXIMUM_SOURCES = 5, MAXIMUM_GROUP = 4 };
+enum { MAXIMUM_SOURCES = 5, MAXIMUM_GROUP = 4, MAXIMUM_SHARED = 8 };
 
 struct type {
     char letter; /* b, u, s, f */
@@ -34,7 +34,7 @@ struct instruction {
     enum opcode opcode;
     enum comparison comparison;
     enum rounding rounding;
-    bool wide, joined; /* mul.wide; setp.xx.and */
+    bool wide, joined, is_shared, is_index; /* mul.wide; setp.xx.and; ld.shared; shfl.idx */
     struct type to, from;
     int guard; /* a predicate, or -1 */
     bool guard_not;
@@ -52,6 +52,9 @@ struct routine {
     struct instruction *code;
     int length, registers, result, arguments[2];
     int bases[128]; /* where the registers of each class begin, by its letter */
+    struct { char name[32]; uint64_t at; } shared[MAXIMUM_SHARED];
+    int shared_count;
+    uint64_t shared_bytes;
 };
 
 enum { MAXIMUM_ROUTINES = 24, MAXIMUM_LABELS = 4096 };
@@ -70,8 +73,9 @@ static const char *const NAMES[] = {
     [MIN] = "min", [MAX] = "max", [AND] = "and", [OR] = "or", [XOR] = "xor", [NOT] = "not", [NEG] = "neg", [ABS] = "abs",
     [SHL] = "shl", [SHR] = "shr", [SETP] = "setp", [SELP] = "selp", [CVT] = "cvt", [SQRT] = "sqrt", [BRA] = "bra",
     [CALL] = "call", [RET] = "ret", [LD] = "ld", [ST] = "st", [BREV] = "brev", [SHFL] = "shfl", [RED] = "red",
+    [BAR] = "bar",
 };
-static const char *const COMPARISONS[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "geu", "nan"};
+static const char *const COMPARISONS[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "geu", "nan", "num"};
 
 static int register_of(const struct routine *routine, const char *text) {
     if (strncmp(text, "%result", 7) == 0) return routine->result;
@@ -85,6 +89,8 @@ static struct source source_of(const struct routine *routine, const char *text) 
     for (int i = 0; i < 4; i++)
         if (strncmp(text, special[i], strlen(special[i])) == 0) return (struct source){.is_register = true, .reg = -1 - i};
     if (*text == '%') return (struct source){.is_register = true, .reg = register_of(routine, text)};
+    for (int i = 0; i < routine->shared_count; i++)
+        if (strcmp(routine->shared[i].name, text) == 0) return (struct source){.value = routine->shared[i].at};
     uint64_t value;
     if (text[0] == '0' && (text[1] == 'f' || text[1] == 'd')) value = strtoull(text + 2, NULL, 16);
     else value = *text == '-' ? (uint64_t)strtoll(text, NULL, 0) : strtoull(text, NULL, 0);
@@ -108,8 +114,11 @@ static void decode(struct instruction *ins, char *opcode) {
         else if (strcmp(part, "rpi") == 0) ins->rounding = RPI;
         else if (strcmp(part, "rzi") == 0) ins->rounding = RZI;
         else if (strcmp(part, "param") == 0) ins->opcode = LD_PARAM;
+        else if (strcmp(part, "pred") == 0) ins->from = ins->to = (struct type){'b', 8};
+        else if (strcmp(part, "shared") == 0) ins->is_shared = true;
+        else if (strcmp(part, "idx") == 0) ins->is_index = true;
         else
-            for (int i = 0; ins->opcode == SETP && i < 10; i++)
+            for (int i = 0; ins->opcode == SETP && i < 11; i++)
                 if (strcmp(part, COMPARISONS[i]) == 0) ins->comparison = (enum comparison)i;
     }
 }
@@ -177,6 +186,7 @@ static void parse_line(const struct routine *routine, struct instruction *ins, c
             ins->sources[i] = (struct source){.is_register = true, .reg = arguments[i]};
         return;
     }
+    if (ins->opcode == BAR) return;
     if (count > 0) ins->targets[ins->target_count++] = register_of(routine, parts[first++]);
     for (; first < count; first++) ins->sources[ins->source_count++] = source_of(routine, parts[first]);
 }
@@ -206,6 +216,14 @@ static struct program *parse(char *text) {
                 for (int k = 0; routine->code[i].opcode == BRA && k < label_count; k++)
                     if (strcmp(labels[k].name, routine->code[i].name) == 0) routine->code[i].jump = labels[k].at;
             routine = NULL;
+        } else if (strncmp(line, ".shared", 7) == 0) {
+            /* `.shared .align 8 .b8 name[1024]` */
+            char *name = strstr(line, ".b8 ") + 4, *bracket = strchr(name, '[');
+            *bracket = 0;
+            if (routine->shared_count == MAXIMUM_SHARED) continue;
+            strncpy(routine->shared[routine->shared_count].name, name, sizeof routine->shared->name - 1);
+            routine->shared[routine->shared_count++].at = routine->shared_bytes;
+            routine->shared_bytes += (strtoull(bracket + 1, NULL, 0) + 7) / 8 * 8;
         } else if (strncmp(line, ".reg", 4) == 0) {
             const char *percent = strchr(line, '%');
             routine->bases[(int)percent[1]] = routine->registers;
@@ -354,6 +372,7 @@ static bool compared(const struct instruction *ins, uint64_t a, uint64_t b) {
     case EQU: return order == 0 || order == 2;
     case NEU: return order != 0;
     case GEU: return order != -1;
+    case ISNUM: return order != 2;
     default: return order == 2;
     }
 }
@@ -387,6 +406,8 @@ struct thread {
     const struct program *program;
     const unsigned char *arguments;
     struct place place;
+    unsigned char *shared; /* of its block */
+    uint64_t shared_bytes;
 };
 
 static uint64_t run(const struct thread *thread, const struct routine *routine, const uint64_t *given);
@@ -396,6 +417,13 @@ static void transfer(const struct thread *thread, const struct instruction *ins,
     unsigned char *memory;
     if (ins->opcode == LD_PARAM) {
         memory = (unsigned char *)thread->arguments + ins->offset;
+    } else if (ins->is_shared) {
+        uint64_t at = registers[ins->base] + (uint64_t)ins->offset;
+        if (at % bytes != 0 || at + bytes > thread->shared_bytes || ins->target_count != 1) {
+            violation("%zu bytes at %llu of %llu in shared memory", bytes, (unsigned long long)at, (unsigned long long)thread->shared_bytes);
+            return;
+        }
+        memory = thread->shared + at;
     } else {
         uint64_t address = registers[ins->base] + (uint64_t)ins->offset;
         size_t all = bytes * (size_t)ins->target_count;
@@ -458,17 +486,17 @@ struct course {
     const struct routine *routine;
     uint64_t *registers;
     int at;
-    bool waits; /* at a shuffle */
+    bool waits, meets; /* at a shuffle; at a barrier */
 };
 
 static struct course begin(const struct routine *routine) {
     return (struct course){.routine = routine, .registers = calloc((size_t)routine->registers, sizeof(uint64_t))};
 }
 
-/* Runs until the end, or until a shuffle. */
+/* Runs until the end, or until a shuffle or a barrier. */
 static void go_on(const struct thread *thread, struct course *course) {
     uint64_t *registers = course->registers;
-    course->waits = false;
+    course->waits = course->meets = false;
     for (; course->at < course->routine->length; course->at++) {
         const struct instruction *ins = &course->routine->code[course->at];
         if (ins->guard >= 0 && (registers[ins->guard] != 0) == ins->guard_not) continue;
@@ -483,6 +511,7 @@ static void go_on(const struct thread *thread, struct course *course) {
         case CALL: call(thread, ins, registers); continue;
         case LD: case LD_PARAM: case ST: case RED: transfer(thread, ins, registers); continue;
         case SHFL: course->waits = true; return;
+        case BAR: course->meets = true; return;
         case MOV: result = masked(ins->from.bits, a); break;
         case SETP: result = compared(ins, a, b) && (!ins->joined || c != 0); break;
         case SELP: result = masked(ins->from.bits, c != 0 ? a : b); break;
@@ -502,7 +531,7 @@ static uint64_t run(const struct thread *thread, const struct routine *routine, 
     struct course course = begin(routine);
     for (int i = 0; given != NULL && i < 2; i++) course.registers[routine->arguments[i]] = given[i];
     go_on(thread, &course);
-    if (course.waits) violation("a shuffle in a function");
+    if (course.waits || course.meets) violation("a shuffle or a barrier in a function");
     uint64_t result = course.registers[routine->result];
     free(course.registers);
     return result;
@@ -510,7 +539,10 @@ static uint64_t run(const struct thread *thread, const struct routine *routine, 
 
 enum { WARP = 32 };
 
-/* All lanes wait at a shuffle: each gets the value of the lane so far up, or its own beyond the last one. */
+/*
+ * All lanes wait at a shuffle: each gets the value of the lane so far up in its segment, or its own beyond the last one; or that of
+ * the lane of a number.
+ */
 static bool shuffle(const struct thread *threads, struct course *lanes) {
     for (int i = 1; i < WARP; i++)
         if (!lanes[i].waits || lanes[i].at != lanes[0].at) {
@@ -519,29 +551,59 @@ static bool shuffle(const struct thread *threads, struct course *lanes) {
         }
     const struct instruction *ins = &lanes[0].routine->code[lanes[0].at];
     uint64_t given[WARP], all = value_of(threads, &ins->sources[3], lanes[0].registers);
+    uint64_t clamp = value_of(threads, &ins->sources[2], lanes[0].registers), segment = clamp >> 8 & 31;
     if (all != 0xffffffff) violation("a shuffle of some lanes: %llx", (unsigned long long)all);
     for (int i = 0; i < WARP; i++) given[i] = masked(32, value_of(&threads[i], &ins->sources[0], lanes[i].registers));
     for (int i = 0; i < WARP; i++) {
-        uint64_t from = (uint64_t)i + value_of(&threads[i], &ins->sources[1], lanes[i].registers);
-        lanes[i].registers[ins->targets[0]] = given[from < WARP ? from : (uint64_t)i];
+        uint64_t own = (uint64_t)i, b = value_of(&threads[i], &ins->sources[1], lanes[i].registers);
+        uint64_t last = (own & segment) | (clamp & 31 & ~segment);
+        uint64_t from = ins->is_index ? (own & segment) | (b & 31 & ~segment) : own + b;
+        lanes[i].registers[ins->targets[0]] = given[from <= last ? from : own];
         lanes[i].at++;
     }
     return true;
 }
 
-static void run_warp(const struct thread *threads, const struct routine *entry, int count) {
-    struct course lanes[WARP];
-    for (int i = 0; i < count; i++) lanes[i] = begin(entry);
+/* Runs a warp until its end, or until a barrier; whether it is there. */
+static bool run_warp(const struct thread *threads, struct course *lanes, int count) {
+    bool meets = false;
     for (bool waits = true; waits;) {
-        waits = false;
+        waits = meets = false;
         for (int i = 0; i < count; i++) {
             go_on(&threads[i], &lanes[i]);
-            waits |= lanes[i].waits;
+            waits |= lanes[i].waits, meets |= lanes[i].meets;
         }
         if (waits && count < WARP) violation("a shuffle in a warp of %d threads", count);
         waits = waits && count == WARP && shuffle(threads, lanes);
     }
-    for (int i = 0; i < count; i++) free(lanes[i].registers);
+    return meets;
+}
+
+static void run_block(const struct program *program, const struct launch *launch, uint32_t block) {
+    const struct routine *entry = &program->routines[program->count - 1];
+    int width = (int)launch->block[0];
+    struct thread *threads = calloc((size_t)width, sizeof *threads);
+    struct course *courses = calloc((size_t)width, sizeof *courses);
+    unsigned char *shared = calloc(1, entry->shared_bytes + 1);
+    for (int i = 0; i < width; i++) {
+        struct place place = {block, launch->grid[0], (uint32_t)i, (uint32_t)width};
+        threads[i] = (struct thread){program, launch->bulk, place, shared, entry->shared_bytes};
+        courses[i] = begin(entry);
+    }
+    for (bool meets = true; meets;) {
+        meets = false;
+        for (int first = 0; first < width; first += WARP)
+            meets |= run_warp(threads + first, courses + first, width - first < WARP ? width - first : WARP);
+        for (int i = 0; meets && i < width; i++) {
+            if (!courses[i].meets || courses[i].at != courses[0].at) {
+                violation("a barrier that thread %d of a block does not reach with the others", i);
+                meets = false;
+            }
+        }
+        for (int i = 0; meets && i < width; i++) courses[i].at++;
+    }
+    for (int i = 0; i < width; i++) free(courses[i].registers);
+    free(courses), free(threads), free(shared);
 }
 
 static void expression(void *payload) {
@@ -549,18 +611,7 @@ static void expression(void *payload) {
     char *text = strdup(launch->module->text);
     struct program *program = parse(text);
     free(text);
-    const struct routine *entry = program->count > 0 ? &program->routines[program->count - 1] : NULL;
-    uint32_t width = launch->block[0];
-    for (uint32_t block = 0; entry != NULL && block < launch->grid[0]; block++)
-        for (uint32_t first = 0; first < width; first += WARP) {
-            struct thread threads[WARP];
-            int count = width - first < WARP ? (int)(width - first) : WARP;
-            for (int i = 0; i < count; i++) {
-                struct place place = {block, launch->grid[0], first + (uint32_t)i, width};
-                threads[i] = (struct thread){program, launch->bulk, place};
-            }
-            run_warp(threads, entry, count);
-        }
+    for (uint32_t block = 0; program->count > 0 && block < launch->grid[0]; block++) run_block(program, launch, block);
     release(program);
 }
 
