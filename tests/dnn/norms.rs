@@ -124,7 +124,7 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: Norm, extents: &[us
 }
 
 /// Random normalisations, of seeds from `first` on.
-pub fn cases(devices: &[Device], first: u64, count: u64) {
+pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     for seed in first..first + count {
         let mut rng = Rng::new(seed + 1000);
         let (kind, long) = (rng.below(5), rng.below(3) == 0);
@@ -158,7 +158,7 @@ fn list<T: Element, const N: usize>(device: &Device, x: [T; N]) -> windlass::Ten
 }
 
 /// Statistics of a training, and what is made of them.
-pub fn statistics(devices: &[Device]) {
+pub(crate) fn statistics(devices: &[Device]) {
     for device in devices {
         let dnn = device.dnn();
         let x = device.tensor([2, 2, 2], [1.0f32, 3.0, 10.0, 30.0, 5.0, 7.0, 50.0, 70.0]).unwrap();

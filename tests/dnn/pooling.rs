@@ -190,7 +190,7 @@ fn run<T: Number>(devices: &[Device], case: &Case, rng: &mut Rng, what: &str) {
 }
 
 /// Random windows, of seeds from `first` on.
-pub fn cases(devices: &[Device], first: u64, count: u64) {
+pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     for seed in first..first + count {
         let mut rng = Rng::new(seed);
         let case = Case::random(&mut rng);

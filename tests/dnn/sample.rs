@@ -62,8 +62,8 @@ macro_rules! numbers { ($($t:ty, $float:expr, $lowest:expr, |$x:ident| $of:expr,
 numbers! {
     f32, true, f64::NEG_INFINITY, |x| x as f32, |x| x.into(), |x| x as f32 as f64;
     f64, true, f64::NEG_INFINITY, |x| x, |x| x, |x| x;
-    f16, true, f64::NEG_INFINITY, |x| f16::from_f64(x), |x| x.into(), |x| x as f32 as f64;
-    bf16, true, f64::NEG_INFINITY, |x| bf16::from_f64(x), |x| x.into(), |x| x as f32 as f64;
+    f16, true, f64::NEG_INFINITY, |x| f16::from_f32(x as f32), |x| x.into(), |x| x as f32 as f64;
+    bf16, true, f64::NEG_INFINITY, |x| bf16::from_f32(x as f32), |x| x.into(), |x| x as f32 as f64;
     u8, false, 0.0, |x| (x * 100.0).abs() as u8, |x| x.into(), |x| x;
     i8, false, -128.0, |x| (x * 100.0) as i8, |x| x.into(), |x| x;
 }
