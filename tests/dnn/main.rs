@@ -7,6 +7,7 @@ mod common;
 
 mod attention;
 mod convolution;
+mod norms;
 mod pooling;
 mod rows;
 mod sample;

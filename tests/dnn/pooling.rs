@@ -129,7 +129,7 @@ fn run<T: Number>(devices: &[Device], case: &Case, rng: &mut Rng, what: &str) {
     let planes: usize = case.outer.iter().product();
     let (mut largest, mut at, mut mean) = (vec![], vec![], vec![]);
     let (mut max_back, mut mean_back) = (vec![0.0; planes * plane], vec![0.0; planes * plane]);
-    let lowest = T::of(f64::NEG_INFINITY).number();
+    let lowest = T::LOWEST;
     for p in 0..planes {
         for (w, (elements, places)) in windows.iter().enumerate() {
             let (mut best, mut place, mut sum) = (lowest, -1i64, 0.0);
@@ -190,7 +190,7 @@ fn run<T: Number>(devices: &[Device], case: &Case, rng: &mut Rng, what: &str) {
 }
 
 /// Random windows, of seeds from `first` on.
-pub fn cases(devices: &[Device], first: u64, count: u64) {
+pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     for seed in first..first + count {
         let mut rng = Rng::new(seed);
         let case = Case::random(&mut rng);

@@ -36,15 +36,17 @@ impl Rng {
 /// An element that is made of a number, and is one.
 pub trait Number: Element {
     const FLOAT: bool;
+    const LOWEST: f64;
     fn of(x: f64) -> Self;
     fn number(self) -> f64;
     /// In the type in which it is computed.
     fn rounded(x: f64) -> f64;
 }
 
-macro_rules! numbers { ($($t:ty, $float:expr, |$x:ident| $of:expr, |$y:ident| $number:expr, |$z:ident| $rounded:expr;)*) => { $(
+macro_rules! numbers { ($($t:ty, $float:expr, $lowest:expr, |$x:ident| $of:expr, |$y:ident| $number:expr, |$z:ident| $rounded:expr;)*) => { $(
     impl Number for $t {
         const FLOAT: bool = $float;
+        const LOWEST: f64 = $lowest;
         fn of($x: f64) -> Self {
             $of
         }
@@ -58,12 +60,12 @@ macro_rules! numbers { ($($t:ty, $float:expr, |$x:ident| $of:expr, |$y:ident| $n
     }
 )* } }
 numbers! {
-    f32, true, |x| x as f32, |x| x.into(), |x| x as f32 as f64;
-    f64, true, |x| x, |x| x, |x| x;
-    f16, true, |x| f16::from_f64(x), |x| x.into(), |x| x as f32 as f64;
-    bf16, true, |x| bf16::from_f64(x), |x| x.into(), |x| x as f32 as f64;
-    u8, false, |x| (x * 100.0).abs() as u8, |x| x.into(), |x| x;
-    i8, false, |x| (x * 100.0) as i8, |x| x.into(), |x| x;
+    f32, true, f64::NEG_INFINITY, |x| x as f32, |x| x.into(), |x| x as f32 as f64;
+    f64, true, f64::NEG_INFINITY, |x| x, |x| x, |x| x;
+    f16, true, f64::NEG_INFINITY, |x| f16::from_f32(x as f32), |x| x.into(), |x| x as f32 as f64;
+    bf16, true, f64::NEG_INFINITY, |x| bf16::from_f32(x as f32), |x| x.into(), |x| x as f32 as f64;
+    u8, false, 0.0, |x| (x * 100.0).abs() as u8, |x| x.into(), |x| x;
+    i8, false, -128.0, |x| (x * 100.0) as i8, |x| x.into(), |x| x;
 }
 
 /// Elements in logical order, and where they lie.
@@ -128,7 +130,7 @@ pub fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
 pub fn same<T: Number>(got: &[T], want: &[f64], what: &str) {
     assert_eq!(got.len(), want.len(), "{what}");
     for (k, (got, want)) in got.iter().zip(want).enumerate() {
-        let (got, want) = (got.number(), T::of(if T::FLOAT { *want } else { *want / 100.0 + 0.001 * want.signum() }).number());
+        let (got, want) = (got.number(), if T::FLOAT { T::of(*want).number() } else { *want });
         assert!(got == want || (got.is_nan() && want.is_nan()), "{what}: element {k} is {got:?}, not {want:?}");
     }
 }

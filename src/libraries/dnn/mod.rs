@@ -30,18 +30,26 @@ mod front;
 pub(crate) mod native;
 #[cfg(feature = "host")]
 mod product;
+mod activations;
+mod embeddings;
 mod formulas;
 mod front;
+mod losses;
+mod norms;
 #[cfg(feature = "host")]
 mod number;
-mod norms;
 mod pooling;
+mod resize;
 
 pub use attention::{Attention, Corner};
 pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
+pub use activations::Activation;
+pub use embeddings::Rotary;
 pub use front::Dnn;
-pub use norms::{Affine, Norm, Running};
+pub use losses::{Loss, LossReduction};
+pub use norms::{Affine, Norm, ResponseNorm, Running};
 pub use pooling::Pool;
+pub use resize::{Coordinates, Interpolation, Nearest, Resize};
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

@@ -71,6 +71,8 @@ mod shape;
 mod softmax;
 mod space;
 
+#[cfg(feature = "dnn")]
+pub(in crate::libraries) use axes::Mask;
 pub use axes::{All, Axes, Keep};
 pub use kind::{
     AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Reduction,

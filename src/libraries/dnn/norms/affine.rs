@@ -32,11 +32,12 @@ impl<'a, T: Element> Affine<'a, T> {
 
     /// The operands.
     pub(super) fn reads(&self) -> Result<[Option<Read<'_>>; 2]> {
-        let read = |x: &'_ Option<TensorRef<'a, T>>| -> Result<Option<Read<'a>>> {
-            let Some(x) = x else { return Ok(None) };
-            let (part, layout) = x.operand()?;
-            Ok(Some((part.into(), layout)))
-        };
-        Ok([read(&self.weight)?, read(&self.bias)?])
+        Ok([read(self.weight.as_ref())?, read(self.bias.as_ref())?])
     }
+}
+
+fn read<'x, T: Element>(x: Option<&'x TensorRef<'_, T>>) -> Result<Option<Read<'x>>> {
+    let Some(x) = x else { return Ok(None) };
+    let (part, layout) = x.operand()?;
+    Ok(Some((part.into(), layout)))
 }

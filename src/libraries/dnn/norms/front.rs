@@ -151,7 +151,7 @@ impl Dnn {
         ];
         let [weight, _] = affine.reads()?;
         let has_weight = weight.is_some();
-        for (read, layout) in weight {
+        if let Some((read, layout)) = weight {
             reads.push((read, axes.weight("weight", &layout).map_err(told)?));
         }
         let formulas = norm.taken().backward(T::DTYPE, has_weight, axes.count());

@@ -7,9 +7,11 @@
 mod affine;
 mod front;
 mod layout;
+mod lrn;
 mod moments;
 mod statistics;
 
 pub use affine::Affine;
 pub use front::Norm;
+pub use lrn::ResponseNorm;
 pub use statistics::Running;

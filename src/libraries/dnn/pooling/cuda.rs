@@ -30,7 +30,7 @@ impl PlanKey for Key {
         let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
         let (core, epoch) = (builder.core, builder.epoch);
         let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, c"pool")?;
+        let function = Function::find(core, epoch, &module, c"expression")?;
         let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
         Ok(Built { plan: Loaded { function, arguments }, bytes })
     }

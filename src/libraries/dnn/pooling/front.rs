@@ -50,7 +50,7 @@ pub(in crate::libraries::dnn) fn tied<T: Element>(
 }
 
 /// A pass that makes one tensor.
-pub(super) fn one<T: Element>(
+pub(in crate::libraries::dnn) fn one<T: Element>(
     device: &Device,
     pass: Pass,
     pool: &Pool,

@@ -54,7 +54,7 @@ pub(super) fn write(key: &Key) -> (String, Vec<Argument>) {
     let operands = format!("// written 1 to {}, read {} to {}", 1 + written, 1 + written, 1 + written + read);
     let body = text.writer.finish();
     let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
-    let entry = format!("{head}.visible .entry pool(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{body}}}\n");
+    let entry = format!("{head}.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{body}}}\n");
     (entry, text.arguments)
 }
 

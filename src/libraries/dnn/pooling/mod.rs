@@ -13,10 +13,12 @@ mod front;
 mod host;
 #[cfg(feature = "cuda")]
 mod kernel;
+mod lp;
 mod op;
 mod spec;
 
-pub(super) use front::tied;
+pub(super) use front::{one, tied};
+pub(super) use op::{Divide, Pass};
 pub use spec::Pool;
 
 /// Registers the operation of this folder in the registry of a worker program.

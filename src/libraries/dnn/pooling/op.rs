@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// By what a sum is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Divide {
+pub(in crate::libraries::dnn) enum Divide {
     Never,
     /// By the number of elements.
     Elements,
@@ -22,7 +22,7 @@ pub(super) enum Divide {
 
 /// What an element of the target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Pass {
+pub(in crate::libraries::dnn) enum Pass {
     /// The largest element of its window.
     Max,
     /// That, and its number in the axes of the windows; -1 if there is none.

@@ -120,7 +120,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub(super) const ENTRY: &'static std::ffi::CStr = c"rows";
+    pub(super) const ENTRY: &'static std::ffi::CStr = c"expression";
 
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the arguments exceed 4 KiB.

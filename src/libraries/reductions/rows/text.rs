@@ -98,7 +98,7 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
     let operands = format!("// written 1 to 3, read 3 to {}", 3 + key.inputs.len());
     let body = text.writer.finish();
     let entry =
-        format!(".visible .entry rows(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
+        format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
     Ok((entry, text.arguments))
 }
 
