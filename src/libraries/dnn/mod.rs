@@ -23,27 +23,26 @@
 // The files of this folder: `front` is the handle, `convolution` and `attention` the operations with their host halves, `product` the
 // products of matrices of these, `native` cuDNN.
 
+mod activations;
 mod attention;
 mod convolution;
-mod front;
-#[cfg(feature = "cuda")]
-pub(crate) mod native;
-#[cfg(feature = "host")]
-mod product;
-mod activations;
 mod embeddings;
 mod formulas;
 mod front;
 mod losses;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
 mod norms;
 #[cfg(feature = "host")]
 mod number;
 mod pooling;
+#[cfg(feature = "host")]
+mod product;
 mod resize;
 
+pub use activations::Activation;
 pub use attention::{Attention, Corner};
 pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
-pub use activations::Activation;
 pub use embeddings::Rotary;
 pub use front::Dnn;
 pub use losses::{Loss, LossReduction};

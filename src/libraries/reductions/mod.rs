@@ -54,10 +54,10 @@ mod axes;
 mod cuda;
 mod deferred;
 mod element;
-pub(in crate::libraries) mod front;
-mod fuse;
 #[cfg(feature = "cuda")]
 pub(in crate::libraries) mod folding;
+pub(in crate::libraries) mod front;
+mod fuse;
 #[cfg(feature = "host")]
 mod host;
 mod kind;

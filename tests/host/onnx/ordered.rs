@@ -5,12 +5,16 @@ use windlass::arrays::{By, Combine, Ordered, Unique};
 use windlass::{AnyTensor, Bool, DType, Device, Element, Result, Tensor, TensorRef, bf16};
 
 /// Calls a function of the element type of an operand.
-macro_rules! by_type { ($n:expr, $f:ident) => { match $n.input(0).dtype() {
-    DType::F32 => $f::<f32>($n),
-    DType::Bf16 => $f::<bf16>($n),
-    DType::U64 => $f::<u64>($n),
-    _ => $f::<i64>($n),
-} } }
+macro_rules! by_type {
+    ($n:expr, $f:ident) => {
+        match $n.input(0).dtype() {
+            DType::F32 => $f::<f32>($n),
+            DType::Bf16 => $f::<bf16>($n),
+            DType::U64 => $f::<u64>($n),
+            _ => $f::<i64>($n),
+        }
+    };
+}
 
 pub(super) fn top_k(n: &Node<'_>) -> Made {
     by_type!(n, largest)
@@ -97,7 +101,8 @@ fn different<T: Ordered>(n: &Node<'_>) -> Made {
         // In the order in which they come first.
         let order = device.argsort(&indices, By::axis(0))?.into_output();
         let place = device.argsort(&order, By::axis(0))?.into_output();
-        (indices, counts) = (device.take(&indices, &order, 0)?.into_output(), device.take(&counts, &order, 0)?.into_output());
+        (indices, counts) =
+            (device.take(&indices, &order, 0)?.into_output(), device.take(&counts, &order, 0)?.into_output());
         inverse = device.take(&place, &inverse, 0)?.into_output();
     }
     let values = device.take(&taken, &indices, axis)?.into_output();

@@ -51,13 +51,7 @@ const TO_COME: &[(&str, &[&str])] = &[
         ],
     ),
     ("transforms of tensors", &["MelWeightMatrix", "STFT"]),
-    (
-        "sorting, scans and scatters",
-        &[
-            "NonMaxSuppression",
-            "TensorScatter",
-        ],
-    ),
+    ("sorting, scans and scatters", &["NonMaxSuppression", "TensorScatter"]),
     ("other", &["Det", "DynamicQuantizeLinear", "LabelEncoder", "TfIdfVectorizer", "TreeEnsemble"]),
     ("random numbers of NumPy", &["Bernoulli", "Dropout"]),
     ("images", &["ImageDecoder"]),

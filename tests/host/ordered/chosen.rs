@@ -25,7 +25,8 @@ fn elements_are_chosen_in_their_order() {
             let axis = rng.below(3);
             let few = rng.below(extents[axis] + 1);
             let keep: Vec<Bool> = (0..few).map(|_| Bool(rng.below(2) as u8)).collect();
-            let rows = device.compress(&tensor, &device.tensor([few], keep.clone()).unwrap(), axis as isize - 3).unwrap();
+            let rows =
+                device.compress(&tensor, &device.tensor([few], keep.clone()).unwrap(), axis as isize - 3).unwrap();
             let rows = rows.await_result().unwrap();
             let kept: Vec<i64> = (0..few).filter(|i| keep[*i].0 != 0).map(|i| i as i64).collect();
             let same = device.take(&tensor, &device.tensor([kept.len()], kept).unwrap(), axis as isize);

@@ -6,6 +6,9 @@ mod places;
 mod sorts;
 
 /// The elements in row-major order.
-fn read<'a, T: windlass::Element>(device: &windlass::Device, x: impl windlass::tensor::ReadableTensor<'a, T>) -> Vec<T> {
+fn read<'a, T: windlass::Element>(
+    device: &windlass::Device,
+    x: impl windlass::tensor::ReadableTensor<'a, T>,
+) -> Vec<T> {
     device.download_tensor(x).unwrap().await_result().unwrap()
 }

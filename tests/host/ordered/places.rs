@@ -29,7 +29,8 @@ fn searches_count_what_is_smaller() {
                 assert_eq!(places.extents(), [12, 5]);
                 for (k, place) in read(&device, &places).into_iter().enumerate() {
                     let value = values[(k % 5) * 12 + 11 - k / 5];
-                    let count = x.iter().filter(|x| before(x, &value) || (side == Side::Right && !before(&value, x))).count();
+                    let count =
+                        x.iter().filter(|x| before(x, &value) || (side == Side::Right && !before(&value, x))).count();
                     assert_eq!(place, count as i64, "{value} {side:?} in {x:?}");
                 }
             }
@@ -47,13 +48,20 @@ fn scatter<T: Element>(x: &[T], places: &[(usize, usize)], updates: &[T], join: 
     all.into_iter().map(|all| if all.len() == 1 { all[0] } else { join(&all) }).collect()
 }
 
-fn check<T: Element>(device: &Device, rng: &mut Rng, combine: Combine, make: &dyn Fn(u64) -> T, join: &dyn Fn(&[T]) -> T) {
+fn check<T: Element>(
+    device: &Device,
+    rng: &mut Rng,
+    combine: Combine,
+    make: &dyn Fn(u64) -> T,
+    join: &dyn Fn(&[T]) -> T,
+) {
     let extents = [1 + rng.below(4), 1 + rng.below(40), 1 + rng.below(5)];
     let axis = rng.below(3);
     let n = extents[axis];
     let count = rng.below(90);
     let x: Vec<T> = (0..extents.iter().product()).map(|_| make(rng.next())).collect();
-    let indices: Vec<i64> = (0..count).map(|_| rng.below(n) as i64 - if rng.below(2) == 0 { n as i64 } else { 0 }).collect();
+    let indices: Vec<i64> =
+        (0..count).map(|_| rng.below(n) as i64 - if rng.below(2) == 0 { n as i64 } else { 0 }).collect();
     let mut own = extents;
     own[axis] = count;
     let updates: Vec<T> = (0..own.iter().product()).map(|_| make(rng.next())).collect();
@@ -71,7 +79,10 @@ fn check<T: Element>(device: &Device, rng: &mut Rng, combine: Combine, make: &dy
     }
     let wanted = scatter(&x, &places, &updates, join);
     let same = |got: Vec<T>| {
-        assert!(bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&wanted), "{combine:?} {got:?} {wanted:?}");
+        assert!(
+            bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&wanted),
+            "{combine:?} {got:?} {wanted:?}"
+        );
     };
     let tensor = || device.tensor(extents, x.clone()).unwrap();
     let vector = device.tensor([count], indices).unwrap();
@@ -116,7 +127,9 @@ fn elements_for_one_place_are_taken_in_their_order() {
             check(&device, rng, Combine::Min, &|bits| bits as i16, &|x| *x.iter().min().unwrap());
             check(&device, rng, Combine::Max, &|bits| bits as i64, &|x| *x.iter().max().unwrap());
             check(&device, rng, Combine::Max, &|bits| bits as u32, &|x| *x.iter().max().unwrap());
-            check(&device, rng, Combine::Min, &|bits| f64::from(real(bits)), &|x| x.iter().copied().fold(f64::INFINITY, f64::min));
+            check(&device, rng, Combine::Min, &|bits| f64::from(real(bits)), &|x| {
+                x.iter().copied().fold(f64::INFINITY, f64::min)
+            });
             let wide = |x: &[f32]| f16::from_f32(sum(x));
             let halves = |x: &[f16]| wide(&x.iter().map(|x| x.to_f32()).collect::<Vec<_>>());
             check(&device, rng, Combine::Add, &|bits| f16::from_f32(real(bits)), &halves);

@@ -18,7 +18,12 @@ fn compare<T: PartialOrd>(a: &T, b: &T, descending: bool) -> Ordering {
 }
 
 /// Rows of `n` elements by all calls.
-fn check<T: Ordered + PartialOrd + std::fmt::Debug>(devices: &[Device], rng: &mut Rng, n: usize, make: &dyn Fn(u64) -> T) {
+fn check<T: Ordered + PartialOrd + std::fmt::Debug>(
+    devices: &[Device],
+    rng: &mut Rng,
+    n: usize,
+    make: &dyn Fn(u64) -> T,
+) {
     let rows = 1 + rng.below(4);
     let x: Vec<T> = (0..rows * n).map(|_| make(rng.next())).collect();
     let descending = rng.below(2) == 0;
@@ -34,7 +39,10 @@ fn check<T: Ordered + PartialOrd + std::fmt::Debug>(devices: &[Device], rng: &mu
     let k = rng.below(n + 1);
     for device in devices {
         let same = |got: &[T], want: &[T]| {
-            assert!(bytemuck::cast_slice::<T, u8>(got) == bytemuck::cast_slice::<T, u8>(want), "{device:?} {n}: {got:?}, {want:?}");
+            assert!(
+                bytemuck::cast_slice::<T, u8>(got) == bytemuck::cast_slice::<T, u8>(want),
+                "{device:?} {n}: {got:?}, {want:?}"
+            );
         };
         let tensor = device.tensor([rows, n], x.clone()).unwrap();
         same(&read(device, &device.sort(&tensor, by).unwrap().await_result().unwrap()), &values);

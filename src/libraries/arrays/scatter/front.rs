@@ -95,13 +95,13 @@ fn submit<T: Element>(
         let tensor = Tensor::from_buffer(buffer, &extents);
         tensor.map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
     };
-    let reads: AnyIns<'_> = [numbers.buffer().as_in().into(), order.buffer().as_in().into(), operand].into_iter().collect();
+    let reads: AnyIns<'_> =
+        [numbers.buffer().as_in().into(), order.buffer().as_in().into(), operand].into_iter().collect();
     let submitted = device.dispatch(put, reads, [x.into_buffer().into()].into_iter().collect());
     match submitted {
-        Ok(pending) => pending.retype(|any| tensor(any).map(|tensor| (tensor,))).map_err(|any: AnyBuffers| Rejected {
-            error: Error::from(any),
-            back: None,
-        }),
+        Ok(pending) => pending
+            .retype(|any| tensor(any).map(|tensor| (tensor,)))
+            .map_err(|any: AnyBuffers| Rejected { error: Error::from(any), back: None }),
         Err(Rejected { error, back }) => Err(Rejected { error, back: back.and_then(|any| tensor(any).ok()) }),
     }
 }

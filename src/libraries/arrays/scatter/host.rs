@@ -54,7 +54,8 @@ fn at(put: &Put, slice: usize, column: usize) -> usize {
 
 fn replace<T: Copy>(put: &Put, operands: &Operands<'_, T>) -> u64 {
     runs(put, operands, |slice, places| {
-        let Some(last) = places.last().and_then(|last| usize::try_from(*last).ok()).filter(|last| *last < put.count) else {
+        let Some(last) = places.last().and_then(|last| usize::try_from(*last).ok()).filter(|last| *last < put.count)
+        else {
             return;
         };
         // SAFETY: the slice and the place are below their numbers (above); the run is this thread's.
@@ -71,7 +72,8 @@ fn join<A: Accumulator, T: Stored<A>>(put: &Put, kind: ReductionKind, operands: 
         for column in 0..put.width {
             // SAFETY: the slice is below the number of slices; the run is this thread's.
             let to = unsafe { &mut *operands.target.add(at(put, slice, column)) };
-            let known = places.iter().filter_map(|place| usize::try_from(*place).ok()).filter(|place| *place < put.count);
+            let known =
+                places.iter().filter_map(|place| usize::try_from(*place).ok()).filter(|place| *place < put.count);
             let own = known.fold(to.open(), |own, place| {
                 // SAFETY: the place is below the number of elements.
                 fold.join(own, unsafe { *operands.updates.add(at(put, place, column)) }.open())
@@ -86,7 +88,11 @@ fn join<A: Accumulator, T: Stored<A>>(put: &Put, kind: ReductionKind, operands: 
 /// # Safety
 /// The operands have as many elements as the operation says, and nothing else uses the target.
 pub(super) unsafe fn put(put: &Put, keys: &[i64], places: &[i64], updates: *const u8, target: *mut u8) -> Result<u64> {
-    macro_rules! operands { () => { &Operands { keys, places, updates: updates.cast(), target: target.cast() } } }
+    macro_rules! operands {
+        () => {
+            &Operands { keys, places, updates: updates.cast(), target: target.cast() }
+        };
+    }
     let Some(kind) = put.combine.kind() else {
         return Ok(match put.dtype.size() {
             1 => replace::<u8>(put, operands!()),
@@ -117,4 +123,3 @@ pub(super) unsafe fn put(put: &Put, keys: &[i64], places: &[i64], updates: *cons
         F64 f64, f64;
     }
 }
-

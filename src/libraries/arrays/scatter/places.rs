@@ -37,7 +37,12 @@ fn product(extents: &[usize]) -> usize {
 
 impl Places {
     /// Slices along an axis, by a vector of indices.
-    pub(super) fn along<I: Place>(device: &Device, x: &[usize], indices: &TensorRef<'_, I>, axis: isize) -> Result<Self> {
+    pub(super) fn along<I: Place>(
+        device: &Device,
+        x: &[usize],
+        indices: &TensorRef<'_, I>,
+        axis: isize,
+    ) -> Result<Self> {
         let axis = place(axis, x.len())?;
         let [count] = *indices.extents() else {
             return Err(Error::invalid("indices", format!("{} axes, but it is a vector", indices.rank())));
@@ -56,7 +61,12 @@ impl Places {
     }
 
     /// Single elements: at their own places, but with the index in that of an axis.
-    pub(super) fn each<I: Place>(device: &Device, x: &[usize], indices: &TensorRef<'_, I>, axis: isize) -> Result<Self> {
+    pub(super) fn each<I: Place>(
+        device: &Device,
+        x: &[usize],
+        indices: &TensorRef<'_, I>,
+        axis: isize,
+    ) -> Result<Self> {
         let axis = place(axis, x.len())?;
         let own = indices.extents();
         let fits = own.len() == x.len() && own.iter().zip(x).enumerate().all(|(a, (own, all))| a == axis || own <= all);
@@ -83,7 +93,11 @@ impl Places {
     pub(super) fn many<I: Place>(device: &Device, x: &[usize], indices: &TensorRef<'_, I>) -> Result<Self> {
         let depth = indices.extents().last().copied().filter(|depth| *depth <= x.len());
         let wrong = || {
-            let what = format!("extents {:?}: the last axis has at most as many places as x has axes: {}", indices.extents(), x.len());
+            let what = format!(
+                "extents {:?}: the last axis has at most as many places as x has axes: {}",
+                indices.extents(),
+                x.len()
+            );
             Error::invalid("indices", what)
         };
         let depth = depth.ok_or_else(wrong)?;

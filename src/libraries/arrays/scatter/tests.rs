@@ -21,8 +21,10 @@ fn the_kernel_equals_the_host_half() {
             continue;
         }
         let is_bad = k % 7 == 0;
-        let mut keys: Vec<(i64, i64)> =
-            (0..count).map(|place| (next() as i64 & 15, place as i64)).map(|(key, place)| (key.min(slots as i64 - 1 + i64::from(is_bad)), place)).collect();
+        let mut keys: Vec<(i64, i64)> = (0..count)
+            .map(|place| (next() as i64 & 15, place as i64))
+            .map(|(key, place)| (key.min(slots as i64 - 1 + i64::from(is_bad)), place))
+            .collect();
         keys.sort_unstable();
         let (keys, places): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
         let size = dtype.size();
@@ -33,7 +35,8 @@ fn the_kernel_equals_the_host_half() {
         let (updates, target) = (words(count * width), words(slots * width));
         let (mut host, mut machine) = (target.clone(), target);
         // SAFETY: the vectors have the sizes of the operation.
-        let raw = unsafe { super::host::put(&put, &keys, &places, updates.as_ptr().cast(), host.as_mut_ptr().cast()) }.unwrap();
+        let raw = unsafe { super::host::put(&put, &keys, &places, updates.as_ptr().cast(), host.as_mut_ptr().cast()) }
+            .unwrap();
         let mut result = [0u64];
         if count > 0 {
             let mut arguments = vec![(count * width) as u64, machine.as_mut_ptr() as u64, result.as_mut_ptr() as u64];

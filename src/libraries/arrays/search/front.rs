@@ -31,7 +31,8 @@ fn submit(
     let buffer = device.uninit::<i64>(output.len())?;
     let search = Search { dtype, sorted: sorted.1, values: values.1, right: side == Side::Right };
     let reads: AnyIns<'_> = [sorted.0, values.0].into_iter().collect();
-    let pending = device.dispatch(search, reads, [buffer.into()].into_iter().collect()).map_err(Rejected::into_error)?;
+    let pending =
+        device.dispatch(search, reads, [buffer.into()].into_iter().collect()).map_err(Rejected::into_error)?;
     pending.retype(|buffers| Symbol::<i64>::tie(buffers, &output)).map_err(|any: AnyBuffers| Error::from(any))
 }
 

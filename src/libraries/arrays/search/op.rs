@@ -88,7 +88,8 @@ impl Op for Search {
         let (sorted, values) = (reads.first().ok_or_else(missing)?, reads.get(1).ok_or_else(missing)?);
         let places = writes.into_iter().next().and_then(|slice| slice.downcast::<i64>()).ok_or_else(missing)?;
         let size = self.dtype.size();
-        let fit = self.sorted.is_inside(sorted.bytes().len() / size) && self.values.is_inside(values.bytes().len() / size);
+        let fit =
+            self.sorted.is_inside(sorted.bytes().len() / size) && self.values.is_inside(values.bytes().len() / size);
         if !fit || self.sorted.rank() != 1 || places.len() != self.values.len() {
             return Err(Error::library("internal error: unchecked layouts"));
         }
@@ -158,7 +159,13 @@ pub(super) mod halves {
     /// Values that a thread searches at least.
     const FEW: usize = 1 << 10;
 
-    pub(in crate::libraries::arrays::search) fn search(search: &Search, order: Order, sorted: &[u8], values: &[u8], places: &mut [i64]) -> Result<()> {
+    pub(in crate::libraries::arrays::search) fn search(
+        search: &Search,
+        order: Order,
+        sorted: &[u8],
+        values: &[u8],
+        places: &mut [i64],
+    ) -> Result<()> {
         let (n, size) = (search.sorted.len(), order.size);
         let step = search.sorted.strides().first().copied().unwrap_or(0);
         let (first, layout) = (search.sorted.offset() as isize, &search.values);

@@ -13,7 +13,8 @@ fn the_kernel_equals_the_host_half() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state >> 33
     };
-    let types = [DType::I8, DType::U16, DType::F16, DType::F32, DType::I32, DType::F64, DType::U64, DType::Bool, DType::F8E5M2];
+    let types =
+        [DType::I8, DType::U16, DType::F16, DType::F32, DType::I32, DType::F64, DType::U64, DType::Bool, DType::F8E5M2];
     for (k, dtype) in types.into_iter().cycle().take(45).enumerate() {
         let (n, size) = ([0, 1, 2, 33, 100][k % 5], dtype.size());
         let extents = [7, 1 + k % 90];
@@ -31,7 +32,8 @@ fn the_kernel_equals_the_host_half() {
             let at = search.sorted.offset() as isize + i as isize * search.sorted.strides()[0];
             spread[at as usize] = *key;
         }
-        let (spread, wanted) = (bytes(&spread), bytes(&(0..extents[0] * extents[1]).map(|_| bits(next())).collect::<Vec<_>>()));
+        let (spread, wanted) =
+            (bytes(&spread), bytes(&(0..extents[0] * extents[1]).map(|_| bits(next())).collect::<Vec<_>>()));
         // Aligned for all types.
         let aligned = |x: &[u8]| {
             let mut words = vec![0u64; x.len().div_ceil(8)];

@@ -129,21 +129,29 @@ struct Line<T> {
 
 /// # Safety
 /// The elements of the line lie at their distances, and nothing else uses those that are written.
-unsafe fn line<T: Bits, P: Pair>(sort: &Sort, order: Order, n: usize, line: &Line<T>, spare: &mut Spare<P>) -> Result<()> {
+unsafe fn line<T: Bits, P: Pair>(
+    sort: &Sort,
+    order: Order,
+    n: usize,
+    line: &Line<T>,
+    spare: &mut Spare<P>,
+) -> Result<()> {
     let is_part = sort.keep < n;
     // Equal keys of different bits have to stay in order, which places tell.
     let with_places = sort.indices || is_part;
     let Spare { pairs, .. } = spare;
     pairs.clear();
     room::reserve(pairs, n)?;
-    macro_rules! pack { ($order:expr) => {{
-        let order: Order = $order;
-        for i in 0..n {
-            // SAFETY: the caller's promise.
-            let bits = unsafe { *line.x.offset(i as isize * line.step) }.widen();
-            pairs.push(P::new(order.key(bits), if with_places { i as u64 } else { bits }));
-        }
-    }} }
+    macro_rules! pack {
+        ($order:expr) => {{
+            let order: Order = $order;
+            for i in 0..n {
+                // SAFETY: the caller's promise.
+                let bits = unsafe { *line.x.offset(i as isize * line.step) }.widen();
+                pairs.push(P::new(order.key(bits), if with_places { i as u64 } else { bits }));
+            }
+        }};
+    }
     match order.numbers {
         Numbers::Unsigned => pack!(Order { numbers: Numbers::Unsigned, ..order }),
         Numbers::Signed => pack!(Order { numbers: Numbers::Signed, ..order }),
@@ -166,8 +174,7 @@ unsafe fn line<T: Bits, P: Pair>(sort: &Sort, order: Order, n: usize, line: &Lin
                 *line.indices.offset(to) = with as i64;
             }
             if !line.values.is_null() {
-                let value =
-                    if with_places { *line.x.offset(with as isize * line.step) } else { T::narrow(with) };
+                let value = if with_places { *line.x.offset(with as isize * line.step) } else { T::narrow(with) };
                 *line.values.offset(to) = value;
             }
         }
@@ -223,10 +230,12 @@ unsafe fn all<T: Bits, P: Pair>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> 
 /// those that are written.
 pub(super) unsafe fn sort(sort: &Sort, x: *const u8, values: *mut u8, indices: *mut i64) -> Result<()> {
     let Some(lines) = Lines::new(sort)? else { return Ok(()) };
-    macro_rules! go { ($t:ty, $p:ty) => {
-        // SAFETY: the caller's promise.
-        unsafe { all::<$t, $p>(sort, &lines, Bases { x: x.cast(), values: values.cast(), indices }) }
-    } }
+    macro_rules! go {
+        ($t:ty, $p:ty) => {
+            // SAFETY: the caller's promise.
+            unsafe { all::<$t, $p>(sort, &lines, Bases { x: x.cast(), values: values.cast(), indices }) }
+        };
+    }
     match sort.dtype.size() {
         1 => go!(u8, u64),
         2 => go!(u16, u64),

@@ -60,7 +60,8 @@ impl Sort {
         let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", self.axis));
         let n = self.x.extents().get(self.axis).copied().ok_or_else(missing)?;
         if u32::try_from(n).is_err() {
-            let what = format!("{n} elements along axis {}, but at most {} are sorted: sort parts", self.axis, u32::MAX);
+            let what =
+                format!("{n} elements along axis {}, but at most {} are sorted: sort parts", self.axis, u32::MAX);
             return Err(Error::invalid("x", what));
         }
         if self.keep > n {
@@ -86,7 +87,9 @@ impl Sort {
             }
         }
         match writes {
-            [one, other] if one.overlaps(other) => Err(Error::invalid("indices", "they lie in the memory of the values")),
+            [one, other] if one.overlaps(other) => {
+                Err(Error::invalid("indices", "they lie in the memory of the values"))
+            }
             _ => Ok(()),
         }
     }

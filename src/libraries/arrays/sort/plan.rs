@@ -186,7 +186,8 @@ impl Sorting<'_> {
                 _ => (values, indices),
             };
             let shift = 8 * pass as u64;
-            let mut words = vec![len as u64, table, from.0.address, blocks as u64, per as u64, from.0.step as u64, shift];
+            let mut words =
+                vec![len as u64, table, from.0.address, blocks as u64, per as u64, from.0.step as u64, shift];
             self.shape(&mut words, &[&from.0]);
             self.steps.push(Step { key: Key::Count { order, axes: self.axes() }, grid, threads, words });
             let words = vec![(lines * DIGITS) as u64, table, totals, blocks as u64];

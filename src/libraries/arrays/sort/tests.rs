@@ -119,9 +119,9 @@ fn machine(sort: &Sort, x: &[u8], modules: &mut HashMap<String, PtxModule>) -> (
     let last = all.len().saturating_sub(1);
     for (k, step) in all.into_iter().enumerate() {
         let text = step.key.text();
-        let module = modules.entry(text).or_insert_with_key(|text| {
-            PtxModule::new(text).unwrap_or_else(|fault| panic!("{fault} in\n{text}"))
-        });
+        let module = modules
+            .entry(text)
+            .or_insert_with_key(|text| PtxModule::new(text).unwrap_or_else(|fault| panic!("{fault} in\n{text}")));
         let mut areas = vec![Area::read("x", x)];
         if k == last {
             if sort.values {
@@ -142,7 +142,8 @@ fn machine(sort: &Sort, x: &[u8], modules: &mut HashMap<String, PtxModule>) -> (
 
 fn host(sort: &Sort, x: &[u8]) -> (Vec<u8>, Vec<i64>) {
     let output = sort.output().unwrap();
-    let (mut values, mut indices) = (vec![0u64; (output.len() * sort.dtype.size()).div_ceil(8)], vec![0i64; output.len()]);
+    let (mut values, mut indices) =
+        (vec![0u64; (output.len() * sort.dtype.size()).div_ceil(8)], vec![0i64; output.len()]);
     let to = if sort.values { values.as_mut_ptr().cast() } else { std::ptr::null_mut() };
     let to_index = if sort.indices { indices.as_mut_ptr() } else { std::ptr::null_mut() };
     // SAFETY: the vectors have the sizes of the operands.
@@ -151,7 +152,8 @@ fn host(sort: &Sort, x: &[u8]) -> (Vec<u8>, Vec<i64>) {
 }
 
 fn element(random: &mut Random, dtype: DType, few: bool) -> u64 {
-    let special = |infinity: u64, sign: u64| [0, sign, infinity, infinity | sign, infinity + 1, 2 * infinity - 1, 1, 1 | sign];
+    let special =
+        |infinity: u64, sign: u64| [0, sign, infinity, infinity | sign, infinity + 1, 2 * infinity - 1, 1, 1 | sign];
     let list: &[u64] = match dtype {
         DType::F16 => &special(0x7c00, 0x8000),
         DType::Bf16 => &special(0x7f80, 0x8000),

@@ -1,8 +1,8 @@
 //! Counts by bins: where the edges stand among the sorted elements.
 
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::dispatch::PendingDispatch;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor};
 use crate::libraries::arrays::select_vector;
@@ -94,7 +94,10 @@ impl Device {
             None if x.is_empty() => return Err(Error::invalid("range", "no element and no range")),
             None => {
                 let wide = self.map(&x, |x| x.cast::<f64>())?.into_output();
-                let (low, high) = (self.item(&self.min(&wide, All)?.into_output())?, self.item(&self.max(&wide, All)?.into_output())?);
+                let (low, high) = (
+                    self.item(&self.min(&wide, All)?.into_output())?,
+                    self.item(&self.max(&wide, All)?.into_output())?,
+                );
                 self.tensor([2], [low, high])?
             }
         };
@@ -126,7 +129,8 @@ impl Device {
             let x = x.cast::<i64>();
             (x.ge(0) & x.lt(most)).select(x, most)
         })?;
-        let (sorted, _) = crate::libraries::arrays::sort::sort_numbers(self, &numbers.into_output().view(), bins)?.into_output();
+        let (sorted, _) =
+            crate::libraries::arrays::sort::sort_numbers(self, &numbers.into_output().view(), bins)?.into_output();
         let all = self.tabulate([bins], || position(0))?.into_output();
         let begins = self.searchsorted(&sorted, &all, Side::Left)?.into_output();
         let ends = self.searchsorted(&sorted, &all, Side::Right)?.into_output();

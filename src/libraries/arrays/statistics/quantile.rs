@@ -74,8 +74,20 @@ impl Method {
         let before = virtual_index.floor();
         let part = virtual_index - before;
         let part = match self {
-            Method::AveragedInvertedCdf => if part == 0.0 { 0.5 } else { 1.0 },
-            Method::Midpoint => if part == 0.5 { 0.5 } else { 0.0 },
+            Method::AveragedInvertedCdf => {
+                if part == 0.0 {
+                    0.5
+                } else {
+                    1.0
+                }
+            }
+            Method::Midpoint => {
+                if part == 0.5 {
+                    0.5
+                } else {
+                    0.0
+                }
+            }
             _ => part,
         };
         match virtual_index {
@@ -150,7 +162,11 @@ impl Device {
     ///
     /// # Errors
     /// As [`quantile`](Self::quantile).
-    pub fn median<'a, T: Measured>(&self, x: impl ReadableTensor<'a, T>, axis: isize) -> Result<PendingDispatch<Tensor<T>>> {
+    pub fn median<'a, T: Measured>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        axis: isize,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
         let median = self.quantile(x, &[0.5], axis, Method::Linear)?.into_output();
         self.contiguous(median.index(0, 0)?)
     }

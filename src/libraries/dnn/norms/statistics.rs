@@ -116,7 +116,8 @@ fn update<T: SoftmaxElement>(
     use crate::libraries::expressions::Symbol;
     dnn.device.update(running, moments, |(mean, variance), moments: Symbol<T::Pair>| {
         let own = T::Wide::DTYPE;
-        let [new, inverse] = crate::libraries::dnn::formulas::parts(Symbol::new(moments.raw)).map(|x| cast(x, crate::core::element::DType::F64));
+        let [new, inverse] = crate::libraries::dnn::formulas::parts(Symbol::new(moments.raw))
+            .map(|x| cast(x, crate::core::element::DType::F64));
         let spread = (inverse * inverse * epsilon - 1.0) / (inverse * inverse) * -factor;
         let mixed = |old: Symbol<T::Wide>, new: Symbol<f64>| -> Symbol<T::Wide> {
             let old = cast(Symbol::new(old.raw), crate::core::element::DType::F64);

@@ -124,8 +124,7 @@ impl Text<'_> {
         // The words whose places are fixed.
         let rows = self.argument(Argument::Rows, Class::Word);
         let [target, results] = [Argument::Target, Argument::Results].map(|word| self.argument(word, Class::Long));
-        let bases: Regs =
-            (0..self.key.inputs.len()).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
+        let bases: Regs = (0..self.key.inputs.len()).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
         self.bind_uniforms();
         let place = self.place(rows, target, &bases);
         self.load_constants(&place);
@@ -258,9 +257,8 @@ impl Text<'_> {
 
     fn identity(&mut self) -> Regs {
         let slots = self.slots.clone();
-        let of = |slot: &Slot| {
-            self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane))
-        };
+        let of =
+            |slot: &Slot| self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane));
         slots.iter().map(of).collect()
     }
 

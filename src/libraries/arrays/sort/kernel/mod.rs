@@ -83,7 +83,13 @@ pub(in crate::libraries::arrays) fn word(writer: &mut Writer, at: usize) -> Reg 
 }
 
 /// Where a line is in each of `ports` operands, in bytes. Each axis has, from word `first` on, its extent and its strides.
-pub(in crate::libraries::arrays) fn offsets(writer: &mut Writer, line: Reg, axes: usize, first: usize, ports: usize) -> Vec<Reg> {
+pub(in crate::libraries::arrays) fn offsets(
+    writer: &mut Writer,
+    line: Reg,
+    axes: usize,
+    first: usize,
+    ports: usize,
+) -> Vec<Reg> {
     let mut coordinates = Vec::new();
     let mut rest = line;
     for axis in (1..axes).rev() {

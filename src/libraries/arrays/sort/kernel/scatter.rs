@@ -72,7 +72,8 @@ pub(super) fn text(key: &Key) -> String {
     let mut places = Vec::new();
     for (k, element) in elements.iter().enumerate() {
         let digit = digit(writer, order, *element, short);
-        let (own, there, inside) = (writer.reg(Class::Word), writer.reg(Class::Predicate), writer.reg(Class::Predicate));
+        let (own, there, inside) =
+            (writer.reg(Class::Word), writer.reg(Class::Predicate), writer.reg(Class::Predicate));
         ptx!(writer, "mad.lo.u32 {digit}, {digit}, 4, {}", thread.shared);
         ptx!(writer, "ld.shared.u32 {digit}, [{digit}+{}]", tile.places());
         ptx!(writer, "add.u32 {own}, {}, {}", thread.number, tile.threads() * k);
