@@ -95,7 +95,7 @@ impl Device {
         let counts = self.map((&begins, &next, &count.broadcast([n])?), |(begin, next, count)| {
             (position(0) + 1).lt(count).select(next, n as i64) - begin
         })?;
-        let inverse = self.put(self.uninit_tensor::<i64>([n])?, &places, &numbers, 0, Combine::Replace);
+        let inverse = self.put(self.zeros_tensor::<i64>([n])?, &places, &numbers, 0, Combine::Replace);
         let parts = Unique {
             values: self.take(&sorted, &begins, 0)?.into_output(),
             indices: self.take(&places, &begins, 0)?.into_output(),
