@@ -96,7 +96,7 @@ def numpy():
     base = wl.wl_allocations(host)
     for dtype in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split():
         a = (np.arange(24) % 7).astype(dtype).reshape(2, 3, 4)
-        for x in [a, a.T, a[::-1], a[:, ::2], a[:, :, 1:2], a[:0], a[0, 0, 0].reshape(()), np.broadcast_to(a[:1], a.shape).copy()]:
+        for x in [a, a.T, a[::-1], a[:, ::2], a[:, :, 1:2], a[:0], a[0, 0, :1].reshape(()), np.broadcast_to(a[:1], a.shape).copy()]:
             for capsule in capsules(x):
                 t = take(host, capsule)
                 assert elements(host, t, x.nbytes) == np.ascontiguousarray(x).tobytes(), (dtype, x.strides)

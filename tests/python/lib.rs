@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr::{NonNull, null, null_mut};
 use windlass::dlpack::{Dlpack, DlpackForm};
 use windlass::external::ForeignStream;
@@ -62,7 +62,8 @@ pub unsafe extern "C" fn wl_allocations(device: *const Device) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wl_take(device: *const Device, at: *mut c_void, versioned: bool, of: isize) -> *mut AnyTensor {
     // SAFETY: the script hands over the pointer of a capsule, which it renames.
-    let (device, dlpack) = unsafe { (&*device, Dlpack::from_raw(form(versioned), NonNull::new(at).expect("a pointer"))) };
+    let (device, dlpack) =
+        unsafe { (&*device, Dlpack::from_raw(form(versioned), NonNull::new(at).expect("a pointer"))) };
     // SAFETY: as in `stream`.
     let answer = device.tensor_of_dlpack(dlpack, unsafe { stream(of) });
     if let Err(rejected) = answer {
@@ -91,10 +92,20 @@ pub unsafe extern "C" fn wl_drop_shared(view: *mut TensorRef<'static, f32>) {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wl_give_shared(device: *const Device, view: *const TensorRef<'static, f32>, of: isize) -> *const c_void {
+pub unsafe extern "C" fn wl_give_shared(
+    device: *const Device,
+    view: *const TensorRef<'static, f32>,
+    of: isize,
+) -> *const c_void {
     // SAFETY: of `wl_open` and `wl_share`.
     let answer = unsafe { (&*device).dlpack_shared(&*view, stream(of)) };
-    answer.map_or_else(|error| { given::<()>(Err(error)); null() }, |dlpack| dlpack.into_raw().as_ptr())
+    answer.map_or_else(
+        |error| {
+            given::<()>(Err(error));
+            null()
+        },
+        |dlpack| dlpack.into_raw().as_ptr(),
+    )
 }
 
 /// The tensor's bytes, row by row.
@@ -109,7 +120,10 @@ pub unsafe extern "C" fn wl_bytes(device: *const Device, tensor: *const AnyTenso
             0
         }
         Ok(bytes) => bytes.len() as i32 + 1,
-        Err(error) => { given::<()>(Err(error)); -1 }
+        Err(error) => {
+            given::<()>(Err(error));
+            -1
+        }
     }
 }
 
@@ -138,12 +152,20 @@ pub unsafe extern "C" fn wl_drop(tensor: *mut AnyTensor) {
 
 /// Hands the tensor over: the pointer of a capsule. It is taken in any case.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn wl_give(device: *const Device, tensor: *mut AnyTensor, versioned: bool, of: isize) -> *const c_void {
+pub unsafe extern "C" fn wl_give(
+    device: *const Device,
+    tensor: *mut AnyTensor,
+    versioned: bool,
+    of: isize,
+) -> *const c_void {
     // SAFETY: of this library; the tensor is taken.
     let (device, tensor) = unsafe { (&*device, *Box::from_raw(tensor)) };
     // SAFETY: as in `stream`.
     match device.dlpack(tensor, form(versioned), unsafe { stream(of) }) {
         Ok(dlpack) => dlpack.into_raw().as_ptr(),
-        Err(rejected) => { given::<()>(Err(rejected)); null() }
+        Err(rejected) => {
+            given::<()>(Err(rejected));
+            null()
+        }
     }
 }
