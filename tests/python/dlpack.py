@@ -10,6 +10,7 @@ NumPy is needed, PyTorch and CuPy are used where they are there. With `cuda` the
 import ctypes
 import gc
 import sys
+import time
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def numpy():
     base = wl.wl_allocations(host)
     for dtype in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split():
         a = (np.arange(24) % 7).astype(dtype).reshape(2, 3, 4)
-        for x in [a, a.T, a[::-1], a[:, ::2], a[:, :, 1:2], a[:0], a[0, 0, 0].reshape(()), np.broadcast_to(a[:1], a.shape).copy()]:
+        for x in [a, a.T, a[::-1], a[:, ::2], a[:, :, 1:2], a[:0], a[0, 0, :1].reshape(()), np.broadcast_to(a[:1], a.shape).copy()]:
             for capsule in capsules(x):
                 t = take(host, capsule)
                 assert elements(host, t, x.nbytes) == np.ascontiguousarray(x).tobytes(), (dtype, x.strides)
@@ -149,15 +150,17 @@ def numpy():
     print("numpy", np.__version__, "passed")
 
 
-def accelerated(name, library, arrays, make, read, current, from_dlpack):
-    """PyTorch or CuPy on a GPU: streams and all."""
+def accelerated(name, library, arrays, make, read, current, from_dlpack, used):
+    """PyTorch or CuPy on a GPU: streams and all. `used`: the bytes that the library has."""
     device = checked(wl.wl_open(0))
+    base, ours = used(), wl.wl_allocations(device)
     for array in arrays:
         x = make(array)
         t = take(device, x.__dlpack__(stream=1), 1)
         assert elements(device, t, array.nbytes) == np.ascontiguousarray(array).tobytes(), array.dtype
         y = from_dlpack(Out(lambda new, stream: wl.wl_give(device, t, new, stream), (2, 0)))
         assert (read(y) == array).all()
+        del x, y, t
     # Their work, ours, theirs, without a wait of the host between.
     for _ in range(50):
         x = make(np.ones(1 << 22, np.float32))
@@ -169,7 +172,17 @@ def accelerated(name, library, arrays, make, read, current, from_dlpack):
         y += 1
         assert float(y.min()) == float(y.max()) == 2.0**20 + 1
         del x, y, t
+    # Memory of theirs whose last owner is ours, with work in flight when it goes.
+    for _ in range(20):
+        x = make(np.ones(1 << 22, np.float32))
+        t = checked(wl.wl_double(device, take(device, x.__dlpack__(stream=current()), current()), 20))
+        del x
+        wl.wl_drop(t)
     gc.collect()
+    until = time.monotonic() + 5
+    while (used(), wl.wl_allocations(device)) != (base, ours) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert (used(), wl.wl_allocations(device)) == (base, ours), (used(), base, wl.wl_allocations(device), ours)
     wl.wl_close(device)
     print(name, library.__version__, "on a GPU passed")
 
@@ -204,16 +217,18 @@ def pytorch():
             wl.wl_drop(t)
             wl.wl_close(device)
         make = lambda a: torch.from_numpy(a.copy()).cuda()
-        accelerated("torch", torch, ARRAYS, make, lambda y: y.cpu().numpy(), lambda: torch.cuda.current_stream().cuda_stream or 1, torch.from_dlpack)
+        accelerated("torch", torch, ARRAYS, make, lambda y: y.cpu().numpy(), lambda: torch.cuda.current_stream().cuda_stream or 1, torch.from_dlpack, torch.cuda.memory_allocated)
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
-            accelerated("torch, a stream of its own,", torch, ARRAYS[5:7], make, lambda y: y.cpu().numpy(), lambda: side.cuda_stream, torch.from_dlpack)
+            accelerated("torch, a stream of its own,", torch, ARRAYS[5:7], make, lambda y: y.cpu().numpy(), lambda: side.cuda_stream, torch.from_dlpack, torch.cuda.memory_allocated)
         pinned, device = torch.ones(1000).pin_memory(), checked(wl.wl_open(0))
-        if tuple(map(int, pinned.__dlpack_device__()))[0] == 3:
-            t = checked(wl.wl_double(device, take(device, pinned.__dlpack__()), 3))
-            assert np.frombuffer(elements(device, t, 4000), np.float32).min() == 8
-            wl.wl_drop(t)
-            print("pinned memory passed")
+        # Its capsules call pinned memory that of the CPU, which a GPU refuses. The kind stands after the pointer to the data.
+        capsule = pinned.__dlpack__()
+        ctypes.c_int32.from_address(api.PyCapsule_GetPointer(capsule, OLD) + 8).value = 3
+        t = checked(wl.wl_double(device, take(device, capsule), 3))
+        assert np.frombuffer(elements(device, t, 4000), np.float32).min() == 8 == float(pinned.max())
+        wl.wl_drop(t)
+        print("pinned memory passed")
         wl.wl_close(device)
 
 
@@ -223,7 +238,7 @@ def cupy():
     except ImportError:
         return print("CuPy is not there")
     if CUDA:
-        accelerated("cupy", cupy, ARRAYS, cupy.asarray, cupy.asnumpy, lambda: cupy.cuda.get_current_stream().ptr or 1, cupy.from_dlpack)
+        accelerated("cupy", cupy, ARRAYS, cupy.asarray, cupy.asnumpy, lambda: cupy.cuda.get_current_stream().ptr or 1, cupy.from_dlpack, cupy.get_default_memory_pool().used_bytes)
 
 
 numpy()

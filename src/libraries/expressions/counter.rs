@@ -32,8 +32,8 @@ use std::marker::PhantomData;
 /// let mut place = device.zeros::<u64>(1)?;
 /// let mut drawn = Vec::new();
 /// for _ in 0..2 {
-///     let (p, out) = program.replay((), (place, device.uninit::<f32>(100)?))?.await_result()?.downcast::<(_, _)>().unwrap();
-///     (place, drawn) = (p, [drawn, device.to_vec(&out)?].concat());
+///     let (next, out) = program.replay((), (place, device.uninit::<f32>(100)?))?.await_result()?.buffers;
+///     (place, drawn) = (next, [drawn, device.to_vec(&out)?].concat());
 /// }
 /// assert_eq!(device.to_vec(&place)?, [200]);
 /// assert_eq!(drawn, device.to_vec(&device.rng_of(stream).normal::<f32>(200)?.into_output())?);
