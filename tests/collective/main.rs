@@ -12,6 +12,7 @@ mod local;
 mod model;
 mod operands;
 mod programs;
+mod ptx;
 mod remote;
 mod timing;
 
