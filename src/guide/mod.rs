@@ -139,6 +139,7 @@ pub mod checking {}
 pub mod performance {}
 #[doc = include_str!("engines.md")]
 ///
+/// [`collectives`]: crate::guide::collectives
 /// [`Unsupported`]: crate::Error::Unsupported
 /// [`faults`]: crate::guide::faults
 /// [`performance`]: crate::guide::performance

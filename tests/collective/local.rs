@@ -21,7 +21,7 @@ fn every_reduction_of_every_type_is_exact() {
         let comm = Communicator::new(&devices).unwrap();
         assert_eq!((comm.ranks(), comm.devices().len()), (devices.len(), devices.len()));
         let world = World { comm: &comm, devices: &devices };
-        for count in [0, 1, 3, 67] {
+        for count in [0, 1, 19] {
             all_reductions(&world, count, &mut rng);
         }
     }
@@ -33,7 +33,7 @@ fn every_move_of_every_type_is_exact() {
     for devices in worlds(5) {
         let comm = Communicator::new(&devices).unwrap();
         let world = World { comm: &comm, devices: &devices };
-        for count in [0, 1, 5, 130] {
+        for count in [0, 1, 37] {
             all_moves(&world, count, &mut rng);
         }
     }

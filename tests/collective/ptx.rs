@@ -31,19 +31,24 @@ fn check<T: Element>(name: &str, make: fn(f64) -> T, fold: fn(u64, &[T]) -> T) {
             for (i, found) in found.iter().enumerate() {
                 let inputs: Vec<T> = (0..ranks).map(|rank| data[rank * stride + i]).collect();
                 let expected = fold(how, &inputs);
-                assert!(bytemuck::bytes_of(found) == bytemuck::bytes_of(&expected), "{name}, {how}: {found:?}, {expected:?}");
+                assert!(
+                    bytemuck::bytes_of(found) == bytemuck::bytes_of(&expected),
+                    "{name}, {how}: {found:?}, {expected:?}"
+                );
             }
         }
     }
 }
 
-macro_rules! fold { ($how:expr, $inputs:expr, $t:ty) => {{
-    let mut sum: $t = $inputs[0];
-    for x in &$inputs[1..] {
-        sum = if $how == 2 { sum * *x } else { sum + *x };
-    }
-    if $how == 1 { sum / $inputs.len() as $t } else { sum }
-}}; }
+macro_rules! fold {
+    ($how:expr, $inputs:expr, $t:ty) => {{
+        let mut sum: $t = $inputs[0];
+        for x in &$inputs[1..] {
+            sum = if $how == 2 { sum * *x } else { sum + *x };
+        }
+        if $how == 1 { sum / $inputs.len() as $t } else { sum }
+    }};
+}
 
 #[test]
 fn the_kernels_combine_in_the_order_of_the_ranks() {

@@ -7,7 +7,7 @@ use windlass::collective::{Combine, Communicator, Rendezvous, Transfer};
 use windlass::{Complex, Device, DeviceBuffer, Error, bf16, f16};
 
 /// An address that nothing listens at.
-pub fn address() -> String {
+pub(crate) fn address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }

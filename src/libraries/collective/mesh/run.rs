@@ -46,13 +46,16 @@ pub(in crate::libraries::collective) fn run(
         data.next += 1;
     }
     let running = Running { mesh, data: &data, spec, sequence };
-    let outcome = running.agree(&header(spec, layout, sequence, false)?).and_then(|()| match (&spec.kind, &spec.reduction) {
-        (Kind::Barrier, _) => Ok(()),
-        (Kind::ReduceScatter, Some(reduction)) => running.reduce_scatter(reduction, layout, memory),
-        (_, Some(reduction)) => running.reduce(reduction, layout, memory),
-        (Kind::Exchange(_), None) => running.agree_on_lengths(layout).and_then(|()| running.transfer(layout, memory)),
-        (_, None) => running.transfer(layout, memory),
-    });
+    let outcome =
+        running.agree(&header(spec, layout, sequence, false)?).and_then(|()| match (&spec.kind, &spec.reduction) {
+            (Kind::Barrier, _) => Ok(()),
+            (Kind::ReduceScatter, Some(reduction)) => running.reduce_scatter(reduction, layout, memory),
+            (_, Some(reduction)) => running.reduce(reduction, layout, memory),
+            (Kind::Exchange(_), None) => {
+                running.agree_on_lengths(layout).and_then(|()| running.transfer(layout, memory))
+            }
+            (_, None) => running.transfer(layout, memory),
+        });
     data.next = sequence + 1;
     outcome
 }
