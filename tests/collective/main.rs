@@ -58,7 +58,7 @@ pub(crate) fn gpus() -> Vec<Device> {
     if !wanted {
         return Vec::new();
     }
-    (0..16).map_while(|ordinal| open_gpu(ordinal)).collect()
+    (0..16).map_while(open_gpu).collect()
 }
 
 #[cfg(feature = "cuda")]
