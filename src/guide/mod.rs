@@ -4,6 +4,7 @@
 //! |---|---|
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
 //! | record operations once and replay them as one | [`programs`] |
+//! | exchange data among several devices or processes | [`collectives`] |
 //! | move data, slice buffers, share them, stay within memory | [`memory`] |
 //! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
 //! | know what a fault does, and go on after one | [`faults`] |
@@ -53,6 +54,29 @@ pub mod dispatch {}
 /// [`narrow`]: crate::DeviceBuffer::narrow
 /// [isolated]: crate::guide::isolated
 pub mod programs {}
+#[cfg(feature = "collective")]
+#[doc = include_str!("collectives.md")]
+///
+/// [`CollectiveLost`]: crate::Error::CollectiveLost
+/// [`Combine`]: crate::collective::Combine
+/// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
+/// [`Rendezvous::new`]: crate::collective::Rendezvous::new
+/// [`all_gather`]: crate::collective::Communicator::all_gather
+/// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
+/// [`all_reduce`]: crate::collective::Communicator::all_reduce
+/// [`all_to_all`]: crate::collective::Communicator::all_to_all
+/// [`barrier`]: crate::collective::Communicator::barrier
+/// [`broadcast`]: crate::collective::Communicator::broadcast
+/// [`deterministic`]: crate::collective::Communicator::deterministic
+/// [`exchange`]: crate::collective::Communicator::exchange
+/// [`gather`]: crate::collective::Communicator::gather
+/// [`loader`]: crate::loader
+/// [`patience`]: crate::collective::Rendezvous::patience
+/// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
+/// [`reduce`]: crate::collective::Communicator::reduce
+/// [`scatter`]: crate::collective::Communicator::scatter
+/// [`silence`]: crate::collective::Rendezvous::silence
+pub mod collectives {}
 #[doc = include_str!("memory.md")]
 ///
 /// [`DeviceBuffer`]: crate::DeviceBuffer
@@ -135,6 +159,7 @@ pub mod contractions {}
 pub mod performance {}
 #[doc = include_str!("engines.md")]
 ///
+/// [`collectives`]: crate::guide::collectives
 /// [`Unsupported`]: crate::Error::Unsupported
 /// [`faults`]: crate::guide::faults
 /// [`performance`]: crate::guide::performance
@@ -156,6 +181,7 @@ pub mod engines {}
 pub mod clusters {}
 #[doc = include_str!("environment.md")]
 ///
+/// [`collectives`]: crate::guide::collectives
 /// [`Device::from_env`]: crate::Device::from_env
 /// [`clusters`]: crate::guide::clusters
 /// [`loader::set_cuda_path`]: crate::loader::set_cuda_path

@@ -7,11 +7,13 @@
 #![allow(clippy::result_large_err, reason = "what a submission answers, passed on by closures")]
 
 mod checks;
+mod faults;
 mod killed;
 mod local;
 mod model;
 mod operands;
 mod programs;
+mod ptx;
 mod remote;
 mod timing;
 
@@ -19,14 +21,14 @@ use std::time::Duration;
 use windlass::{Device, HostPool};
 
 /// SplitMix64: short, and the same everywhere.
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Rng(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,28 +37,28 @@ impl Rng {
     }
 
     /// A number below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 }
 
-pub const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-pub fn host(threads: usize) -> Device {
+pub(crate) fn host(threads: usize) -> Device {
     Device::builder().host().host_pool(HostPool::Threads(threads)).open().unwrap()
 }
 
-pub fn hosts(ranks: usize) -> Vec<Device> {
+pub(crate) fn hosts(ranks: usize) -> Vec<Device> {
     (0..ranks).map(|rank| host(1 + rank % 2)).collect()
 }
 
 /// The GPUs under test: none, unless `WINDLASS_TEST_DEVICE` asks for them.
-pub fn gpus() -> Vec<Device> {
+pub(crate) fn gpus() -> Vec<Device> {
     let wanted = std::env::var("WINDLASS_TEST_DEVICE").is_ok_and(|name| name.starts_with("cuda"));
     if !wanted {
         return Vec::new();
     }
-    (0..16).map_while(|ordinal| open_gpu(ordinal)).collect()
+    (0..16).map_while(open_gpu).collect()
 }
 
 #[cfg(feature = "cuda")]

@@ -7,7 +7,7 @@ use windlass::collective::{Communicator, Transfer};
 use windlass::{Device, DeviceBuffer, Element, PendingDispatch, Submitted};
 
 /// A buffer that is a window of a longer one.
-pub fn up<T: Element>(device: &Device, data: &[T], rng: &mut Rng) -> DeviceBuffer<T> {
+pub(crate) fn up<T: Element>(device: &Device, data: &[T], rng: &mut Rng) -> DeviceBuffer<T> {
     let (before, after) = (rng.below(4), rng.below(3));
     let mut all = vec![junk::<T>(); before];
     all.extend_from_slice(data);
@@ -26,7 +26,7 @@ fn bytes<T: Element>(data: &[T]) -> &[u8] {
 
 /// Asserts what a buffer holds, and that nothing beside its window was written.
 #[track_caller]
-pub fn assert_holds<T: Element>(device: &Device, buffer: DeviceBuffer<T>, expected: &[T], what: &str) {
+pub(crate) fn assert_holds<T: Element>(device: &Device, buffer: DeviceBuffer<T>, expected: &[T], what: &str) {
     let found = device.download(&buffer).unwrap().await_result().unwrap();
     assert!(bytes(&found) == bytes(expected), "{what} of {}: {found:?} instead of {expected:?}", T::DTYPE);
     let len = buffer.len();
@@ -38,13 +38,13 @@ pub fn assert_holds<T: Element>(device: &Device, buffer: DeviceBuffer<T>, expect
 }
 
 /// A communicator with its devices.
-pub struct World<'w> {
-    pub comm: &'w Communicator,
-    pub devices: &'w [Device],
+pub(crate) struct World<'w> {
+    pub(crate) comm: &'w Communicator,
+    pub(crate) devices: &'w [Device],
 }
 
 impl World<'_> {
-    pub fn ranks(&self) -> usize {
+    pub(crate) fn ranks(&self) -> usize {
         self.devices.len()
     }
 
@@ -74,7 +74,7 @@ impl World<'_> {
     }
 
     /// All reductions of one type.
-    pub fn reductions<T: Exact>(&self, count: usize, rng: &mut Rng) {
+    pub(crate) fn reductions<T: Exact>(&self, count: usize, rng: &mut Rng) {
         let n = self.ranks();
         for how in T::ways(n) {
             let what = |name: &str| format!("{name}, {how:?}, {count} elements, {n} ranks");
@@ -112,7 +112,7 @@ impl World<'_> {
     }
 
     /// All moves of one type, of any bits.
-    pub fn moves<T: Element>(&self, count: usize, rng: &mut Rng) {
+    pub(crate) fn moves<T: Element>(&self, count: usize, rng: &mut Rng) {
         let n = self.ranks();
         let what = |name: &str| format!("{name}, {count} elements, {n} ranks");
         let len = n * count;
@@ -179,14 +179,14 @@ impl World<'_> {
 }
 
 /// The reductions of all types that have any.
-pub fn all_reductions(world: &World<'_>, count: usize, rng: &mut Rng) {
+pub(crate) fn all_reductions(world: &World<'_>, count: usize, rng: &mut Rng) {
     use windlass::{Complex, bf16, f16};
     macro_rules! each { ($($t:ty),*) => { $(world.reductions::<$t>(count, rng);)* } }
     each!(i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64, Complex<f32>, Complex<f64>);
 }
 
 /// The moves of all types.
-pub fn all_moves(world: &World<'_>, count: usize, rng: &mut Rng) {
+pub(crate) fn all_moves(world: &World<'_>, count: usize, rng: &mut Rng) {
     use windlass::{Bool, Complex, F8E4M3, F8E5M2, bf16, f16};
     macro_rules! each { ($($t:ty),*) => { $(world.moves::<$t>(count, rng);)* } }
     each!(i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, Complex<f32>, Complex<f64>, F8E4M3, F8E5M2, Bool);
@@ -194,7 +194,7 @@ pub fn all_moves(world: &World<'_>, count: usize, rng: &mut Rng) {
 
 /// Waits for a pending, which must succeed.
 #[track_caller]
-pub fn done<O: windlass::Output>(pending: PendingDispatch<O>) -> O
+pub(crate) fn done<O: windlass::Output>(pending: PendingDispatch<O>) -> O
 where
     windlass::Failure<O>: std::fmt::Debug,
 {

@@ -10,7 +10,7 @@ use windlass::collective::Combine;
 use windlass::{Complex, Element, bf16, f16};
 
 /// An element type that can be combined.
-pub trait Exact: Element {
+pub(crate) trait Exact: Element {
     /// One operand for each rank.
     fn operands(how: &Combine<Self>, rng: &mut Rng, ranks: usize) -> Vec<Self>;
     /// Their combination.

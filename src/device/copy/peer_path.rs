@@ -28,7 +28,6 @@ impl Device {
     }
 
     /// Opens the path from `other` to this device: its kernels may access the memory of `other` from then on.
-    #[cfg(feature = "collective")]
     pub(crate) fn open_path_from(&self, other: &Device) -> Result<()> {
         self.path_from(&other.epoch()).map(drop)
     }

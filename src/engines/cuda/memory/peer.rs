@@ -27,7 +27,6 @@ impl CudaEngine {
     }
 
     /// The number of its GPU among those that the process sees.
-    #[cfg(feature = "collective")]
     pub(crate) fn ordinal(&self) -> i32 {
         self.core.context.device
     }

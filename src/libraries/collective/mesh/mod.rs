@@ -5,6 +5,7 @@
 //! | `join` | the processes find each other at the store, and connect each with each |
 //! | `watch` | a thread that notices processes which end or fall silent |
 //! | `wire` | sends to and receives from all others at once |
+//! | `header` | what all processes must agree on before each collective |
 //! | `run` | the collectives |
 //!
 //! Each pair of processes has two connections: one for data, one for signs of life. The data of a collective goes directly
@@ -20,6 +21,7 @@
 //!    with one thread of its own, which is the first of the dispatch: the host half runs there.
 //! 4. A communicator that lost a process, or in which data is left half-way, is lost as a whole: all its collectives fail.
 
+mod header;
 mod join;
 mod run;
 mod watch;

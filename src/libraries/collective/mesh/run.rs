@@ -1,5 +1,6 @@
 //! The collectives between processes.
 
+use super::header::{HEADER, Header, fails, header, told};
 use super::wire::{Broken, Traffic, carry};
 use super::{Data, Mesh};
 use crate::core::clock::{self, Clock};
@@ -16,10 +17,6 @@ use std::time::Duration;
 const SMALL: usize = 2048;
 /// Bytes that are combined at a time: what a core's first cache holds of two operands.
 const BLOCK: usize = 16 << 10;
-
-/// The bytes of a header.
-const HEADER: usize = 40;
-type Header = [u8; HEADER];
 
 /// A collective of this process: the one with that number, on the connections of the mesh.
 struct Running<'r> {
@@ -42,20 +39,23 @@ pub(in crate::libraries::collective) fn run(
     }
     while data.next < sequence {
         let skipped = Running { mesh, data: &data, spec, sequence: data.next };
-        drop(skipped.agree(&skipped.header(layout, true)?));
+        drop(skipped.agree(&header(spec, layout, skipped.sequence, true)?));
         if mesh.state.is_lost() {
             return Err(mesh.lost(sequence, spec.kind.name()));
         }
         data.next += 1;
     }
     let running = Running { mesh, data: &data, spec, sequence };
-    let outcome = running.agree(&running.header(layout, false)?).and_then(|()| match (&spec.kind, &spec.reduction) {
-        (Kind::Barrier, _) => Ok(()),
-        (Kind::ReduceScatter, Some(reduction)) => running.reduce_scatter(reduction, layout, memory),
-        (_, Some(reduction)) => running.reduce(reduction, layout, memory),
-        (Kind::Exchange(_), None) => running.agree_on_lengths(layout).and_then(|()| running.transfer(layout, memory)),
-        (_, None) => running.transfer(layout, memory),
-    });
+    let outcome =
+        running.agree(&header(spec, layout, sequence, false)?).and_then(|()| match (&spec.kind, &spec.reduction) {
+            (Kind::Barrier, _) => Ok(()),
+            (Kind::ReduceScatter, Some(reduction)) => running.reduce_scatter(reduction, layout, memory),
+            (_, Some(reduction)) => running.reduce(reduction, layout, memory),
+            (Kind::Exchange(_), None) => {
+                running.agree_on_lengths(layout).and_then(|()| running.transfer(layout, memory))
+            }
+            (_, None) => running.transfer(layout, memory),
+        });
     data.next = sequence + 1;
     outcome
 }
@@ -132,36 +132,6 @@ impl<'r> Running<'r> {
         Err(self.mesh.lost(self.sequence, self.spec.kind.name()))
     }
 
-    /// What all processes must agree on. `fails`: the collective cannot run in this process.
-    fn header(&self, layout: &Layout, fails: bool) -> Result<Header> {
-        let spec = self.spec;
-        let how = spec.reduction.as_ref().map_or(u8::MAX, |reduction| reduction.how as u8);
-        let (kind, transfers) = match &spec.kind {
-            Kind::AllReduce => (0, 0),
-            Kind::Reduce { .. } => (1, 0),
-            Kind::Broadcast { .. } => (2, 0),
-            Kind::AllGather => (3, 0),
-            Kind::ReduceScatter => (4, 0),
-            Kind::Gather { .. } => (5, 0),
-            Kind::Scatter { .. } => (6, 0),
-            Kind::AllToAll => (7, 0),
-            Kind::Exchange(transfers) => {
-                let mut hash = blake3::Hasher::new();
-                for transfer in transfers {
-                    hash.update(&(transfer.from as u64).to_le_bytes()).update(&(transfer.to as u64).to_le_bytes());
-                }
-                let first = hash.finalize().as_bytes().first_chunk::<8>().copied().unwrap_or_default();
-                (8, u64::from_le_bytes(first))
-            }
-            Kind::Barrier => (9, 0),
-        };
-        let root = spec.kind.root().map_or(u64::MAX, |root| root as u64);
-        let flags = [kind, spec.dtype as u32 as u8, how, u8::from(fails), 0, 0, 0, 0];
-        let words = [self.sequence, u64::from_le_bytes(flags), root, layout.count as u64, transfers];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.try_into().map_err(|_| Error::library("internal error: a header of another size"))
-    }
-
     /// Exchanges headers with all others, which must be the same.
     fn agree(&self, header: &Header) -> Result<()> {
         let theirs = self.round(header)?;
@@ -173,7 +143,7 @@ impl<'r> Running<'r> {
             differs.get_or_insert((process, their.to_vec()));
         }
         match differs {
-            None if header.get(11) == Some(&1) => Err(Error::library("the collective could not run in this process")),
+            None if fails(header) => Err(Error::library("the collective could not run in this process")),
             None => Ok(()),
             Some((process, their)) => Err(self.disagreement(process, header, &their)),
         }
@@ -199,7 +169,7 @@ impl<'r> Running<'r> {
     #[cold]
     fn disagreement(&self, process: usize, own: &Header, their: &[u8]) -> Error {
         let ranks = self.mesh.ranks.get(process).cloned().unwrap_or_default();
-        if their.get(11) == Some(&1) {
+        if fails(their) {
             return Error::library(format!(
                 "collective {} could not run on ranks {ranks:?}: their inputs have failed, or it was refused",
                 self.sequence
@@ -428,29 +398,4 @@ impl<'r> Running<'r> {
         }
         Ok(())
     }
-}
-
-/// A header in words.
-fn told(header: &[u8]) -> String {
-    let word = |index: usize| {
-        let bytes = header.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
-        u64::from_le_bytes(bytes.unwrap_or_default())
-    };
-    let [kind, dtype, ..] = word(1).to_le_bytes();
-    let names = [
-        "all_reduce",
-        "reduce",
-        "broadcast",
-        "all_gather",
-        "reduce_scatter",
-        "gather",
-        "scatter",
-        "all_to_all",
-        "exchange",
-        "barrier",
-    ];
-    let kind = names.get(usize::from(kind)).copied().unwrap_or("an unknown collective");
-    let dtype = crate::core::element::DType::from_code(u32::from(dtype)).map_or("?", |dtype| dtype.name());
-    let root = if word(2) == u64::MAX { String::new() } else { format!(", root {}", word(2)) };
-    format!("{kind} number {} of {} {dtype}{root}", word(0), word(3))
 }

@@ -9,23 +9,12 @@ use crate::engines::library::function_table;
 /// `ncclComm_t`.
 pub(super) type Comm = *mut c_void;
 
-/// `ncclUniqueId`, which is passed by value.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct UniqueId(pub(crate) [u8; 128]);
-
 function_table! {
     /// The functions of `libnccl`.
     NcclFunctions = Nccl
     required {
-        /// Writes the version: major * 10 000 + minor * 100 + patch.
-        fn version(version: *mut c_int) = c"ncclGetVersion";
         /// Makes a communicator for each of some GPUs of this process.
         fn init_all(comms: *mut Comm, count: c_int, devices: *const c_int) = c"ncclCommInitAll";
-        /// Makes the name of a new group of ranks; it is told to all of them.
-        fn unique_id(id: *mut UniqueId) = c"ncclGetUniqueId";
-        /// Makes the communicator of one rank; waits for the others.
-        fn init_rank(comm: *mut Comm, ranks: c_int, id: UniqueId, rank: c_int) = c"ncclCommInitRank";
         /// Frees a communicator that nothing uses any more.
         fn destroy(comm: Comm) = c"ncclCommDestroy";
         /// Ends a communicator: its kernels return, with wrong results.

@@ -48,10 +48,6 @@ impl Server {
         thread.spawn(move || serving.accept(&listener)).map_err(failed)?;
         Ok(Server { shared, address })
     }
-
-    pub(in crate::libraries::collective) fn address(&self) -> SocketAddr {
-        self.address
-    }
 }
 
 impl Drop for Server {
