@@ -7,6 +7,7 @@
 //! | exchange data among several devices or processes | [`collectives`] |
 //! | move data, slice buffers, share them, stay within memory | [`memory`] |
 //! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
+//! | sum products of tensors, and see how they are computed | [`contractions`] |
 //! | know what a fault does, and go on after one | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |

@@ -21,13 +21,13 @@ pub(super) enum Call {
     },
     Sum(Sum),
     Gemm {
-        operands: [Layout; 2],
+        operands: Box<[Layout; 2]>,
         conjugate: [bool; 2],
         made: Layout,
     },
     CuTensor(Arc<Shape>),
     /// As the one before; what it makes is a tensor that is there.
-    Into(Into),
+    Into(Box<Into>),
 }
 
 /// The sum of a product of elements.
@@ -44,13 +44,13 @@ pub(super) struct Sum {
 pub(super) enum Into {
     /// One product of matrices, to where they lie.
     Gemm {
-        operands: [Layout; 2],
+        operands: Box<[Layout; 2]>,
         conjugate: [bool; 2],
         c: Layout,
     },
     /// One on a copy of the tensor, which is moved back.
     Apart {
-        operands: [Layout; 2],
+        operands: Box<[Layout; 2]>,
         conjugate: [bool; 2],
         made: Layout,
         packed: Layout,
@@ -126,20 +126,20 @@ impl Call {
     }
 
     pub(super) fn gemm([a, b]: [&Slot; 2], pair: &Pair, made: &Slot) -> Result<Call> {
-        let (operands, conjugate) = (pair.operands(a, b).ok_or_else(missing)?, [a.conjugate, b.conjugate]);
+        let (operands, conjugate) = (Box::new(pair.operands(a, b).ok_or_else(missing)?), [a.conjugate, b.conjugate]);
         let made = made.matrices(&pair.batch, &pair.m, &pair.n).ok_or_else(missing)?;
         Ok(Call::Gemm { operands, conjugate, made })
     }
 
     /// Whether the result of a product has memory of its own first.
     pub(super) fn is_apart(&self) -> bool {
-        matches!(self, Call::Into(Into::Apart { .. }))
+        matches!(self, Call::Into(into) if matches!(**into, Into::Apart { .. }))
     }
 }
 
 impl Into {
     pub(super) fn gemm([a, b]: [&Slot; 2], pair: &Pair, c: &Slot, is_direct: bool, reads_c: bool) -> Result<Into> {
-        let (operands, conjugate) = (pair.operands(a, b).ok_or_else(missing)?, [a.conjugate, b.conjugate]);
+        let (operands, conjugate) = (Box::new(pair.operands(a, b).ok_or_else(missing)?), [a.conjugate, b.conjugate]);
         if is_direct && let Some(c) = c.written_matrices(&pair.batch, &pair.m, &pair.n) {
             return Ok(Into::Gemm { operands, conjugate, c });
         }

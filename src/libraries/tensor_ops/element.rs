@@ -37,20 +37,16 @@ pub(super) fn factor<S: Element>(value: S) -> Factor {
 
 /// The factor 1 of an element type with products of matrices.
 const fn one_of(dtype: DType) -> Factor {
-    let mut bytes = [0; 16];
-    let one = match dtype {
-        DType::F64 | DType::C64 => 1f64.to_ne_bytes(),
+    match dtype {
+        DType::F64 | DType::C64 => {
+            let [a, b, c, d, e, f, g, h] = 1f64.to_ne_bytes();
+            [a, b, c, d, e, f, g, h, 0, 0, 0, 0, 0, 0, 0, 0]
+        }
         _ => {
             let [a, b, c, d] = 1f32.to_ne_bytes();
-            [a, b, c, d, 0, 0, 0, 0]
+            [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
         }
-    };
-    let mut k = 0;
-    while k < one.len() {
-        bytes[k] = one[k];
-        k += 1;
     }
-    bytes
 }
 
 /// How matrices are multiplied.

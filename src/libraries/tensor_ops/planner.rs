@@ -213,7 +213,7 @@ impl<'n> Planner<'n> {
                 (reads.to_vec(), Work::Gemm(pair), call)
             }
         };
-        Ok(self.push(&reads, c.clone(), work, Call::Into(call)))
+        Ok(self.push(&reads, c.clone(), work, Call::Into(Box::new(call))))
     }
 
     /// All steps of a path.

@@ -178,7 +178,7 @@ impl<'r> Run<'r> {
         let Call::Into(into) = &step.call else { return Err(Rejected::new(missing(), one(buffer))) };
         let product =
             |conjugate: &[bool; 2]| Product { factors: Some(factors.bytes), conjugate: *conjugate, math: self.math };
-        match into {
+        match &**into {
             Into::Gemm { operands, conjugate, c } => {
                 self.multiply(step, product(conjugate), operands, (buffer, c.clone()))
             }

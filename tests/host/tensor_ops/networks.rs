@@ -1,5 +1,5 @@
 //! Large networks of opt_einsum's and cotengra's generators against what NumPy makes of them, and paths against opt_einsum's: the
-//! facts are in `networks.txt`, which `networks.py` wrote. Elements are whole numbers and sums are below 2^53, so that results are
+//! facts are in `networks.txt`, which `networks.py` wrote. Elements are whole numbers; where sums are below 2^53 results are
 //! exact in any order.
 
 use crate::common::devices;
@@ -13,8 +13,8 @@ struct Facts<'t> {
     output: Vec<u32>,
     extents: Vec<usize>,
     cost: u128,
-    sums: bool,
-    values: Vec<i64>,
+    kind: &'t str,
+    values: Vec<f64>,
 }
 
 fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
@@ -34,7 +34,7 @@ impl<'t> Facts<'t> {
             output: numbers(output),
             extents: numbers(extents),
             cost: cost.parse().unwrap(),
-            sums: kind == "sums",
+            kind,
             values: numbers(values),
         }
     }
@@ -57,34 +57,48 @@ impl<'t> Facts<'t> {
         (0..self.inputs.len()).map(make).collect()
     }
 
-    fn check<T: TensorElement>(&self, device: &Device, of: fn(i64) -> T, back: fn(T) -> i64) {
+    fn check<T: TensorElement>(&self, device: &Device, of: fn(i64) -> T, back: fn(T) -> f64) {
         let operands = self.operands(device, of);
         let views: Vec<_> = operands.iter().map(Tensor::view).collect();
         let made =
             device.tensor_ops().einsum(self.einsum(), &views[..]).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         let made = made.await_result().unwrap();
         let elements = device.download_tensor(&made).unwrap().await_result().unwrap();
-        let mut got: Vec<i64> = elements.into_iter().map(back).collect();
-        if self.sums {
-            let weighed = |weight: fn(usize, i64) -> i64| got.iter().enumerate().map(|(k, x)| weight(k, *x)).sum();
-            got = vec![weighed(|_, x| x), weighed(|_, x| x.abs()), weighed(|k, x| (k % 7) as i64 * x)];
+        let mut got: Vec<f64> = elements.into_iter().map(back).collect();
+        if let ("near", [value, size]) = (self.kind, &self.values[..]) {
+            let far = (got[0] - value).abs();
+            assert!(far <= 1e-13 * self.inputs.len() as f64 * size, "{} on {device:?}: {far:e} of {size:e}", self.name);
+            return;
+        }
+        if self.kind == "sums" {
+            let weighed = |weight: fn(usize, f64) -> f64| got.iter().enumerate().map(|(k, x)| weight(k, *x)).sum();
+            got = vec![weighed(|_, x| x), weighed(|_, x| x.abs()), weighed(|k, x| (k % 7) as f64 * x)];
         }
         assert_eq!(got, self.values, "{} of {} on {device:?}", self.name, T::DTYPE);
     }
 }
 
-fn facts() -> Vec<Facts<'static>> {
-    include_str!("networks.txt").lines().map(Facts::read).collect()
+/// Those of the file that `WINDLASS_TEST_NETWORKS` names, or a few.
+fn text() -> String {
+    match std::env::var("WINDLASS_TEST_NETWORKS") {
+        Ok(path) => std::fs::read_to_string(path).unwrap(),
+        Err(_) => include_str!("networks.txt").to_owned(),
+    }
+}
+
+fn facts(text: &str) -> Vec<Facts<'_>> {
+    text.lines().map(Facts::read).collect()
 }
 
 #[test]
 fn networks_are_what_numpy_makes_of_them() {
+    let text = text();
     for device in devices() {
-        for (k, of) in facts().iter().enumerate() {
-            of.check::<f64>(&device, |x| x as f64, |x| x as i64);
+        for (k, of) in facts(&text).iter().enumerate() {
+            of.check::<f64>(&device, |x| x as f64, |x| x);
             // Without products of matrices.
-            if of.cost < 100_000 && k % 3 == 0 {
-                of.check::<i64>(&device, |x| x, |x| x);
+            if of.cost < 100_000 && k % 3 == 0 && of.kind != "near" {
+                of.check::<i64>(&device, |x| x, |x| x as f64);
             }
         }
     }
@@ -94,7 +108,7 @@ fn networks_are_what_numpy_makes_of_them() {
 fn paths_cost_what_opt_einsums_cost() {
     let device = Device::host().unwrap();
     let (mut ours, mut theirs) = (0f64, 0f64);
-    for of in facts() {
+    for of in facts(&text()) {
         let operands = of.operands::<f32>(&device, |_| 0.0);
         let views: Vec<_> = operands.iter().map(Tensor::view).collect();
         let plan = device.tensor_ops().explain(of.einsum(), &views[..]).unwrap();
@@ -129,7 +143,7 @@ fn a_tuned_call_gives_the_same_numbers() {
 fn small_paths_give_what_short_ones_give() {
     use windlass::tensor_ops::Minimize;
     let device = Device::host().unwrap();
-    for of in facts().iter().filter(|of| of.cost < 1_000_000) {
+    for of in facts(&text()).iter().filter(|of| of.cost < 1_000_000) {
         let operands = of.operands::<f64>(&device, |x| x as f64);
         let views: Vec<_> = operands.iter().map(Tensor::view).collect();
         let ops = device.tensor_ops();
@@ -142,6 +156,7 @@ fn small_paths_give_what_short_ones_give() {
             let made = ops.einsum(einsum, &views[..]).unwrap().await_result().unwrap();
             device.download_tensor(&made).unwrap().await_result().unwrap()
         });
-        assert_eq!(made[0], made[1], "{}", of.name);
+        // Where sums are exact.
+        assert!(of.kind == "near" || made[0] == made[1], "{}", of.name);
     }
 }

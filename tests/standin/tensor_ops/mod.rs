@@ -1,5 +1,5 @@
 //! Contractions on the CUDA engine: the stand-in runs the text of the kernels, so that integers are what the loops give; products of
-//! matrices are written down. `cutensor.rs` is what cuTENSOR is called for.
+//! matrices are written down. `cutensor.rs` is what cuTENSOR is called for, `isolated.rs` that in a worker process.
 
 #[allow(dead_code, reason = "a part of it")]
 #[path = "../../host/tensor_ops/cases.rs"]
@@ -8,6 +8,8 @@ mod cases;
 mod oracle;
 
 mod cutensor;
+#[cfg(target_os = "linux")]
+mod isolated;
 
 use crate::common::{assert_back_at, holdings};
 use crate::standin::{device, session};

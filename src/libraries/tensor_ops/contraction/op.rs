@@ -137,7 +137,11 @@ impl Probe {
     /// Whether the library takes all its contractions of a plan. Waits for its plans, which the first call would do as well.
     pub(in super::super) fn all(device: &Device, plan: &Plan) -> bool {
         let shapes = plan.steps.iter().filter_map(|step| match &step.call {
-            Call::CuTensor(shape) | Call::Into(Last::CuTensor(shape)) => Some(shape.clone()),
+            Call::CuTensor(shape) => Some(shape.clone()),
+            Call::Into(into) => match &**into {
+                Last::CuTensor(shape) => Some(shape.clone()),
+                _ => None,
+            },
             _ => None,
         });
         shapes.into_iter().all(|shape| {
