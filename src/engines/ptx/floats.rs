@@ -117,7 +117,8 @@ fn test(mods: &[&str], ty: Type) -> Option<Apply> {
                 "infinite" => lanes!(|a: $ty| a.is_infinite()),
                 "number" => lanes!(|a: $ty| !a.is_nan()),
                 "notanumber" => lanes!(|a: $ty| a.is_nan()),
-                "normal" => lanes!(|a: $ty| a.is_normal()),
+                // As GPUs have it, of zero too.
+                "normal" => lanes!(|a: $ty| a.is_normal() || a == 0.0),
                 "subnormal" => lanes!(|a: $ty| a.is_subnormal()),
                 _ => return None,
             })
@@ -136,7 +137,7 @@ fn sum(a: f64, b: f64, how: Rounding) -> (f64, f64) {
 fn quotient(a: f32, b: f32, how: Rounding) -> f32 {
     let (a, b) = (f64::from(a), f64::from(b));
     let q = a / b;
-    let rest = if q.is_finite() { (-q).mul_add(b, a) / b } else { 0.0 };
+    let rest = if q.is_finite() && b.is_finite() { (-q).mul_add(b, a) / b } else { 0.0 };
     to_single(q, rest, how)
 }
 
@@ -233,6 +234,30 @@ pub(super) fn is_approximate(mods: &[&str]) -> bool {
 /// What `.ftz` does to an `f32`: a subnormal number is zero, with its sign.
 pub(super) fn flush() -> Apply {
     lanes!(|a: u32| if a & 0x7f80_0000 == 0 { a & 1 << 31 } else { a })
+}
+
+/// The same of any type that has the modifier.
+pub(super) fn flush_of(ty: Type) -> Option<Apply> {
+    match (ty.kind, ty.bits) {
+        (Kind::Float, 32) => Some(flush()),
+        _ => super::halves::flush(ty),
+    }
+}
+
+/// Whether a result with `.ftz` can lie below the smallest normal number and be rounded to it: GPUs flush it, unless it would be
+/// rounded as high with exponents without a limit. So it is computed again with operands that are 2^64 times as large.
+pub(super) fn is_rounded(name: &str, mods: &[&str], ty: Type) -> bool {
+    matches!(name, "mul" | "fma" | "mad" | "div") && !is_approximate(mods) && ty.kind == Kind::Float && ty.bits == 32
+}
+
+pub(super) fn enlarge() -> Apply {
+    lanes!(|a: f32| a * 18_446_744_073_709_551_616.0)
+}
+
+/// The result, unless the enlarged one says that it is too small.
+pub(super) fn unless_tiny() -> Apply {
+    // 2^-62
+    lanes!(|a: u32, b: u32| if b & 0x7fff_ffff < 0x2080_0000 { a & 1 << 31 } else { a })
 }
 
 /// What `.sat` does: into 0 to 1, and NaN is 0.

@@ -90,17 +90,23 @@ impl Warp {
         let stamp = Stamp { updates: matches!(touch, Touch::Replaced), ..stamp };
         let wrong = if run.space == Space::Shared {
             let same = touch.same(run.bytes, || memory::load_bytes(&place.shared, address, run.bytes));
-            let mut touch = self.touch(stamp, lane, same, checks.initialised, checks.races);
-            each_cell(&mut place.cells, address, run.bytes, &mut touch)
+            let mut at = |cell: &mut Cell, bytes| {
+                self.touch(Stamp { bytes, ..stamp }, lane, same, checks.initialised, checks.races, cell)
+            };
+            each_cell(&mut place.cells, address, run.bytes, &mut at)
         } else {
             let memory: &'m Memory<'_> = place.memory;
             let area = run.area(memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)));
             let Some((area, shadow)) = area else { return Ok(()) };
             // SAFETY: as in `read`.
             let there = || Some(unsafe { memory::load(area.host(address), run.bytes) });
-            let same = touch.same(run.bytes, there);
-            let mut touch = self.touch(stamp, lane, same, checks.initialised && area.fresh, checks.races);
-            shadow.cells(held, address - (area.start & !7), run.bytes, &mut touch)
+            let (fresh, mut same) = (checks.initialised && area.fresh, None);
+            let mut at = |cell: &mut Cell, bytes| {
+                // While the page is held: others write as well.
+                let same = *same.get_or_insert_with(|| touch.same(run.bytes, there));
+                self.touch(Stamp { bytes, ..stamp }, lane, same, fresh, checks.races, cell)
+            };
+            shadow.cells(held, address - (area.start & !7), run.bytes, &mut at)
         };
         match wrong {
             Some(wrong) => {
@@ -118,13 +124,11 @@ impl Warp {
         same: Option<bool>,
         fresh: bool,
         races: bool,
-    ) -> impl FnMut(&mut Cell, u8) -> Option<Wrong> {
-        move |cell, bytes| {
-            let stamp = Stamp { bytes, ..stamp };
-            match same {
-                Some(same) => cell.write(stamp, lane, &self.order, same, races),
-                None => cell.read(stamp, lane, &self.order, fresh, races),
-            }
+        cell: &mut Cell,
+    ) -> Option<Wrong> {
+        match same {
+            Some(same) => cell.write(stamp, lane, &self.order, same, races),
+            None => cell.read(stamp, lane, &self.order, fresh, races),
         }
     }
 

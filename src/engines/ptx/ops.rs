@@ -229,8 +229,8 @@ impl Decoder<'_> {
         };
         let [to, a, b, rest @ ..] = o else { return Err(self.fault("it has too few operands")) };
         let mut from = [self.value(a, ty)?, self.value(b, ty)?, ZERO];
-        if mods.contains(&"ftz") && ty.bits == 32 {
-            from = self.flushed(from)?;
+        if let Some(flush) = mods.contains(&"ftz").then(|| floats::flush_of(ty)).flatten() {
+            from = self.flushed(from, flush)?;
         }
         let outcome = self.temporary()?;
         self.map(apply, outcome, from)?;
@@ -271,10 +271,10 @@ impl Decoder<'_> {
         self.map(combine, first, [outcome, with, ZERO])
     }
 
-    fn flushed(&mut self, mut from: [Reg; 3]) -> Faulty<[Reg; 3]> {
+    fn flushed(&mut self, mut from: [Reg; 3], flush: Apply) -> Faulty<[Reg; 3]> {
         for one in from.iter_mut().filter(|one| **one != ZERO) {
             let to = self.temporary()?;
-            self.map(floats::flush(), to, [*one, ZERO, ZERO])?;
+            self.map(flush, to, [*one, ZERO, ZERO])?;
             *one = to;
         }
         Ok(from)
@@ -342,13 +342,32 @@ impl Decoder<'_> {
             self.kernel.approximate.push(whole().trim_matches('`').to_owned());
         }
         let (to, mut from) = self.typed_operands(o, o.len().saturating_sub(1).min(3), ty)?;
-        let flush = mods.contains(&"ftz") && ty.kind == Kind::Float && ty.bits == 32;
-        if flush {
-            from = self.flushed(from)?;
+        let flush = mods.contains(&"ftz").then(|| floats::flush_of(ty)).flatten();
+        if let Some(flush) = flush {
+            from = self.flushed(from, flush)?;
+        }
+        if name == "slct" && mods.contains(&"ftz") {
+            let [a, b, c] = from;
+            let [_, _, c] = self.flushed([ZERO, ZERO, c], floats::flush())?;
+            from = [a, b, c];
+        }
+        let mut tiny = None;
+        if flush.is_some() && floats::is_rounded(name, mods, ty) {
+            let ([mut a, b, mut c], large) = (from, self.temporary()?);
+            for one in [&mut a, &mut c].into_iter().filter(|one| **one != ZERO) {
+                let to = self.temporary()?;
+                self.map(floats::enlarge(), to, [*one, ZERO, ZERO])?;
+                *one = to;
+            }
+            self.map(apply, large, [a, b, c])?;
+            tiny = Some(large);
         }
         self.map(apply, to, from)?;
-        if flush {
-            self.map(floats::flush(), to, [to, ZERO, ZERO])?;
+        if let Some(flush) = flush {
+            self.map(flush, to, [to, ZERO, ZERO])?;
+        }
+        if let Some(large) = tiny {
+            self.map(floats::unless_tiny(), to, [to, large, ZERO])?;
         }
         if mods.contains(&"sat") && ty.is_float() {
             let Some(saturate) = floats::saturate(ty) else { return Err(self.unsupported(whole())) };

@@ -98,8 +98,8 @@ fn forms() -> Vec<String> {
     each(&mut all, "div.u64 rem.u64 div.s64 rem.s64", "or.b64 %qb, %qb, 1; @ %qd, %qa, %qb");
     all.push("bfi.b32 %rd, %ra, %rb, %rc, 7".into());
     all.push("mov.u32 %rd, %rb; bfi.b32 %rd, %ra, %rb, 5, %rc".into());
-    all.push("bfi.b64 %qd, %qa, %qb, %rc, 17".into());
-    each(&mut all, "bfe.u64 bfe.s64", "@ %qd, %qa, %rb, %rc");
+    all.push("and.b32 %rc, %rc, 255; bfi.b64 %qd, %qa, %qb, %rc, 17".into());
+    each(&mut all, "bfe.u64 bfe.s64", "and.b32 %rb, %rb, 255; and.b32 %rc, %rc, 255; @ %qd, %qa, %rb, %rc");
     each(
         &mut all,
         "add.s64 sub.u64 mul.lo.s64 mul.hi.u64 mul.hi.s64 min.s64 max.u64 and.b64 or.b64 xor.b64",

@@ -119,6 +119,9 @@ bar.sync 0;
 /// Which of the NaN of 64 bits it is, PTX leaves open; of 32 bits it does not.
 const NAN: &str = "setp.nan.f64 %m2, %d, %d; selp.f64 %d, 0d7ff8000000000000, %d, %m2; ";
 
+/// Where PTX leaves that open of 32 bits too.
+const NAN32: &str = " setp.nan.f32 %m2, %f, %f; selp.f32 %f, 0f7fffffff, %f, %m2;";
+
 impl Writer {
     fn put(&mut self, line: &str) {
         self.text.push_str(line);
@@ -347,6 +350,7 @@ impl Writer {
             12 => format!("{}.{how}.sat.f32 {d}, {a}, {b};", self.random.of(&["add", "mul"])),
             _ => format!("copysign.f32 {d}, {a}, {b};"),
         };
+        let line = line + &NAN32.replace("%f", &d);
         self.put(&line);
     }
 
@@ -382,7 +386,10 @@ impl Writer {
             9 => format!("cvt.f64.f32 {d}, {f}; {}", NAN.replace("%d", &d)),
             10 => format!("cvt.{whole}.f32.f32 {f}, {f};"),
             11 => format!("cvt.{whole}.f64.f64 {d}, {d}; {}", NAN.replace("%d", &d)),
-            12 => format!("cvt.{}.f16.f32 {h}, {f};", self.random.of(&["rn", "rz"])),
+            12 => format!(
+                "cvt.{}.f16.f32 {h}, {f}; setp.nan.f32 %m2, {f}, {f}; selp.b16 {h}, 0x7fff, {h}, %m2;",
+                self.random.of(&["rn", "rz"])
+            ),
             13 => format!("cvt.f32.f16 {f}, {h};"),
             14 => format!("cvt.{} {r}, {h};", self.random.of(&["s32.s16", "u32.u16"])),
             15 => {
@@ -391,6 +398,7 @@ impl Writer {
             16 => format!("cvt.{} {q}, {r};", self.random.of(&["s64.s32", "u64.u32", "u64.s32"])),
             _ => format!("mov.b32 {f}, {r}; mov.b64 {d}, {q}; {}", NAN.replace("%d", &d)),
         };
+        let line = line + &NAN32.replace("%f", &f);
         self.put(&line);
     }
 
