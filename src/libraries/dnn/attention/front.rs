@@ -239,6 +239,11 @@ fn attend(
     Ok((device.dispatch(Attend(scene), ins, writes).map_err(Rejected::into_error)?, layout))
 }
 
+/// The result of an attention, and the logarithms of its sums.
+type Attended<T> = (Tensor<T>, Tensor<<T as DnnElement>::Sum>);
+/// Of queries, keys and values.
+type Gradients<T> = (Tensor<T>, Tensor<T>, Tensor<T>);
+
 impl Dnn {
     /// Attention: `softmax(scale * Q K^T + bias) V` for each batch and head, as a new tensor. Does not wait.
     ///
@@ -291,7 +296,7 @@ impl Dnn {
         q: impl ReadableTensor<'q, T>,
         k: impl ReadableTensor<'k, T>,
         v: impl ReadableTensor<'v, T>,
-    ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T::Sum>)>> {
+    ) -> Result<PendingDispatch<Attended<T>>> {
         let (q, k, v) = (q.into(), k.into(), v.into());
         let submitted = attend(&self.device, &Call::new(spec), [&any(&q), &any(&k), &any(&v)], true);
         let (pending, layout) = submitted.map_err(told(Attend::OP))?;
@@ -320,7 +325,7 @@ impl Dnn {
         o: impl ReadableTensor<'a, T>,
         dy: impl ReadableTensor<'a, T>,
         log_sums: impl ReadableTensor<'a, T::Sum>,
-    ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T>, Tensor<T>)>> {
+    ) -> Result<PendingDispatch<Gradients<T>>> {
         let (q, k, v, o, dy, sums) = (q.into(), k.into(), v.into(), o.into(), dy.into(), log_sums.into());
         let reads = [any(&q), any(&k), any(&v), any(&o), any(&dy), any(&sums)];
         let submitted = gradients(&self.device, &Call::new(spec), &reads);

@@ -8,7 +8,7 @@ use super::super::attention::{AttendBackward, Scene};
 use super::attend::others;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Refused};
-use super::graph::{F32, Finished, Graph, Inputs, Node, Pointwise, Reduced, TensorOf};
+use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
 use super::plan::{Plan, aligned, settle, target};
 use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
@@ -178,7 +178,6 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
         }
         return Ok(());
     }
-    debug_assert!(Graph::ALIGNMENT <= 256, "scratch memory is aligned to 256 bytes");
     let numbers = Numbers::new(scene);
     let mut operands = numbers.operands(scene);
     operands.push(numbers.one());
