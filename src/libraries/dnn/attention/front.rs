@@ -268,7 +268,7 @@ impl Dnn {
     /// # Errors
     /// [`Error::InvalidArgument`] that names the argument: extents that do not fit each other, heads that do not divide; a stale tensor,
     /// or one of another device. At the wait [`Error::LibraryMissing`] without cuDNN, and [`Error::Unsupported`] on a GPU for f64, f32
-    /// without [`Attention::tf32`], widths that are no multiples of 8 or too large.
+    /// without [`Attention::tf32`], widths that are no multiples of 8 or too large, and a window at the bottom right corner of lengths.
     pub fn attend<'q, 'k, 'v, T: DnnElement>(
         &self,
         spec: &Attention<'_, T>,
@@ -314,7 +314,7 @@ impl Dnn {
     /// and keys rounded up to multiples of 64; more than 8 GiB are refused.
     ///
     /// # Errors
-    /// As [`attend`](Self::attend); [`Error::Unsupported`] on a GPU for f32, too.
+    /// As [`attend`](Self::attend); [`Error::Unsupported`] on a GPU also for f32, and for one query.
     #[expect(clippy::too_many_arguments, reason = "what the forward pass has read and written")]
     pub fn attend_gradients<'a, T: DnnElement>(
         &self,
