@@ -79,7 +79,8 @@ impl<'a, T: Element> Attention<'a, T> {
     }
 
     /// For each batch, how many of its queries and keys there are; the others are neither seen nor computed. They lie in device
-    /// memory, and are not checked on a GPU.
+    /// memory, and are not checked on a GPU, where the results of a batch without keys are undefined. With
+    /// [`Corner::BottomRight`] a batch has no more queries than keys there.
     #[must_use]
     pub fn lengths(mut self, queries: impl ReadableTensor<'a, i32>, keys: impl ReadableTensor<'a, i32>) -> Self {
         self.lengths = Some([queries.into(), keys.into()]);

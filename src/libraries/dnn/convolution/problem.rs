@@ -133,11 +133,18 @@ impl Problem {
         Ok(problem)
     }
 
-    /// Distances that lead to no second element become 1: a library may refuse larger ones.
+    /// Distances that lead to no second element become as small as they can be: a library may refuse larger ones.
     fn forget_distances(&mut self) {
-        let strides = self.stride.iter_mut().zip(self.output).filter(|(_, n)| *n <= 1);
         let dilations = self.dilation.iter_mut().zip(self.kernel).filter(|(_, n)| *n <= 1);
-        strides.chain(dilations).for_each(|(distance, _)| *distance = 1);
+        dilations.for_each(|(distance, _)| *distance = 1);
+        let padded =
+            self.input.iter().zip(&self.before).zip(&self.after).map(|((n, before), after)| n + before + after);
+        let windows = self.kernel.iter().zip(&self.dilation).map(|(n, step)| (n - 1) * step + 1);
+        let strides = self.stride.iter_mut().zip(self.output).zip(padded.zip(windows));
+        for ((stride, n), (padded, window)) in strides.filter(|((_, n), _)| *n <= 1) {
+            debug_assert_eq!(n, 1, "a window fits once");
+            *stride = (*stride).min(padded - window + 1);
+        }
     }
 
     /// The spatial extents of the result.
