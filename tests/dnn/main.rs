@@ -5,7 +5,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod formulas;
 mod norms;
 mod pooling;
+mod row_times;
 mod rows;
 mod sample;
