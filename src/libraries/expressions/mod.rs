@@ -106,6 +106,7 @@ mod deferred;
 pub(in crate::libraries) mod formula;
 pub(in crate::libraries) mod front;
 mod functions;
+pub(in crate::libraries) mod fuse;
 #[cfg(feature = "host")]
 pub(in crate::libraries) mod host;
 pub(in crate::libraries) mod ir;

@@ -12,6 +12,7 @@ use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
+use crate::engines::tape::Fuse;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -120,6 +121,7 @@ impl Op for Map {
     const NAME: &'static str = Map::OP;
     const LIBRARY: &'static str = Map::LIBRARY;
     const PREPARED: bool = true;
+    const FUSE: Fuse = Fuse(Some(super::fuse::maps));
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();

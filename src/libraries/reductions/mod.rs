@@ -55,6 +55,7 @@ mod cuda;
 mod deferred;
 mod element;
 pub(in crate::libraries) mod front;
+mod fuse;
 #[cfg(feature = "host")]
 mod host;
 mod kind;

@@ -10,6 +10,7 @@ use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
+use crate::engines::tape::Fuse;
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::low::Lane;
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,7 @@ impl Op for Reduce {
     const NAME: &'static str = Reduce::OP;
     const LIBRARY: &'static str = Reduce::LIBRARY;
     const PREPARED: bool = true;
+    const FUSE: Fuse = Fuse(Some(super::fuse::into_reduction));
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();
