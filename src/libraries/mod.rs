@@ -46,7 +46,7 @@ use crate::engines::loader::Library;
 crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
-    dnn, "dnn";
+    dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;

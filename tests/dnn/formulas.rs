@@ -1,9 +1,7 @@
 //! Activations, losses and the like beside central differences in `f64`, and the same bits on all devices.
 
 use crate::sample::{Laid, Rng, read, same_bits, typed};
-use windlass::dnn::{
-    Activation, Interpolation, Loss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary,
-};
+use windlass::dnn::{Activation, Interpolation, Loss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary};
 use windlass::{Device, Result, Tensor, TensorRef};
 
 type Made = Result<Tensor<f64>>;
@@ -51,9 +49,28 @@ pub(crate) fn activations(devices: &[Device]) {
     use Activation::*;
     let mut rng = Rng::new(5);
     for activation in [
-        Relu(), ClippedRelu(1.5), LeakyRelu(0.1), ThresholdedRelu(0.5), HardTanh(-1.0, 0.7), Elu(0.8), Selu(), Celu(1.3),
-        Gelu(), GeluTanh(), Sigmoid(), HardSigmoid(0.2, 0.5), LogSigmoid(), Tanh(), Swish(1.0), Swish(1.7), HardSwish(),
-        Softplus(1.0), Softplus(2.5), Softsign(), Mish(), Shrink(0.5, 0.2),
+        Relu(),
+        ClippedRelu(1.5),
+        LeakyRelu(0.1),
+        ThresholdedRelu(0.5),
+        HardTanh(-1.0, 0.7),
+        Elu(0.8),
+        Selu(),
+        Celu(1.3),
+        Gelu(),
+        GeluTanh(),
+        Sigmoid(),
+        HardSigmoid(0.2, 0.5),
+        LogSigmoid(),
+        Tanh(),
+        Swish(1.0),
+        Swish(1.7),
+        HardSwish(),
+        Softplus(1.0),
+        Softplus(2.5),
+        Softsign(),
+        Mish(),
+        Shrink(0.5, 0.2),
     ] {
         check(
             devices,
@@ -73,7 +90,11 @@ pub(crate) fn losses(devices: &[Device]) {
                 let labels = device.tensor([2, 3], [0i64, 2, 1, 3, 2, 0]).unwrap();
                 (labels, device.tensor([4], [0.5f64, 1.0, 2.0, 0.25]).unwrap())
             };
-            fn with<'a>(reduction: LossReduction, weights: Option<&'a Tensor<f64>>, ignored: Option<i64>) -> Loss<'a, f64> {
+            fn with<'a>(
+                reduction: LossReduction,
+                weights: Option<&'a Tensor<f64>>,
+                ignored: Option<i64>,
+            ) -> Loss<'a, f64> {
                 let mut loss = Loss::new(reduction);
                 if let Some(weights) = weights {
                     loss = loss.weights(weights);

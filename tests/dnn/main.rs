@@ -5,9 +5,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attention;
+mod convolution;
 mod formulas;
 mod norms;
 mod pooling;
 mod row_times;
 mod rows;
 mod sample;
+mod timing;

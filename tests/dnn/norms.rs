@@ -110,15 +110,12 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: Norm, extents: &[us
         list[at] += h;
         list
     };
-    let dx: Vec<f64> =
-        (0..x64.len()).map(|k| slope(k, &|h| loss(&moved(&x64, k, h), &w64, &b64), x64[k])).collect();
+    let dx: Vec<f64> = (0..x64.len()).map(|k| slope(k, &|h| loss(&moved(&x64, k, h), &w64, &b64), x64[k])).collect();
     near(&made[1][0], &dx, 2e-5, &format!("{what}, gradient"));
     if with {
-        let dw: Vec<f64> =
-            (0..weights).map(|k| slope(k, &|h| loss(&x64, &moved(&w64, k, h), &b64), w64[k])).collect();
+        let dw: Vec<f64> = (0..weights).map(|k| slope(k, &|h| loss(&x64, &moved(&w64, k, h), &b64), w64[k])).collect();
         near(&made[2][0], &dw, 2e-5, &format!("{what}, gradient of weights"));
-        let db: Vec<f64> =
-            (0..weights).map(|k| slope(k, &|h| loss(&x64, &w64, &moved(&b64, k, h)), b64[k])).collect();
+        let db: Vec<f64> = (0..weights).map(|k| slope(k, &|h| loss(&x64, &w64, &moved(&b64, k, h)), b64[k])).collect();
         near(&made[3][0], &db, 2e-5, &format!("{what}, gradient of biases"));
     }
 }

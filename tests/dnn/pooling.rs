@@ -73,10 +73,8 @@ impl Case {
     fn random(rng: &mut Rng) -> Case {
         let (adaptive, ceil, counts) = (rng.below(4) == 0, rng.below(2) == 0, rng.below(2) == 0);
         let rank = 1 + rng.below(3);
-        let axes: Vec<Axis> = std::iter::repeat_with(|| Axis::random(rng, adaptive, ceil))
-            .filter(Axis::fits)
-            .take(rank)
-            .collect();
+        let axes: Vec<Axis> =
+            std::iter::repeat_with(|| Axis::random(rng, adaptive, ceil)).filter(Axis::fits).take(rank).collect();
         let list = |f: fn(&Axis) -> usize| axes.iter().map(f).collect::<Vec<usize>>();
         let pool = if adaptive {
             Pool::adaptive(list(|a| a.window))

@@ -45,7 +45,9 @@ fn softmax<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, extent
 pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     for seed in first..first + count {
         let mut rng = Rng::new(seed + 77);
-        let long = [1, 2, 3, 4, 5, 16, 31, 63, 64, 65, 100, 128, 192, 256, 260, 1000, 1023, 1024, 1025, 1028, 2048, 2052, 3000];
+        let long = [
+            1, 2, 3, 4, 5, 16, 31, 63, 64, 65, 100, 128, 192, 256, 260, 1000, 1023, 1024, 1025, 1028, 2048, 2052, 3000,
+        ];
         let n = rng.among(&long);
         let mut extents: Vec<usize> = (0..rng.below(3)).map(|_| rng.among(&[0, 1, 2, 3, 5])).collect();
         if seed % 23 == 0 {

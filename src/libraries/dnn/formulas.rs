@@ -4,8 +4,8 @@ use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::core::truth::Bool;
 use crate::libraries::expressions::Symbol;
-use crate::libraries::expressions::build::recording::{select, typed};
 use crate::libraries::expressions::build::Operand;
+use crate::libraries::expressions::build::recording::{select, typed};
 use crate::libraries::expressions::formula::{Recorded, record};
 use crate::libraries::expressions::ir::{Op, Overflow};
 
@@ -29,7 +29,12 @@ pub(super) fn cast(x: Value, dtype: DType) -> Value {
 }
 
 /// `a` where the condition is true, else `b`; numbers have this type.
-pub(super) fn either(condition: Symbol<Bool>, a: impl Into<Operand<f64>>, b: impl Into<Operand<f64>>, dtype: DType) -> Value {
+pub(super) fn either(
+    condition: Symbol<Bool>,
+    a: impl Into<Operand<f64>>,
+    b: impl Into<Operand<f64>>,
+    dtype: DType,
+) -> Value {
     Symbol::new(select(condition.raw, a.into().raw, b.into().raw, dtype))
 }
 

@@ -173,9 +173,8 @@ impl Recipe {
             }
             ReductionKind::Moments => {
                 let own = result.part();
-                let finish = formula([own; 4], |[_, mean, squares, n]| {
-                    vec![Symbol::new(mean.complex(squares / n).raw)]
-                })?;
+                let finish =
+                    formula([own; 4], |[_, mean, squares, n]| vec![Symbol::new(mean.complex(squares / n).raw)])?;
                 Self::spread(own, finish)
             }
             ReductionKind::Norm2 if own == DType::F64 => Self::scaled_norm(dtype),

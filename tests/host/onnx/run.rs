@@ -55,7 +55,8 @@ const TO_COME: &[(&str, &[&str])] = &[
 ];
 
 /// Nodes of which some cases are large, and like others that are stored.
-const NOT_STORED: &[&str] = &["AveragePool", "MaxPool", "LpPool", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"];
+const NOT_STORED: &[&str] =
+    &["AveragePool", "MaxPool", "LpPool", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"];
 
 /// Where a case is counted, unless its node has a row.
 fn kind(case: &Case) -> &'static str {

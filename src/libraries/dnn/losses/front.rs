@@ -59,7 +59,10 @@ fn told(error: Error) -> Error {
 fn over(scores: &Layout, labels: &Layout, weights: Option<&Layout>) -> Result<(Layout, Option<Layout>)> {
     let extents = scores.extents();
     let Some(classes) = extents.get(1).copied() else {
-        return Err(Error::invalid("scores", format!("extents {extents:?}: there is no axis 1, which has the classes")));
+        return Err(Error::invalid(
+            "scores",
+            format!("extents {extents:?}: there is no axis 1, which has the classes"),
+        ));
     };
     let own: Vec<usize> = extents.iter().enumerate().filter(|(axis, _)| *axis != 1).map(|(_, n)| *n).collect();
     if labels.extents() != own {

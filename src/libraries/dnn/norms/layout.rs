@@ -24,9 +24,10 @@ enum Kind {
 }
 
 fn channels(extents: &[usize]) -> Result<usize> {
-    extents.get(1).copied().ok_or_else(|| {
-        Error::invalid("x", format!("extents {extents:?}: there is no axis 1, which has the channels"))
-    })
+    extents
+        .get(1)
+        .copied()
+        .ok_or_else(|| Error::invalid("x", format!("extents {extents:?}: there is no axis 1, which has the channels")))
 }
 
 impl Axes {
@@ -34,7 +35,10 @@ impl Axes {
     pub(super) fn last(extents: &[usize], count: usize) -> Result<Self> {
         let rank = extents.len();
         if count == 0 || count > rank {
-            return Err(Error::invalid("axes", format!("the last {count} of {rank} axes: one at least, and all at most")));
+            return Err(Error::invalid(
+                "axes",
+                format!("the last {count} of {rank} axes: one at least, and all at most"),
+            ));
         }
         let reduced = (rank - count..rank).map(|axis| axis as i32).collect();
         Ok(Axes { reduced, split: extents.to_vec(), whole: extents.to_vec(), kind: Kind::Last(count) })

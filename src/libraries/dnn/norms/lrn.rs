@@ -161,9 +161,8 @@ impl Dnn {
 
 /// The sums of squares, with the channels as last axis.
 fn squares<T: SoftmaxElement>(dnn: &Dnn, x: &TensorRef<'_, T>, norm: ResponseNorm) -> Result<Tensor<T::Wide>> {
-    let square = formula(&[T::DTYPE], |inputs| {
-        inputs.iter().map(|x| cast(*x, T::Wide::DTYPE)).map(|x| x * x).collect()
-    });
+    let square =
+        formula(&[T::DTYPE], |inputs| inputs.iter().map(|x| cast(*x, T::Wide::DTYPE)).map(|x| x * x).collect());
     let squares: Tensor<T::Wide> = made::<T::Wide, T::Wide>(dnn, square, &[operand(x)?], &[])?.into_output();
     norm.sums(dnn, &squares, false)
 }

@@ -19,7 +19,13 @@ pub(super) fn told(error: Error) -> Error {
 }
 
 /// A pass, without its operands' memory: compiled once for all types.
-fn pooling(pass: Pass, dtype: crate::core::element::DType, pool: &Pool, elements: &[usize], reads: &[Read<'_>]) -> Result<Pooling> {
+fn pooling(
+    pass: Pass,
+    dtype: crate::core::element::DType,
+    pool: &Pool,
+    elements: &[usize],
+    reads: &[Read<'_>],
+) -> Result<Pooling> {
     let axes = pool.axes(elements)?;
     let outer = elements.get(..elements.len().saturating_sub(axes.len())).unwrap_or_default().to_vec();
     let op = Pooling { pass, dtype, axes, sources: reads.iter().map(|(_, layout)| layout.clone()).collect(), outer };

@@ -90,18 +90,17 @@ struct Window {
 impl Job {
     fn new(op: &Pooling, sources: &[*const u8], targets: &[*mut u8]) -> Self {
         let rank = op.outer.len();
-        let strides = |axis: usize| {
-            [0, 1].map(|k| op.sources.get(k).and_then(|l| l.strides().get(axis)).copied().unwrap_or(0))
-        };
+        let strides =
+            |axis: usize| [0, 1].map(|k| op.sources.get(k).and_then(|l| l.strides().get(axis)).copied().unwrap_or(0));
         let target = |axis: &Axis| if op.pass.is_back() { axis.input } else { axis.output };
         let lead = 3 - op.axes.len().min(3);
         let own = |d: usize| d.checked_sub(lead).and_then(|d| op.axes.get(d).copied());
         let lines = [0, 1, 2].map(|d| {
             let axis = own(d);
             let n = axis.as_ref().map_or(0, target);
-            let known = axis.filter(|_| n <= TABLE).map_or(Vec::new(), |axis| {
-                (0..n).map(|t| line(&axis, op.pass, t)).collect()
-            });
+            let known = axis
+                .filter(|_| n <= TABLE)
+                .map_or(Vec::new(), |axis| (0..n).map(|t| line(&axis, op.pass, t)).collect());
             let strides = if axis.is_some() { strides(rank + d - lead) } else { [0; 2] };
             let extent = axis.map_or(1, |axis| if op.pass.is_back() { axis.output } else { axis.input });
             Lines { axis, pass: op.pass, known, strides, extent }

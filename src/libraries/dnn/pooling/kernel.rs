@@ -54,7 +54,8 @@ pub(super) fn write(key: &Key) -> (String, Vec<Argument>) {
     let operands = format!("// written 1 to {}, read {} to {}", 1 + written, 1 + written, 1 + written + read);
     let body = text.writer.finish();
     let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
-    let entry = format!("{head}.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{body}}}\n");
+    let entry =
+        format!("{head}.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{body}}}\n");
     (entry, text.arguments)
 }
 
@@ -407,8 +408,8 @@ impl<'k> Text<'k> {
         if back && self.key.dilated {
             self.skip(d, coordinate, at, &next);
         }
-        let number = (self.key.pass == Pass::MaxPlace)
-            .then(|| self.numbered(outside.number, d, at, Argument::Input(d)));
+        let number =
+            (self.key.pass == Pass::MaxPlace).then(|| self.numbered(outside.number, d, at, Argument::Input(d)));
         let places = (back && self.key.pass.divide() != Divide::Never).then(|| {
             let [.., places] = self.elements(d, at);
             self.times(outside.places, places)

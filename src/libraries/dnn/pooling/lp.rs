@@ -58,8 +58,7 @@ impl Dnn {
         let extents = layout.extents().to_vec();
         let powers = formula(&[T::DTYPE], |x| x.iter().map(|x| power(cast(*x, T::Wide::DTYPE).abs(), p)).collect());
         let reads = [(read.into(), layout)];
-        let powers: Tensor<T::Wide> =
-            make_one(&self.device, powers.map_err(told)?, &reads, &extents)?.into_output();
+        let powers: Tensor<T::Wide> = make_one(&self.device, powers.map_err(told)?, &reads, &extents)?.into_output();
         let view = powers.view();
         let (read, layout) = view.operand()?;
         let pass = Pass::Sum(Divide::Never);
@@ -103,7 +102,12 @@ impl Dnn {
         let own = formula(&[T::DTYPE, wide], |inputs| match inputs {
             [x, sum] => {
                 let x = cast(*x, wide);
-                let sign = either(x.lt(constant(0.0)), constant(-1.0), either(x.gt(constant(0.0)), constant(1.0), x, wide), wide);
+                let sign = either(
+                    x.lt(constant(0.0)),
+                    constant(-1.0),
+                    either(x.gt(constant(0.0)), constant(1.0), x, wide),
+                    wide,
+                );
                 vec![cast(*sum * power(x.abs(), p - 1.0) * sign, T::DTYPE)]
             }
             _ => Vec::new(),

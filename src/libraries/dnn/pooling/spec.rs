@@ -132,7 +132,7 @@ fn last(extents: &[usize], rank: usize) -> Result<&[usize]> {
         return Err(Error::invalid("window", format!("{rank} axes, but windows have one to three")));
     }
     let first = extents.len().checked_sub(rank);
-    first.and_then(|first| extents.get(first..)).ok_or_else(|| {
-        Error::invalid("x", format!("{} axes: {extents:?}, but the windows have {rank}", extents.len()))
-    })
+    first
+        .and_then(|first| extents.get(first..))
+        .ok_or_else(|| Error::invalid("x", format!("{} axes: {extents:?}, but the windows have {rank}", extents.len())))
 }

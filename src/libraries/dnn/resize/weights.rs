@@ -109,7 +109,13 @@ impl Resize {
         match self.coordinates {
             Coordinates::HalfPixel => half,
             Coordinates::HalfPixelSymmetric => n / 2.0 * (1.0 - m / wanted) + half,
-            Coordinates::HalfPixelOrZero => if m > 1.0 { half } else { 0.0 },
+            Coordinates::HalfPixelOrZero => {
+                if m > 1.0 {
+                    half
+                } else {
+                    0.0
+                }
+            }
             Coordinates::AlignCorners if wanted == 1.0 => 0.0,
             Coordinates::AlignCorners => o * (n - 1.0) / (wanted - 1.0),
             Coordinates::Asymmetric => o / scale,
@@ -147,7 +153,8 @@ impl Resize {
         let each = if reach == 0.0 { 1 } else { 2 * (reach / stretch).ceil() as usize };
         let len = m.checked_mul(each).filter(|len| *len <= isize::MAX as usize / 8);
         let len = len.ok_or_else(|| Error::invalid("extents", format!("{m} elements of {each} each")))?;
-        let (mut indices, mut weights) = (collected(std::iter::repeat_n(0i64, len))?, collected(std::iter::repeat_n(0f64, len))?);
+        let (mut indices, mut weights) =
+            (collected(std::iter::repeat_n(0i64, len))?, collected(std::iter::repeat_n(0f64, len))?);
         let mut outside = collected(std::iter::repeat_n(false, m))?;
         let places = indices.chunks_mut(each).zip(weights.chunks_mut(each)).zip(&mut outside);
         for (o, ((indices, weights), outside)) in places.enumerate() {

@@ -23,7 +23,10 @@ pub(in crate::libraries) struct Spread<'c> {
 }
 
 /// The tensor of a buffer.
-fn tensor<T: Element>(buffers: &mut impl Iterator<Item = crate::core::buffer::AnyBuffer>, layout: &Layout) -> Option<Tensor<T>> {
+fn tensor<T: Element>(
+    buffers: &mut impl Iterator<Item = crate::core::buffer::AnyBuffer>,
+    layout: &Layout,
+) -> Option<Tensor<T>> {
     let buffer: DeviceBuffer<T> = buffers.next()?.downcast().ok()?;
     Tensor::from_buffer(buffer, layout.extents()).ok()
 }

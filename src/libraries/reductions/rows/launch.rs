@@ -98,9 +98,8 @@ pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> 
     let groups = space.groups();
     let (together, threads) = block(groups);
     let (_, count) = rows.reduce.count_bits(recipe);
-    let stride = |strides: &[isize], axis: usize, size: usize| {
-        (strides.get(axis).copied().unwrap_or(0) * size as isize) as u64
-    };
+    let stride =
+        |strides: &[isize], axis: usize, size: usize| (strides.get(axis).copied().unwrap_or(0) * size as isize) as u64;
     let word = |argument: &Argument| match *argument {
         Argument::Rows => space.results as u64,
         Argument::Target => target + offset(read),
@@ -110,7 +109,9 @@ pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> 
         Argument::Groups => groups as u64,
         Argument::Together => together as u64,
         Argument::Kept(axis) => space.output.extents().get(axis).copied().unwrap_or(1) as u64,
-        Argument::KeptStride(k, axis) => space.walks.get(k).map_or(0, |walk| stride(walk.kept.strides(), axis, size(k))),
+        Argument::KeptStride(k, axis) => {
+            space.walks.get(k).map_or(0, |walk| stride(walk.kept.strides(), axis, size(k)))
+        }
         Argument::ResultStride(axis) => stride(space.output.strides(), axis, result_size),
         Argument::Identity(k, part) => {
             let scalar = recipe.identity.get(k);

@@ -125,7 +125,11 @@ impl Op for Rows {
         // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of what is written
         // are distinct (above). The operands that are written are exclusively ours.
         unsafe {
-            super::super::host::run(&self.reduce, sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default(), *results)?;
+            super::super::host::run(
+                &self.reduce,
+                sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default(),
+                *results,
+            )?;
             sources.push(results.cast_const());
             self.map.compute(&sources, &[*target])
         }

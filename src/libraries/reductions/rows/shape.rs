@@ -19,7 +19,10 @@ pub(super) struct Plan {
 
 /// Whether a kernel loads elements of this type several at once.
 fn is_plain(dtype: DType) -> bool {
-    matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64 | DType::I32 | DType::I64 | DType::U32 | DType::U64)
+    matches!(
+        dtype,
+        DType::F16 | DType::Bf16 | DType::F32 | DType::F64 | DType::I32 | DType::I64 | DType::U32 | DType::U64
+    )
 }
 
 impl Plan {

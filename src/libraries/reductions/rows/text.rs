@@ -124,8 +124,7 @@ impl Text<'_> {
         // The words whose places are fixed.
         let rows = self.argument(Argument::Rows, Class::Word);
         let [target, results] = [Argument::Target, Argument::Results].map(|word| self.argument(word, Class::Long));
-        let bases: Regs =
-            (0..self.key.inputs.len()).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
+        let bases: Regs = (0..self.key.inputs.len()).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
         self.bind_uniforms();
         let place = self.place(rows, target, &bases);
         self.load_constants(&place);
@@ -133,7 +132,7 @@ impl Text<'_> {
         self.steps(&place, &chains);
         let own = self.join_chains(chains);
         let own = self.join_groups(&place, own);
-        let own: Regs = own.into_iter().map(|register| self.from_first(register)).collect();
+        let own: Regs = own.into_iter().map(|register| self.first_of_team(register)).collect();
         let stats = self.finish(own);
         self.store_results(&place, results, &stats);
         self.spread(&place, &stats);
@@ -258,9 +257,8 @@ impl Text<'_> {
 
     fn identity(&mut self) -> Regs {
         let slots = self.slots.clone();
-        let of = |slot: &Slot| {
-            self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane))
-        };
+        let of =
+            |slot: &Slot| self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane));
         slots.iter().map(of).collect()
     }
 
@@ -272,6 +270,7 @@ impl Text<'_> {
 
     /// Calls `body` for the elements of a thread, some steps at once, with the values of the operands of each element: those that
     /// `program` takes.
+    #[expect(clippy::type_complexity, reason = "what a step is given, named in the documentation")]
     fn each(
         &mut self,
         place: &Place,
@@ -538,7 +537,7 @@ impl Text<'_> {
     }
 
     /// What the first thread of the team has.
-    fn from_first(&mut self, own: Reg) -> Reg {
+    fn first_of_team(&mut self, own: Reg) -> Reg {
         self.shuffled(own, "idx", 0)
     }
 
