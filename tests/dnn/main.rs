@@ -7,8 +7,10 @@ mod common;
 
 mod attention;
 mod convolution;
+mod formulas;
 mod norms;
 mod pooling;
+mod row_times;
 mod rows;
 mod sample;
 mod timing;

@@ -1,6 +1,7 @@
 //! Dropout.
 
 use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element as _;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
@@ -49,5 +50,3 @@ impl Dnn {
         })
     }
 }
-
-use crate::core::element::Element as _;

@@ -69,6 +69,7 @@ fn reshaped<T: Element>(x: Tensor<T>, extents: &[usize]) -> Result<Tensor<T>> {
 }
 
 /// A row with its reduction.
+#[expect(clippy::type_complexity, reason = "the elements and their moments")]
 fn spread<T: SoftmaxElement>(
     dnn: &Dnn,
     axes: &Axes,
@@ -106,6 +107,7 @@ impl Dnn {
     /// # Errors
     /// [`Error::InvalidArgument`] for axes or groups that do not fit, extents of weight or bias that do not, an epsilon that is
     /// negative; a stale tensor, or one of another device; [`Error::OutOfMemory`].
+    #[expect(clippy::type_complexity, reason = "the elements and their moments")]
     pub fn norm<'a, T: SoftmaxElement>(
         &self,
         x: impl ReadableTensor<'a, T>,

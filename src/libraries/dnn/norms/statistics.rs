@@ -5,11 +5,13 @@ use super::front::{check_epsilon, told};
 use super::layout::Axes;
 use super::moments::wide;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::error::{Error, Result};
+use crate::core::element::{DType, Element as _};
+use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{ReadableTensor, Tensor};
+use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
-use crate::libraries::dnn::formulas::{cast, formula};
+use crate::libraries::dnn::formulas::{cast, formula, parts};
+use crate::libraries::expressions::Symbol;
 use crate::libraries::expressions::front::make_one;
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::reductions::SoftmaxElement;
@@ -84,6 +86,8 @@ impl Dnn {
     /// # Errors
     /// [`Error::InvalidArgument`] for extents that are not the channels; the tensors come back. A stale tensor, or one of another
     /// device.
+    #[expect(clippy::type_complexity, reason = "mean and variance in, the same out")]
+    #[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
     pub fn update_running<'m, T: SoftmaxElement>(
         &self,
         moments: impl ReadableTensor<'m, T::Pair>,
@@ -96,35 +100,33 @@ impl Dnn {
         let channels = moments.layout().len();
         let view = match moments.reshape([channels]) {
             Ok(view) => view,
-            Err(error) => return Err(crate::core::error::Rejected::new(told(error), (mean, variance)).into()),
+            Err(error) => return Err(Rejected::new(told(error), (mean, variance))),
         };
         if mean.extents() != [channels] || variance.extents() != [channels] {
             let what = format!("extents {:?} and {:?} for {channels} channels", mean.extents(), variance.extents());
             let error = told(Error::invalid("running", what));
-            return Err(crate::core::error::Rejected::new(error, (mean, variance)).into());
+            return Err(Rejected::new(error, (mean, variance)));
         }
         update::<T>(self, &view, (mean, variance), [momentum, epsilon, factor])
     }
 }
 
+#[expect(clippy::type_complexity, reason = "mean and variance in, the same out")]
+#[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
 fn update<T: SoftmaxElement>(
     dnn: &Dnn,
-    moments: &crate::device::tensor::TensorRef<'_, T::Pair>,
+    moments: &TensorRef<'_, T::Pair>,
     running: (Tensor<T::Wide>, Tensor<T::Wide>),
     [momentum, epsilon, factor]: [f64; 3],
 ) -> Submitted<(Tensor<T::Wide>, Tensor<T::Wide>)> {
-    use crate::libraries::expressions::Symbol;
     dnn.device.update(running, moments, |(mean, variance), moments: Symbol<T::Pair>| {
         let own = T::Wide::DTYPE;
-        let [new, inverse] = crate::libraries::dnn::formulas::parts(Symbol::new(moments.raw))
-            .map(|x| cast(x, crate::core::element::DType::F64));
+        let [new, inverse] = parts(Symbol::new(moments.raw)).map(|x| cast(x, DType::F64));
         let spread = (inverse * inverse * epsilon - 1.0) / (inverse * inverse) * -factor;
         let mixed = |old: Symbol<T::Wide>, new: Symbol<f64>| -> Symbol<T::Wide> {
-            let old = cast(Symbol::new(old.raw), crate::core::element::DType::F64);
+            let old = cast(Symbol::new(old.raw), DType::F64);
             Symbol::new(cast(old * (1.0 - momentum) + new * momentum, own).raw)
         };
         (mixed(mean, new), mixed(variance, spread))
     })
 }
-
-use crate::core::element::Element as _;

@@ -1,6 +1,6 @@
 //! The call.
 
-use super::weights::{Coordinates, Interpolation, Resize};
+use super::weights::{Interpolation, Resize};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
@@ -17,7 +17,8 @@ fn told(error: Error) -> Error {
 
 impl Dnn {
     /// A tensor with other extents, whose elements are made of those of `x` along each axis by itself. `scales` say how many new
-    /// elements come from an old one; without them they are the quotients of the extents. Halves are rounded after each axis.
+    /// elements come from an old one; without them they are the quotients of the extents. Halves are rounded after each axis. An axis that keeps its
+    /// extent and has the scale 1 stays as it is.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -47,8 +48,10 @@ impl Dnn {
         }
         let mut last: Option<PendingDispatch<Tensor<T>>> = None;
         for (axis, (n, m)) in x.extents().iter().zip(extents).enumerate() {
-            let scale = scales.and_then(|scales| scales.get(axis).copied()).unwrap_or(*m as f64 / (*n).max(1) as f64);
-            let stays = n == m && scale == 1.0 && !matches!(resize.coordinates, Coordinates::Crop(..));
+            // Of no elements any scale will do.
+            let even = if *m == 0 { 1.0 } else { *m as f64 / (*n).max(1) as f64 };
+            let scale = scales.and_then(|scales| scales.get(axis).copied()).unwrap_or(even);
+            let stays = n == m && scale == 1.0;
             if stays {
                 continue;
             }

@@ -132,7 +132,7 @@ impl Text<'_> {
         self.steps(&place, &chains);
         let own = self.join_chains(chains);
         let own = self.join_groups(&place, own);
-        let own: Regs = own.into_iter().map(|register| self.from_first(register)).collect();
+        let own: Regs = own.into_iter().map(|register| self.first_of_team(register)).collect();
         let stats = self.finish(own);
         self.store_results(&place, results, &stats);
         self.spread(&place, &stats);
@@ -270,6 +270,7 @@ impl Text<'_> {
 
     /// Calls `body` for the elements of a thread, some steps at once, with the values of the operands of each element: those that
     /// `program` takes.
+    #[expect(clippy::type_complexity, reason = "what a step is given, named in the documentation")]
     fn each(
         &mut self,
         place: &Place,
@@ -536,7 +537,7 @@ impl Text<'_> {
     }
 
     /// What the first thread of the team has.
-    fn from_first(&mut self, own: Reg) -> Reg {
+    fn first_of_team(&mut self, own: Reg) -> Reg {
         self.shuffled(own, "idx", 0)
     }
 
