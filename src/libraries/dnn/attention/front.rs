@@ -141,6 +141,7 @@ impl<'a> Call<'a> {
             let what = format!("extents {v_extents:?} where {:?} are needed", [batch, kv_heads, keys, value_width]);
             return Err(Error::invalid("v", what));
         }
+        let lengths = self.lengths.is_some();
         let scale = self.scale.unwrap_or_else(|| 1.0 / (width.max(1) as f64).sqrt());
         let scene = Scene {
             dtype: self.dtype,
@@ -156,10 +157,11 @@ impl<'a> Call<'a> {
             of_v: [0; 3],
             of_o: [0; 3],
             scale: scale.to_bits(),
-            causal: self.causal,
+            // Both corners are one where there are as many queries as keys; cuDNN has more at the first.
+            causal: self.causal.map(|corner| if queries == keys && !lengths { super::Corner::TopLeft } else { corner }),
             window: self.window,
             bias: None,
-            lengths: self.lengths.is_some(),
+            lengths,
             stats: false,
             tf32: self.tf32 && self.dtype == DType::F32,
             deterministic: self.deterministic,
