@@ -70,6 +70,7 @@ pub mod programs {}
 /// [`broadcast`]: crate::collective::Communicator::broadcast
 /// [`deterministic`]: crate::collective::Communicator::deterministic
 /// [`exchange`]: crate::collective::Communicator::exchange
+/// [`faults`]: crate::guide::faults
 /// [`gather`]: crate::collective::Communicator::gather
 /// [`loader`]: crate::loader
 /// [`patience`]: crate::collective::Rendezvous::patience

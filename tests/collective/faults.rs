@@ -60,9 +60,8 @@ fn a_gpu_that_dies_leaves_no_other_waiting_in_a_collective() {
     };
     println!("{:?}: {error}", began.elapsed());
     assert!(error.is_poisoning() || error.is_data_lost(), "{error}");
-    // The kernel of NCCL on the healthy GPU has returned, and its work goes on.
-    devices[0].synchronize(LONG).unwrap();
-    println!("{:?}: the other GPU is idle", began.elapsed());
-    assert_eq!(devices[0].to_vec(&ones(0)).unwrap()[..2], [1.0; 2]);
-    assert!(comm.all_reduce_in_place(Combine::Sum, vec![ones(0)]).is_err());
+    // A fault ends CUDA for the process, on every GPU; but nobody waits for the kernel of NCCL on the other one.
+    let answer = devices[0].synchronize(LONG);
+    println!("{:?}: the other GPU answers {answer:?}", began.elapsed());
+    assert!(!matches!(answer, Err(windlass::Error::Timeout { .. })), "{answer:?}");
 }

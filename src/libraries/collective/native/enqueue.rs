@@ -76,9 +76,9 @@ fn code(dtype: DType) -> Result<c_int> {
 
 /// The parts of a reduction that are calls of their own: where each begins, and how many numbers it has.
 ///
-/// One rank alone scales its elements by a kernel that cuts them into one piece for each 16 KiB, at most 32, and may leave out
-/// the last ones if they do not fall into equal pieces (NCCL 2.28.9: 40 001 numbers of four bytes). So it gets a multiple of
-/// 16 KiB, and what is less in a second call.
+/// One rank alone scales its elements by a kernel that, as it seems, cuts them into one piece for each 16 KiB, at most 32, and
+/// leaves out the last ones if they do not fall into equal pieces (NCCL 2.28.9 gave a wrong average of 40 001 f32). So it
+/// gets a multiple of 16 KiB, and what is less in a second call.
 fn pieces(ranks: usize, count: usize, size: usize) -> Vec<(usize, usize)> {
     const PIECE: usize = 16 << 10;
     if ranks > 1 {
