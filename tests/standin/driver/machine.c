@@ -57,13 +57,20 @@ static uint64_t place(void *context, const char *name, size_t bytes, unsigned ch
     return variable->address;
 }
 
+/* The machine has memory of its own; meanwhile no other thread may have the turn, for the mutex is held. */
+static void keep_turn(bool on) {
+    if (turns_keep != NULL) turns_keep(on);
+}
+
 static uint64_t key(const struct module *module) { return (uint64_t)(uintptr_t)handle_of(&module->object); }
 
 bool load_by_text(struct module *module) {
     char said[1024] = "";
     if (machine == NULL) return false;
     struct placing placing = {module, false};
+    keep_turn(true);
     int refused = machine->load(key(module), module->text, place, &placing, said, sizeof said);
+    keep_turn(false);
     module->by_text = refused == 0 && !placing.failed;
     for (int i = 0; i < module->variable_count && !module->by_text; i++) standin_deallocate(module->variables[i].address);
     if (!module->by_text) module->variable_count = 0;
@@ -124,7 +131,9 @@ static void run(void *payload) {
     memcpy(given.grid, launch->grid, sizeof given.grid);
     memcpy(given.block, launch->block, sizeof given.block);
     char said[4096] = "";
+    keep_turn(true);
     int code = machine->launch(&given, said, sizeof said);
+    keep_turn(false);
     free(parts);
     ran++;
     if (said[0] != 0) violation("%s", said);

@@ -452,6 +452,7 @@ void prepare_by_text(struct command *command, const struct launch *launch, unsig
 /* turns.c, in a process that it is preloaded into. */
 extern bool turns_here(void) __attribute__((weak));
 extern void turns_pass(const char *what) __attribute__((weak));
+extern void turns_keep(bool on_now) __attribute__((weak));
 extern void turns_sleep(uint64_t nanoseconds) __attribute__((weak));
 
 /* -- What libcublas uses as well. -- */
