@@ -77,13 +77,11 @@ impl Places {
         let layout = Layout::row_major(x)?;
         let (slots, n) = (layout.len(), x.get(axis).copied().unwrap_or(0) as i64);
         let strides: Vec<i64> = layout.strides().iter().map(|stride| *stride as i64).collect();
+        let own_stride = strides.get(axis).copied().unwrap_or(0);
         let numbers = device.map(indices, |index| {
             let (index, fits) = from_start(index, n);
-            let places = (0u8..).zip(&strides);
-            let at = places.fold(index * 0, |sum, (a, stride)| match usize::from(a) == axis {
-                true => sum + index * *stride,
-                false => sum + position(a) * *stride,
-            });
+            let others = (0u8..).zip(&strides).filter(|(a, _)| usize::from(*a) != axis);
+            let at = others.fold(index * own_stride, |sum, (a, stride)| sum + position(a) * *stride);
             fits.select(at, slots as i64)
         })?;
         Ok(Places { numbers: numbers.into_output(), slots, width: 1, updates: own.to_vec() })

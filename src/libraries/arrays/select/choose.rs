@@ -103,7 +103,7 @@ impl Device {
         let parts = self.map(&order.broadcast([axes.len(), order.len()])?, |number| {
             let own = |(n, stride): &(i64, i64)| number / *stride % *n;
             let rows = (0i64..).zip(&axes);
-            rows.fold(number * 0, |at, (row, axis)| position(0).eq(row).select(own(axis), at))
+            rows.fold(number, |at, (row, axis)| position(0).eq(row).select(own(axis), at))
         })?;
         Ok(Found { device: self.clone(), parts: parts.into_output(), count, axis: 1, narrow: first })
     }
