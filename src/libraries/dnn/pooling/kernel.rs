@@ -70,35 +70,35 @@ impl Key {
 }
 
 /// What an element of the target makes on the way.
-struct Sums {
+pub(super) struct Sums {
     /// The largest element, or the sum.
-    value: Reg,
+    pub(super) value: Reg,
     /// The largest one as it is compared.
-    wide: Reg,
+    pub(super) wide: Reg,
     /// The number of the largest one.
-    place: Reg,
+    pub(super) place: Reg,
 }
 
 /// One of the elements that are taken.
 #[derive(Clone)]
-struct Taken {
-    addresses: Vec<Reg>,
+pub(super) struct Taken {
+    pub(super) addresses: Vec<Reg>,
     /// Its number in the axes so far.
-    number: Option<Reg>,
+    pub(super) number: Option<Reg>,
     /// The places of its window so far.
-    places: Option<Reg>,
+    pub(super) places: Option<Reg>,
 }
 
-struct Text<'k> {
-    key: &'k Key,
-    writer: Writer,
-    arguments: Vec<Argument>,
-    class: Class,
-    u: &'static str,
-    s: &'static str,
-    b: &'static str,
-    memory: Lane,
-    lane: Lane,
+pub(super) struct Text<'k> {
+    pub(super) key: &'k Key,
+    pub(super) writer: Writer,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) class: Class,
+    pub(super) u: &'static str,
+    pub(super) s: &'static str,
+    pub(super) b: &'static str,
+    pub(super) memory: Lane,
+    pub(super) lane: Lane,
 }
 
 impl<'k> Text<'k> {
@@ -112,7 +112,7 @@ impl<'k> Text<'k> {
     }
 
     /// A word of the arguments; the first time it gets a place there.
-    fn word(&mut self, argument: Argument, class: Class) -> Reg {
+    pub(super) fn word(&mut self, argument: Argument, class: Class) -> Reg {
         let at = self.arguments.iter().position(|known| *known == argument).unwrap_or(self.arguments.len());
         if at == self.arguments.len() {
             self.arguments.push(argument);
@@ -123,42 +123,31 @@ impl<'k> Text<'k> {
         register
     }
 
-    fn number(&mut self, argument: Argument) -> Reg {
+    pub(super) fn number(&mut self, argument: Argument) -> Reg {
         self.word(argument, self.class)
     }
 
     /// An instruction on signed numbers.
-    fn signed(&mut self, name: &str, a: impl Display, b: impl Display) -> Reg {
+    pub(super) fn signed(&mut self, name: &str, a: impl Display, b: impl Display) -> Reg {
         let result = self.writer.reg(self.class);
         ptx!(self.writer, "{name}.{} {result}, {a}, {b}", self.s);
         result
     }
 
     /// `a * b + c`.
-    fn product(&mut self, a: Reg, b: Reg, c: impl Display) -> Reg {
+    pub(super) fn product(&mut self, a: Reg, b: Reg, c: impl Display) -> Reg {
         let result = self.writer.reg(self.class);
         ptx!(self.writer, "mad.lo.{} {result}, {a}, {b}, {c}", self.s);
         result
     }
 
-    fn long(&mut self, x: Reg) -> Reg {
+    pub(super) fn long(&mut self, x: Reg) -> Reg {
         if self.key.is_wide {
             return x;
         }
         let long = self.writer.reg(Class::Long);
         ptx!(self.writer, "cvt.s64.s32 {long}, {x}");
         long
-    }
-
-    /// A number, at least 0, over the dilation, rounded up.
-    fn over_dilation(&mut self, d: usize, x: Reg) -> Reg {
-        if !self.key.dilated {
-            return x;
-        }
-        let dilation = self.number(Argument::Dilation(d));
-        let more = self.signed("add", x, dilation);
-        let more = self.signed("sub", more, 1);
-        self.signed("div", more, dilation)
     }
 
     fn write(&mut self) {
@@ -245,35 +234,12 @@ impl<'k> Text<'k> {
         further
     }
 
-    fn sums(&mut self) -> Sums {
-        let pass = self.key.pass;
-        let place = self.writer.reg(Class::Long);
-        if matches!(pass, Pass::Max | Pass::MaxPlace) {
-            ptx!(self.writer, "mov.b64 {place}, -1");
-            let lowest = match self.key.dtype {
-                DType::F32 => 0xff80_0000,
-                DType::F64 => 0xfff0_0000_0000_0000,
-                DType::F16 => 0xfc00,
-                DType::Bf16 => 0xff80,
-                DType::I8 => 0x80,
-                _ => 0,
-            };
-            let value = self.writer.constant(self.memory, lowest);
-            let wide = self.wide(value);
-            let own = self.writer.reg(Class::for_lane(self.lane));
-            ptx!(self.writer, "mov.{} {own}, {wide}", bits(self.lane));
-            return Sums { value, wide: if self.is_narrow() { own } else { value }, place };
-        }
-        let value = self.writer.constant(self.lane, 0);
-        Sums { value, wide: value, place }
-    }
-
-    fn is_narrow(&self) -> bool {
+    pub(super) fn is_narrow(&self) -> bool {
         self.key.dtype.is_narrow()
     }
 
     /// An element as it is computed.
-    fn wide(&mut self, x: Reg) -> Reg {
+    pub(super) fn wide(&mut self, x: Reg) -> Reg {
         let op = match self.key.dtype {
             DType::F16 => LowOp::WidenF16,
             DType::Bf16 => LowOp::WidenBf16,
@@ -283,99 +249,10 @@ impl<'k> Text<'k> {
         self.writer.operation(&instr, [x; 3])
     }
 
-    /// The number of the element of the target in the axes of the windows, where that counts.
-    fn place(&mut self, own: &[Reg]) -> Option<Reg> {
-        if self.key.pass != Pass::MaxBack {
-            return None;
-        }
-        let mut number: Option<Reg> = None;
-        for (d, coordinate) in own.iter().enumerate() {
-            number = Some(self.numbered(number, d, *coordinate, Argument::Input(d)));
-        }
-        number.map(|number| self.long(number))
-    }
-
-    fn numbered(&mut self, number: Option<Reg>, _: usize, coordinate: Reg, extent: Argument) -> Reg {
+    pub(super) fn numbered(&mut self, number: Option<Reg>, _: usize, coordinate: Reg, extent: Argument) -> Reg {
         let Some(number) = number else { return coordinate };
         let extent = self.number(extent);
         self.product(number, extent, coordinate)
-    }
-
-    /// The first element of window `o`, how many it has, and its places.
-    fn elements(&mut self, d: usize, o: Reg) -> [Reg; 3] {
-        let [input, output] = [Argument::Input(d), Argument::Output(d)].map(|argument| self.number(argument));
-        if self.key.adaptive {
-            let first = self.signed("mul.lo", o, input);
-            let end = self.signed("add", first, input);
-            let end = self.signed("add", end, output);
-            let end = self.signed("sub", end, 1);
-            let [first, end] = [first, end].map(|x| self.signed("div", x, output));
-            let count = self.signed("sub", end, first);
-            return [first, count, count];
-        }
-        let [stride, before, window] =
-            [Argument::Stride(d), Argument::Before(d), Argument::Window(d)].map(|argument| self.number(argument));
-        let start = self.signed("mul.lo", o, stride);
-        let start = self.signed("sub", start, before);
-        let lacking = self.writer.reg(self.class);
-        ptx!(self.writer, "neg.{} {lacking}, {start}", self.s);
-        let lacking = self.signed("max", lacking, 0);
-        let skipped = self.over_dilation(d, lacking);
-        let end = self.until(d, input, start, window);
-        let count = self.signed("sub", end, skipped);
-        let count = self.signed("max", count, 0);
-        let first = match self.key.dilated {
-            true => {
-                let dilation = self.number(Argument::Dilation(d));
-                self.product(skipped, dilation, start)
-            }
-            false => self.signed("add", start, skipped),
-        };
-        let places = match self.key.pass.divide() {
-            Divide::Places => {
-                let after = self.number(Argument::After(d));
-                let padded = self.signed("add", input, after);
-                self.until(d, padded, start, window)
-            }
-            _ => count,
-        };
-        [first, count, places]
-    }
-
-    /// The places of a window that lie before an end.
-    fn until(&mut self, d: usize, end: Reg, start: Reg, window: Reg) -> Reg {
-        let left = self.signed("sub", end, start);
-        let left = self.signed("max", left, 0);
-        let places = self.over_dilation(d, left);
-        self.signed("min", places, window)
-    }
-
-    /// The first of the windows that may cover element `i`, and how many there are.
-    fn windows(&mut self, d: usize, i: Reg) -> [Reg; 2] {
-        let [input, output] = [Argument::Input(d), Argument::Output(d)].map(|argument| self.number(argument));
-        if self.key.adaptive {
-            let first = self.signed("mul.lo", i, output);
-            let end = self.signed("add", first, output);
-            let end = self.signed("add", end, input);
-            let end = self.signed("sub", end, 1);
-            let [first, end] = [first, end].map(|x| self.signed("div", x, input));
-            return [first, self.signed("sub", end, first)];
-        }
-        let [stride, before, window, dilation] =
-            [Argument::Stride(d), Argument::Before(d), Argument::Window(d), Argument::Dilation(d)]
-                .map(|argument| self.number(argument));
-        let far = self.signed("add", i, before);
-        let reach = self.signed("sub", window, 1);
-        let reach = self.signed("mul.lo", reach, dilation);
-        let near = self.signed("sub", far, reach);
-        let near = self.signed("max", near, 0);
-        let near = self.signed("add", near, stride);
-        let near = self.signed("sub", near, 1);
-        let first = self.signed("div", near, stride);
-        let last = self.signed("div", far, stride);
-        let end = self.signed("add", last, 1);
-        let end = self.signed("min", end, output);
-        [first, self.signed("sub", end, first)]
     }
 
     /// The loop over what is taken along axis `d`, and in it those along the axes behind.
@@ -433,140 +310,11 @@ impl<'k> Text<'k> {
     }
 
     /// The product with the places of an axis, 64 bits.
-    fn times(&mut self, before: Option<Reg>, places: Reg) -> Reg {
+    pub(super) fn times(&mut self, before: Option<Reg>, places: Reg) -> Reg {
         let places = self.long(places);
         let Some(before) = before else { return places };
         let product = self.writer.reg(Class::Long);
         ptx!(self.writer, "mul.lo.s64 {product}, {before}, {places}");
         product
-    }
-
-    /// Leaves out windows between whose elements the coordinate lies.
-    fn skip(&mut self, d: usize, coordinate: Reg, o: Reg, next: &str) {
-        let [stride, before, dilation] =
-            [Argument::Stride(d), Argument::Before(d), Argument::Dilation(d)].map(|argument| self.number(argument));
-        let far = self.signed("add", coordinate, before);
-        let start = self.signed("mul.lo", o, stride);
-        let within = self.signed("sub", far, start);
-        let rest = self.signed("rem", within, dilation);
-        let between = self.writer.reg(Class::Predicate);
-        ptx!(self.writer, "setp.ne.{} {between}, {rest}, 0", self.s);
-        ptx!(self.writer, "@{between} bra {next}");
-    }
-
-    /// Takes an element of the source.
-    fn take(&mut self, taken: &Taken, sums: &Sums, place: Option<Reg>) {
-        let [Some(address), second] = [0, 1].map(|k| taken.addresses.get(k).copied()) else { return };
-        let x = self.writer.reg(Class::for_lane(self.memory));
-        ptx!(self.writer, "ld.global.{} {x}, [{address}+0]", memory(self.memory));
-        let wide = self.wide(x);
-        let t = crate::libraries::expressions::ptx::body::arithmetic(self.lane);
-        match (self.key.pass, second, place) {
-            (Pass::Max | Pass::MaxPlace, ..) => self.largest(x, wide, taken, sums),
-            (Pass::MaxBack, Some(second), Some(place)) => {
-                let (number, same) = (self.writer.reg(Class::Long), self.writer.reg(Class::Predicate));
-                ptx!(self.writer, "ld.global.s64 {number}, [{second}+0]");
-                ptx!(self.writer, "setp.eq.s64 {same}, {number}, {place}");
-                ptx!(self.writer, "@{same} add.rn.{t} {}, {}, {wide}", sums.value, sums.value);
-            }
-            _ => {
-                let share = match taken.places {
-                    Some(places) => self.quotient(wide, places),
-                    None => wide,
-                };
-                ptx!(self.writer, "add.rn.{t} {}, {}, {share}", sums.value, sums.value);
-            }
-        }
-    }
-
-    fn largest(&mut self, x: Reg, wide: Reg, taken: &Taken, sums: &Sums) {
-        let t = crate::libraries::expressions::ptx::body::arithmetic(self.lane);
-        let ahead = self.writer.reg(Class::Predicate);
-        ptx!(self.writer, "setp.gt.{t} {ahead}, {wide}, {}", sums.wide);
-        if self.lane.is_float() {
-            let [is_nan, known] = [(); 2].map(|()| self.writer.reg(Class::Predicate));
-            ptx!(self.writer, "setp.nan.{t} {is_nan}, {wide}, {wide}");
-            ptx!(self.writer, "setp.num.{t} {known}, {}, {}", sums.wide, sums.wide);
-            ptx!(self.writer, "and.pred {is_nan}, {is_nan}, {known}");
-            ptx!(self.writer, "or.pred {ahead}, {ahead}, {is_nan}");
-        }
-        if let Some(number) = taken.number {
-            let (first, number) = (self.writer.reg(Class::Predicate), self.long(number));
-            ptx!(self.writer, "setp.lt.s64 {first}, {}, 0", sums.place);
-            ptx!(self.writer, "or.pred {ahead}, {ahead}, {first}");
-            ptx!(self.writer, "selp.b64 {}, {number}, {}, {ahead}", sums.place, sums.place);
-        }
-        ptx!(self.writer, "selp.{} {}, {x}, {}, {ahead}", select(self.memory), sums.value, sums.value);
-        if self.is_narrow() {
-            ptx!(self.writer, "selp.f32 {}, {wide}, {}, {ahead}", sums.wide, sums.wide);
-        }
-    }
-
-    /// A number over a count of 64 bits.
-    fn quotient(&mut self, x: Reg, places: Reg) -> Reg {
-        let t = crate::libraries::expressions::ptx::body::arithmetic(self.lane);
-        let [count, result] = [(); 2].map(|()| self.writer.reg(Class::for_lane(self.lane)));
-        ptx!(self.writer, "cvt.rn.{t}.s64 {count}, {places}");
-        ptx!(self.writer, "div.rn.{t} {result}, {x}, {count}");
-        result
-    }
-
-    /// Divides a sum by the places of its window, if there are some.
-    fn divide(&mut self, own: &[Reg], sums: &Sums) {
-        if self.key.pass.is_back() || self.key.pass.divide() == Divide::Never {
-            return;
-        }
-        let mut all: Option<Reg> = None;
-        for (d, o) in own.iter().enumerate() {
-            let [.., places] = self.elements(d, *o);
-            all = Some(self.times(all, places));
-        }
-        let Some(all) = all else { return };
-        let mean = self.quotient(sums.value, all);
-        let some = self.writer.reg(Class::Predicate);
-        ptx!(self.writer, "setp.gt.s64 {some}, {all}, 0");
-        ptx!(self.writer, "selp.{} {}, {mean}, {}, {some}", select(self.lane), sums.value, sums.value);
-    }
-
-    fn store(&mut self, index: Reg, targets: &[Reg], sums: &Sums) {
-        let mut value = sums.value;
-        if !matches!(self.key.pass, Pass::Max | Pass::MaxPlace) {
-            let narrow = match self.key.dtype {
-                DType::F16 => Some(LowOp::NarrowF16),
-                DType::Bf16 => Some(LowOp::NarrowBf16),
-                _ => None,
-            };
-            value = match narrow {
-                Some(op) => {
-                    let instr = Instr { op, lane: Lane::U16, from: Lane::F32, args: [0; 3], arity: 1 };
-                    self.writer.operation(&instr, [value; 3])
-                }
-                None => self.writer.canonical(self.lane, value),
-            };
-        }
-        let index = match self.key.is_wide {
-            true => index,
-            false => {
-                let long = self.writer.reg(Class::Long);
-                ptx!(self.writer, "cvt.u64.u32 {long}, {index}");
-                long
-            }
-        };
-        let places = (self.key.pass == Pass::MaxPlace).then_some(("s64", 8, sums.place));
-        let own = (memory(self.memory), self.memory.size(), value);
-        for ((t, size, value), target) in std::iter::once(own).chain(places).zip(targets) {
-            let address = self.writer.reg(Class::Long);
-            ptx!(self.writer, "mad.lo.u64 {address}, {index}, {size}, {target}");
-            ptx!(self.writer, "st.global.{t} [{address}+0], {value}");
-        }
-    }
-}
-
-/// The type of a selection.
-fn select(lane: Lane) -> &'static str {
-    match lane {
-        Lane::F32 => "f32",
-        Lane::F64 => "f64",
-        other => bits(other),
     }
 }

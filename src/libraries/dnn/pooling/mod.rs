@@ -3,7 +3,8 @@
 // Every pass is a gather: an element of the target takes what it needs of the source, along each axis by itself. Forward these
 // are the elements of its window; backward they are the windows that cover it. So nothing is added by atomics, and the order of
 // additions is that of the rows on both engines. `axis.rs` says along one axis which elements these are, and admits what arrives;
-// `op.rs` is the operation; `host.rs` lists the elements of each axis ahead, `kernel.rs` writes loops that compute them.
+// `op.rs` is the operation; `host.rs` lists the elements of each axis ahead, `kernel.rs` writes loops
+// that compute them (`lines.rs`, `sums.rs`).
 
 mod axis;
 #[cfg(feature = "cuda")]
@@ -13,9 +14,13 @@ mod front;
 mod host;
 #[cfg(feature = "cuda")]
 mod kernel;
+#[cfg(feature = "cuda")]
+mod lines;
 mod lp;
 mod op;
 mod spec;
+#[cfg(feature = "cuda")]
+mod sums;
 
 pub(super) use front::{one, tied};
 pub(super) use op::{Divide, Pass};
