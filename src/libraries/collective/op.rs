@@ -3,7 +3,7 @@
 use super::host;
 use super::memory::Memory;
 use super::spec::{Layout, Spec};
-use crate::core::buffer::{DeviceBuffer, List};
+use crate::core::buffer::List;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Bufs, Cost, Immediate, Internal, OperandNames, Output, Spans};
@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 /// What a collective writes: a buffer of each rank that receives something, and the communicator's turn, which orders its
 /// collectives.
-pub struct Turned<T: Element>(PhantomData<T>);
+pub(crate) struct Turned<T: Element>(PhantomData<T>);
 
 impl<T: Element> Output for Turned<T> {
     type Writes = (List<T>, u8);
