@@ -193,18 +193,3 @@ pub(crate) fn others(devices: &[Device]) {
         assert!(error.contains("without elements"), "{error}");
     }
 }
-
-#[test]
-fn derivatives_of_activations_are_slopes() {
-    activations(&crate::common::devices());
-}
-
-#[test]
-fn gradients_of_losses_are_slopes() {
-    losses(&crate::common::devices());
-}
-
-#[test]
-fn other_gradients_are_slopes() {
-    others(&crate::common::devices());
-}

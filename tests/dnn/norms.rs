@@ -145,11 +145,6 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     }
 }
 
-#[test]
-fn normalised_elements_are_those_of_the_definition() {
-    cases(&crate::common::devices(), 0, 150);
-}
-
 fn list<T: Element, const N: usize>(device: &Device, x: [T; N]) -> windlass::Tensor<T> {
     device.tensor([N], x).unwrap()
 }
@@ -176,14 +171,7 @@ pub(crate) fn statistics(devices: &[Device]) {
     }
 }
 
-#[test]
-fn statistics_of_a_training_are_mixed() {
-    statistics(&crate::common::devices());
-}
-
-#[test]
-fn axes_that_do_not_fit_are_told() {
-    let device = &crate::common::devices()[0];
+pub(crate) fn axes_that_do_not_fit_are_told(device: &Device) {
     let (dnn, x) = (device.dnn(), device.zeros_tensor::<f32>([2, 6, 4]).unwrap());
     let weight = device.zeros_tensor::<f32>([5]).unwrap();
     let told = |norm: Norm, affine: &Affine<'_, f32>, epsilon: f64| {

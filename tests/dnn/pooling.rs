@@ -204,14 +204,7 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     }
 }
 
-#[test]
-fn windows_are_those_of_the_definition() {
-    cases(&crate::common::devices(), 0, 400);
-}
-
-#[test]
-fn what_does_not_fit_is_told() {
-    let device = &crate::common::devices()[0];
+pub(crate) fn what_does_not_fit_is_told(device: &Device) {
     let (dnn, x) = (device.dnn(), device.zeros_tensor::<f32>([2, 3]).unwrap());
     let told = |pool: Pool| dnn.max_pool(&x, &pool).unwrap_err().to_string();
     for (pool, what) in [
