@@ -31,10 +31,8 @@ fn what_comes_in_is_seen_written_and_deleted_once() {
             // Out again: the same memory, by way of us.
             let at = device.hand_out(x.into_buffer(), Idle).unwrap();
             // SAFETY: the six elements are there, and nobody writes them.
-            assert_eq!(
-                unsafe { std::slice::from_raw_parts(at.address() as *const f32, 6) },
-                [0.0, 1.0, 2.0, 9.0, 9.0, 9.0]
-            );
+            let elements = unsafe { std::slice::from_raw_parts(at.address() as *const f32, 6) };
+            assert_eq!(elements, [0.0, 1.0, 2.0, 9.0, 9.0, 9.0]);
             drop(at);
             assert!(eventually(10, || deleted.load(Ordering::SeqCst) == 1));
         }

@@ -145,7 +145,7 @@ fn memory_that_a_program_has_captured_stays() {
         let (program, _) = device
             .record(|r| {
                 let y = r.output::<f32>(4)?;
-                r.copy(&x, y)?;
+                drop(r.copy(&x, y)?);
                 Ok(())
             })
             .unwrap();
