@@ -31,6 +31,16 @@ pub(super) struct Stamp {
     pub(super) pc: u32,
 }
 
+impl Stamp {
+    /// With the bytes of an access by the same thread, if nothing can have come between the two.
+    fn with(self, other: &Stamp) -> Stamp {
+        let Stamp { block, epoch, time, thread, atomic, tick, .. } = *other;
+        let one = (self.block, self.epoch, self.time, self.thread, self.atomic, self.tick)
+            == (block, epoch, time, thread, atomic, tick);
+        Stamp { bytes: if one { self.bytes | other.bytes } else { self.bytes }, ..self }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
     write: Stamp,
@@ -89,10 +99,10 @@ impl Cell {
         }
         let same = |one: &Stamp| (one.block, one.thread) == (stamp.block, stamp.thread);
         if same(first) {
-            *first = Stamp { bytes: first.bytes | stamp.bytes, ..stamp };
+            *first = stamp.with(first);
         } else if same(second) || first.block != 0 && !knows.is_after(lane, first) {
             // What comes after the first and the second comes after this one as well, or is a race with one of them.
-            *second = Stamp { bytes: if same(second) { second.bytes | stamp.bytes } else { stamp.bytes }, ..stamp };
+            *second = stamp.with(second);
         } else {
             (*first, *second) = (*second, stamp);
         }
@@ -127,9 +137,7 @@ impl Cell {
                 return Some(Wrong::Race { other: *other, wrote: false });
             }
         }
-        let keeps = self.write.block == stamp.block && self.write.thread == stamp.thread;
-        let bytes = if keeps { self.write.bytes | stamp.bytes } else { stamp.bytes };
-        self.write = Stamp { bytes, ..stamp };
+        self.write = stamp.with(&self.write);
         None
     }
 

@@ -351,6 +351,24 @@ pub(super) const PATTERNS: &[Pattern] = &[
         &["and.b64 %q3, %q2, 0xfffffffffffffffc; ld.global.u32 %r3, [%q3];"],
     ),
     of(
+        "bytes that are cleared, and set by others",
+        (1, 32),
+        "mov.u32 %r3, room; add.u32 %r4, %r3, %t; st.shared.u8 [%r4], 0; xor.b32 %r5, %t, 1; add.u32 %r5, %r5, %r3; @@
+        setp.gt.u32 %p1, %t, 15; @%p1 bra HIGH; add.u32 %r6, %t, 32; add.u32 %r6, %r6, %r3; st.shared.u8 [%r6], 1;
+        HIGH: st.shared.u8 [%r5], 1;",
+        &[WARP],
+        // The last write of four bytes is kept.
+        &[],
+    ),
+    of(
+        "a byte beside one that is set by others",
+        (1, 32),
+        "mov.u32 %r3, room; st.shared.u8 [room], 0; setp.eq.u32 %p1, %t, 0; setp.eq.u32 %p2, %t, 1; @%p1 st.shared.u8 [room+3], 0; @@
+        @%p1 st.shared.u8 [room+1], 1; @%p2 st.shared.u8 [room+3], 1;",
+        &[WARP],
+        &[""],
+    ),
+    of(
         "bits of one word",
         (2, 32),
         "mov.u64 %q2, 1; cvt.u32.u64 %r3, %i; shl.b64 %q2, %q2, %r3; @@",
