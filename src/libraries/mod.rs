@@ -13,12 +13,16 @@ pub mod arrays;
 pub mod blas;
 #[cfg(feature = "blaslt")]
 pub mod blaslt;
+#[cfg(feature = "collective")]
+pub mod collective;
+#[cfg(feature = "dnn")]
+pub mod dnn;
 #[cfg(feature = "expressions")]
 pub mod expressions;
 #[cfg(feature = "fft")]
 pub mod fft;
 pub(crate) mod flags;
-mod interop;
+pub(crate) mod interop;
 #[cfg(feature = "expressions")]
 pub mod moves;
 #[cfg(feature = "nvrtc")]
@@ -47,13 +51,15 @@ crate::engines::library::libraries! {
     arrays, "expressions";
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    collective, "collective" => collective::native::Nccl;
+    dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
     rng, "rng";
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;
-    tensor_ops, "tensor";
+    tensor_ops, "tensor" => tensor_ops::native::Cutensor;
 }
 
 impl Device {

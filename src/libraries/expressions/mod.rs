@@ -100,6 +100,8 @@
 mod ahead;
 mod any;
 pub(in crate::libraries) mod build;
+#[cfg(feature = "rng")]
+mod counter;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod deferred;
@@ -112,7 +114,7 @@ pub(in crate::libraries) mod host;
 pub(in crate::libraries) mod ir;
 pub(in crate::libraries) mod low;
 mod nest;
-mod op;
+pub(in crate::libraries) mod op;
 pub(in crate::libraries) mod operands;
 #[cfg(feature = "cuda")]
 pub(in crate::libraries) mod ptx;

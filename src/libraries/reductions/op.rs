@@ -44,7 +44,7 @@ impl Reduce {
         }
     }
 
-    fn check_data(&self) -> Result<()> {
+    pub(super) fn check_data(&self) -> Result<()> {
         self.shape.formula.0.expr.check_scalars("scalars", &self.scalars)?;
         if let Some(finish) = &self.shape.finish {
             finish.0.expr.check_scalars("finish", &self.finish_scalars)?;
@@ -52,7 +52,7 @@ impl Reduce {
         self.shape.check()
     }
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+    pub(super) fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         let (shape, expr) = (&self.shape, &self.shape.formula.0.expr);
         let ([output], true) = (writes, reads.len() == shape.inputs.len()) else {
             let what = format!("{} read and {} written", reads.len(), writes.len());

@@ -8,6 +8,7 @@ mod cases;
 mod compare;
 mod libraries;
 mod moves;
+mod networks;
 mod node;
 mod optimizers;
 mod ordered;

@@ -5,7 +5,7 @@
 
 use super::levels::CHUNK;
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::libraries::expressions::formula::record;
 use crate::libraries::expressions::low::lower::stored;
 use crate::libraries::expressions::low::{Calls, Lane, Low, lower, lower_as};
