@@ -1,7 +1,7 @@
 //! The host half: each line is packed into pairs of a key and what goes with it, and these are sorted by the key's bytes.
 //!
-//! What goes with a key is the element itself if elements are all that is written, else its place. Pairs have 64 bits, or 128 for
-//! keys of 64. Lines are treated by several threads.
+//! What goes with a key is the element's place. Pairs have 64 bits, or 128 for keys of 64. If elements are all that is written,
+//! integers and those of 64 bits go alone: their keys are made again in each pass, which moves half as many bytes. Lines are treated by several threads.
 
 use super::lines::Lines;
 use super::op::Sort;
@@ -10,21 +10,43 @@ use crate::core::error::{Error, Result};
 use crate::core::room;
 use rayon::prelude::*;
 
-/// A key in the upper half, what goes with it in the lower one.
-trait Pair: Copy + Ord + Send + Default {
+/// What is moved: a key in the upper half and a place in the lower one, or an element.
+trait Item: Copy + Ord + Send + Default {
+    /// Whether it is an element.
+    const IS_ELEMENT: bool = false;
     fn new(key: u64, with: u64) -> Self;
-    fn key(self) -> u64;
+    fn key(self, order: Order) -> u64;
     fn with(self) -> u64;
 }
 
+/// An element alone.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Alone<T>(T);
+
+impl<T: Bits> Item for Alone<T> {
+    const IS_ELEMENT: bool = true;
+    #[inline(always)]
+    fn new(_: u64, with: u64) -> Self {
+        Alone(T::narrow(with))
+    }
+    #[inline(always)]
+    fn key(self, order: Order) -> u64 {
+        order.key(self.0.widen())
+    }
+    #[inline(always)]
+    fn with(self) -> u64 {
+        self.0.widen()
+    }
+}
+
 macro_rules! pairs { ($($t:ty, $bits:expr;)*) => { $(
-    impl Pair for $t {
+    impl Item for $t {
         #[inline(always)]
         fn new(key: u64, with: u64) -> Self {
             (key as $t) << $bits | with as $t
         }
         #[inline(always)]
-        fn key(self) -> u64 {
+        fn key(self, _: Order) -> u64 {
             (self >> $bits) as u64
         }
         #[inline(always)]
@@ -39,7 +61,7 @@ pairs! {
 }
 
 /// The bits of an element.
-trait Bits: Copy {
+trait Bits: Copy + Ord + Send + Default {
     fn widen(self) -> u64;
     fn narrow(bits: u64) -> Self;
 }
@@ -69,23 +91,22 @@ struct Spare<P> {
 /// Fewer pairs than this are compared.
 const FEW: usize = 256;
 
-/// Sorts by the lowest `passes` bytes of the keys; equal ones keep their order. `distinct` says that no two pairs are equal and that
-/// what goes with the keys rises.
-fn radix<P: Pair>(spare: &mut Spare<P>, passes: usize, distinct: bool) -> Result<()> {
+/// Sorts by those bytes of the keys that can differ; equal ones keep their order. Of pairs, the places rise.
+fn radix<P: Item>(spare: &mut Spare<P>, order: Order) -> Result<()> {
     let Spare { pairs, other, counts } = spare;
     let n = pairs.len();
     if n <= FEW {
-        if distinct {
-            pairs.sort_unstable();
+        if P::IS_ELEMENT {
+            pairs.sort_by_key(|pair| pair.key(order));
         } else {
-            pairs.sort_by_key(|pair| pair.key());
+            pairs.sort_unstable();
         }
         return Ok(());
     }
     counts.clear();
-    room::grown(counts, passes, [0; 256])?;
+    room::grown(counts, order.passes, [0; 256])?;
     for pair in pairs.iter() {
-        let key = pair.key();
+        let key = pair.key(order);
         for (pass, counts) in counts.iter_mut().enumerate() {
             let digit = (key >> (8 * pass)) as u8;
             if let Some(count) = counts.get_mut(usize::from(digit)) {
@@ -105,7 +126,7 @@ fn radix<P: Pair>(spare: &mut Spare<P>, passes: usize, distinct: bool) -> Result
             (*count, next) = (next, next + *count);
         }
         for pair in pairs.iter() {
-            let digit = (pair.key() >> (8 * pass)) as u8;
+            let digit = (pair.key(order) >> (8 * pass)) as u8;
             if let Some(place) = counts.get_mut(usize::from(digit)) {
                 if let Some(to) = other.get_mut(*place as usize) {
                     *to = *pair;
@@ -129,7 +150,7 @@ struct Line<T> {
 
 /// # Safety
 /// The elements of the line lie at their distances, and nothing else uses those that are written.
-unsafe fn line<T: Bits, P: Pair>(
+unsafe fn line<T: Bits, P: Item>(
     sort: &Sort,
     order: Order,
     n: usize,
@@ -137,8 +158,7 @@ unsafe fn line<T: Bits, P: Pair>(
     spare: &mut Spare<P>,
 ) -> Result<()> {
     let is_part = sort.keep < n;
-    // Equal keys of different bits have to stay in order, which places tell.
-    let with_places = sort.indices || is_part;
+    let with_places = !P::IS_ELEMENT;
     let Spare { pairs, .. } = spare;
     pairs.clear();
     room::reserve(pairs, n)?;
@@ -163,7 +183,7 @@ unsafe fn line<T: Bits, P: Pair>(
         pairs.truncate(sort.keep);
         pairs.sort_unstable();
     } else {
-        radix(spare, order.passes, with_places)?;
+        radix(spare, order)?;
     }
     for (i, pair) in (0..sort.keep as isize).zip(spare.pairs.iter()) {
         let to = i * line.target_step;
@@ -198,7 +218,7 @@ const PIECE: usize = 1 << 12;
 
 /// # Safety
 /// As [`sort`], for elements of this size.
-unsafe fn all<T: Bits, P: Pair>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> Result<()> {
+unsafe fn all<T: Bits, P: Item>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> Result<()> {
     let (order, [step, target_step]) = (sort.order()?, lines.steps);
     let bases = &bases;
     let run = |spare: &mut Spare<P>, number: usize| {
@@ -230,11 +250,18 @@ unsafe fn all<T: Bits, P: Pair>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> 
 /// those that are written.
 pub(super) unsafe fn sort(sort: &Sort, x: *const u8, values: *mut u8, indices: *mut i64) -> Result<()> {
     let Some(lines) = Lines::new(sort)? else { return Ok(()) };
+    // Equal keys of different bits have to stay in order where a part is selected, which places tell.
+    // The key of a short float costs more than to move it.
+    let is_cheap = sort.dtype.size() == 8 || !matches!(sort.order()?.numbers, Numbers::Float(_));
+    let alone = !sort.indices && sort.keep == lines.len && is_cheap;
     macro_rules! go {
-        ($t:ty, $p:ty) => {
+        ($t:ty, $p:ty) => {{
+            let bases = Bases::<$t> { x: x.cast(), values: values.cast(), indices };
             // SAFETY: the caller's promise.
-            unsafe { all::<$t, $p>(sort, &lines, Bases { x: x.cast(), values: values.cast(), indices }) }
-        };
+            unsafe {
+                if alone { all::<$t, Alone<$t>>(sort, &lines, bases) } else { all::<$t, $p>(sort, &lines, bases) }
+            }
+        }};
     }
     match sort.dtype.size() {
         1 => go!(u8, u64),
