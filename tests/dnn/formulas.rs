@@ -1,7 +1,7 @@
 //! Activations, losses and the like beside central differences in `f64`, and the same bits on all devices.
 
 use crate::sample::{Laid, Rng, read, same_bits, typed};
-use windlass::dnn::{Activation, Interpolation, Loss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary};
+use windlass::dnn::{Activation, Interpolation, LabelLoss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary};
 use windlass::{Device, Result, Tensor, TensorRef};
 
 type Made = Result<Tensor<f64>>;
@@ -94,8 +94,8 @@ pub(crate) fn losses(devices: &[Device]) {
                 reduction: LossReduction,
                 weights: Option<&'a Tensor<f64>>,
                 ignored: Option<i64>,
-            ) -> Loss<'a, f64> {
-                let mut loss = Loss::new(reduction);
+            ) -> LabelLoss<'a, f64> {
+                let mut loss = LabelLoss::new(reduction);
                 if let Some(weights) = weights {
                     loss = loss.weights(weights);
                 }
