@@ -127,8 +127,12 @@ fn backward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
     let spec = spec(case, bias.as_ref(), lengths.as_ref());
     let dnn = device.dnn();
     let (o, sums) = dnn.attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
-    let gradients = dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).expect(&what);
-    let (dq, dk, dv) = gradients.await_result().expect(&what);
+    let gradients = dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).expect(&what).await_result();
+    if !is_host(device) && case.sizes[3] == 1 {
+        assert!(gradients.unwrap_err().error.to_string().contains("one query"), "{what}");
+        return;
+    }
+    let (dq, dk, dv) = gradients.expect(&what);
     for (name, got, want) in [("dq", dq, &want[0]), ("dk", dk, &want[1]), ("dv", dv, &want[2])] {
         assert_eq!(got.extents(), want.extents, "{what}");
         // The largest magnitude is the measure: sums of numbers of both signs that were rounded in between.

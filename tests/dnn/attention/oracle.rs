@@ -41,13 +41,13 @@ impl Case {
         }
         if rng.below(4) == 0 {
             let mut of = |most: usize| (0..batch).map(|_| (1 + rng.below(most)) as i32).collect::<Vec<_>>();
-            let keys = of(keys);
-            let queries = of(queries).into_iter().zip(&keys).map(|(q, k)| q.min(*k)).collect();
-            case.lengths = Some([queries, keys]);
-            if !narrow && case.causal == Some(Corner::BottomRight) {
-                // cuDNN has none.
-                case.window = None;
-            }
+            let of_keys = of(keys);
+            let of_queries = of(queries).into_iter().zip(&of_keys).map(|(q, k)| q.min(*k)).collect();
+            case.lengths = Some([of_queries, of_keys]);
+        }
+        if !narrow && case.causal == Some(Corner::BottomRight) && (case.lengths.is_some() || queries != keys) {
+            // cuDNN has none that is right.
+            case.window = None;
         }
         case
     }

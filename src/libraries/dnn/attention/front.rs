@@ -141,6 +141,7 @@ impl<'a> Call<'a> {
             let what = format!("extents {v_extents:?} where {:?} are needed", [batch, kv_heads, keys, value_width]);
             return Err(Error::invalid("v", what));
         }
+        let lengths = self.lengths.is_some();
         let scale = self.scale.unwrap_or_else(|| 1.0 / (width.max(1) as f64).sqrt());
         let scene = Scene {
             dtype: self.dtype,
@@ -156,10 +157,11 @@ impl<'a> Call<'a> {
             of_v: [0; 3],
             of_o: [0; 3],
             scale: scale.to_bits(),
-            causal: self.causal,
+            // Both corners are one where there are as many queries as keys; cuDNN has more at the first.
+            causal: self.causal.map(|corner| if queries == keys && !lengths { super::Corner::TopLeft } else { corner }),
             window: self.window,
             bias: None,
-            lengths: self.lengths.is_some(),
+            lengths,
             stats: false,
             tf32: self.tf32 && self.dtype == DType::F32,
             deterministic: self.deterministic,
@@ -239,6 +241,11 @@ fn attend(
     Ok((device.dispatch(Attend(scene), ins, writes).map_err(Rejected::into_error)?, layout))
 }
 
+/// The result of an attention, and the logarithms of its sums.
+type Attended<T> = (Tensor<T>, Tensor<<T as DnnElement>::Sum>);
+/// Of queries, keys and values.
+type Gradients<T> = (Tensor<T>, Tensor<T>, Tensor<T>);
+
 impl Dnn {
     /// Attention: `softmax(scale * Q K^T + bias) V` for each batch and head, as a new tensor. Does not wait.
     ///
@@ -263,7 +270,7 @@ impl Dnn {
     /// # Errors
     /// [`Error::InvalidArgument`] that names the argument: extents that do not fit each other, heads that do not divide; a stale tensor,
     /// or one of another device. At the wait [`Error::LibraryMissing`] without cuDNN, and [`Error::Unsupported`] on a GPU for f64, f32
-    /// without [`Attention::tf32`], widths that are no multiples of 8 or too large.
+    /// without [`Attention::tf32`], widths that are no multiples of 8 or too large, and a window at the bottom right corner of lengths.
     pub fn attend<'q, 'k, 'v, T: DnnElement>(
         &self,
         spec: &Attention<'_, T>,
@@ -291,7 +298,7 @@ impl Dnn {
         q: impl ReadableTensor<'q, T>,
         k: impl ReadableTensor<'k, T>,
         v: impl ReadableTensor<'v, T>,
-    ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T::Sum>)>> {
+    ) -> Result<PendingDispatch<Attended<T>>> {
         let (q, k, v) = (q.into(), k.into(), v.into());
         let submitted = attend(&self.device, &Call::new(spec), [&any(&q), &any(&k), &any(&v)], true);
         let (pending, layout) = submitted.map_err(told(Attend::OP))?;
@@ -309,7 +316,7 @@ impl Dnn {
     /// and keys rounded up to multiples of 64; more than 8 GiB are refused.
     ///
     /// # Errors
-    /// As [`attend`](Self::attend); [`Error::Unsupported`] on a GPU for f32, too.
+    /// As [`attend`](Self::attend); [`Error::Unsupported`] on a GPU also for f32, and for one query.
     #[expect(clippy::too_many_arguments, reason = "what the forward pass has read and written")]
     pub fn attend_gradients<'a, T: DnnElement>(
         &self,
@@ -320,7 +327,7 @@ impl Dnn {
         o: impl ReadableTensor<'a, T>,
         dy: impl ReadableTensor<'a, T>,
         log_sums: impl ReadableTensor<'a, T::Sum>,
-    ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T>, Tensor<T>)>> {
+    ) -> Result<PendingDispatch<Gradients<T>>> {
         let (q, k, v, o, dy, sums) = (q.into(), k.into(), v.into(), o.into(), dy.into(), log_sums.into());
         let reads = [any(&q), any(&k), any(&v), any(&o), any(&dy), any(&sums)];
         let submitted = gradients(&self.device, &Call::new(spec), &reads);

@@ -1,7 +1,7 @@
 //! The backward pass as an op.
 
 use super::op::{LIBRARY, check_all};
-use super::scene::{Scene, reach};
+use super::scene::{Scene, Wanted, reach};
 use crate::core::buffer::{AnyBuffers, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 /// the lengths if there are any. The gradients lie as what they are gradients of.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct AttendBackward(pub(in super::super) Scene);
-
-type Wanted = (&'static str, DType, Option<usize>);
 
 impl AttendBackward {
     pub(super) const OP: &'static str = "attend_backward";

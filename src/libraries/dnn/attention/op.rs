@@ -1,6 +1,6 @@
 //! The forward pass as an op.
 
-use super::scene::{Scene, check_one, reach};
+use super::scene::{Scene, Wanted, check_one, reach};
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -19,7 +19,7 @@ pub(super) const LIBRARY: &str = "dnn";
 impl Attend {
     pub(super) const OP: &'static str = "attend";
 
-    fn writes(&self) -> Vec<(&'static str, DType, Option<usize>)> {
+    fn writes(&self) -> Vec<Wanted> {
         let scene = &self.0;
         let mut all = vec![("o", scene.dtype, reach(scene.extents_of_o(), scene.of_o))];
         if scene.stats {
@@ -31,8 +31,8 @@ impl Attend {
 
 /// Checks the operands of a pass.
 pub(super) fn check_all(
-    (reads, wanted): (&[AnySpan], &[(&'static str, DType, Option<usize>)]),
-    (writes, written): (&[AnySpan], &[(&'static str, DType, Option<usize>)]),
+    (reads, wanted): (&[AnySpan], &[Wanted]),
+    (writes, written): (&[AnySpan], &[Wanted]),
 ) -> Result<()> {
     if reads.len() != wanted.len() || writes.len() != written.len() {
         return Err(Error::invalid("operands", format!("{} read and {} written", reads.len(), writes.len())));
@@ -69,7 +69,7 @@ impl Op for Attend {
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let types = |all: Vec<(&'static str, DType, Option<usize>)>| {
+        let types = |all: Vec<Wanted>| {
             crate::core::intern::types(&all.into_iter().map(|(_, dtype, _)| dtype).collect::<Vec<_>>())
         };
         (types(self.0.reads()), types(self.writes()))

@@ -42,6 +42,9 @@ pub(in super::super) struct Scene {
     pub(in super::super) deterministic: bool,
 }
 
+/// An operand that an operation needs: its name and type, and how many elements; `None` if these are too many.
+pub(super) type Wanted = (&'static str, DType, Option<usize>);
+
 /// The elements from the first to the last one; `None` if they are too many.
 pub(super) fn reach(extents: [usize; 4], [b, h, s]: Rows) -> Option<usize> {
     if extents.contains(&0) {
@@ -128,7 +131,7 @@ impl Scene {
     }
 
     /// The operands that are read by a forward pass, with the lengths that they need.
-    pub(super) fn reads(&self) -> Vec<(&'static str, DType, Option<usize>)> {
+    pub(super) fn reads(&self) -> Vec<Wanted> {
         let mut all = vec![
             ("q", self.dtype, reach(self.extents_of_q(), self.of_q)),
             ("k", self.dtype, reach(self.extents_of_k(), self.of_k)),
@@ -139,7 +142,7 @@ impl Scene {
     }
 
     /// Bias and lengths, which both passes read last.
-    pub(super) fn others(&self) -> Vec<(&'static str, DType, Option<usize>)> {
+    pub(super) fn others(&self) -> Vec<Wanted> {
         let mut all = Vec::new();
         if let Some(strides) = self.bias {
             let scores = [self.batch, self.heads, self.queries, self.keys];
@@ -156,7 +159,7 @@ impl Scene {
 }
 
 /// Checks an operand.
-pub(super) fn check_one(span: &AnySpan, (name, dtype, least): (&'static str, DType, Option<usize>)) -> Result<()> {
+pub(super) fn check_one(span: &AnySpan, (name, dtype, least): Wanted) -> Result<()> {
     if span.dtype() != dtype {
         return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
     }

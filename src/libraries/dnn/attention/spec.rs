@@ -65,6 +65,7 @@ impl<'a, T: Element> Attention<'a, T> {
     }
 
     /// A query sees so many keys at most, the last of which is the one at its own place. Needs [`causal`](Self::causal).
+    /// A GPU has it at [`Corner::TopLeft`], and where there are as many queries as keys.
     #[must_use]
     pub fn window(mut self, keys: usize) -> Self {
         self.window = Some(keys);

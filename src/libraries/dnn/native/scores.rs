@@ -285,8 +285,8 @@ pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
                 "an attention of f32 on a GPU: cuDNN rounds its factors to TF32, which `Attention::tf32` allows".into(),
             );
         }
-        _ if scene.lengths && scene.window.is_some() && scene.causal == Some(Corner::BottomRight) => {
-            "a window at the bottom right corner of lengths".to_owned()
+        _ if scene.window.is_some() && scene.causal == Some(Corner::BottomRight) => {
+            "a window at the bottom right corner".to_owned()
         }
         _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
             format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)
