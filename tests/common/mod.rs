@@ -15,6 +15,8 @@ pub mod fatbin;
 mod grid;
 mod in_place;
 mod laid;
+#[cfg(target_os = "linux")]
+pub mod machine;
 mod sample;
 mod shift;
 pub mod timeline;

@@ -51,5 +51,6 @@ mod sparse;
 mod tables;
 mod tensor_ops;
 mod tensors;
+mod text;
 mod timeline;
 mod waits;

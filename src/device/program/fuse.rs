@@ -12,7 +12,7 @@ use crate::core::error::Result;
 use crate::core::op::guarded;
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
-use crate::engines::tape::{Fused, Link, Step};
+use crate::engines::tape::{Fused, Link};
 use smallvec::{SmallVec, smallvec};
 use std::fmt::Write as _;
 

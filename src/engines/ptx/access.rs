@@ -44,6 +44,12 @@ impl Run {
         let at = self.area.or_else(|| memory.find(address, self.bytes.into()))?;
         memory.areas.get(at)
     }
+
+    /// Where these bytes are in this process.
+    #[inline(always)]
+    pub(super) fn host(&self, memory: &Memory<'_>, address: u64) -> Option<u64> {
+        Some(self.area(memory, address)?.host(address))
+    }
 }
 
 impl Warp {
@@ -54,9 +60,6 @@ impl Warp {
         base: Reg,
         active: u32,
     ) -> Result<(), Box<Found>> {
-        if access.order != Order::Weak {
-            self.acquire(place);
-        }
         let whole = access.bytes * access.registers.len() as u32;
         for run in self.runs(access.space, base, access.offset, active) {
             let run = Run { bytes: access.bytes, whole, writes: false, order: access.order, ..run };
@@ -81,9 +84,6 @@ impl Warp {
         base: Reg,
         active: u32,
     ) -> Result<(), Box<Found>> {
-        if access.order == Order::Release {
-            self.publish(place);
-        }
         let whole = access.bytes * access.registers.len() as u32;
         for run in self.runs(access.space, base, access.offset, active) {
             let run = Run { bytes: access.bytes, whole, writes: true, order: access.order, ..run };
@@ -198,11 +198,15 @@ impl Warp {
     /// The values at `addresses + further`, which were checked.
     fn read(&mut self, place: &mut Place<'_, '_>, run: &Run, further: u64) -> Result<Row, Box<Found>> {
         let mut values = [0; LANES];
+        let (strong, mut held) = (run.order != Order::Weak, None);
         for (lane, value) in values.iter_mut().enumerate() {
             if run.mask >> lane & 1 == 0 {
                 continue;
             }
             let address = run.address(lane, further);
+            if strong {
+                self.synchronise(place, run, address, 0, &mut held);
+            }
             *value = match run.space {
                 Space::Shared => memory::load_bytes(&place.shared, address, run.bytes).unwrap_or_default(),
                 Space::Local => {
@@ -210,10 +214,14 @@ impl Warp {
                     memory::load_bytes(&self.local, at, run.bytes).unwrap_or_default()
                 }
                 Space::Param => memory::load_bytes(place.parameters, address, run.bytes).unwrap_or_default(),
-                // SAFETY: `check` found the area of these bytes, and their alignment.
-                _ => unsafe { memory::load(address, run.bytes) },
+                _ => match run.host(place.memory, address) {
+                    // SAFETY: `check` found the area of these bytes, and their alignment.
+                    Some(address) => unsafe { memory::load(address, run.bytes) },
+                    None => 0,
+                },
             };
         }
+        drop(held);
         self.note(place, run, further, Touch::Read)?;
         Ok(values)
     }
@@ -222,12 +230,16 @@ impl Warp {
     fn write(&mut self, place: &mut Place<'_, '_>, run: &Run, further: u64, values: &Row) -> Result<(), Box<Found>> {
         let mut held = None;
         let noted = self.is_noted(place, run);
+        let told = (run.order != Order::Weak).then(|| self.told(place, run.order));
         for lane in lanes_of(run.mask) {
             let value = values.get(lane).copied().unwrap_or_default();
             if noted {
                 self.note_lane(place, run, further, lane, Touch::Write(value), &mut held)?;
             }
             let address = run.address(lane, further);
+            if let Some(told) = told {
+                self.synchronise(place, run, address, told, &mut held);
+            }
             match run.space {
                 Space::Shared => {
                     memory::store_bytes(&mut place.shared, address, run.bytes, value);
@@ -237,8 +249,12 @@ impl Warp {
                     memory::store_bytes(&mut self.local, at, run.bytes, value);
                 }
                 Space::Param => {}
-                // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                _ => unsafe { memory::store(address, run.bytes, value) },
+                _ => {
+                    if let Some(address) = run.host(place.memory, address) {
+                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
+                        unsafe { memory::store(address, run.bytes, value) }
+                    }
+                }
             }
         }
         Ok(())
@@ -253,18 +269,19 @@ impl Warp {
     ) -> Result<(), Box<Found>> {
         let [base, b, c] = instruction.from;
         let (ty, bytes) = (atomic.ty, atomic.ty.bytes());
-        self.publish(place);
-        self.acquire(place);
+        let told = self.told(place, atomic.order);
         let (first, second) = (*self.row(b), *self.row(c));
         let mut returned = [0; LANES];
         for run in self.runs(atomic.space, base, atomic.offset, active) {
             let run = Run { bytes, whole: bytes, writes: true, order: Order::Relaxed, ..run };
             let run = Run { area: self.check(place, &run)?, ..run };
-            self.note(place, &run, 0, Touch::Read)?;
+            self.note(place, &run, 0, Touch::Replaced)?;
             self.note(place, &run, 0, Touch::Update)?;
+            let mut held = None;
             for lane in lanes_of(run.mask) {
                 let at = |row: &Row| row.get(lane).copied().unwrap_or_default();
                 let (address, x, y) = (at(&run.addresses), at(&first), at(&second));
+                self.synchronise(place, &run, address, told, &mut held);
                 let apply = |old: u64| combine(atomic.combine, ty, old, x, y);
                 let old = match run.space {
                     Space::Shared => in_bytes(&mut place.shared, address, bytes, apply),
@@ -273,8 +290,11 @@ impl Warp {
                         in_bytes(&mut self.local, at, bytes, apply)
                     }
                     Space::Param => 0,
-                    // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                    _ => unsafe { memory::update(address, bytes, apply) },
+                    _ => match run.host(place.memory, address) {
+                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
+                        Some(address) => unsafe { memory::update(address, bytes, apply) },
+                        None => 0,
+                    },
                 };
                 if let Some(returned) = returned.get_mut(lane) {
                     *returned = old;

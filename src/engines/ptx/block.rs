@@ -22,10 +22,19 @@ pub(super) struct Place<'r, 'm> {
     pub(super) votes: [(u32, u32); 16],
     /// What the last `bar.red` of each barrier gave.
     pub(super) outcomes: [(u32, u32); 16],
-    /// Threads that came by `bar.arrive`.
-    pub(super) arrived: [u32; 16],
-    /// Releases of each warp, for the others.
-    pub(super) released: Vec<u32>,
+    /// Who came by `bar.arrive` and did not wait.
+    pub(super) arrived: Vec<Arrival>,
+}
+
+/// Threads of a warp that came to a barrier and went on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) number: u32,
+    pub(super) warp: u32,
+    pub(super) threads: u32,
+    /// The time of the warp, and what it had seen.
+    pub(super) time: u32,
+    pub(super) acquired: u32,
 }
 
 /// A block of a launch.
@@ -85,59 +94,65 @@ impl<'r, 'm> Block<'r, 'm> {
         let alive: u32 = self.warps.iter().map(|warp| warp.alive().count_ones()).sum();
         let mut any = false;
         for number in 0..16u32 {
-            let waiting = |group: &&Group| matches!(group.wait, Wait::Block { number: n, .. } if n == number);
-            let groups = self.warps.iter().flat_map(|warp| warp.groups.iter().filter(waiting));
-            let (mut here, mut wanted) = (0, None);
-            for group in groups {
-                here += group.mask.count_ones();
-                if let Wait::Block { count, .. } = group.wait {
-                    wanted = wanted.or(count);
+            let wanted = self.warps.iter().flat_map(|warp| &warp.groups).find_map(|group| match group.wait {
+                Wait::Block { number: n, count } if n == number => Some(count),
+                _ => None,
+            });
+            let Some(wanted) = wanted else { continue };
+            let all = self.place.arrived.iter().filter(|one| one.number == number).map(|one| one.threads).sum::<u32>();
+            let (mut left, mut lanes) = (wanted.unwrap_or(alive).saturating_sub(all), vec![0u32; self.warps.len()]);
+            for (warp, lanes) in self.warps.iter().zip(&mut lanes) {
+                // Those that are too many wait for the next ones.
+                for group in warp.groups.iter().filter(|group| is_at(group, number)) {
+                    if left > 0 || wanted.is_none() {
+                        *lanes |= group.mask;
+                        left = left.saturating_sub(group.mask.count_ones());
+                    }
                 }
             }
-            let arrived = self.place.arrived.get(number as usize).copied().unwrap_or_default();
-            if here == 0 || here + arrived < wanted.unwrap_or(alive) {
-                continue;
+            if left == 0 {
+                self.pass(number, &lanes, wanted.is_none());
+                any = true;
             }
-            self.pass(number, wanted.is_none());
-            any = true;
         }
         Ok(any)
     }
 
-    /// Barrier `number` is complete; `whole` if all threads of the block were there.
-    fn pass(&mut self, number: u32, whole: bool) {
+    /// Barrier `number` is complete for these lanes of each warp; `whole` if they are all threads of the block.
+    fn pass(&mut self, number: u32, lanes: &[u32], whole: bool) {
         let at = number as usize;
         if let (Some(votes), Some(outcome)) = (self.place.votes.get_mut(at), self.place.outcomes.get_mut(at)) {
             *outcome = std::mem::take(votes);
         }
-        if let Some(arrived) = self.place.arrived.get_mut(at) {
-            *arrived = 0;
+        let is_here = |lanes: &u32| *lanes != 0;
+        let mut times = vec![0; self.warps.len()];
+        let mut acquired = 0;
+        for ((warp, time), _) in self.warps.iter().zip(&mut times).zip(lanes).filter(|(_, lanes)| is_here(lanes)) {
+            *time = warp.order.time + 1;
+            acquired = acquired.max(warp.order.acquired);
         }
-        let times: Vec<u32> = self.warps.iter().map(|warp| warp.order.time + 1).collect();
-        let is_here = |warp: &Warp| {
-            warp.groups.iter().any(|group| matches!(group.wait, Wait::Block { number: n, .. } if n == number))
-        };
-        let here: Vec<bool> = self.warps.iter().map(is_here).collect();
-        for warp in self.warps.iter_mut().filter(|warp| is_here(warp)) {
-            let mut lanes = 0;
-            let mut results = Vec::new();
-            for group in &mut warp.groups {
-                if matches!(group.wait, Wait::Block { number: n, .. } if n == number) {
-                    group.wait = Wait::No;
-                    results.push((group.pc, group.mask));
-                    group.pc += 1;
-                    lanes |= group.mask;
-                }
+        for arrival in self.place.arrived.iter().filter(|one| one.number == number) {
+            if let Some(time) = times.get_mut(arrival.warp as usize) {
+                *time = (*time).max(arrival.time + 1);
             }
+            acquired = acquired.max(arrival.acquired);
+        }
+        self.place.arrived.retain(|one| one.number != number);
+        for (warp, lanes) in self.warps.iter_mut().zip(lanes).filter(|(_, lanes)| is_here(lanes)) {
+            let mut results = Vec::new();
+            for group in warp.groups.iter_mut().filter(|group| is_at(group, number) && group.mask & lanes != 0) {
+                group.wait = Wait::No;
+                results.push((group.pc, group.mask));
+                group.pc += 1;
+            }
+            warp.order.acquired = acquired;
             if whole {
                 warp.order.epoch += 1;
                 warp.order.time += 1;
             } else {
-                warp.order.meet(lanes);
-                for ((known, time), here) in warp.order.warps.iter_mut().zip(&times).zip(&here) {
-                    if *here {
-                        *known = (*known).max(*time);
-                    }
+                warp.order.meet(*lanes);
+                for (known, time) in warp.order.warps.iter_mut().zip(&times) {
+                    *known = (*known).max(*time);
                 }
             }
             for (pc, mask) in results {
@@ -169,10 +184,13 @@ impl<'r, 'm> Block<'r, 'm> {
     }
 
     fn waiting(&self, number: u32) -> u32 {
-        let all = self.warps.iter().flat_map(|warp| &warp.groups);
-        let here = all.filter(|group| matches!(group.wait, Wait::Block { number: n, .. } if n == number));
+        let here = self.warps.iter().flat_map(|warp| &warp.groups).filter(|group| is_at(group, number));
         here.map(|group| group.mask.count_ones()).sum()
     }
+}
+
+fn is_at(group: &Group, number: u32) -> bool {
+    matches!(group.wait, Wait::Block { number: n, .. } if n == number)
 }
 
 impl Place<'_, '_> {

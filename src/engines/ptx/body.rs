@@ -37,6 +37,10 @@ impl Decoder<'_> {
                         return Err(Fault::text(*place, format!("the label `{name}` stands here a second time")));
                     }
                 }
+                Statement::Targets(name, labels) => {
+                    let (Some(frame), Some(brace)) = (self.frames.last_mut(), braces.last()) else { continue };
+                    frame.targets.insert((*brace, name.clone()), labels.clone());
+                }
                 _ => {}
             }
         }
@@ -50,6 +54,7 @@ impl Decoder<'_> {
                     self.place_label(label);
                 }
             }
+            Statement::Targets(..) => {}
             Statement::Open => {
                 self.scopes.push();
                 if let Some(frame) = self.frames.last_mut() {

@@ -100,6 +100,8 @@ pub(super) struct Atomic {
     pub(super) offset: i64,
     /// `red` returns nothing.
     pub(super) returns: bool,
+    /// Whether it is a release as well; what it reads, it sees always.
+    pub(super) order: Order,
 }
 
 /// How two values become one.

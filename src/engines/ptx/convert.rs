@@ -126,14 +126,14 @@ impl Convert {
         }
     }
 
-    /// Values beyond the type become its limits; NaN becomes 0, of 64 bits the highest bit alone.
+    /// Values beyond the type become its limits; NaN becomes 0, or, if one of the types has 64 bits, the highest bit alone.
     fn float_to_integer(&self, value: f64) -> u64 {
         let (least, most) = self.limits();
         let rounded = integral(value, self.how);
         let result = match rounded.is_nan() {
-            // What GPUs give.
-            true if self.to.bits == 64 => 1 << 63,
-            true => 0,
+            true if self.to.bits < 64 && self.from.bits < 64 => 0,
+            true if self.to.is_signed() => least,
+            true => 1 << (self.to.bits - 1),
             false => (rounded as i128).clamp(least, most),
         };
         result as u64
@@ -161,8 +161,10 @@ impl Convert {
         if self.relu && value < 0.0 {
             value = 0.0;
         }
-        match self.to.bits {
-            64 => value.to_bits(),
+        match (self.to.bits, self.from.bits) {
+            (64, _) => value.to_bits(),
+            // It stays the NaN that it is.
+            (32, 64) if value.is_nan() && !self.saturate => u64::from((value as f32).to_bits()),
             _ => self.narrowed(value, 0.0),
         }
     }

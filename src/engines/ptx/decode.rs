@@ -50,6 +50,8 @@ pub(super) struct Frame {
     first_scope: usize,
     /// Its labels, by the number of the braces in which they stand.
     pub(super) labels: HashMap<(u32, String), usize>,
+    /// Of each `.branchtargets` the labels.
+    pub(super) targets: HashMap<(u32, String), Vec<String>>,
     pub(super) braces: Vec<u32>,
     pub(super) next_brace: u32,
     /// Where a `ret` goes; `None` in a kernel.
@@ -60,7 +62,16 @@ pub(super) struct Frame {
 impl Frame {
     fn new(function: &Function, first_scope: usize) -> Self {
         let name = function.name.clone();
-        Frame { name, first_scope, labels: HashMap::new(), braces: vec![0], next_brace: 1, end: None, used: 0 }
+        Frame {
+            name,
+            first_scope,
+            labels: HashMap::new(),
+            targets: HashMap::new(),
+            braces: vec![0],
+            next_brace: 1,
+            end: None,
+            used: 0,
+        }
     }
 }
 
@@ -224,6 +235,13 @@ impl<'t> Decoder<'t> {
         let frame = self.frames.last()?;
         let known = |brace: &u32| frame.labels.get(&(*brace, name.to_owned()));
         frame.braces.iter().rev().find_map(known).copied()
+    }
+
+    /// The labels of a `.branchtargets`.
+    pub(super) fn find_targets(&self, name: &str) -> Option<Vec<String>> {
+        let frame = self.frames.last()?;
+        let known = |brace: &u32| frame.targets.get(&(*brace, name.to_owned()));
+        frame.braces.iter().rev().find_map(known).cloned()
     }
 
     pub(super) fn find(&mut self, name: &str) -> Option<Named> {

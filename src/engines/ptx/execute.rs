@@ -171,7 +171,7 @@ impl Warp {
                 return self.together(instruction, chosen, active);
             }
             Op::Active => self.blend(instruction.to, &[active.into(); LANES], active),
-            Op::Fence => self.publish(place),
+            Op::Fence => self.fence(place),
             Op::Clock => {
                 let now = self.shared_turn.wrapping_add(self.order.time);
                 self.blend(instruction.to, &[now.into(); LANES], active);

@@ -3,6 +3,7 @@
 //! Each result is rounded once, in the direction of the instruction. The approximate instructions (`ex2.approx`, ..) have no
 //! specified bits: here each is the exact function, rounded once or twice.
 
+use super::exact;
 use super::lanes::{Apply, Lane, Row, lanes};
 use super::rounding::{Rounding, direct64, sum_to_odd, to_single, two_sum};
 use super::types::{Kind, Type};
@@ -11,6 +12,11 @@ use super::types::{Kind, Type};
 pub(super) fn float(name: &str, mods: &[&str], ty: Type) -> Option<Apply> {
     if ty.kind != Kind::Float {
         return None;
+    }
+    match name {
+        "testp" => return test(mods, ty),
+        "slct" => return select(mods),
+        _ => {}
     }
     let approximate = mods.contains(&"approx") || mods.contains(&"full");
     match ty.bits {
@@ -71,7 +77,6 @@ fn single(name: &str, mods: &[&str]) -> Option<Apply> {
         "neg" => lanes!(|a: u32| a ^ 1 << 31),
         "abs" => lanes!(|a: u32| a & !(1 << 31)),
         "copysign" => lanes!(|a: u32, b: u32| b & !(1 << 31) | a & 1 << 31),
-        "testp" => return test(mods),
         _ => return None,
     })
 }
@@ -94,30 +99,45 @@ fn double(name: &str) -> Option<Apply> {
     })
 }
 
-/// `testp`, of an `f32`.
-fn test(mods: &[&str]) -> Option<Apply> {
-    Some(match *mods.first()? {
-        "finite" => lanes!(|a: f32| a.is_finite()),
-        "infinite" => lanes!(|a: f32| a.is_infinite()),
-        "number" => lanes!(|a: f32| !a.is_nan()),
-        "notanumber" => lanes!(|a: f32| a.is_nan()),
-        "normal" => lanes!(|a: f32| a.is_normal()),
-        "subnormal" => lanes!(|a: f32| a.is_subnormal()),
+/// `slct` of floats.
+fn select(mods: &[&str]) -> Option<Apply> {
+    Some(match *mods.last()? {
+        "s32" => lanes!(|a: u64, b: u64, c: i32| if c >= 0 { a } else { b }),
+        "f32" => lanes!(|a: u64, b: u64, c: f32| if c >= 0.0 { a } else { b }),
         _ => return None,
     })
+}
+
+/// `testp`.
+fn test(mods: &[&str], ty: Type) -> Option<Apply> {
+    macro_rules! of {
+        ($ty:ty) => {
+            Some(match *mods.first()? {
+                "finite" => lanes!(|a: $ty| a.is_finite()),
+                "infinite" => lanes!(|a: $ty| a.is_infinite()),
+                "number" => lanes!(|a: $ty| !a.is_nan()),
+                "notanumber" => lanes!(|a: $ty| a.is_nan()),
+                // As GPUs have it, of zero too.
+                "normal" => lanes!(|a: $ty| a.is_normal() || a == 0.0),
+                "subnormal" => lanes!(|a: $ty| a.is_subnormal()),
+                _ => return None,
+            })
+        };
+    }
+    if ty.bits == 64 { of!(f64) } else { of!(f32) }
 }
 
 /// The sum of two numbers; an exact zero from two signs is -0 when rounded down.
 fn sum(a: f64, b: f64, how: Rounding) -> (f64, f64) {
     let (s, e) = two_sum(a, b);
-    let cancelled = s == 0.0 && a != 0.0 && how == Rounding::Down;
+    let cancelled = s == 0.0 && a.is_sign_negative() != b.is_sign_negative() && how == Rounding::Down;
     (if cancelled { -0.0 } else { s }, if s.is_finite() { e } else { 0.0 })
 }
 
 fn quotient(a: f32, b: f32, how: Rounding) -> f32 {
     let (a, b) = (f64::from(a), f64::from(b));
     let q = a / b;
-    let rest = if q.is_finite() { (-q).mul_add(b, a) / b } else { 0.0 };
+    let rest = if q.is_finite() && b.is_finite() { (-q).mul_add(b, a) / b } else { 0.0 };
     to_single(q, rest, how)
 }
 
@@ -159,34 +179,19 @@ fn single_directed(name: &str, how: Rounding) -> Option<Apply> {
     })
 }
 
-/// The error of a product, quotient or root may underflow: the last bit of results below 2^-960 is not sure.
 fn double_directed(name: &str, how: Rounding) -> Option<Apply> {
     fn add(a: f64, b: f64, how: Rounding) -> f64 {
         let (s, e) = sum(a, b, how);
         let e = if s.is_infinite() && a.is_finite() && b.is_finite() { 1.0 } else { e };
         direct64(s, e, how)
     }
-    fn mul(a: f64, b: f64, how: Rounding) -> f64 {
-        let p = a * b;
-        let finite = a.is_finite() && b.is_finite();
-        let e = if p.is_infinite() && finite { 1.0 } else { a.mul_add(b, -p) };
-        direct64(p, e, how)
-    }
-    fn div(a: f64, b: f64, how: Rounding) -> f64 {
-        let q = a / b;
-        let e = if q.is_finite() { (-q).mul_add(b, a) * b.signum() } else { 0.0 };
-        direct64(q, e, how)
-    }
     Some(match name {
         "add" => directed!(how, HOW, |a: f64, b: f64| add(a, b, HOW)),
         "sub" => directed!(how, HOW, |a: f64, b: f64| add(a, -b, HOW)),
-        "mul" => directed!(how, HOW, |a: f64, b: f64| mul(a, b, HOW)),
-        "div" => directed!(how, HOW, |a: f64, b: f64| div(a, b, HOW)),
-        "rcp" => directed!(how, HOW, |a: f64| div(1.0, a, HOW)),
-        "sqrt" => directed!(how, HOW, |a: f64| {
-            let s = a.sqrt();
-            direct64(s, if s > 0.0 && s.is_finite() { (-s).mul_add(s, a) } else { 0.0 }, HOW)
-        }),
+        "mul" => directed!(how, HOW, |a: f64, b: f64| exact::product(a, b, HOW)),
+        "div" => directed!(how, HOW, |a: f64, b: f64| exact::quotient(a, b, HOW)),
+        "rcp" => directed!(how, HOW, |a: f64| exact::quotient(1.0, a, HOW)),
+        "sqrt" => directed!(how, HOW, |a: f64| exact::root(a, HOW)),
         _ => return None,
     })
 }
@@ -229,6 +234,30 @@ pub(super) fn is_approximate(mods: &[&str]) -> bool {
 /// What `.ftz` does to an `f32`: a subnormal number is zero, with its sign.
 pub(super) fn flush() -> Apply {
     lanes!(|a: u32| if a & 0x7f80_0000 == 0 { a & 1 << 31 } else { a })
+}
+
+/// The same of any type that has the modifier.
+pub(super) fn flush_of(ty: Type) -> Option<Apply> {
+    match (ty.kind, ty.bits) {
+        (Kind::Float, 32) => Some(flush()),
+        _ => super::halves::flush(ty),
+    }
+}
+
+/// Whether a result with `.ftz` can lie below the smallest normal number and be rounded to it: GPUs flush it, unless it would be
+/// rounded as high with exponents without a limit. So it is computed again with operands that are 2^64 times as large.
+pub(super) fn is_rounded(name: &str, mods: &[&str], ty: Type) -> bool {
+    matches!(name, "mul" | "fma" | "mad" | "div") && !is_approximate(mods) && ty.kind == Kind::Float && ty.bits == 32
+}
+
+pub(super) fn enlarge() -> Apply {
+    lanes!(|a: f32| a * 18_446_744_073_709_551_616.0)
+}
+
+/// The result, unless the enlarged one says that it is too small.
+pub(super) fn unless_tiny() -> Apply {
+    // 2^-62
+    lanes!(|a: u32, b: u32| if b & 0x7fff_ffff < 0x2080_0000 { a & 1 << 31 } else { a })
 }
 
 /// What `.sat` does: into 0 to 1, and NaN is 0.

@@ -54,6 +54,9 @@ pub(super) fn run(
         }
     }
     let memory = Memory::new(areas);
+    if let Some(refusal) = memory.refusal() {
+        return Err(refuse(refusal));
+    }
     let common = Common::new(checks);
     let grid = Grid {
         kernel,
@@ -67,7 +70,8 @@ pub(super) fn run(
         aside: Mutex::new(VecDeque::new()),
         stop: AtomicBool::new(false),
     };
-    let threads = (rayon::current_num_threads() as u64).min(shape.blocks()).max(1);
+    let most = if checks.parallel { rayon::current_num_threads() as u64 } else { 1 };
+    let threads = most.min(shape.blocks()).max(1);
     let first = Mutex::new(None);
     let work = |_: u64| {
         if let Err((index, at)) = grid.work() {
@@ -185,8 +189,7 @@ impl<'r, 'm> Grid<'r, 'm> {
             printed: self.printed,
             votes: [(0, 0); 16],
             outcomes: [(0, 0); 16],
-            arrived: [0; 16],
-            released: vec![0; self.shape.threads().div_ceil(32) as usize],
+            arrived: Vec::new(),
         };
         Block::new(self.shape.block_index(number), place)
     }

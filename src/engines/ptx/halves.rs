@@ -18,7 +18,7 @@ impl Narrow for f16 {
         self.to_f64()
     }
     fn near(value: f64) -> Self {
-        f16::from_f64(value)
+        f16::from_f32(odd(value))
     }
 }
 
@@ -27,12 +27,35 @@ impl Narrow for bf16 {
         self.to_f64()
     }
     fn near(value: f64) -> Self {
-        bf16::from_f64(value)
+        bf16::from_f32(odd(value))
+    }
+}
+
+/// As an `f32` that is rounded to odd: rounded once more to at most 22 bits, it is that of one rounding.
+fn odd(value: f64) -> f32 {
+    let near = value as f32;
+    let (exact, bits) = (f64::from(near), near.to_bits());
+    match exact == value || value.is_nan() || value.is_infinite() {
+        true => near,
+        false => f32::from_bits(if exact.abs() > value.abs() { bits - 1 } else { bits } | 1),
     }
 }
 
 fn fma<T: Narrow>(a: T, b: T, c: T) -> T {
-    T::near(narrow(a.wide() * b.wide(), c.wide()))
+    let (product, c) = (a.wide() * b.wide(), c.wide());
+    T::near(if product == 0.0 || c == 0.0 { product + c } else { narrow(product, c) })
+}
+
+/// What `.ftz` does: a subnormal number is zero, with its sign. Of `bf16` there is no such modifier.
+pub(super) fn flush(ty: Type) -> Option<Apply> {
+    fn one(a: u32) -> u32 {
+        if a & 0x7c00 == 0 { a & 0x8000 } else { a & 0xffff }
+    }
+    Some(match (ty.kind, ty.bits) {
+        (Kind::Float, 16) => lanes!(|a: u32| one(a)),
+        (Kind::Halves, _) => lanes!(|a: u32| one(a) | one(a >> 16) << 16),
+        _ => return None,
+    })
 }
 
 fn pairs<T: Narrow>(a: [T; 2], b: [T; 2], f: impl Fn(f64, f64) -> f64) -> [T; 2] {

@@ -64,6 +64,11 @@ pub(super) fn integer(name: &str, mods: &[&str], ty: Type) -> Option<Apply> {
         "brev" => each!(ty, T, U, |a: U| a.reverse_bits()),
         "bfind" => bfind(ty, mods.contains(&"shiftamt")),
         "sad" => each!(ty, T, U, |a: T, b: T, c: U| c.wrapping_add(a.abs_diff(b))),
+        "mul24" if high => Some(if ty.is_signed() {
+            lanes!(|a: i32, b: i32| ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32)
+        } else {
+            lanes!(|a: u32, b: u32| ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32)
+        }),
         "mul24" => Some(if ty.is_signed() {
             lanes!(|a: i32, b: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8))
         } else {
@@ -131,7 +136,10 @@ fn bits(name: &str, mods: &[&str], ty: Type) -> Option<Apply> {
             (false, true) => lanes!(|a: u32, b: u32, c: u32| (pair(a, b) >> c.min(32)) as u32),
         },
         ("prmt", ..) => match mods.first() {
-            None | Some(&"b32") => lanes!(|a: u32, b: u32, c: u32| permute(a, b, c)),
+            None | Some(&"b32") => match mods.get(1) {
+                None => lanes!(|a: u32, b: u32, c: u32| permute(a, b, c)),
+                Some(mode) => return permute_by(mode),
+            },
             _ => return None,
         },
         ("slct", ..) if mods.last() == Some(&"s32") => {
@@ -186,6 +194,26 @@ fn permute(a: u32, b: u32, selector: u32) -> u32 {
         *out = if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
     }
     u32::from_le_bytes(out)
+}
+
+/// `prmt` in one of its modes: two bits of the selector say where it begins.
+fn permute_by(mode: &str) -> Option<Apply> {
+    Some(match mode {
+        "f4e" => lanes!(|a: u32, b: u32, c: u32| (pair(a, b) >> (8 * (c & 3))) as u32),
+        "b4e" => lanes!(|a: u32, b: u32, c: u32| {
+            let c = c & 3;
+            permute(a, b, [0x5670, 0x6701, 0x7012, 0x0123].get(c as usize).copied().unwrap_or_default())
+        }),
+        "rc8" => lanes!(|a: u32, _b: u32, c: u32| (a >> (8 * (c & 3)) & 0xff) * 0x0101_0101),
+        "ecl" => lanes!(|a: u32, b: u32, c: u32| {
+            permute(a, b, [0x3210, 0x3211, 0x3222, 0x3333].get((c & 3) as usize).copied().unwrap_or_default())
+        }),
+        "ecr" => lanes!(|a: u32, b: u32, c: u32| {
+            permute(a, b, [0x0000, 0x1110, 0x2210, 0x3210].get((c & 3) as usize).copied().unwrap_or_default())
+        }),
+        "rc16" => lanes!(|a: u32, _b: u32, c: u32| (a >> (16 * (c & 1)) & 0xffff) * 0x0001_0001),
+        _ => return None,
+    })
 }
 
 fn dot(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {

@@ -55,13 +55,16 @@ pub struct Checks {
     pub races: bool,
     /// The most instructions of all warps together.
     pub budget: u64,
+    /// Blocks run side by side on the pool; else one after the other on the calling thread, so that what is found is the same
+    /// each time.
+    pub parallel: bool,
 }
 
 impl Checks {
     /// All checks, and a budget of 2^40 instructions.
-    pub const ALL: Checks = Checks { initialised: true, races: true, budget: 1 << 40 };
+    pub const ALL: Checks = Checks { initialised: true, races: true, budget: 1 << 40, parallel: true };
     /// Bounds, alignment and barriers alone.
-    pub const BOUNDS: Checks = Checks { initialised: false, races: false, budget: 1 << 40 };
+    pub const BOUNDS: Checks = Checks { initialised: false, races: false, budget: 1 << 40, parallel: true };
 }
 
 /// What the blocks of a launch share.

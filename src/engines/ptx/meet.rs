@@ -1,12 +1,12 @@
 //! What several lanes of a warp do together, and barriers.
 
 use super::access::combine;
-use super::block::Place;
+use super::block::{Arrival, Place};
 use super::code::{Barrier, Instruction, Op, Shuffle, ShuffleMode, Voting};
 use super::execute::Next;
 use super::finding::Found;
 use super::lanes::{LANES, Row};
-use super::warp::{Group, Wait, Warp, lanes_of};
+use super::warp::{Group, Order, Wait, Warp, lanes_of};
 use crate::core::error::FindingKind;
 
 impl Warp {
@@ -37,8 +37,9 @@ impl Warp {
             return Ok(Next::Choose);
         }
         self.perform(instruction, &masks, ready)?;
-        for class in classes(&masks, ready) {
-            self.order.meet(class);
+        // The others bring lanes together, and order no memory.
+        if matches!(instruction.op, Op::WarpBarrier) {
+            classes(&masks, ready).into_iter().for_each(|class| self.order.meet(class));
         }
         if ready == group.mask {
             return Ok(Next::On);
@@ -239,11 +240,11 @@ impl Warp {
             let detail = format!("barrier {number} of {count:?} threads: there are 16, of one thread at least");
             return Err(Found::new(FindingKind::Divergence, lane, detail));
         }
-        self.publish(place);
         if barrier.arrive {
-            if let Some(arrived) = place.arrived.get_mut(number as usize) {
-                *arrived += active.count_ones();
-            }
+            let Order { time, acquired, .. } = self.order;
+            place.arrived.push(Arrival { number, warp: self.number, threads: active.count_ones(), time, acquired });
+            // What it does from now on comes after that.
+            self.order.time += 1;
             return Ok(Next::On);
         }
         if barrier.reduce.is_some() {

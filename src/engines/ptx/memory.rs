@@ -1,8 +1,8 @@
 //! The memory that a launch may touch.
 //!
-//! Addresses of global memory are those of this process. Each access is compared with the areas of the launch, so a kernel
-//! reaches nothing else, whatever its text does. Accesses are atomic and relaxed: blocks run on several threads of the pool, and
-//! a race between them is a finding, not undefined behaviour of this process.
+//! Addresses of global memory are those of this process, or those that the caller gives his areas. Each access is compared with
+//! the areas of the launch, so a kernel reaches nothing else, whatever its text does. Accesses are atomic and relaxed: blocks run
+//! on several threads of the pool, and a race between them is a finding, not undefined behaviour of this process.
 
 use super::finding::Found;
 use super::shadow::GlobalShadow;
@@ -15,11 +15,16 @@ pub(super) const SHARED_WINDOW: u64 = 1 << 60;
 pub(super) const LOCAL_WINDOW: u64 = 2 << 60;
 pub(super) const PARAMETER_WINDOW: u64 = 3 << 60;
 
+/// To what the addresses of an area are equal, as a kernel sees them and in this process: no access is aligned to more.
+const ALIGNMENT: u64 = 256;
+
 /// A part of global memory that a launch may touch.
 pub struct Area<'m> {
     pub(super) name: String,
     /// Its first address, as a kernel sees it.
     pub(super) start: u64,
+    /// What is added to such an address to have that of the memory in this process.
+    shift: u64,
     pub(super) bytes: u64,
     pub(super) writable: bool,
     /// Nothing in it is written yet.
@@ -45,7 +50,16 @@ impl<'m> Area<'m> {
     }
 
     fn new(name: String, start: u64, bytes: u64, writable: bool) -> Self {
-        Area { name, start, bytes, writable, fresh: false, shadow: None, memory: PhantomData }
+        Area { name, start, shift: 0, bytes, writable, fresh: false, shadow: None, memory: PhantomData }
+    }
+
+    /// The same memory at another address, as on a GPU, whose memory the host does not see.
+    ///
+    /// The launch is refused unless `address` and that of the memory are equal modulo 256, the area ends below 2^60, and it shares
+    /// no byte with another area, unless both are only read.
+    pub fn at(self, address: u64) -> Self {
+        let memory = self.start.wrapping_add(self.shift);
+        Area { start: address, shift: memory.wrapping_sub(address), ..self }
     }
 
     /// Memory that lives as long as a module, whose words can be written by any thread.
@@ -56,6 +70,26 @@ impl<'m> Area<'m> {
     /// Its address, as a kernel sees it.
     pub fn address(&self) -> u64 {
         self.start
+    }
+
+    /// Why a launch cannot have it.
+    fn refusal(&self) -> Option<String> {
+        let Area { name, start, bytes, shift, .. } = self;
+        if shift % ALIGNMENT != 0 {
+            return Some(format!("{name} is at {start:#x}, and its memory is not, modulo {ALIGNMENT}"));
+        }
+        let ends = start.checked_add(*bytes).is_some_and(|end| end <= SHARED_WINDOW);
+        (!ends).then(|| format!("{name} ({bytes} bytes) is at {start:#x}, and ends above {SHARED_WINDOW:#x}"))
+    }
+
+    /// The address in this process of what a kernel sees at `address`, in the area.
+    #[inline(always)]
+    pub(super) fn host(&self, address: u64) -> u64 {
+        address.wrapping_add(self.shift)
+    }
+
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes)
     }
 
     pub(super) fn contains(&self, address: u64, bytes: u64) -> bool {
@@ -77,10 +111,29 @@ impl<'m> Memory<'m> {
         Memory { areas }
     }
 
+    /// Why the areas cannot be those of a launch.
+    pub(super) fn refusal(&self) -> Option<String> {
+        if let Some(refusal) = self.areas.iter().find_map(Area::refusal) {
+            return Some(refusal);
+        }
+        // By their addresses: each against the furthest end before it, of those that are written and of all.
+        let (mut all, mut written): (Option<&Area<'_>>, Option<&Area<'_>>) = (None, None);
+        for area in self.areas.iter().filter(|area| area.bytes > 0) {
+            let before = if area.writable { all } else { written };
+            if let Some(before) = before.filter(|before| before.end() > area.start) {
+                return Some(format!("{} and {} share memory", before.name, area.name));
+            }
+            let further = |than: Option<&Area<'_>>| than.is_none_or(|than| than.end() < area.end());
+            all = if further(all) { Some(area) } else { all };
+            written = if area.writable && further(written) { Some(area) } else { written };
+        }
+        None
+    }
+
     /// The area with all of these bytes.
     pub(super) fn find(&self, address: u64, bytes: u64) -> Option<usize> {
         let after = self.areas.partition_point(|area| area.start <= address);
-        // Areas that are only read may overlap.
+        // Areas that are only read may overlap; all others are apart.
         (0..after).rev().find(|at| self.areas.get(*at).is_some_and(|area| area.contains(address, bytes)))
     }
 
@@ -89,7 +142,7 @@ impl<'m> Memory<'m> {
         let access = if writes { "write" } else { "read" };
         let distance = |area: &Area<'_>| match address < area.start {
             true => area.start - address,
-            false => address.saturating_sub(area.start + area.bytes),
+            false => address.saturating_sub(area.end()),
         };
         let detail = match self.areas.iter().min_by_key(|area| distance(area)) {
             None => format!("{access} of {bytes} bytes at {address:#x}, and the launch has no buffer"),
@@ -106,7 +159,7 @@ impl<'m> Memory<'m> {
     }
 }
 
-/// Reads 1, 2, 4 or 8 bytes.
+/// Reads 1, 2, 4 or 8 bytes at an address of this process.
 ///
 /// # Safety
 /// They are in an area of the launch, and the address is a multiple of their number.

@@ -7,8 +7,8 @@
 //! The machine knows no engine and no device: it takes a text, areas of memory and the bytes of the parameters.
 
 // - text: `token.rs`, `parse.rs`, `variables.rs`, `operands.rs`, `text.rs`, `types.rs`
-// - decoding: `decode.rs`, `body.rs`, `scope.rs`, `ops.rs`, `ops_memory.rs`, `ops_together.rs`, `code.rs`
-// - arithmetic: `lanes.rs`, `integers.rs`, `floats.rs`, `halves.rs`, `rounding.rs`, `convert.rs`
+// - decoding: `decode.rs`, `body.rs`, `scope.rs`, `ops.rs`, `ops_jump.rs`, `ops_memory.rs`, `ops_together.rs`, `code.rs`
+// - arithmetic: `lanes.rs`, `integers.rs`, `floats.rs`, `halves.rs`, `rounding.rs`, `exact.rs`, `convert.rs`
 // - running: `module.rs`, `launch.rs`, `grid.rs`, `block.rs`, `warp.rs`, `execute.rs`, `access.rs`, `meet.rs`, `print.rs`
 // - checks: `memory.rs`, `shadow.rs`, `notes.rs`, `finding.rs`
 
@@ -18,6 +18,7 @@ mod body;
 mod code;
 mod convert;
 mod decode;
+mod exact;
 mod execute;
 mod finding;
 mod floats;
@@ -32,6 +33,7 @@ mod module;
 mod notes;
 mod operands;
 mod ops;
+mod ops_jump;
 mod ops_memory;
 mod ops_together;
 mod parse;

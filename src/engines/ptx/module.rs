@@ -38,7 +38,7 @@ const MOST: u64 = 1 << 30;
 /// ```
 pub struct PtxModule {
     pub(super) text: Text,
-    /// The memory of its variables in global and constant memory.
+    /// The memory of its variables in global and constant memory; empty where the caller has placed them.
     words: Box<[AtomicU64]>,
     /// Name, offset in `words`, bytes, and whether kernels may write it.
     variables: Vec<(String, u64, u64, bool)>,
@@ -52,16 +52,12 @@ impl PtxModule {
     /// # Errors
     /// [`Fault`] with line and column, if it does not parse.
     pub fn new(text: &str) -> Faulty<PtxModule> {
-        let text = parse(text)?;
-        let is_global = |one: &&Variable| matches!(one.space, Space::Global | Space::Const);
+        let text = read(text)?;
         let (mut at, mut variables) = (0u64, Vec::new());
-        for one in text.variables.iter().filter(is_global) {
+        for one in globals(&text) {
             at = at.next_multiple_of(one.align.max(8));
             variables.push((one.name.clone(), at, one.bytes, one.space == Space::Global));
             at = at.saturating_add(one.bytes);
-            if at > MOST {
-                return Err(Fault::text(one.place, format!("the variables have more than {MOST} bytes")));
-            }
         }
         // Aligned to 256 bytes, as memory of a GPU is.
         let words: Box<[AtomicU64]> = (0..at.div_ceil(8) + 32).map(|_| AtomicU64::new(0)).collect();
@@ -74,19 +70,42 @@ impl PtxModule {
         Ok(module)
     }
 
-    fn initialise(&self) -> Faulty<()> {
-        for variable in &self.text.variables {
-            let Some((_, at, ..)) = self.variables.iter().find(|(name, ..)| *name == variable.name) else { continue };
-            let mut bytes = variable.initial.clone();
-            for (place, name, offset) in &variable.addresses {
-                let Some(address) = self.addresses.get(name) else {
-                    return Err(Fault::text(variable.place, format!("`{name}` is no variable in global memory")));
-                };
-                let value = address.wrapping_add(*offset as u64).to_le_bytes();
-                if let Some(to) = bytes.get_mut(*place..*place + 8) {
-                    to.copy_from_slice(&value);
-                }
+    /// Reads a text whose variables the caller places: `place` is given the name, the bytes and the alignment of each one in
+    /// global or constant memory, and gives the address. The module has no memory for them: the caller fills
+    /// [areas](Area::at) there with their [initial bytes](Self::initial), and gives these to each launch.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn placed(text: &str, place: &mut dyn FnMut(&str, u64, u64) -> u64) -> Faulty<PtxModule> {
+        let text = read(text)?;
+        let addresses = globals(&text).map(|one| (one.name.clone(), place(&one.name, one.bytes, one.align))).collect();
+        Ok(PtxModule { text, words: Box::default(), variables: Vec::new(), addresses, kernels: Mutex::default() })
+    }
+
+    /// The bytes that a variable has when the module is loaded; `None` if it has no variable of that name in global or constant
+    /// memory.
+    ///
+    /// # Errors
+    /// [`Fault`] if it holds the address of what is no such variable.
+    pub fn initial(&self, name: &str) -> Faulty<Option<Vec<u8>>> {
+        let Some(variable) = globals(&self.text).find(|one| one.name == name) else { return Ok(None) };
+        let mut bytes = variable.initial.clone();
+        bytes.resize(variable.bytes as usize, 0);
+        for (place, name, offset) in &variable.addresses {
+            let Some(address) = self.addresses.get(name) else {
+                return Err(Fault::text(variable.place, format!("`{name}` is no variable in global memory")));
+            };
+            let value = address.wrapping_add(*offset as u64).to_le_bytes();
+            if let Some(to) = bytes.get_mut(*place..*place + 8) {
+                to.copy_from_slice(&value);
             }
+        }
+        Ok(Some(bytes))
+    }
+
+    fn initialise(&self) -> Faulty<()> {
+        for (name, at, ..) in &self.variables {
+            let bytes = self.initial(name)?.unwrap_or_default();
             for (n, chunk) in bytes.chunks(8).enumerate() {
                 let mut word = [0; 8];
                 word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
@@ -103,7 +122,7 @@ impl PtxModule {
         self.text.functions.iter().filter(|one| one.kernel && one.body.is_some()).map(|one| &*one.name)
     }
 
-    /// Its variables in global and constant memory: name, address and bytes.
+    /// Its variables in global and constant memory: name, address and bytes. None where the caller [placed](Self::placed) them.
     pub fn variables(&self) -> impl Iterator<Item = (&str, u64, u64)> {
         let start = self.words.as_ptr() as u64;
         self.variables.iter().map(move |(name, at, bytes, _)| (&**name, start + at, *bytes))
@@ -163,6 +182,24 @@ impl PtxModule {
         let kernel = self.kernel(name)?;
         grid::run(self, &kernel, shape, parameters, areas, checks, printed).map_err(Fault::Found)
     }
+}
+
+/// Parses a text whose variables fit into memory.
+fn read(text: &str) -> Faulty<Text> {
+    let text = parse(text)?;
+    let mut all = 0u64;
+    for one in globals(&text) {
+        all = all.saturating_add(one.bytes).saturating_add(one.align);
+        if all > MOST {
+            return Err(Fault::text(one.place, format!("the variables have more than {MOST} bytes")));
+        }
+    }
+    Ok(text)
+}
+
+/// The variables in global and constant memory.
+fn globals(text: &Text) -> impl Iterator<Item = &Variable> {
+    text.variables.iter().filter(|one| matches!(one.space, Space::Global | Space::Const))
 }
 
 impl std::fmt::Debug for PtxModule {

@@ -14,6 +14,8 @@ use super::warp::{Warp, lanes_of};
 #[derive(Clone, Copy)]
 pub(super) enum Touch {
     Read,
+    /// Reads what it replaces.
+    Replaced,
     /// Writes this value.
     Write(u64),
     /// Writes what it makes of the old value.
@@ -24,7 +26,7 @@ impl Touch {
     /// Of a write: whether it changes nothing.
     fn same(self, bytes: u32, there: impl FnOnce() -> Option<u64>) -> Option<bool> {
         match self {
-            Touch::Read => None,
+            Touch::Read | Touch::Replaced => None,
             Touch::Write(value) => Some(there() == Some(masked(value, bytes))),
             Touch::Update => Some(false),
         }
@@ -40,6 +42,7 @@ impl Warp {
             thread: (self.number as usize * LANES + lane) as u16,
             bytes: 0,
             atomic,
+            updates: false,
             tick: place.common.tick.load(std::sync::atomic::Ordering::Relaxed),
             pc,
         }
@@ -84,22 +87,31 @@ impl Warp {
         let pc = self.groups.iter().find(|group| group.mask & run.mask != 0).map_or(0, |group| group.pc);
         let address = run.address(lane, further);
         let stamp = self.stamp(place, lane, pc, run.order != Order::Weak);
+        let stamp = Stamp { updates: matches!(touch, Touch::Replaced), ..stamp };
         let wrong = if run.space == Space::Shared {
             let same = touch.same(run.bytes, || memory::load_bytes(&place.shared, address, run.bytes));
-            let mut touch = self.touch(stamp, lane, same, checks.initialised, checks.races);
-            each_cell(&mut place.cells, address, run.bytes, &mut touch)
+            let mut at = |cell: &mut Cell, bytes| {
+                self.touch(Stamp { bytes, ..stamp }, lane, same, checks.initialised, checks.races, cell)
+            };
+            each_cell(&mut place.cells, address, run.bytes, &mut at)
         } else {
             let memory: &'m Memory<'_> = place.memory;
             let area = run.area(memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)));
             let Some((area, shadow)) = area else { return Ok(()) };
             // SAFETY: as in `read`.
-            let there = || Some(unsafe { memory::load(address, run.bytes) });
-            let same = touch.same(run.bytes, there);
-            let mut touch = self.touch(stamp, lane, same, checks.initialised && area.fresh, checks.races);
-            shadow.cells(held, address - (area.start & !7), run.bytes, &mut touch)
+            let there = || Some(unsafe { memory::load(area.host(address), run.bytes) });
+            let (fresh, mut same) = (checks.initialised && area.fresh, None);
+            let mut at = |cell: &mut Cell, bytes| {
+                // While the page is held: others write as well.
+                let same = *same.get_or_insert_with(|| touch.same(run.bytes, there));
+                self.touch(Stamp { bytes, ..stamp }, lane, same, fresh, checks.races, cell)
+            };
+            shadow.cells(held, address - (area.start & !7), run.bytes, &mut at)
         };
         match wrong {
-            Some(wrong) => Err(describe(place, run, lane, address, !matches!(touch, Touch::Read), &wrong)),
+            Some(wrong) => {
+                Err(describe(place, run, lane, address, !matches!(touch, Touch::Read | Touch::Replaced), &wrong))
+            }
             None => Ok(()),
         }
     }
@@ -112,42 +124,70 @@ impl Warp {
         same: Option<bool>,
         fresh: bool,
         races: bool,
-    ) -> impl FnMut(&mut Cell, u8) -> Option<Wrong> {
-        move |cell, bytes| {
-            let stamp = Stamp { bytes, ..stamp };
-            match same {
-                Some(same) => cell.write(stamp, lane, &self.order, same, races),
-                None => cell.read(stamp, lane, &self.order, fresh, races),
+        cell: &mut Cell,
+    ) -> Option<Wrong> {
+        match same {
+            Some(same) => cell.write(stamp, lane, &self.order, same, races),
+            None => cell.read(stamp, lane, &self.order, fresh, races),
+        }
+    }
+
+    /// A release: what came before, of this warp and of what it has seen, precedes what sees it.
+    fn release(&self, place: &Place<'_, '_>) -> u32 {
+        place.common.tick.fetch_add(1, std::sync::atomic::Ordering::AcqRel) + 1
+    }
+
+    pub(super) fn fence(&mut self, place: &Place<'_, '_>) {
+        if place.common.checks.races {
+            self.order.fenced = self.release(place);
+        }
+    }
+
+    /// Of what a strong write tells: of all before it, or of what was before the last fence.
+    pub(super) fn told(&self, place: &Place<'_, '_>, order: Order) -> u32 {
+        match order {
+            Order::Release if place.common.checks.races => self.release(place),
+            _ => self.order.fenced,
+        }
+    }
+
+    /// A strong access by one lane: it sees the releases that the memory tells of, and a write tells of its own, which is 0 of a read.
+    /// The page stays held, so that the access itself is not parted from this.
+    pub(super) fn synchronise<'m>(
+        &mut self,
+        place: &mut Place<'m, '_>,
+        run: &Run,
+        address: u64,
+        told: u32,
+        held: &mut Option<Held<'m>>,
+    ) {
+        if !place.common.checks.races {
+            return;
+        }
+        let mut seen = 0;
+        let mut at = |cell: &mut Cell, _: u8| {
+            seen = seen.max(cell.tell(told));
+            None
+        };
+        match run.space {
+            Space::Shared => {
+                each_cell(&mut place.cells, address, run.bytes, &mut at);
             }
+            Space::Global => {
+                let memory: &'m Memory<'_> = place.memory;
+                let Some(area) = run.area(memory, address) else { return };
+                match &area.shadow {
+                    Some(shadow) => {
+                        shadow.cells(held, address - (area.start & !7), run.bytes, &mut at);
+                    }
+                    // What is too large for a shadow may tell of everything.
+                    None if area.writable => seen = place.common.tick.load(std::sync::atomic::Ordering::Acquire),
+                    None => {}
+                }
+            }
+            _ => {}
         }
-    }
-
-    /// What came before is visible to those that acquire later.
-    pub(super) fn publish(&mut self, place: &mut Place<'_, '_>) {
-        if !place.common.checks.races {
-            return;
-        }
-        self.order.time += 1;
-        self.order.released = self.order.time;
-        if let Some(released) = place.released.get_mut(self.number as usize) {
-            *released = self.order.time;
-        }
-        place.common.tick.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
-    }
-
-    /// Sees what was released before.
-    pub(super) fn acquire(&mut self, place: &Place<'_, '_>) {
-        if !place.common.checks.races {
-            return;
-        }
-        self.order.acquired = place.common.tick.load(std::sync::atomic::Ordering::Acquire);
-        for (known, released) in self.order.warps.iter_mut().zip(&place.released) {
-            *known = (*known).max(*released);
-        }
-        let own = self.order.released;
-        if let Some(lanes) = self.order.lanes.as_deref_mut() {
-            lanes.iter_mut().flatten().for_each(|known| *known = (*known).max(own));
-        }
+        self.order.acquired = self.order.acquired.max(seen);
     }
 }
 

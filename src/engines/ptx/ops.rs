@@ -10,9 +10,9 @@ use super::types::{Kind, Space, Type};
 use super::{Faulty, floats, halves, integers};
 
 /// Modifiers of arithmetic that have a meaning here; another one is refused.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 27] = [
     "rn", "rz", "rm", "rp", "ftz", "sat", "lo", "hi", "wide", "approx", "full", "NaN", "relu", "shiftamt", "l", "r",
-    "wrap", "clamp", "cc", "finite", "infinite",
+    "wrap", "clamp", "cc", "finite", "infinite", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16",
 ];
 
 impl Decoder<'_> {
@@ -31,6 +31,7 @@ impl Decoder<'_> {
             "mov" => self.mov(o, &mods),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(name, &mods, o),
             "bra" => self.branch(o),
+            "brx" => self.branch_by_index(o),
             "call" => self.call(o),
             "ret" | "exit" => match self.frames.last().and_then(|frame| frame.end) {
                 Some(end) if name == "ret" => self.jump(end),
@@ -139,7 +140,7 @@ impl Decoder<'_> {
         self.typed_operands(o, count, Type::B64)
     }
 
-    fn map(&mut self, apply: Apply, to: Reg, from: [Reg; 3]) -> Faulty<()> {
+    pub(super) fn map(&mut self, apply: Apply, to: Reg, from: [Reg; 3]) -> Faulty<()> {
         self.emit(Op::Map(apply), to, from)
     }
 
@@ -181,14 +182,6 @@ impl Decoder<'_> {
                 self.map(identity, to, from)
             }
         }
-    }
-
-    fn branch(&mut self, o: &[Operand]) -> Faulty<()> {
-        let label = match o {
-            [Operand::Name(name)] => self.find_label(name).ok_or_else(|| self.fault(format!("no label `{name}`")))?,
-            _ => return Err(self.fault("a branch goes to a label")),
-        };
-        self.jump(label)
     }
 
     fn cvta(&mut self, mods: &[&str], o: &[Operand]) -> Faulty<()> {
@@ -236,8 +229,8 @@ impl Decoder<'_> {
         };
         let [to, a, b, rest @ ..] = o else { return Err(self.fault("it has too few operands")) };
         let mut from = [self.value(a, ty)?, self.value(b, ty)?, ZERO];
-        if mods.contains(&"ftz") && ty.bits == 32 {
-            from = self.flushed(from)?;
+        if let Some(flush) = mods.contains(&"ftz").then(|| floats::flush_of(ty)).flatten() {
+            from = self.flushed(from, flush)?;
         }
         let outcome = self.temporary()?;
         self.map(apply, outcome, from)?;
@@ -278,10 +271,10 @@ impl Decoder<'_> {
         self.map(combine, first, [outcome, with, ZERO])
     }
 
-    fn flushed(&mut self, mut from: [Reg; 3]) -> Faulty<[Reg; 3]> {
+    fn flushed(&mut self, mut from: [Reg; 3], flush: Apply) -> Faulty<[Reg; 3]> {
         for one in from.iter_mut().filter(|one| **one != ZERO) {
             let to = self.temporary()?;
-            self.map(floats::flush(), to, [*one, ZERO, ZERO])?;
+            self.map(flush, to, [*one, ZERO, ZERO])?;
             *one = to;
         }
         Ok(from)
@@ -349,13 +342,32 @@ impl Decoder<'_> {
             self.kernel.approximate.push(whole().trim_matches('`').to_owned());
         }
         let (to, mut from) = self.typed_operands(o, o.len().saturating_sub(1).min(3), ty)?;
-        let flush = mods.contains(&"ftz") && ty.kind == Kind::Float && ty.bits == 32;
-        if flush {
-            from = self.flushed(from)?;
+        let flush = mods.contains(&"ftz").then(|| floats::flush_of(ty)).flatten();
+        if let Some(flush) = flush {
+            from = self.flushed(from, flush)?;
+        }
+        if name == "slct" && mods.contains(&"ftz") {
+            let [a, b, c] = from;
+            let [_, _, c] = self.flushed([ZERO, ZERO, c], floats::flush())?;
+            from = [a, b, c];
+        }
+        let mut tiny = None;
+        if flush.is_some() && floats::is_rounded(name, mods, ty) {
+            let ([mut a, b, mut c], large) = (from, self.temporary()?);
+            for one in [&mut a, &mut c].into_iter().filter(|one| **one != ZERO) {
+                let to = self.temporary()?;
+                self.map(floats::enlarge(), to, [*one, ZERO, ZERO])?;
+                *one = to;
+            }
+            self.map(apply, large, [a, b, c])?;
+            tiny = Some(large);
         }
         self.map(apply, to, from)?;
-        if flush {
-            self.map(floats::flush(), to, [to, ZERO, ZERO])?;
+        if let Some(flush) = flush {
+            self.map(flush, to, [to, ZERO, ZERO])?;
+        }
+        if let Some(large) = tiny {
+            self.map(floats::unless_tiny(), to, [to, large, ZERO])?;
         }
         if mods.contains(&"sat") && ty.is_float() {
             let Some(saturate) = floats::saturate(ty) else { return Err(self.unsupported(whole())) };

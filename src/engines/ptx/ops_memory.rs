@@ -45,7 +45,7 @@ impl Decoder<'_> {
                 "relaxed" | "volatile" | "mmio" => order = Order::Relaxed,
                 "acquire" => order = Order::Acquire,
                 "release" => order = Order::Release,
-                "acq_rel" => order = Order::Acquire,
+                "acq_rel" => order = Order::Release,
                 "v2" | "v4" | "v8" => {}
                 m if Space::parse(m).is_some() || HINTS.contains(&m) => {}
                 m => match parse_combine(m).filter(|_| matches!(name, "atom" | "red")) {
@@ -68,7 +68,7 @@ impl Decoder<'_> {
                 *value = self.value(operand, ty)?;
             }
             let [b, c] = values;
-            let atomic = Atomic { space, combine, ty, offset, returns };
+            let atomic = Atomic { space, combine, ty, offset, returns, order };
             return self.emit(Op::Atomic(Box::new(atomic)), to, [base, b, c]);
         }
         let Some(data) = o.get(1 - place) else { return Err(self.fault("it has too few operands")) };

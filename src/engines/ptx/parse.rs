@@ -228,7 +228,11 @@ impl<'t> Reader<'t> {
                 "@" => all.push(self.guarded()?),
                 text if self.peek_is(":") => {
                     self.tokens.next();
-                    all.push(Statement::Label(text.to_owned(), token.place));
+                    let name = text.to_owned();
+                    all.push(match self.eat(".branchtargets") {
+                        true => Statement::Targets(name, self.names()?),
+                        false => Statement::Label(name, token.place),
+                    });
                 }
                 _ => all.push(self.instruction(token, None)?),
             }
@@ -254,6 +258,16 @@ impl<'t> Reader<'t> {
         }
         self.expect(";")?;
         Ok(Statement::Registers { names, place })
+    }
+
+    /// `A, B, C;`.
+    fn names(&mut self) -> Faulty<Vec<String>> {
+        let mut all = vec![self.word()?.text.to_owned()];
+        while self.eat(",") {
+            all.push(self.word()?.text.to_owned());
+        }
+        self.expect(";")?;
+        Ok(all)
     }
 
     /// `.loc file line column`, and perhaps where it was inlined.

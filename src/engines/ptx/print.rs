@@ -50,9 +50,9 @@ impl Warp {
 fn text(place: &Place<'_, '_>, address: u64) -> String {
     let byte = |at: u64| {
         let at = address.wrapping_add(at);
-        place.memory.find(at, 1)?;
+        let area = place.memory.areas.get(place.memory.find(at, 1)?)?;
         // SAFETY: it is in an area of the launch.
-        Some(unsafe { memory::load(at, 1) } as u8).filter(|byte| *byte != 0)
+        Some(unsafe { memory::load(area.host(at), 1) } as u8).filter(|byte| *byte != 0)
     };
     let bytes: Vec<u8> = (0..MOST).map_while(byte).collect();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -78,6 +78,7 @@ pub(super) fn to_single(high: f64, low: f64, how: Rounding) -> f32 {
     if how == Rounding::Nearest {
         return sum_to_odd(high, low) as f32;
     }
+    let (high, low) = if high.is_finite() && low != 0.0 { two_sum(high, low) } else { (high, low) };
     let near = high as f32;
     if near.is_infinite() && high.is_finite() {
         return direct32(near, -1.0f64.copysign(high), how);

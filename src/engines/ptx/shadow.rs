@@ -2,9 +2,9 @@
 //!
 //! A cell stands for four bytes, and keeps the last write and two reads of different threads. An access is ordered after an
 //! earlier one by the same thread; by a barrier of the block between them; within a warp by what its lanes know of each other
-//! (warp barriers, shuffles and votes tell it); between warps and blocks by a release that the later side could have seen. The
-//! last rule takes more for ordered than is: a race is missed there, and none is invented. Writes of the value that is there
-//! already are no race.
+//! (warp barriers tell it); between warps and blocks by a release that the later side has seen in memory. A release is a number
+//! that rises over the whole launch: who sees it is taken for ordered after all that came before it, of any block, so that a race
+//! is missed now and then, and none is invented. Writes of the value that is there already are no race.
 
 use super::finding::Found;
 use crate::core::error::FindingKind;
@@ -23,10 +23,22 @@ pub(super) struct Stamp {
     /// Which of the four bytes.
     pub(super) bytes: u8,
     pub(super) atomic: bool,
+    /// The read of an atomic operation.
+    pub(super) updates: bool,
     /// The releases of all blocks before it.
     pub(super) tick: u32,
     /// The instruction.
     pub(super) pc: u32,
+}
+
+impl Stamp {
+    /// With the bytes of an access by the same thread, if nothing can have come between the two.
+    fn with(self, other: &Stamp) -> Stamp {
+        let Stamp { block, epoch, time, thread, atomic, tick, .. } = *other;
+        let one = (self.block, self.epoch, self.time, self.thread, self.atomic, self.tick)
+            == (block, epoch, time, thread, atomic, tick);
+        Stamp { bytes: if one { self.bytes | other.bytes } else { self.bytes }, ..self }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +46,8 @@ pub(super) struct Cell {
     write: Stamp,
     reads: [Stamp; 2],
     written: u8,
+    /// The last release that its value tells of.
+    told: u32,
 }
 
 /// What a lane knows of others when it accesses memory.
@@ -49,6 +63,13 @@ pub(super) enum Wrong {
 }
 
 impl Cell {
+    /// What it told so far; from now on it tells of that release too.
+    pub(super) fn tell(&mut self, release: u32) -> u32 {
+        let before = self.told;
+        self.told = before.max(release);
+        before
+    }
+
     /// Notes a read.
     pub(super) fn read(
         &mut self,
@@ -72,14 +93,18 @@ impl Cell {
         if conflict {
             return Some(Wrong::Race { other: *write, wrote: true });
         }
+        if stamp.updates {
+            // The write that follows stands for it.
+            return None;
+        }
         let same = |one: &Stamp| (one.block, one.thread) == (stamp.block, stamp.thread);
         if same(first) {
-            *first = Stamp { bytes: first.bytes | stamp.bytes, ..stamp };
+            *first = stamp.with(first);
+        } else if same(second) || first.block != 0 && !knows.is_after(lane, first) {
+            // What comes after the first and the second comes after this one as well, or is a race with one of them.
+            *second = stamp.with(second);
         } else {
-            if !same(second) {
-                *first = *second;
-            }
-            *second = stamp;
+            (*first, *second) = (*second, stamp);
         }
         None
     }
@@ -112,9 +137,7 @@ impl Cell {
                 return Some(Wrong::Race { other: *other, wrote: false });
             }
         }
-        let keeps = self.write.block == stamp.block && self.write.thread == stamp.thread;
-        let bytes = if keeps { self.write.bytes | stamp.bytes } else { stamp.bytes };
-        self.write = Stamp { bytes, ..stamp };
+        self.write = stamp.with(&self.write);
         None
     }
 

@@ -56,6 +56,8 @@ pub(super) struct Function {
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     Label(String, Place),
+    /// The labels to which a `brx.idx` that names them goes.
+    Targets(String, Vec<String>),
     /// Registers: names without numbers, or a prefix and how many follow from 0.
     Registers {
         names: Vec<(String, Option<u32>)>,

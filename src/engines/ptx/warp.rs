@@ -49,21 +49,22 @@ pub(super) struct Order {
     pub(super) lanes: Option<Box<[[u32; LANES]; LANES]>>,
     /// The same of whole warps of the block.
     pub(super) warps: Vec<u32>,
-    /// Releases of any block that this warp could have seen.
+    /// What came before this release, of any block, happened before: it was seen through memory.
     pub(super) acquired: u32,
-    /// The time of its last release.
-    pub(super) released: u32,
+    /// The release that its last fence was: what it writes strongly from then on tells of it.
+    pub(super) fenced: u32,
 }
 
 impl Knows for Order {
     fn is_after(&self, lane: usize, earlier: &Stamp) -> bool {
-        if earlier.block != self.block {
-            return earlier.tick < self.acquired;
-        }
-        let (warp, other) = (u32::from(earlier.thread) / LANES as u32, earlier.thread as usize % LANES);
-        if earlier.epoch < self.epoch {
+        let same = earlier.block == self.block;
+        if same && earlier.epoch < self.epoch || earlier.tick < self.acquired {
             return true;
         }
+        if !same {
+            return false;
+        }
+        let (warp, other) = (u32::from(earlier.thread) / LANES as u32, earlier.thread as usize % LANES);
         if warp != self.warp {
             return self.warps.get(warp as usize).is_some_and(|known| earlier.time < *known);
         }

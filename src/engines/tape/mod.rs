@@ -3,6 +3,6 @@
 mod fuse;
 pub(crate) mod step;
 
-pub use fuse::Fuse;
+pub(crate) use fuse::Fuse;
 pub(crate) use fuse::{Fused, Link};
 pub(crate) use step::{Answering, Recorded, Step, conclude, not_recordable};

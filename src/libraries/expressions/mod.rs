@@ -100,6 +100,8 @@
 mod ahead;
 mod any;
 pub(in crate::libraries) mod build;
+#[cfg(feature = "rng")]
+mod counter;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod deferred;

@@ -54,6 +54,8 @@ mod axes;
 mod cuda;
 mod deferred;
 mod element;
+#[cfg(feature = "cuda")]
+pub(in crate::libraries) mod folding;
 pub(in crate::libraries) mod front;
 mod fuse;
 #[cfg(feature = "host")]

@@ -11,6 +11,7 @@ mod moves;
 mod networks;
 mod node;
 mod optimizers;
+mod ordered;
 mod quantized;
 mod reductions;
 mod run;

@@ -2,7 +2,7 @@
 //! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, moves, networks, optimizers, quantized, reductions, scans, shapes};
+use super::{libraries, moves, networks, optimizers, ordered, quantized, reductions, scans, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -229,6 +229,18 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("BlackmanWindow", |n| shapes::window(n, [0.42, 0.5, 0.08])),
 ];
 
-/// Rows that call CUDA's libraries, which the stand-in does not have.
-pub(super) const LIBRARIES: &[(&str, Row)] =
-    &[("DFT", libraries::dft), ("Einsum", libraries::einsum), ("Gemm", libraries::gemm), ("MatMul", libraries::matmul)];
+/// Rows that the stand-in cannot run: of CUDA's libraries, which it does not have, and of kernels whose threads share memory.
+pub(super) const LIBRARIES: &[(&str, Row)] = &[
+    ("DFT", libraries::dft),
+    ("Einsum", libraries::einsum),
+    ("Gemm", libraries::gemm),
+    ("MatMul", libraries::matmul),
+    ("Compress", ordered::compress),
+    ("NonZero", ordered::nonzero),
+    ("ReverseSequence", ordered::reverse_sequence),
+    ("Scatter", ordered::scatter_elements),
+    ("ScatterElements", ordered::scatter_elements),
+    ("ScatterND", ordered::scatter_nd),
+    ("TopK", ordered::top_k),
+    ("Unique", ordered::unique),
+];

@@ -90,7 +90,7 @@ fn races_are_found_in_global_memory_and_within_a_warp() {
     let lanes = "setp.eq.u32 %p1, %t, 5; @%p1 st.global.u64 [%y], %i; BAR setp.eq.u32 %p2, %t, 9; @%p2 ld.global.u64 %q1, [%y];";
     Case::new(&lanes.replace("BAR", "")).finds(FindingKind::Race, &["thread [5, 0, 0]"]);
     let (x, mut y) = (vec![1; 256], vec![0; 256]);
-    for ordered in ["bar.warp.sync 0xffffffff;", "bar.sync 0;", "vote.sync.ballot.b32 %r1, %p1, 0xffffffff;"] {
+    for ordered in ["bar.warp.sync 0xffffffff;", "bar.sync 0;"] {
         Case::new(&lanes.replace("BAR", ordered)).run(&x, &mut y).unwrap();
     }
     // A barrier of other lanes orders nothing.
@@ -160,4 +160,23 @@ fn locks_within_a_warp_and_between_blocks_end() {
     // Every block waits for the last one.
     let all = "atom.global.add.u64 %q1, [%y+16], 1; WAIT: ld.acquire.gpu.global.u64 %q2, [%y+16]; setp.lt.u64 %p1, %q2, 64; @%p1 bra WAIT;";
     Case { grid: 64, block: 1, ..Case::new(all) }.run(&x, &mut y).unwrap();
+}
+
+/// A jump by a table: each thread takes the branch of its number; `@!%p` ones take none; a number beyond the table ends the kernel.
+#[test]
+fn a_jump_by_a_table_goes_where_it_says() {
+    let body = "
+        add.u64 %y, %y, %at; and.b32 %r1, %t, 3; setp.gt.u32 %p1, %t, 15; mov.u64 %q1, 9;
+        TABLE: .branchtargets ZERO, ONE, LAST, ONE;
+        @!%p1 brx.idx %r1, TABLE;
+        bra LAST;
+        ZERO: mov.u64 %q1, 100; bra LAST;
+        ONE: mov.u64 %q1, 101;
+        LAST: st.global.u64 [%y], %q1;";
+    let (x, mut y) = (vec![1; 256], vec![0; 256]);
+    Case::new(body).run(&x, &mut y).unwrap();
+    let want = |t: usize| if t > 15 { 9 } else { [100, 101, 9, 101][t % 4] };
+    assert!((0..32).all(|t| y[t] == want(t)), "{y:?}");
+    Case::new(&body.replace("%t, 3;", "%t, 7;")).finds(FindingKind::Trap, &[]);
+    assert!(matches!(Case::new("brx.idx %t, NONE;").module().and_then(|m| m.parameters("k")), Err(Fault::Text { .. })));
 }

@@ -1,8 +1,15 @@
 //! PTX on the CPU: what its instructions compute, what its checks find, and texts that are none.
 
+mod areas;
 mod arithmetic;
 mod checks;
+mod forms;
+mod generator;
 mod kernels;
+mod mutations;
+mod patterns;
+mod races;
+mod random;
 mod texts;
 
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};

@@ -16,7 +16,7 @@ static CUresult load(const void *image, struct module **made) {
     struct module *module = new_object(MODULE, sizeof *module, current_device());
     module->text = strdup(image);
     *made = module;
-    return make_variables(module) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return load_by_text(module) || make_variables(module) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT CUresult cuModuleLoadData(CUmodule *made, const void *image) {
@@ -94,6 +94,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *found, CUmodule handle, const ch
             memcpy(function->parameter_bytes, function->kernel->parameter_bytes,
                    sizeof function->kernel->parameter_bytes);
         }
+        function->by_text = runs_by_text(module, function->kernel, entry);
     }
     *found = handle_of(&function->object);
     LEAVE(CUDA_SUCCESS, "module#%d %s: function#%d", module->object.number, name, function->object.number);
@@ -242,6 +243,7 @@ static CUresult launch_on(struct stream *stream, struct function *function, cons
     command->payload = malloc(sizeof launch);
     memcpy(command->payload, &launch, sizeof launch);
     command->payload_bytes = sizeof launch;
+    if (function->by_text) prepare_by_text(command, &launch, shape->shared, parameters);
     submit(stream, command, true);
     return CUDA_SUCCESS;
 }

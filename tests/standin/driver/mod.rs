@@ -1,4 +1,4 @@
-//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt`, `libcufft` and NVTX: compiled when first needed, opened before
+//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt`, `libcufft`, `libcutensor` and NVTX: compiled when first needed, opened before
 //! cudarc looks.
 //!
 //! `mod standin;` in an integration test, then `let driver = standin::session();` as the first line of a test. A session
@@ -86,6 +86,8 @@ control! {
     fail_any: fn(c_int, c_int);
     fault_any: fn(c_int, c_int);
     hold: fn(*const c_char);
+    by_text: fn(c_int);
+    ran_by_text: fn() -> u64;
     failed: fn() -> u64;
     clear: fn();
     log_enable: fn(c_int);
@@ -156,6 +158,7 @@ pub(crate) fn driver() -> &'static Driver {
             "libcufft.so.12",
             "libcusparse.so.12",
             "libcusolver.so.12",
+            "libcutensor.so.2",
             "libnvtx3interop.so.1",
             "libcuda.so",
             "libcublas.so",
@@ -289,6 +292,16 @@ impl Driver {
         let name = CString::new(function).unwrap();
         call!(self, hold(name.as_ptr()));
         Held(self)
+    }
+
+    /// All kernels run by their text, also those that the stand-in has in C.
+    pub(crate) fn by_text(&self, all: bool) {
+        call!(self, by_text(all.into()));
+    }
+
+    /// How many launches ran by their text.
+    pub(crate) fn ran_by_text(&self) -> u64 {
+        call!(self, ran_by_text())
     }
 
     pub(crate) fn clear(&self) {

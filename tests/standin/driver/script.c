@@ -97,6 +97,7 @@ static int mode_named(const char *name) {
 
 void read_environment(void) {
     const char *value;
+    find_machine();
     if ((value = getenv("WINDLASS_STANDIN_SEED"))) state.seed = state.random = strtoull(value, NULL, 10);
     if ((value = getenv("WINDLASS_STANDIN_MODE"))) state.mode = mode_named(value);
     if ((value = getenv("WINDLASS_STANDIN_MEMORY"))) state.total_memory = strtoull(value, NULL, 10);

@@ -8,7 +8,8 @@
  *   calls.c     in and out of a call, log, counts  execute.c    what a command does when it runs
  *   script.c    failures, faults, the environment   control.c    the rest of what tests call
  *   memory.c    arenas, allocations, pools, pinned  races.c      which access is ordered after which
- *   kernels.c   PTX text and the known kernels      cuda_*.c     the exported driver functions
+ *   kernels.c   PTX text and the known kernels      machine.c    kernels that run by their text
+ *   cuda_*.c    the exported driver functions
  *   shared.c    what libcublas uses of all this     cublas*.c    the exported functions of libcublas
  *
  * Old names without a suffix are exported where the old function is the same (cuStreamDestroy). Where it is a 32-bit
@@ -55,6 +56,8 @@ enum {
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+    CUDA_ERROR_MISALIGNED_ADDRESS = 716,
+    CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_NOT_SUPPORTED = 801,
     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
     CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
@@ -129,15 +132,17 @@ struct variable {
 struct module {
     struct object object;
     char *text;
-    struct variable variables[8];
+    struct variable variables[16];
     int variable_count;
+    bool by_text; /* the machine has read it */
 };
 
 struct function {
     struct object object;
     struct module *module;
     char *name;
-    const struct kernel *kernel; /* NULL: a name we do not know, which does nothing */
+    const struct kernel *kernel; /* NULL: a name we do not know; it runs by its text, or does nothing */
+    bool by_text;
     size_t parameter_bytes[MAXIMUM_PARAMETERS];
     int parameters;
     unsigned maximum_dynamic_shared, maximum_threads;
@@ -408,7 +413,8 @@ struct kernel {
     size_t parameter_bytes[MAXIMUM_PARAMETERS]; /* 0: as the text says */
     void (*operands)(struct command *command, const struct launch *launch);
     work run;
-    int outcome; /* a fault's code, -1: endless */
+    int outcome;  /* a fault's code, -1: endless */
+    bool is_text; /* it is not written in C, only its operands are told */
 };
 
 const struct kernel *known_kernel(const char *name);
@@ -434,9 +440,19 @@ int parse_parameters(const char *after_name, size_t *bytes, int room);
 bool make_variables(struct module *module);
 const struct variable *find_variable(const struct module *module, const char *name);
 
+/* machine.c */
+void find_machine(void);
+/* Has the machine read the module, whose variables it then places: false, if there is none, or it cannot. */
+bool load_by_text(struct module *module);
+/* Whether a kernel runs by its text, which goes on at `entry`. */
+bool runs_by_text(const struct module *module, const struct kernel *kernel, const char *entry);
+/* What the command does then. */
+void prepare_by_text(struct command *command, const struct launch *launch, unsigned shared, void **parameters);
+
 /* turns.c, in a process that it is preloaded into. */
 extern bool turns_here(void) __attribute__((weak));
 extern void turns_pass(const char *what) __attribute__((weak));
+extern void turns_keep(bool on_now) __attribute__((weak));
 extern void turns_sleep(uint64_t nanoseconds) __attribute__((weak));
 
 /* -- What libcublas uses as well. -- */

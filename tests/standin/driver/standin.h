@@ -84,6 +84,42 @@ STANDIN_EXPORT uint64_t standin_failed(void);
 /* Drops failures that have not happened yet, and scripts. */
 STANDIN_EXPORT void standin_clear(void);
 
+/* -- Kernels by their text. -- */
+
+/* Memory that a launch may touch: the address is that of the device. */
+struct standin_part {
+    uint64_t address;
+    unsigned char *memory;
+    size_t bytes;
+    int number, pinned;
+};
+
+/* The parameters follow each other without gaps. */
+struct standin_launch {
+    uint64_t module;
+    const char *kernel;
+    unsigned grid[3], block[3], shared;
+    const struct standin_part *parts;
+    int part_count;
+    const void *parameters;
+    size_t parameter_bytes;
+};
+
+/* Gives a variable an address, and its memory in this process. */
+typedef uint64_t (*standin_place)(void *context, const char *name, size_t bytes, unsigned char **memory);
+
+/* What runs the text of kernels (tests/common/machine.rs); the program tells its address in WINDLASS_STANDIN_MACHINE. Each function
+ * answers 0, or the CUDA error that a GPU would have; what is wrong is written into `said`, which is empty if nothing is. */
+struct standin_machine {
+    int (*load)(uint64_t module, const char *text, standin_place place, void *context, char *said, size_t room);
+    int (*launch)(const struct standin_launch *launch, char *said, size_t room);
+};
+
+/* 1: all kernels run by their text, also those that are written here in C; 0: only the others. */
+STANDIN_EXPORT void standin_by_text(int all);
+/* How many launches ran by their text since the reset. */
+STANDIN_EXPORT uint64_t standin_ran_by_text(void);
+
 /* -- What happened. -- */
 
 /* The log has one line for each call. It is off (0) until enabled: 1 for every thread's calls, 2 for those of the thread
@@ -116,6 +152,7 @@ STANDIN_EXPORT int64_t standin_live(const char *what);
  * Environment, read when the library is loaded and at each reset (it is how a child process is scripted):
  *   WINDLASS_STANDIN_SEED=7  WINDLASS_STANDIN_MODE=auto|manual|eager|background|seeded  WINDLASS_STANDIN_DEVICES=2
  *   WINDLASS_STANDIN_UUIDS=1 (those of the GPUs, exclusive or 1)  WINDLASS_STANDIN_SLOW_INIT=100 (milliseconds)
+ *   WINDLASS_STANDIN_TEXT=1 (as standin_by_text)  WINDLASS_STANDIN_MACHINE=PROCESS:ADDRESS (of a struct standin_machine)
  *   WINDLASS_STANDIN_MEMORY=67108864  WINDLASS_STANDIN_RACES=0|1
  *   WINDLASS_STANDIN_FAIL=cuEventRecord:3:2,any:10:700    (name:nth:code, as standin_fail)
  *   WINDLASS_STANDIN_FAULT=12:700                         (nth:code, as standin_fault_after)

@@ -218,6 +218,9 @@ static void *begin(void *argument) {
 
 static bool takes_part(void) { return me != NULL && on; }
 
+/* Its turn does not end where it has memory: the program works for the driver, whose lock is held. */
+static __thread bool keeps __attribute__((tls_model("initial-exec")));
+
 static void turn_ends(const char *what) {
     pthread_mutex_lock(&lock);
     pass(what);
@@ -248,7 +251,7 @@ static int find_program(struct dl_phdr_info *info, size_t size, void *unused) {
 
 static void may_end_turn(const void *caller, const char *what) {
     uintptr_t address = (uintptr_t)caller;
-    if (!takes_part() || address < program.begin || address >= program.end) return;
+    if (!takes_part() || keeps || address < program.begin || address >= program.end) return;
     if (draw() % INTERRUPTED == 0) turn_ends(what);
 }
 
@@ -289,6 +292,8 @@ EXPORT bool turns_here(void) { return takes_part(); }
 EXPORT void turns_pass(const char *what) {
     if (takes_part()) turn_ends(what);
 }
+
+EXPORT void turns_keep(bool on_now) { keeps = on_now; }
 
 EXPORT void turns_sleep(uint64_t time) { sleep_until(after(time)); }
 

@@ -29,6 +29,7 @@ fn the_text_of_random_reductions_computes_what_they_say() {
         }
     }
     assert_back_at(&devices[0], base);
+    assert!(driver.ran_by_text() >= count / 2);
     drop(devices);
     driver.assert_finished();
 }
@@ -45,6 +46,7 @@ fn the_text_of_random_scans_computes_what_they_say() {
     }
     scans::complex(&devices);
     assert_back_at(&devices[0], base);
+    assert!(driver.ran_by_text() >= count / 2);
     drop(devices);
     driver.assert_finished();
 }

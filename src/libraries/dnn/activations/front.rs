@@ -31,7 +31,7 @@ impl Dnn {
     /// use windlass::dnn::Activation;
     /// let device = windlass::Device::best()?;
     /// let (x, dy) = (device.tensor([3], [-1.0f32, 0.5, 2.0])?, device.tensor([3], [1.0f32, 2.0, 3.0])?);
-    /// let dx = device.dnn().activation_gradient(&x, &dy, Activation::Relu())?.await_result()?;
+    /// let dx = device.dnn().activation_gradient(&x, &dy, Activation::Relu)?.await_result()?;
     /// assert_eq!(device.show(&dx)?.to_string(), "[0. 2. 3.]");
     /// # Ok(()) }
     /// ```

@@ -48,7 +48,7 @@ fn mish_slope(x: Value) -> Value {
 }
 
 macro_rules! table {
-    ($($(#[$meta:meta])* $name:ident($($field:ident),*) |$x:ident| $value:expr, $slope:expr;)*) => {
+    ($($(#[$meta:meta])* $name:ident $(($($field:ident),+))? |$x:ident| $value:expr, $slope:expr;)*) => {
         /// A function of each element, with its derivative. The numbers of a variant are written in its documentation.
         ///
         /// It is used in a closure over symbols, or by [`Dnn::activate`](crate::dnn::Dnn::activate). At a corner the derivative is
@@ -59,21 +59,22 @@ macro_rules! table {
         /// use windlass::dnn::Activation;
         /// let device = windlass::Device::best()?;
         /// let (x, bias) = (device.tensor([3], [-1.0f32, 0.5, 2.0])?, device.tensor([3], [0.5f32, 0.5, 0.5])?);
-        /// let y = device.map((&x, &bias), |(x, b)| Activation::Relu().of(x + b))?.await_result()?;
+        /// let y = device.map((&x, &bias), |(x, b)| Activation::Relu.of(x + b))?.await_result()?;
         /// assert_eq!(device.show(&y)?.to_string(), "[0.  1.  2.5]");
         /// # Ok(()) }
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[non_exhaustive]
-        pub enum Activation { $($(#[$meta])* $name($(table!(@type $field)),*),)* }
+        pub enum Activation { $($(#[$meta])* $name $(($(table!(@type $field)),+))?,)* }
 
         impl Activation {
             fn value(self, x: Value) -> Value {
-                match self { $(Activation::$name($($field),*) => { let $x = x; $value })* }
+                match self { $(Activation::$name $(($($field),+))? => { let $x = x; $value })* }
             }
 
+            #[allow(unused_variables, reason = "a slope may have fewer numbers")]
             pub(super) fn slope(self, x: Value) -> Value {
-                match self { $(Activation::$name($($field),*) => { let $x = x; $slope })* }
+                match self { $(Activation::$name $(($($field),+))? => { let $x = x; $slope })* }
             }
         }
     };
@@ -82,7 +83,7 @@ macro_rules! table {
 
 table! {
     /// The larger one of x and 0.
-    Relu() |x| x.maximum(n(0.0)), step(x, x.gt(n(0.0)));
+    Relu |x| x.maximum(n(0.0)), step(x, x.gt(n(0.0)));
     /// From 0 to the number.
     ClippedRelu(top) |x| x.maximum(n(0.0)).minimum(top), step(x, x.gt(n(0.0)) & x.le(top));
     /// x, or below 0 so many times x.
@@ -94,40 +95,40 @@ table! {
     /// x, or below 0 so many times `e^x - 1`.
     Elu(a) |x| choose(x, x.le(n(0.0)), x.expm1() * a, x), choose(x, x.le(n(0.0)), x.exp() * a, n(1.0));
     /// [`Elu`](Self::Elu) with the two numbers of self-normalising networks.
-    Selu() |x| choose(x, x.le(n(0.0)), x.expm1() * n(SELU_ALPHA), x) * n(SELU_SCALE),
+    Selu |x| choose(x, x.le(n(0.0)), x.expm1() * n(SELU_ALPHA), x) * n(SELU_SCALE),
         choose(x, x.le(n(0.0)), x.exp() * n(SELU_ALPHA), n(1.0)) * n(SELU_SCALE);
     /// x, or below 0 `a (e^(x / a) - 1)`.
     Celu(a) |x| choose(x, x.le(n(0.0)), (x / a).expm1() * a, x), choose(x, x.le(n(0.0)), (x / a).exp(), n(1.0));
     /// x times the normal distribution function.
-    Gelu() |x| x.gelu(), gelu_slope(x);
+    Gelu |x| x.gelu(), gelu_slope(x);
     /// Its approximation by tanh.
-    GeluTanh() |x| x.gelu_tanh(), gelu_tanh_slope(x);
+    GeluTanh |x| x.gelu_tanh(), gelu_tanh_slope(x);
     /// `1 / (1 + e^-x)`.
-    Sigmoid() |x| x.sigmoid(), x.sigmoid() * (-x).sigmoid();
+    Sigmoid |x| x.sigmoid(), x.sigmoid() * (-x).sigmoid();
     /// From 0 to 1 by a line: the first number times x, plus the second one.
     HardSigmoid(a, b) |x| (x * a + b).minimum(n(1.0)).maximum(n(0.0)),
         choose(x, (x * a + b).gt(n(0.0)) & (x * a + b).le(n(1.0)), a, n(0.0));
     /// The logarithm of [`Sigmoid`](Self::Sigmoid).
-    LogSigmoid() |x| -(-x).softplus(), (-x).sigmoid();
+    LogSigmoid |x| -(-x).softplus(), (-x).sigmoid();
     /// The hyperbolic tangent.
-    Tanh() |x| x.tanh(), (-x.tanh()).fma(x.tanh(), n(1.0));
+    Tanh |x| x.tanh(), (-x.tanh()).fma(x.tanh(), n(1.0));
     /// x times the sigmoid of so many times x.
     Swish(b) |x| x * (x * b).sigmoid(), {
         let s = (x * b).sigmoid();
         (x * b * s).fma((x * -b).sigmoid(), s)
     };
     /// x times a line from 0 at -3 to 1 at 3.
-    HardSwish() |x| x * (x / n(6.0) + n(0.5)).minimum(n(1.0)).maximum(n(0.0)),
+    HardSwish |x| x * (x / n(6.0) + n(0.5)).minimum(n(1.0)).maximum(n(0.0)),
         choose(x, x.le(n(-3.0)), n(0.0), choose(x, x.gt(n(3.0)), n(1.0), x / n(3.0) + n(0.5)));
     /// `log(1 + e^(b x)) / b`.
     Softplus(b) |x| (x * b).softplus() / b, (x * b).sigmoid();
     /// `x / (1 + |x|)`.
-    Softsign() |x| x / (x.abs() + n(1.0)), {
+    Softsign |x| x / (x.abs() + n(1.0)), {
         let d = x.abs() + n(1.0);
         n(1.0) / (d * d)
     };
     /// x times tanh of [`Softplus`](Self::Softplus).
-    Mish() |x| x * x.softplus().tanh(), mish_slope(x);
+    Mish |x| x * x.softplus().tanh(), mish_slope(x);
     /// Nearer to 0 by the second number, and 0 within the first one of it.
     Shrink(limit, bias) |x| choose(x, x.lt(-limit), x + bias, choose(x, x.gt(limit), x - bias, n(0.0))),
         step(x, x.lt(-limit) | x.gt(limit));

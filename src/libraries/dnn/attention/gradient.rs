@@ -4,7 +4,7 @@ use super::op::{LIBRARY, check_all};
 use super::scene::{Scene, Wanted, reach};
 use crate::core::buffer::{AnyBuffers, Dyn};
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::core::op::{Cost, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
@@ -86,7 +86,7 @@ impl Op for AttendBackward {
 
     #[cfg(not(feature = "host"))]
     fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+        Err(crate::core::error::Error::unsupported("this build has no host engine (feature `host`)"))
     }
 
     #[cfg(feature = "cuda")]
@@ -101,7 +101,7 @@ impl Op for AttendBackward {
 
     #[cfg(not(feature = "cuda"))]
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
+        Err(crate::core::error::Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
     }
 
     fn wire() -> Option<Wire<Self>> {

@@ -4,7 +4,6 @@ use super::op::{Divide, Pass};
 use crate::core::element::DType;
 use crate::libraries::expressions::low::lower::{computed, stored};
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
-use crate::libraries::expressions::ptx::body::{bits, memory};
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 use std::fmt::Display;
 

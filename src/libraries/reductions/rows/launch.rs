@@ -1,7 +1,6 @@
 //! The CUDA half: kernels as plans, and their launch.
 
 use super::super::ptx::in_register;
-use super::super::recipe::Recipe;
 use super::super::space::{CHAINS, GROUP};
 use super::kernel::{Argument, Kernel, Key, Program, QUAD, TEAM, block};
 use super::op::Rows;

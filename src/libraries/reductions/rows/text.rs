@@ -5,13 +5,13 @@
 //! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself.
 
 use super::super::recipe::Recipe;
-use super::super::space::{CHAINS, GROUP};
+use super::super::space::GROUP;
 use super::kernel::{Argument, Key, Program, Programs, QUAD, TEAM};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::expressions::low::lower::{computed, stored};
 use crate::libraries::expressions::low::{Lane, LowOp, Uniform};
-use crate::libraries::expressions::ptx::body::{bits, memory};
+use crate::libraries::expressions::ptx::body::memory;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 
 /// The largest size of the arguments of a kernel.

@@ -1,6 +1,6 @@
 //! Chains and groups are joined.
 
-use super::kernel::{Argument, Program, QUAD, TEAM};
+use super::kernel::{Argument, Program, TEAM};
 use super::text::{Place, Regs, Text};
 use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::ptx::body::{bits, memory};

@@ -1,0 +1,150 @@
+//! Kernels of the crate with one instruction changed: a barrier deleted, or a comparison shifted by one (`lt` becomes `le`). Each
+//! mutant must be reported by a check or compute something else on one of the launches that were written down; the others are the
+//! survivors, of which `survivors.txt` gives the reason.
+//!
+//! `WINDLASS_TEST_LAUNCHES` is the folder that `WINDLASS_STANDIN_RECORD` filled. `.ci/deep texts` does both.
+
+use crate::common::machine::record::{Recorded, recorded};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use windlass::ptx::Fault;
+
+const BUDGET: u64 = 1 << 26;
+
+/// A line of a text, and what stands in its place.
+struct Mutant {
+    line: usize,
+    text: String,
+}
+
+/// The lines, each with one instruction, of a text.
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Barriers that are left out.
+fn without_barriers(lines: &[String]) -> Vec<Mutant> {
+    let is_barrier = |line: &str| {
+        let line = line.trim_start().trim_start_matches(|c: char| c == '@').trim_start();
+        ["bar.sync", "bar.warp.sync", "barrier.sync"].iter().any(|name| line.contains(name))
+    };
+    let at = |(n, line): (usize, &String)| is_barrier(line).then(|| Mutant { line: n, text: String::new() });
+    lines.iter().enumerate().filter_map(at).collect()
+}
+
+/// Comparisons of integers that are shifted by one.
+fn shifted(lines: &[String]) -> Vec<Mutant> {
+    let shift = |line: &str| {
+        let at = line.find("setp.")?;
+        let (before, rest) = line.split_at(at + 5);
+        let (how, after) = rest.split_at_checked(2)?;
+        let other = match how {
+            "lt" => "le",
+            "le" => "lt",
+            "gt" => "ge",
+            "ge" => "gt",
+            _ => return None,
+        };
+        let integers = ["u16", "u32", "u64", "s16", "s32", "s64"].iter().any(|ty| after.starts_with(&format!(".{ty}")));
+        integers.then(|| format!("{before}{other}{after}"))
+    };
+    lines.iter().enumerate().filter_map(|(n, line)| Some(Mutant { line: n, text: shift(line)? })).collect()
+}
+
+/// Whether one of the launches shows the difference.
+fn is_seen(launches: &[(Recorded, Vec<Vec<u8>>)], text: &str) -> bool {
+    launches.iter().any(|(launch, want)| match launch.run(text, BUDGET) {
+        Ok(got) => got != *want,
+        Err(Fault::Found(_)) => true,
+        Err(fault) => panic!("{fault} of\n{text}"),
+    })
+}
+
+/// What became of the mutants of one kind.
+#[derive(Default)]
+struct Count {
+    seen: usize,
+    unreached: usize,
+    survivors: BTreeSet<String>,
+    left: usize,
+}
+
+impl Count {
+    fn try_one(&mut self, launches: &[(Recorded, Vec<Vec<u8>>)], lines: &[String], mutant: &Mutant) {
+        let with = |line: &str| {
+            let all = lines.iter().enumerate().map(|(n, old)| if n == mutant.line { line } else { old });
+            all.collect::<Vec<_>>().join("\n")
+        };
+        if is_seen(launches, &with(&mutant.text)) {
+            self.seen += 1;
+            return;
+        }
+        // Whether a thread comes there at all.
+        match is_seen(launches, &with("trap;")) {
+            true => {
+                let line = lines[mutant.line].split_whitespace().collect::<Vec<_>>().join(" ");
+                self.survivors.insert(format!("{} {}: {line}", launches[0].0.kernel, mutant.line + 1));
+            }
+            false => self.unreached += 1,
+        }
+    }
+
+    fn report(&self, what: &str) {
+        let Count { seen, unreached, survivors, left } = self;
+        eprintln!(
+            "{what}: {seen} seen, {} survive, {unreached} where no thread came, {left} not tried",
+            survivors.len()
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs launches that were written down"]
+fn a_changed_kernel_is_found_or_computes_something_else() {
+    let folder = std::env::var_os("WINDLASS_TEST_LAUNCHES").expect("the folder with the launches");
+    let seconds = std::env::var("WINDLASS_TEST_SECONDS").ok().and_then(|n| n.parse().ok()).unwrap_or(900);
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let (mut barriers, mut bounds) = (Count::default(), Count::default());
+    let mut kernels = 0;
+    let mut shifts = Vec::new();
+    for group in recorded(folder.as_ref()) {
+        kernels += 1;
+        let text = group[0].text.clone();
+        let run = |launch: Recorded| {
+            let want = launch.run(&text, BUDGET).unwrap_or_else(|fault| panic!("{fault} of {}", launch.kernel));
+            (launch, want)
+        };
+        let launches: Vec<_> = group.into_iter().map(run).collect();
+        let lines = lines(&text);
+        for mutant in without_barriers(&lines) {
+            barriers.try_one(&launches, &lines, &mutant);
+        }
+        shifts.push((launches, lines));
+    }
+    // Of each kernel the first, of each the second, and so on, as far as the time reaches.
+    let mut rest: Vec<_> =
+        shifts.iter().map(|(launches, lines)| (launches, lines, shifted(lines).into_iter())).collect();
+    while !rest.is_empty() {
+        rest.retain_mut(|(launches, lines, mutants)| match mutants.next() {
+            Some(_) if Instant::now() > until => {
+                bounds.left += 1 + mutants.len();
+                false
+            }
+            Some(mutant) => {
+                bounds.try_one(launches, lines, &mutant);
+                true
+            }
+            None => false,
+        });
+    }
+    eprintln!("{kernels} kernels");
+    barriers.report("barriers");
+    bounds.report("bounds");
+    for survivor in barriers.survivors.iter().chain(&bounds.survivors) {
+        eprintln!("survives: {survivor}");
+    }
+    assert!(kernels > 0);
+    let known = include_str!("survivors.txt");
+    let unknown: Vec<_> = barriers.survivors.iter().filter(|one| !known.contains(one.as_str())).collect();
+    assert!(unknown.is_empty(), "barriers that nothing misses: {unknown:#?}");
+}
