@@ -1,7 +1,7 @@
 //! Activations, losses and the like beside central differences in `f64`, and the same bits on all devices.
 
 use crate::sample::{Laid, Rng, read, same_bits, typed};
-use windlass::dnn::{Activation, Interpolation, Loss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary};
+use windlass::dnn::{Activation, Interpolation, LabelLoss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary};
 use windlass::{Device, Result, Tensor, TensorRef};
 
 type Made = Result<Tensor<f64>>;
@@ -49,27 +49,27 @@ pub(crate) fn activations(devices: &[Device]) {
     use Activation::*;
     let mut rng = Rng::new(5);
     for activation in [
-        Relu(),
+        Relu,
         ClippedRelu(1.5),
         LeakyRelu(0.1),
         ThresholdedRelu(0.5),
         HardTanh(-1.0, 0.7),
         Elu(0.8),
-        Selu(),
+        Selu,
         Celu(1.3),
-        Gelu(),
-        GeluTanh(),
-        Sigmoid(),
+        Gelu,
+        GeluTanh,
+        Sigmoid,
         HardSigmoid(0.2, 0.5),
-        LogSigmoid(),
-        Tanh(),
+        LogSigmoid,
+        Tanh,
         Swish(1.0),
         Swish(1.7),
-        HardSwish(),
+        HardSwish,
         Softplus(1.0),
         Softplus(2.5),
-        Softsign(),
-        Mish(),
+        Softsign,
+        Mish,
         Shrink(0.5, 0.2),
     ] {
         check(
@@ -94,8 +94,8 @@ pub(crate) fn losses(devices: &[Device]) {
                 reduction: LossReduction,
                 weights: Option<&'a Tensor<f64>>,
                 ignored: Option<i64>,
-            ) -> Loss<'a, f64> {
-                let mut loss = Loss::new(reduction);
+            ) -> LabelLoss<'a, f64> {
+                let mut loss = LabelLoss::new(reduction);
                 if let Some(weights) = weights {
                     loss = loss.weights(weights);
                 }

@@ -68,7 +68,6 @@ mod recipe;
 pub(in crate::libraries) mod rows;
 pub mod scans;
 mod shape;
-mod softmax;
 mod space;
 
 #[cfg(feature = "dnn")]
@@ -81,7 +80,7 @@ pub use kind::{
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use ptx::THREADS_FROM;
-pub use softmax::SoftmaxElement;
+pub use rows::SoftmaxElement;
 
 /// Registers the operation of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

@@ -2,7 +2,8 @@
 
 use super::node::{Made, Node};
 use windlass::dnn::{
-    Affine, Coordinates, Interpolation, Loss, LossReduction, Nearest, Norm, Pool, Resize, ResponseNorm, Rotary, Running,
+    Affine, Coordinates, Interpolation, LabelLoss, LossReduction, Nearest, Normalization, Pool, Resize, ResponseNorm,
+    Rotary, Running,
 };
 use windlass::expressions::{Symbol, position};
 use windlass::reductions::Keep;
@@ -95,21 +96,21 @@ pub(super) fn batch_norm(n: &Node<'_>) -> Made {
     if n.int("training_mode", 0) == 0 {
         return one(dnn.batch_norm(&x, &mean, &variance, epsilon, &affine(n))?.into_output());
     }
-    let (y, moments) = dnn.norm(&x, Norm::Batch, epsilon, &affine(n))?.into_output();
+    let (y, moments) = dnn.norm(&x, Normalization::Batch, epsilon, &affine(n))?.into_output();
     let old = (n.device.contiguous(&mean)?.into_output(), n.device.contiguous(&variance)?.into_output());
     let running = Running { momentum: 1.0 - n.float("momentum", 0.9), epsilon, sample: 0 };
     let (mean, variance) = dnn.update_running::<f32>(&moments, old, running)?.into_output();
     Ok(vec![y.into(), mean.into(), variance.into()])
 }
 
-fn norm(n: &Node<'_>, norm: Norm) -> windlass::Result<(Tensor<f32>, Tensor<windlass::Complex<f32>>)> {
+fn norm(n: &Node<'_>, norm: Normalization) -> windlass::Result<(Tensor<f32>, Tensor<windlass::Complex<f32>>)> {
     let x = n.typed::<f32>(0);
     Ok(n.device.dnn().norm(&x, norm, n.float("epsilon", 1e-5), &affine(n))?.into_output())
 }
 
 pub(super) fn channel_norm(n: &Node<'_>) -> Made {
     let groups = n.int("num_groups", 0) as usize;
-    one(norm(n, if groups > 0 { Norm::Group(groups) } else { Norm::Instance })?.0)
+    one(norm(n, if groups > 0 { Normalization::Group(groups) } else { Normalization::Instance })?.0)
 }
 
 fn last_axes(n: &Node<'_>) -> usize {
@@ -118,7 +119,7 @@ fn last_axes(n: &Node<'_>) -> usize {
 }
 
 pub(super) fn layer_norm(n: &Node<'_>) -> Made {
-    let (y, moments) = norm(n, Norm::Layer(last_axes(n)))?;
+    let (y, moments) = norm(n, Normalization::Layer(last_axes(n)))?;
     let (mean, inverse) = n.device.map(&moments, |m| (m.re(), m.im()))?.into_output();
     let mut made: Vec<AnyTensor> = vec![y.into(), mean.into(), inverse.into()];
     made.truncate(n.case.outputs.len());
@@ -126,7 +127,7 @@ pub(super) fn layer_norm(n: &Node<'_>) -> Made {
 }
 
 pub(super) fn rms_norm(n: &Node<'_>) -> Made {
-    one(norm(n, Norm::Rms(last_axes(n)))?.0)
+    one(norm(n, Normalization::Rms(last_axes(n)))?.0)
 }
 
 pub(super) fn response_norm(n: &Node<'_>) -> Made {
@@ -151,7 +152,7 @@ pub(super) fn lp_norm(n: &Node<'_>) -> Made {
 
 pub(super) fn mean_variance(n: &Node<'_>) -> Made {
     assert!(n.list("axes").is_none_or(|axes| axes == [0, 2, 3]));
-    one(n.device.dnn().norm(n.typed::<f32>(0), Norm::Batch, 1e-18, &Affine::none())?.into_output().0)
+    one(n.device.dnn().norm(n.typed::<f32>(0), Normalization::Batch, 1e-18, &Affine::none())?.into_output().0)
 }
 
 pub(super) fn loss(n: &Node<'_>, normal: bool) -> Made {
@@ -160,7 +161,7 @@ pub(super) fn loss(n: &Node<'_>, normal: bool) -> Made {
         "sum" => LossReduction::Sum,
         _ => LossReduction::Mean,
     };
-    let mut loss = Loss::<f32>::new(reduction);
+    let mut loss = LabelLoss::<f32>::new(reduction);
     if n.given(2).is_some() {
         loss = loss.weights(n.typed::<f32>(2));
     }

@@ -26,16 +26,16 @@ pub enum LossReduction {
 
 /// The settings of [`Dnn::cross_entropy`] and [`Dnn::negative_log_likelihood`].
 #[derive(Clone, Debug)]
-pub struct Loss<'a, T: Element> {
+pub struct LabelLoss<'a, T: Element> {
     weights: Option<TensorRef<'a, T>>,
     ignored: Option<i64>,
     reduction: LossReduction,
 }
 
-impl<'a, T: Element> Loss<'a, T> {
+impl<'a, T: Element> LabelLoss<'a, T> {
     /// Without weights, of all labels.
     pub const fn new(reduction: LossReduction) -> Self {
-        Loss { weights: None, ignored: None, reduction }
+        LabelLoss { weights: None, ignored: None, reduction }
     }
 
     /// A weight for each class.
@@ -103,7 +103,7 @@ struct Operands<'a, T: SoftmaxElement> {
 fn operands<'a, T: SoftmaxElement>(
     dnn: &Dnn,
     (scores, labels, dtype): (Read<'a>, Read<'a>, DType),
-    loss: &'a Loss<'_, T>,
+    loss: &'a LabelLoss<'_, T>,
     normal: bool,
 ) -> Result<Operands<'a, T>> {
     let weights = match &loss.weights {
@@ -219,7 +219,7 @@ macro_rules! calls { ($($(#[$meta:meta])* $name:ident $(#[$of:meta])* $gradient:
             &self,
             scores: impl ReadableTensor<'a, T>,
             labels: impl ReadableTensor<'l, I>,
-            loss: &Loss<'_, T>,
+            loss: &LabelLoss<'_, T>,
         ) -> Result<PendingDispatch<Tensor<T>>> {
             let (scores, labels) = (scores.into(), labels.into());
             let ((scores, layout), (labels, places)) = (scores.operand()?, labels.operand()?);
@@ -236,7 +236,7 @@ macro_rules! calls { ($($(#[$meta:meta])* $name:ident $(#[$of:meta])* $gradient:
             scores: impl ReadableTensor<'a, T>,
             labels: impl ReadableTensor<'l, I>,
             dy: impl ReadableTensor<'d, T>,
-            loss: &Loss<'_, T>,
+            loss: &LabelLoss<'_, T>,
         ) -> Result<PendingDispatch<Tensor<T>>> {
             let (scores, labels, dy) = (scores.into(), labels.into(), dy.into());
             let ((scores, layout), (labels, places), (dy, dy_layout)) =
@@ -253,10 +253,10 @@ calls! {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::dnn::{Loss, LossReduction};
+    /// use windlass::dnn::{LabelLoss, LossReduction};
     /// let device = windlass::Device::best()?;
     /// let (scores, labels) = (device.tensor([2, 2], [0.0f32, 0.0, 9.0, 9.0])?, device.tensor([2], [0i64, 1])?);
-    /// let mean = device.dnn().cross_entropy(&scores, &labels, &Loss::new(LossReduction::Mean))?.await_result()?;
+    /// let mean = device.dnn().cross_entropy(&scores, &labels, &LabelLoss::new(LossReduction::Mean))?.await_result()?;
     /// assert!((device.item(&mean)? - 2f32.ln()).abs() < 1e-6);
     /// # Ok(()) }
     /// ```

@@ -6,4 +6,4 @@
 mod formulas;
 mod front;
 
-pub use front::{Loss, LossReduction};
+pub use front::{LabelLoss, LossReduction};

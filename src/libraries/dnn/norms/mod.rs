@@ -12,6 +12,6 @@ mod moments;
 mod statistics;
 
 pub use affine::Affine;
-pub use front::Norm;
+pub use front::Normalization;
 pub use lrn::ResponseNorm;
 pub use statistics::Running;

@@ -15,6 +15,7 @@ mod kernel;
 mod launch;
 mod op;
 mod shape;
+mod softmax;
 #[cfg(feature = "cuda")]
 mod text;
 #[cfg(feature = "cuda")]
@@ -22,3 +23,4 @@ mod tree;
 
 pub(in crate::libraries) use front::{Spread, submit};
 pub(in crate::libraries::reductions) use op::Rows;
+pub use softmax::SoftmaxElement;

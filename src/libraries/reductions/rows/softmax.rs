@@ -1,9 +1,9 @@
 //! Softmax: a reduction to the largest element and the sum of exponentials, in one pass, and a formula that takes both.
 
-use super::axes::Keep;
-use super::front::{Call, itself};
-use super::kind::ReductionKind;
-use super::rows::{Spread, submit};
+use super::super::axes::Keep;
+use super::super::front::{Call, itself};
+use super::super::kind::ReductionKind;
+use super::{Spread, submit};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
