@@ -38,6 +38,8 @@
         feature = "cuda",
         feature = "blas",
         feature = "blaslt",
+        feature = "collective",
+        feature = "dnn",
         feature = "expressions",
         feature = "fft",
         feature = "nvrtc",
@@ -75,14 +77,26 @@ mod system;
 pub use crate::engines::loader;
 #[cfg(feature = "host")]
 pub use crate::engines::ptx;
+#[cfg(feature = "expressions")]
+pub use crate::libraries::arrays;
 #[cfg(feature = "blas")]
 pub use crate::libraries::blas;
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt;
+#[cfg(feature = "collective")]
+pub use crate::libraries::collective;
+#[cfg(feature = "dnn")]
+pub use crate::libraries::dnn;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::expressions;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft;
+#[cfg(feature = "dlpack")]
+pub use crate::libraries::interop::dlpack;
+#[cfg(feature = "npy")]
+pub use crate::libraries::interop::npy;
+#[cfg(feature = "safetensors")]
+pub use crate::libraries::interop::safetensors;
 #[cfg(feature = "expressions")]
 pub use crate::libraries::moves;
 #[cfg(feature = "nvrtc")]
@@ -120,6 +134,8 @@ pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use crate::core::truth::Bool;
 pub use crate::device::copy::{HostData, Uploadable};
 pub use crate::device::dispatch::{InFlight, Submitted};
+#[cfg(feature = "external")]
+pub use crate::device::external;
 pub use crate::device::mirrored::Mirrored;
 pub use crate::device::pipeline::{Completed, ParPipeline, Pipeline, Progress};
 #[cfg(target_os = "linux")]
@@ -140,6 +156,8 @@ pub use crate::engines::op::{Built, HostOf, Ins, Op, Outs, PlanKey, Prepare, Sli
 pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt::{BlasLt, Matmul};
+#[cfg(feature = "dnn")]
+pub use crate::libraries::dnn::Dnn;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft::{Fft, FftSpec};
 pub use crate::libraries::flags::{Diag, Order, Side, Transpose, Uplo};

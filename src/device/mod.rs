@@ -14,6 +14,8 @@ mod config;
 pub(crate) mod copy;
 pub(crate) mod dispatch;
 pub(crate) mod engine;
+#[cfg(feature = "external")]
+pub mod external;
 mod inner;
 mod isolation;
 #[cfg(feature = "cuda")]

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
 //! | record operations once and replay them as one | [`programs`] |
+//! | exchange data among several devices or processes | [`collectives`] |
 //! | move data, slice buffers, share them, stay within memory | [`memory`] |
 //! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
+//! | sum products of tensors, and see how they are computed | [`contractions`] |
 //! | know what a fault does, and go on after one | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |
@@ -53,6 +55,30 @@ pub mod dispatch {}
 /// [`narrow`]: crate::DeviceBuffer::narrow
 /// [isolated]: crate::guide::isolated
 pub mod programs {}
+#[cfg(feature = "collective")]
+#[doc = include_str!("collectives.md")]
+///
+/// [`CollectiveLost`]: crate::Error::CollectiveLost
+/// [`Combine`]: crate::collective::Combine
+/// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
+/// [`Rendezvous::new`]: crate::collective::Rendezvous::new
+/// [`all_gather`]: crate::collective::Communicator::all_gather
+/// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
+/// [`all_reduce`]: crate::collective::Communicator::all_reduce
+/// [`all_to_all`]: crate::collective::Communicator::all_to_all
+/// [`barrier`]: crate::collective::Communicator::barrier
+/// [`broadcast`]: crate::collective::Communicator::broadcast
+/// [`deterministic`]: crate::collective::Communicator::deterministic
+/// [`exchange`]: crate::collective::Communicator::exchange
+/// [`faults`]: crate::guide::faults
+/// [`gather`]: crate::collective::Communicator::gather
+/// [`loader`]: crate::loader
+/// [`patience`]: crate::collective::Rendezvous::patience
+/// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
+/// [`reduce`]: crate::collective::Communicator::reduce
+/// [`scatter`]: crate::collective::Communicator::scatter
+/// [`silence`]: crate::collective::Rendezvous::silence
+pub mod collectives {}
 #[doc = include_str!("memory.md")]
 ///
 /// [`DeviceBuffer`]: crate::DeviceBuffer
@@ -107,6 +133,25 @@ pub mod kernels {}
 /// [`Area::at`]: crate::ptx::Area::at
 /// [`ptx`]: crate::ptx
 pub mod checking {}
+#[doc = include_str!("contractions.md")]
+///
+/// [`Backend::CuTensor`]: crate::tensor_ops::Backend::CuTensor
+/// [`Backend::OnePass`]: crate::tensor_ops::Backend::OnePass
+/// [`Backend::Products`]: crate::tensor_ops::Backend::Products
+/// [`Blas`]: crate::Blas
+/// [`Math::Tf32`]: crate::blas::Math::Tf32
+/// [`Minimize::Size`]: crate::tensor_ops::Minimize::Size
+/// [`Path`]: crate::tensor_ops::Path
+/// [`Unsupported`]: crate::Error::Unsupported
+/// [`autotune`]: crate::tensor_ops::TensorOps::autotune
+/// [`backend`]: crate::tensor_ops::TensorOps::backend
+/// [`contract3`]: crate::tensor_ops::TensorOps::contract3
+/// [`contract`]: crate::tensor_ops::TensorOps::contract
+/// [`einsum`]: crate::tensor_ops::TensorOps::einsum
+/// [`explain`]: crate::tensor_ops::TensorOps::explain
+/// [`math`]: crate::tensor_ops::TensorOps::math
+/// [`memory_limit`]: crate::tensor_ops::Einsum::memory_limit
+pub mod contractions {}
 #[doc = include_str!("performance.md")]
 ///
 /// [`Device::pipeline`]: crate::Device::pipeline
@@ -116,6 +161,7 @@ pub mod checking {}
 pub mod performance {}
 #[doc = include_str!("engines.md")]
 ///
+/// [`collectives`]: crate::guide::collectives
 /// [`Unsupported`]: crate::Error::Unsupported
 /// [`faults`]: crate::guide::faults
 /// [`performance`]: crate::guide::performance
@@ -137,6 +183,7 @@ pub mod engines {}
 pub mod clusters {}
 #[doc = include_str!("environment.md")]
 ///
+/// [`collectives`]: crate::guide::collectives
 /// [`Device::from_env`]: crate::Device::from_env
 /// [`clusters`]: crate::guide::clusters
 /// [`loader::set_cuda_path`]: crate::loader::set_cuda_path

@@ -7,16 +7,22 @@
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
 //! under the features of the engines, `host` and `cuda`.
 
+#[cfg(feature = "expressions")]
+pub mod arrays;
 #[cfg(feature = "blas")]
 pub mod blas;
 #[cfg(feature = "blaslt")]
 pub mod blaslt;
+#[cfg(feature = "collective")]
+pub mod collective;
+#[cfg(feature = "dnn")]
+pub mod dnn;
 #[cfg(feature = "expressions")]
 pub mod expressions;
 #[cfg(feature = "fft")]
 pub mod fft;
 pub(crate) mod flags;
-mod interop;
+pub(crate) mod interop;
 #[cfg(feature = "expressions")]
 pub mod moves;
 #[cfg(feature = "nvrtc")]
@@ -42,15 +48,18 @@ use crate::device::{Device, DeviceBuilder};
 use crate::engines::loader::Library;
 
 crate::engines::library::libraries! {
+    arrays, "expressions";
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
+    collective, "collective" => collective::native::Nccl;
+    dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
     rng, "rng";
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;
-    tensor_ops, "tensor";
+    tensor_ops, "tensor" => tensor_ops::native::Cutensor;
 }
 
 impl Device {

@@ -11,6 +11,7 @@
 //! | `files` | files of other users, private files, pipes |
 //! | `shared_library` | the dynamic linker |
 //! | `process` | forks, exits, privileges |
+//! | `sockets` | waiting for several sockets |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
 #[cfg_attr(not(feature = "nvrtc"), allow(dead_code, reason = "the compiler's cache uses it"))]
@@ -18,4 +19,6 @@ pub(crate) mod files;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]
 pub(crate) mod shared_library;
+#[cfg(feature = "collective")]
+pub(crate) mod sockets;
 pub(crate) mod thread;

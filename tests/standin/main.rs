@@ -10,6 +10,8 @@
 mod common;
 #[path = "../nvrtc/launch/kernels.rs"]
 mod kernels;
+#[path = "../dnn/sample.rs"]
+mod sample;
 #[path = "driver/mod.rs"]
 mod standin;
 #[allow(dead_code, reason = "a part of it")]
@@ -31,6 +33,8 @@ mod isolated;
 mod late;
 mod launch;
 mod neighbours;
+#[allow(dead_code, reason = "the checks of arguments need no kernels")]
+mod networks;
 mod nvtx;
 mod onnx;
 mod oom;

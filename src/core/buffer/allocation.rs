@@ -201,6 +201,8 @@ impl Allocation {
     pub(super) fn end_region(self: &Arc<Self>, track: AccessHistory) {
         match &self.home {
             Home::Empty | Home::Host(_) => {}
+            #[cfg(feature = "external")]
+            Home::Lent(_) => {}
             // Work in flight holds its own `Arc`, as on the host.
             #[cfg(target_os = "linux")]
             Home::Remote { .. } => {}

@@ -81,6 +81,14 @@ struct Written {
     undefined: bool,
 }
 
+#[cfg(feature = "external")]
+impl Captures {
+    /// Whether a program may still read some of the memory.
+    pub(super) fn has_live(&self) -> bool {
+        self.any.load(Ordering::Relaxed) && self.lists.lock().live.iter().any(|one| one.strong_count() > 0)
+    }
+}
+
 impl Region {
     /// The region by which a program reads `window` of this region. Programs that capture the same window share it.
     pub(super) fn capture(self: &Arc<Self>, window: Range<usize>) -> Arc<Region> {

@@ -131,6 +131,19 @@ impl AnyBuffer {
         AnyBuffer { region, offset, len, dtype }
     }
 
+    /// Whether a program that captured some of the memory may still read it.
+    #[cfg(feature = "external")]
+    pub(crate) fn is_captured(&self) -> bool {
+        self.region.allocation.captures.has_live()
+    }
+
+    /// All elements of a new region.
+    #[cfg(feature = "external")]
+    pub(crate) fn whole(region: Arc<Region>, dtype: DType) -> Self {
+        let len = region.window.len();
+        AnyBuffer { region, offset: 0, len, dtype }
+    }
+
     /// A second handle of captured memory.
     pub(crate) fn captured_again(&self) -> Self {
         self.region.handles.add_one();

@@ -18,6 +18,9 @@ pub(crate) enum Home {
     Empty,
     /// The process's allocator, when it is dropped.
     Host(#[expect(dead_code, reason = "owned")] HostMemory),
+    /// Whoever owns it, when the last work that uses it is done. Host devices.
+    #[cfg(feature = "external")]
+    Lent(#[expect(dead_code, reason = "owned")] super::Owner),
     /// The pool of an engine of this process.
     #[cfg(feature = "cuda")]
     Pool {

@@ -182,6 +182,21 @@ pub enum Error {
         /// The launch.
         site: Site,
     },
+    /// Ranks of a communicator between processes are gone, or do not answer: no collective of it can be carried out any
+    /// more. The communicator can be rebuilt with the ranks that are left.
+    #[error("lost ranks {ranks:?} in collective {sequence} ({operation}): {cause}{site}")]
+    CollectiveLost {
+        /// The ranks that are gone.
+        ranks: Box<[usize]>,
+        /// The number of the collective, counted for the communicator from 1; 0 while it was being made.
+        sequence: u64,
+        /// The collective.
+        operation: Box<str>,
+        /// How it was noticed.
+        cause: Box<str>,
+        /// Where it happened.
+        site: Site,
+    },
     /// An operation's own code panicked. The panic was caught. The contents of its outputs are not valid, as after any
     /// failure.
     #[error("the operation panicked: {message}{site}")]
@@ -223,6 +238,7 @@ macro_rules! site_of {
             | Error::NotPositiveDefinite { site, .. }
             | Error::NotConverged { site, .. }
             | Error::KernelCheck { site, .. }
+            | Error::CollectiveLost { site, .. }
             | Error::Panicked { site, .. } => Some(site),
             Error::LibraryMissing { .. } | Error::Compile { .. } => None,
         }
@@ -350,6 +366,7 @@ impl Error {
             Error::NotPositiveDefinite { .. } => "NotPositiveDefinite",
             Error::NotConverged { .. } => "NotConverged",
             Error::KernelCheck { .. } => "KernelCheck",
+            Error::CollectiveLost { .. } => "CollectiveLost",
             Error::Panicked { .. } => "Panicked",
         }
     }

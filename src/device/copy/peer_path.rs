@@ -27,6 +27,11 @@ impl Device {
         }
     }
 
+    /// Opens the path from `other` to this device: its kernels may access the memory of `other` from then on.
+    pub(crate) fn open_path_from(&self, other: &Device) -> Result<()> {
+        self.path_from(&other.epoch()).map(drop)
+    }
+
     fn open_path(&self, source: &Arc<Epoch>, (from, to): (&CudaEngine, &CudaEngine)) -> Result<()> {
         if from.has_path(to) {
             return Ok(());

@@ -99,8 +99,7 @@ impl Program {
                 format!("it records `{}` with other operands than the step has", new.0),
             ));
         }
-        self.plan = Arc::new(self.plan.with_step(index, entry.step));
-        Ok(())
+        self.renew(Arc::new(self.plan.with_step(index, entry.step)))
     }
 
     /// Makes the program read `buffer` instead of a window of a buffer of the device that it captured while it was

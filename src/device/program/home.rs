@@ -6,6 +6,8 @@
 
 use super::Program;
 #[cfg(target_os = "linux")]
+use super::plan::Plan;
+#[cfg(target_os = "linux")]
 use crate::core::buffer::Allocation;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::epoch::Epoch;
@@ -21,6 +23,9 @@ pub(super) struct Home {
     /// The program's number in the worker. The worker drops the program when this allocation is dropped.
     #[cfg(target_os = "linux")]
     pub(super) crossed: Option<Arc<Allocation>>,
+    /// That of the plan in which steps became one.
+    #[cfg(target_os = "linux")]
+    pub(super) fused: Option<Arc<Allocation>>,
 }
 
 impl Program {
@@ -66,15 +71,17 @@ impl Program {
             return Err(Error::library("the memory belongs to another generation of the device"));
         }
         #[cfg(target_os = "linux")]
-        let crossed = match epoch.engine.as_worker() {
-            Some(engine) => Some(engine.load_program(epoch, &self.plan.crossing(engine.code())?)?),
-            None => None,
+        let crossed = |plan: &Plan| match epoch.engine.as_worker() {
+            Some(engine) => engine.load_program(epoch, &plan.crossing(engine.code())?).map(Some),
+            None => Ok(None),
         };
         Ok(Home {
             arena,
             version: self.plan.version,
             #[cfg(target_os = "linux")]
-            crossed,
+            crossed: crossed(&self.plan)?,
+            #[cfg(target_os = "linux")]
+            fused: self.fused.as_ref().map(|plan| crossed(plan)).transpose()?.flatten(),
         })
     }
 }

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! `tape.rs`: the engine that records; `recorder.rs`: the API that the recording closure uses; `step.rs`: a recorded
-//! op, the only part that is compiled for each op type; `plan.rs`: edges and arena; `replay.rs`: the operation,
+//! op, the only part that is compiled for each op type; `plan.rs`: edges and arena, `order.rs`: what follows what; `replay.rs`: the operation,
 //! `run.rs` its host half, `enqueue.rs` its CUDA half; `home.rs`: the program's memory in one generation of the device;
 //! `cross.rs`: how a program is sent to a worker. `operands.rs`, `outcome.rs`: what a replay takes and what it returns.
 //! `stats.rs`, `dot.rs`: numbers and a graph that describe a program; `change.rs`: other scalars and other buffers
 //! without recording again; `bisect.rs`: which step fails; `compare.rs`: how far the results of two devices differ.
-//! `admit.rs`: what admits a step, whether it is recorded or read from a file; `covered.rs`: which memory was written.
+//! `fuse.rs`: neighbouring steps made one. `admit.rs`: what admits a step, whether it is recorded or read from a file; `covered.rs`: which memory was written.
 //! `file.rs`: a program in a file, `saved.rs`: what the file holds.
 
 mod admit;
@@ -30,8 +30,10 @@ mod dot;
 mod enqueue;
 #[cfg(target_os = "linux")]
 mod file;
+mod fuse;
 mod home;
 mod operands;
+mod order;
 mod outcome;
 mod plan;
 mod recorder;
@@ -112,6 +114,9 @@ pub struct Program {
     recorder: Recorder,
     tape: Arc<Tape>,
     plan: Arc<Plan>,
+    /// What replays run, if it is another plan.
+    fused: Option<Arc<Plan>>,
+    fuses: bool,
     /// Buffers of the device that its steps read.
     captured: Vec<AnyBuffer>,
     home: Mutex<Option<Arc<Home>>>,
@@ -189,9 +194,17 @@ impl Program {
     fn on(
         device: &Device,
         (recorder, tape): (Recorder, Arc<Tape>),
-        plan: Plan,
+        mut plan: Plan,
         captured: Vec<AnyBuffer>,
     ) -> Result<Program> {
+        let gpu = !tape.real().engine.is_host();
+        let mut fused = plan.fused(gpu)?;
+        if let Some(other) = fused.take() {
+            // One arena for both.
+            let arena = plan.arena.max(other.arena);
+            fused = other.in_arena(arena);
+            plan = plan.in_arena(arena).ok_or_else(|| Error::library("internal error: a plan is shared"))?;
+        }
         let program = Program {
             #[cfg(feature = "cuda")]
             device: device.seated(plan.id as u8),
@@ -200,6 +213,8 @@ impl Program {
             recorder,
             tape,
             plan: Arc::new(plan),
+            fused: fused.map(Arc::new),
+            fuses: true,
             captured,
             home: Mutex::default(),
             replays: AtomicU64::new(0),
@@ -208,7 +223,7 @@ impl Program {
         };
         program.settle()?;
         #[cfg(feature = "cuda")]
-        ahead::make_plans(&program.device, &program.plan);
+        ahead::make_plans(&program.device, program.fused.as_ref().unwrap_or(&program.plan));
         Ok(program)
     }
 
@@ -240,7 +255,8 @@ impl Program {
     }
 
     fn submit<'s, W: Moved>(&'s self, reads: AnyIns<'s>, writes: AnyBuffers) -> Submitted<Replayed<W>> {
-        let pending = self.submit_part(0..self.plan.nodes.len(), reads, writes)?;
+        let plan = self.fused.as_ref().unwrap_or(&self.plan);
+        let pending = self.submit_part(plan, 0..plan.nodes.len(), reads, writes)?;
         self.replays.fetch_add(1, Ordering::Relaxed);
         Ok(pending.retype(|mut writes| {
             writes.pop(); // the arena
@@ -251,12 +267,13 @@ impl Program {
     /// Submits some of the steps. The buffers that the dispatch returns are followed by the arena.
     fn submit_part<'s>(
         &'s self,
+        plan: &Arc<Plan>,
         part: std::ops::Range<usize>,
         mut reads: AnyIns<'s>,
         mut writes: AnyBuffers,
     ) -> Submitted<Ran> {
         let home = self.home();
-        let (op, home) = match home.and_then(|home| Ok((self.operation(part, &home)?, home))) {
+        let (op, home) = match home.and_then(|home| Ok((self.operation(plan, part, &home)?, home))) {
             Ok(both) => both,
             Err(error) => return Err(Rejected::new(error, writes)),
         };
@@ -279,16 +296,16 @@ impl Program {
         not(any(feature = "cuda", target_os = "linux")),
         expect(unused_variables, reason = "nothing depends on it")
     )]
-    fn operation(&self, part: std::ops::Range<usize>, home: &Home) -> Result<Replay> {
+    fn operation(&self, plan: &Arc<Plan>, part: std::ops::Range<usize>, home: &Home) -> Result<Replay> {
         Ok(Replay {
             part,
             #[cfg(feature = "cuda")]
             graphs: self.graphs.clone(),
             #[cfg(feature = "cuda")]
-            reserved: Mutex::new(self.plan.reserve(&home.arena.region.epoch)?),
-            plan: self.plan.clone(),
+            reserved: Mutex::new(plan.reserve(&home.arena.region.epoch)?),
+            plan: plan.clone(),
             #[cfg(target_os = "linux")]
-            crossed: home.crossed.clone(),
+            crossed: if plan.made_of.is_empty() { &home.crossed } else { &home.fused }.clone(),
         })
     }
 }

@@ -5,6 +5,7 @@
 //! already follows all steps of the other. So reuse adds no dependencies, and branches stay parallel.
 
 use super::admit::check_outputs;
+use super::order::{Ancestors, MOST, ancestors, chain, follows};
 use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
 use crate::core::buffer::Places;
 use crate::core::dispatch::Facts;
@@ -18,9 +19,6 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::ops::Deref;
 
-/// With more steps than this, each step follows the one before it, because the dependency matrix takes memory that
-/// grows with the square of their number.
-const MOST: usize = 8192;
 /// Work with fewer operations plus bytes than this is not worth another thread.
 const LIGHT: u64 = 64 << 10;
 
@@ -55,11 +53,11 @@ impl Use {
         self.offset.saturating_add(self.bytes)
     }
 
-    fn meets(&self, other: &Use) -> bool {
+    pub(super) fn meets(&self, other: &Use) -> bool {
         self.offset < other.end() && other.offset < self.end()
     }
 
-    fn covers(&self, other: &Use) -> bool {
+    pub(super) fn covers(&self, other: &Use) -> bool {
         self.offset <= other.offset && other.end() <= self.end()
     }
 }
@@ -94,8 +92,41 @@ pub(crate) struct Plan {
     pub(super) steps: Vec<Arc<dyn Step>>,
     /// How often a step was replaced.
     pub(super) version: u64,
-    /// The base addresses of the replay that the steps' operands were last placed for.
-    placed: Mutex<Vec<u64>>,
+    /// For each step, the recorded ones that it is made of. Empty if all are as they were recorded.
+    pub(super) made_of: Vec<SmallVec<[usize; 2]>>,
+    placed: Arc<Mutex<Placed>>,
+}
+
+/// For what the steps' operands were last placed.
+#[derive(Default)]
+pub(super) struct Placed {
+    /// Whether for a plan in which steps became one, or else for the recorded one, with which it shares steps.
+    fused: bool,
+    /// The base addresses of the replay.
+    bases: Vec<u64>,
+}
+
+/// All that a plan has of its recording but the steps.
+pub(super) struct Head {
+    id: u64,
+    pieces: Vec<Piece>,
+    inputs: Vec<Operand>,
+    operands: Vec<Operand>,
+    captured: usize,
+    answers: usize,
+}
+
+impl Head {
+    pub(super) fn of(plan: &Plan) -> Self {
+        Head {
+            id: plan.id,
+            pieces: plan.pieces.clone(),
+            inputs: plan.inputs.clone(),
+            operands: plan.operands.clone(),
+            captured: plan.captured,
+            answers: plan.answers,
+        }
+    }
 }
 
 impl Deref for Plan {
@@ -132,6 +163,12 @@ impl Plan {
     pub(super) fn new(id: u64, written: Written, captured: usize, gpu: bool) -> Result<Self> {
         let Written { pieces, entries, inputs, operands, answers, .. } = written;
         check_outputs(&pieces, &entries, &operands)?;
+        Plan::assemble(Head { id, pieces, inputs, operands, captured, answers }, entries, gpu)
+    }
+
+    /// Plans steps that were admitted.
+    pub(super) fn assemble(head: Head, entries: Vec<Entry>, gpu: bool) -> Result<Self> {
+        let Head { id, pieces, inputs, operands, captured, answers } = head;
         let after = if entries.len() > MOST { chain(entries.len()) } else { follows(&entries) };
         let before_all = ancestors(&after);
         let (slots, arena) = lay_out(&pieces, &entries, &before_all)?;
@@ -198,7 +235,7 @@ impl Plan {
             shape.prepared = nodes.iter().any(|node| node.facts.prepared);
         }
         let _ = gpu;
-        Ok(Plan { shape: Arc::new(shape), steps, version: 0, placed: Mutex::default() })
+        Ok(Plan { shape: Arc::new(shape), steps, version: 0, made_of: Vec::new(), placed: Arc::default() })
     }
 
     /// Pinned memory for the answers of one replay, on a GPU.
@@ -218,7 +255,24 @@ impl Plan {
         if let Some(place) = steps.get_mut(index) {
             *place = step;
         }
-        Plan { shape: self.shape.clone(), steps, version: self.version + 1, placed: Mutex::default() }
+        Plan { steps, ..self.renewed() }
+    }
+
+    /// The same plan, to be run instead of this one.
+    pub(super) fn renewed(&self) -> Self {
+        let (shape, steps) = (self.shape.clone(), self.steps.clone());
+        Plan { shape, steps, version: self.version + 1, made_of: Vec::new(), placed: Arc::default() }
+    }
+
+    /// This plan as the one in which steps of `recorded` became one.
+    pub(super) fn in_place_of(self, recorded: &Plan, made_of: Vec<SmallVec<[usize; 2]>>) -> Self {
+        Plan { version: recorded.version, made_of, placed: recorded.placed.clone(), ..self }
+    }
+
+    /// This plan, which nobody shares yet, in an arena of this size; `None` if it is too small.
+    pub(super) fn in_arena(mut self, arena: u64) -> Option<Self> {
+        Arc::get_mut(&mut self.shape).filter(|shape| shape.arena <= arena)?.arena = arena;
+        Some(self)
     }
 
     /// How many base addresses a replay has: one for each input, captured buffer and operand, and one for the arena.
@@ -238,11 +292,15 @@ impl Plan {
         if bases.len() != self.bases() {
             return Err(Error::library("internal error: a replay has other operands than its recording"));
         }
-        let mut placed = self.placed.lock();
-        if *placed == bases {
+        let (mut placed, fused) = (self.placed.lock(), !self.made_of.is_empty());
+        if placed.fused == fused && placed.bases == bases {
             return Ok(());
         }
-        let moved = |place: &Place| placed.get(place.base) != bases.get(place.base);
+        // Steps that both plans have may lie elsewhere.
+        if placed.fused != fused {
+            placed.bases.clear();
+        }
+        let moved = |place: &Place| placed.bases.get(place.base) != bases.get(place.base);
         for (node, step) in self.nodes.iter().zip(&self.steps) {
             if !node.places.iter().any(moved) {
                 continue;
@@ -256,8 +314,9 @@ impl Plan {
                 }
             }));
         }
-        placed.clear();
-        placed.extend_from_slice(bases);
+        placed.fused = fused;
+        placed.bases.clear();
+        placed.bases.extend_from_slice(bases);
         Ok(())
     }
 }
@@ -266,69 +325,6 @@ impl Plan {
 pub(super) fn is_heavy(info: &OpInfo) -> bool {
     let work = info.flops.saturating_add(info.bytes);
     work == 0 || work >= LIGHT
-}
-
-/// Dependencies where each step follows the one before it.
-fn chain(len: usize) -> Vec<SmallVec<[usize; 2]>> {
-    (0..len).map(|i| i.checked_sub(1).into_iter().collect()).collect()
-}
-
-/// The steps that each step follows directly.
-fn follows(entries: &[Entry]) -> Vec<SmallVec<[usize; 2]>> {
-    let mut open: std::collections::HashMap<Source, Vec<(usize, Use)>> = std::collections::HashMap::new();
-    let mut all = Vec::with_capacity(entries.len());
-    for (index, entry) in entries.iter().enumerate() {
-        let mut after: SmallVec<[usize; 2]> = SmallVec::new();
-        for one in entry.uses.iter().filter(|one| one.bytes > 0) {
-            let earlier = open.entry(one.source).or_default();
-            let conflicts = earlier.iter().filter(|(_, other)| (one.writes || other.writes) && one.meets(other));
-            after.extend(conflicts.map(|(step, _)| *step).filter(|step| *step != index));
-            if one.writes {
-                // A later step that conflicts with one of these conflicts with this one too, which follows them.
-                earlier.retain(|(step, other)| *step == index || !one.covers(other));
-            }
-            earlier.push((index, *one));
-        }
-        after.sort_unstable();
-        after.dedup();
-        all.push(after);
-    }
-    all
-}
-
-/// For each step, all steps that it follows, directly or not. `None`: all earlier ones.
-struct Ancestors(Option<Vec<Vec<u64>>>);
-
-fn ancestors(after: &[SmallVec<[usize; 2]>]) -> Ancestors {
-    if after.len() > MOST {
-        return Ancestors(None);
-    }
-    let mut all: Vec<Vec<u64>> = Vec::with_capacity(after.len());
-    for (index, direct) in after.iter().enumerate() {
-        let mut own = vec![0u64; index.div_ceil(64)];
-        for &step in direct {
-            let theirs = all.get(step).map(Vec::as_slice).unwrap_or_default();
-            own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own |= theirs);
-            if let Some(word) = own.get_mut(step / 64) {
-                *word |= 1 << (step % 64);
-            }
-        }
-        all.push(own);
-    }
-    Ancestors(Some(all))
-}
-
-impl Ancestors {
-    /// Whether `later` follows `earlier`.
-    fn has(&self, later: usize, earlier: usize) -> bool {
-        match &self.0 {
-            None => earlier < later,
-            Some(all) => {
-                let word = all.get(later).and_then(|own| own.get(earlier / 64)).copied().unwrap_or(0);
-                word >> (earlier % 64) & 1 == 1
-            }
-        }
-    }
 }
 
 /// A block of the arena, and the steps that use its latest temporary.

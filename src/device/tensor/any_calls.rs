@@ -23,6 +23,8 @@ macro_rules! by_size {
         $body
     }};
 }
+#[cfg(any(feature = "npy", feature = "safetensors"))]
+pub(crate) use by_size;
 
 impl Device {
     /// A row-major tensor of this element type, of the bytes of its elements as the host has them: as

@@ -32,6 +32,8 @@ mod tensor_ref;
 mod views;
 
 pub use any::{AnyTensor, AnyTensorRef};
+#[cfg(any(feature = "npy", feature = "safetensors"))]
+pub(crate) use any_calls::by_size;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
 pub(crate) use layout::fused;

@@ -70,7 +70,7 @@ impl<T: Element> Tensor<T> {
         Tensor { buffer, layout }
     }
 
-    pub(super) fn into_parts(self) -> (DeviceBuffer<T>, Layout) {
+    pub(crate) fn into_parts(self) -> (DeviceBuffer<T>, Layout) {
         (self.buffer, self.layout)
     }
 

@@ -101,6 +101,23 @@ impl<'a, T: Element> TensorRef<'a, T> {
     }
 }
 
+#[cfg(feature = "dlpack")]
+impl<T: Element> TensorRef<'static, T> {
+    /// One more handle, if it shares.
+    pub(crate) fn shared_handle(&self) -> Option<GpuRef<T>> {
+        match &self.handle {
+            Handle::Shared(shared) => Some(shared.clone()),
+            Handle::Borrowed(_) => None,
+        }
+    }
+
+    /// Counts a handle that nobody has, so that [`try_unique`](Self::try_unique) never makes it writable.
+    pub(crate) fn never_unique(self) -> Self {
+        self.buffer().region.handles.add_one();
+        self
+    }
+}
+
 impl<T: Element> TensorRef<'static, T> {
     /// Turns the last handle of the memory back into the owner. The tensor has the layout of this view.
     ///

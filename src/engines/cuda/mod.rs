@@ -134,6 +134,7 @@ macro_rules! opaque_handles {
 
         impl $name {
             /// No handle: for the library to write one.
+            #[allow(dead_code, reason = "not every library writes its handles so")]
             pub(crate) const NULL: Self = $name(std::ptr::null_mut());
         }
     )* };

@@ -58,7 +58,7 @@ pub(crate) use objects::{Object, Objects};
 #[cfg(feature = "cuda")]
 pub(crate) use question::{Site, answer_here, decode, encode};
 #[cfg(feature = "cuda")]
-pub(crate) use status::{Class, Status, name};
+pub(crate) use status::{Class, Status, error as status_error, name};
 #[cfg(feature = "cuda")]
 pub(crate) use table::{LoadError, function_table, optional, required};
 #[cfg(feature = "cuda")]

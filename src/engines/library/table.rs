@@ -22,6 +22,23 @@ pub(crate) enum LoadError {
         /// The function's name in the library.
         symbol: &'static str,
     },
+    /// The library is older than the oldest release that this crate can use.
+    #[error("{library} in {} is older than {}.{}", path.display(), oldest.0, oldest.1)]
+    Old {
+        /// The library.
+        library: Library,
+        /// The file that was loaded.
+        path: PathBuf,
+        /// The oldest release, major and minor.
+        oldest: (u32, u32),
+    },
+}
+
+impl LoadError {
+    /// The library is older than `oldest`.
+    pub(crate) fn old(loaded: &Loaded, oldest: (u32, u32)) -> Self {
+        LoadError::Old { library: loaded.library, path: loaded.path.clone(), oldest }
+    }
 }
 
 /// The first of `names` that the library has.

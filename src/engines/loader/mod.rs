@@ -108,6 +108,15 @@ pub(crate) fn open(library: Library) -> Result<&'static Loaded, Missing> {
     with_loader(|loader| loader.open(library))
 }
 
+/// As [`open`], for a library that another one needs: whether this build has its own feature does not matter.
+///
+/// # Errors
+/// [`Missing`] if the library is not found or does not load.
+#[cfg(all(feature = "dnn", feature = "cuda"))]
+pub(crate) fn open_needed(library: Library) -> Result<&'static Loaded, Missing> {
+    with_loader(|loader| loader.open(library))
+}
+
 /// Looks for the files of these libraries, loads none of them, and returns the first that is missing.
 ///
 /// # Errors

@@ -99,6 +99,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// in order. Use the argument names that the caller knows. An operand without a name is called `input 0` or
     /// `output 0`, by its index.
     const OPERANDS: OperandNames = (&[], &[]);
+    /// Whether a program may make one step of the op and of an earlier one, whose outputs it alone reads.
+    #[doc(hidden)]
+    const FUSE: crate::engines::tape::Fuse = crate::engines::tape::Fuse::NONE;
     /// The element types it reads.
     type Reads: Elems;
     /// The op's result. It also determines which buffers the op writes.

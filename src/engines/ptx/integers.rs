@@ -65,9 +65,9 @@ pub(super) fn integer(name: &str, mods: &[&str], ty: Type) -> Option<Apply> {
         "bfind" => bfind(ty, mods.contains(&"shiftamt")),
         "sad" => each!(ty, T, U, |a: T, b: T, c: U| c.wrapping_add(a.abs_diff(b))),
         "mul24" if high => Some(if ty.is_signed() {
-            lanes!(|a: i32, b: i32| (i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8) >> 16) as i32)
+            lanes!(|a: i32, b: i32| ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32)
         } else {
-            lanes!(|a: u32, b: u32| (u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff) >> 16) as u32)
+            lanes!(|a: u32, b: u32| ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32)
         }),
         "mul24" => Some(if ty.is_signed() {
             lanes!(|a: i32, b: i32| (a << 8 >> 8).wrapping_mul(b << 8 >> 8))

@@ -2,6 +2,7 @@
 //!
 //! All of `Step` is compiled again for each op type in every program, so it is kept small.
 
+use super::Fuse;
 #[cfg(target_os = "linux")]
 use crate::core::buffer::Shape;
 use crate::core::buffer::{Elems, Places};
@@ -47,6 +48,8 @@ pub(crate) trait Step: Any + Send + Sync {
     /// what it writes.
     #[cfg(feature = "host")]
     unsafe fn host(&self) -> Result<Cell>;
+    /// See [`Op::FUSE`].
+    fn fuse(&self) -> Fuse;
     /// The form from which a worker process makes this step again.
     #[cfg(target_os = "linux")]
     fn crossing(&self, by: OpCode) -> Result<Crossing>;
@@ -80,6 +83,11 @@ impl<O: Op> Recorded<O> {
     pub(crate) fn new(op: O, spans: SpansOf<O>) -> Self {
         Recorded { op: Contained::new(op), spans: Mutex::new(spans) }
     }
+
+    /// The op, and the places of its operands: of those that it reads, and of those that it writes.
+    pub(crate) fn parts(&self) -> (&O, impl std::ops::Deref<Target = SpansOf<O>> + '_) {
+        (&*self.op, self.spans.lock())
+    }
 }
 
 impl<O: Op> Step for Recorded<O> {
@@ -104,6 +112,10 @@ impl<O: Op> Step for Recorded<O> {
                 Err(Error::library("internal error: the result of a step is larger than its slot"))
             }
         }
+    }
+
+    fn fuse(&self) -> Fuse {
+        O::FUSE
     }
 
     #[cfg(target_os = "linux")]

@@ -64,7 +64,7 @@ impl Kept {
     }
 
     /// The one of these layouts, with what earlier calls found of it.
-    pub(super) fn shape(&self, outputs: &[Layout], inputs: &[Layout], in_place: bool) -> Arc<Shape> {
+    pub(in crate::libraries) fn shape(&self, outputs: &[Layout], inputs: &[Layout], in_place: bool) -> Arc<Shape> {
         let mut shapes = self.shapes.lock();
         if let Some(known) = shapes.kept.iter().flatten().find(|shape| shape.is(outputs, inputs, in_place)) {
             return known.clone();

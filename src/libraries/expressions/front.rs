@@ -104,6 +104,19 @@ fn made<O: Outputs>(
     pending.retype(|buffers| O::tie(buffers, &layout)).map_err(|any: AnyBuffers| Error::from(any))
 }
 
+/// Writes outputs of these buffers, all of this layout.
+#[cfg(feature = "dnn")]
+pub(in crate::libraries) fn made_any(
+    device: &Device,
+    recorded: Recorded,
+    reads: &[Read<'_>],
+    buffers: AnyBuffers,
+    layout: &Layout,
+) -> Result<PendingDispatch<AnyBuffers>> {
+    let layouts = buffers.iter().map(|_| layout.clone()).collect();
+    submit(device, recorded, reads, (buffers, layouts), false).map_err(Rejected::into_error)
+}
+
 /// Makes the only output.
 pub(in crate::libraries) fn make_one<T: Element>(
     device: &Device,

@@ -100,18 +100,21 @@
 mod ahead;
 mod any;
 pub(in crate::libraries) mod build;
+#[cfg(feature = "rng")]
+mod counter;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod deferred;
 pub(in crate::libraries) mod formula;
 pub(in crate::libraries) mod front;
 mod functions;
+pub(in crate::libraries) mod fuse;
 #[cfg(feature = "host")]
 pub(in crate::libraries) mod host;
 pub(in crate::libraries) mod ir;
 pub(in crate::libraries) mod low;
 mod nest;
-mod op;
+pub(in crate::libraries) mod op;
 pub(in crate::libraries) mod operands;
 #[cfg(feature = "cuda")]
 pub(in crate::libraries) mod ptx;

@@ -12,24 +12,25 @@ use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
+use crate::engines::tape::Fuse;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// Computes an expression for each element of its operands. All is plain data, and admitted by [`Op::check`], wherever it comes
 /// from.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Map {
-    pub(super) formula: Shared,
-    pub(super) scalars: Vec<Scalar>,
+pub(in crate::libraries) struct Map {
+    pub(in crate::libraries) formula: Shared,
+    pub(in crate::libraries) scalars: Vec<Scalar>,
     #[serde(with = "super::shape")]
-    pub(super) shape: Arc<Shape>,
+    pub(in crate::libraries) shape: Arc<Shape>,
 }
 
 impl Map {
     pub(super) const OP: &'static str = "map";
     pub(super) const LIBRARY: &'static str = "expressions";
 
-    pub(super) fn new(formula: Shared, scalars: Vec<Scalar>, shape: Arc<Shape>) -> Self {
+    pub(in crate::libraries) fn new(formula: Shared, scalars: Vec<Scalar>, shape: Arc<Shape>) -> Self {
         Map { formula, scalars, shape }
     }
 
@@ -47,14 +48,14 @@ impl Map {
     }
 
     /// Everything but the operands.
-    pub(super) fn check_layouts(&self) -> Result<()> {
+    pub(in crate::libraries) fn check_layouts(&self) -> Result<()> {
         let expr = &self.formula.0.expr;
         self.shape.check(expr)?;
         expr.check_scalars("scalars", &self.scalars)
     }
 
     /// The operands, after the layouts.
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+    pub(in crate::libraries) fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         let expr = &self.formula.0.expr;
         count("outputs", writes.len(), self.shape.outputs.len())?;
         count("inputs", reads.len(), self.shape.inputs.len())?;
@@ -74,6 +75,18 @@ impl Map {
             }
         }
         self.check_overlaps(reads, writes)
+    }
+
+    /// Computes it on the host.
+    ///
+    /// # Safety
+    /// It was checked for operands that lie there, which are aligned for their types; what is written is exclusively the caller's.
+    #[cfg(feature = "host")]
+    pub(in crate::libraries) unsafe fn compute(&self, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()> {
+        let (kept, nest) = (&self.formula.0, self.nest()?);
+        let bases = super::host::Bases { outputs, inputs };
+        // SAFETY: the caller's promise.
+        unsafe { kept.program().run(&kept.expr, &self.scalars, nest, &bases, self.shape.in_place) }
     }
 
     /// Names the plans that it needs.
@@ -108,6 +121,7 @@ impl Op for Map {
     const NAME: &'static str = Map::OP;
     const LIBRARY: &'static str = Map::LIBRARY;
     const PREPARED: bool = true;
+    const FUSE: Fuse = Fuse(Some(super::fuse::maps));
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();
@@ -161,8 +175,6 @@ impl Op for Map {
 
     #[cfg(feature = "host")]
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let kept = &self.formula.0;
-        let nest = self.nest()?;
         let outputs: SmallVec<[(*mut u8, usize); 4]> = writes.into_iter().map(|slice| slice.into_raw()).collect();
         let fit = self
             .shape
@@ -185,11 +197,10 @@ impl Op for Map {
         let updated = outputs.iter().take(self.shape.updated()).map(|base| base.cast_const());
         let inputs: SmallVec<[*const u8; 8]> =
             updated.chain(reads.iter().map(|slice| slice.bytes().as_ptr())).collect();
-        let bases = super::host::Bases { outputs: &outputs, inputs: &inputs };
         // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of outputs are
         // distinct (above, and the check of the operation). Operands that are written are exclusively ours, and are read only
         // in place.
-        unsafe { kept.program().run(&kept.expr, &self.scalars, nest, &bases, self.shape.in_place) }
+        unsafe { self.compute(&inputs, &outputs) }
     }
 
     #[cfg(not(feature = "host"))]

@@ -15,9 +15,9 @@ use std::sync::OnceLock;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Shape {
     /// Of the operands that are written, in their order.
-    pub(super) outputs: Vec<Layout>,
+    pub(in crate::libraries) outputs: Vec<Layout>,
     /// Of the operands that are read.
-    pub(super) inputs: Vec<Layout>,
+    pub(in crate::libraries) inputs: Vec<Layout>,
     /// The first inputs of the expression are the outputs, each read and written at its own place; the operands that are read
     /// follow.
     pub(super) in_place: bool,

@@ -41,7 +41,7 @@ pub(super) fn element(kind: ReductionKind, formula: &Expr) -> Result<Arc<Kept>> 
         | ReductionKind::Var
         | ReductionKind::Std
         | ReductionKind::LogSumExp => nodes.cast(x, dtype, wide(kind.result(dtype))),
-        ReductionKind::Exponentials => nodes.cast(x, dtype, kind.result(dtype).part()),
+        ReductionKind::Exponentials | ReductionKind::Moments => nodes.cast(x, dtype, kind.result(dtype).part()),
         ReductionKind::Min | ReductionKind::Max | ReductionKind::ArgMin | ReductionKind::ArgMax => {
             nodes.cast(x, dtype, wide(dtype))
         }

@@ -36,7 +36,7 @@ pub(in crate::libraries) struct Call<'c> {
 }
 
 /// The operation, and the layout of the result.
-fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Arc<Planned>)> {
+pub(super) fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Arc<Planned>)> {
     let Call { kind, less, axes, formula, finish } = call;
     let Recorded { kept: formula, scalars } = formula?;
     let (finish, finish_scalars) = match finish.transpose()? {
@@ -47,7 +47,7 @@ fn operation(call: Call<'_>, reads: &[Read<'_>]) -> Result<(Reduce, Arc<Planned>
     Ok((Reduce { shape: planned.shape.clone(), less, scalars, finish_scalars }, planned))
 }
 
-pub(super) fn submit<R: Element>(
+pub(in crate::libraries) fn submit<R: Element>(
     device: &Device,
     call: Call<'_>,
     reads: Result<SmallVec<[Read<'_>; 8]>>,

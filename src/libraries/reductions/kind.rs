@@ -46,6 +46,9 @@ pub enum ReductionKind {
     /// The largest element and the sum of the exponentials of the distances from it, as a complex number.
     #[doc(hidden)]
     Exponentials,
+    /// Mean and variance, as a complex number.
+    #[doc(hidden)]
+    Moments,
 }
 
 impl ReductionKind {
@@ -89,6 +92,7 @@ impl ReductionKind {
             ReductionKind::NormInf => "norm_inf",
             ReductionKind::LogSumExp => "logsumexp",
             ReductionKind::Exponentials => "softmax",
+            ReductionKind::Moments => "moments",
         }
     }
 
@@ -105,7 +109,8 @@ impl ReductionKind {
             | ReductionKind::Var
             | ReductionKind::Std
             | ReductionKind::LogSumExp
-            | ReductionKind::Exponentials => !dtype.is_complex(),
+            | ReductionKind::Exponentials
+            | ReductionKind::Moments => !dtype.is_complex(),
             ReductionKind::Min | ReductionKind::Max | ReductionKind::ArgMin | ReductionKind::ArgMax => real,
             ReductionKind::Norm1 | ReductionKind::Norm2 | ReductionKind::NormInf => {
                 dtype.is_float() || dtype.is_complex()
@@ -130,8 +135,12 @@ impl ReductionKind {
             ReductionKind::ArgMin | ReductionKind::ArgMax | ReductionKind::Count => DType::I64,
             ReductionKind::All | ReductionKind::Any => DType::Bool,
             ReductionKind::Norm1 | ReductionKind::Norm2 | ReductionKind::NormInf => dtype.part(),
-            ReductionKind::Exponentials if super::recipe::wide(mean_type(dtype)) == DType::F32 => DType::C32,
-            ReductionKind::Exponentials => DType::C64,
+            ReductionKind::Exponentials | ReductionKind::Moments
+                if super::recipe::wide(mean_type(dtype)) == DType::F32 =>
+            {
+                DType::C32
+            }
+            ReductionKind::Exponentials | ReductionKind::Moments => DType::C64,
         }
     }
 }

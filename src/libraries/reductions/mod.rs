@@ -54,7 +54,10 @@ mod axes;
 mod cuda;
 mod deferred;
 mod element;
+#[cfg(feature = "cuda")]
+pub(in crate::libraries) mod folding;
 pub(in crate::libraries) mod front;
+mod fuse;
 #[cfg(feature = "host")]
 mod host;
 mod kind;
@@ -62,11 +65,14 @@ mod op;
 #[cfg(feature = "cuda")]
 mod ptx;
 mod recipe;
+pub(in crate::libraries) mod rows;
 pub mod scans;
 mod shape;
 mod softmax;
 mod space;
 
+#[cfg(feature = "dnn")]
+pub(in crate::libraries) use axes::Mask;
 pub use axes::{All, Axes, Keep};
 pub use kind::{
     AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Reduction,
@@ -81,5 +87,6 @@ pub use softmax::SoftmaxElement;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Reduce>();
+    registry.add::<rows::Rows>();
     registry.add::<scans::Scan>();
 }

@@ -10,6 +10,7 @@ use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
+use crate::engines::tape::Fuse;
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::low::Lane;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ impl Reduce {
         }
     }
 
-    fn check_data(&self) -> Result<()> {
+    pub(super) fn check_data(&self) -> Result<()> {
         self.shape.formula.0.expr.check_scalars("scalars", &self.scalars)?;
         if let Some(finish) = &self.shape.finish {
             finish.0.expr.check_scalars("finish", &self.finish_scalars)?;
@@ -51,7 +52,7 @@ impl Reduce {
         self.shape.check()
     }
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+    pub(super) fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         let (shape, expr) = (&self.shape, &self.shape.formula.0.expr);
         let ([output], true) = (writes, reads.len() == shape.inputs.len()) else {
             let what = format!("{} read and {} written", reads.len(), writes.len());
@@ -88,6 +89,7 @@ impl Op for Reduce {
     const NAME: &'static str = Reduce::OP;
     const LIBRARY: &'static str = Reduce::LIBRARY;
     const PREPARED: bool = true;
+    const FUSE: Fuse = Fuse(Some(super::fuse::into_reduction));
     type Reads = Dyn;
     type Output = AnyBuffers;
     type Raw = ();

@@ -163,7 +163,20 @@ impl Recipe {
                 Ok(recipe)
             }
             ReductionKind::ArgMin | ReductionKind::ArgMax => Self::place(wide(dtype), kind == ReductionKind::ArgMax),
-            ReductionKind::Var | ReductionKind::Std => Self::spread(own, result, kind == ReductionKind::Std),
+            ReductionKind::Var | ReductionKind::Std => {
+                let root = kind == ReductionKind::Std;
+                let finish = formula([own; 4], |[_, _, squares, n]| {
+                    let variance = squares / n;
+                    vec![cast(if root { variance.sqrt() } else { variance }, result)]
+                })?;
+                Self::spread(own, finish)
+            }
+            ReductionKind::Moments => {
+                let own = result.part();
+                let finish =
+                    formula([own; 4], |[_, mean, squares, n]| vec![Symbol::new(mean.complex(squares / n).raw)])?;
+                Self::spread(own, finish)
+            }
             ReductionKind::Norm2 if own == DType::F64 => Self::scaled_norm(dtype),
             // Squares of an `f32` neither overflow nor vanish in `f64`.
             ReductionKind::Norm2 => {
@@ -227,7 +240,7 @@ impl Recipe {
     }
 
     /// Number, mean, and sum of squared distances from it.
-    fn spread(own: DType, result: DType, root: bool) -> Result<Self> {
+    fn spread(own: DType, finish: Arc<Kept>) -> Result<Self> {
         let step = formula([own; 4], |[n, mean, squares, x]| {
             let (n, distance) = (n + constant(1), x - mean);
             let mean = mean + distance / n;
@@ -240,10 +253,6 @@ impl Recipe {
             let joined = (share * distance).fma(n, squares + other_squares);
             let pick = |joined, one, two| either(other.eq(zero), one, either(n.eq(zero), two, joined, own), own);
             vec![all, pick(mean + share, mean, other_mean), pick(joined, squares, other_squares)]
-        })?;
-        let finish = formula([own; 4], |[_, _, squares, n]| {
-            let variance = squares / n;
-            vec![cast(if root { variance.sqrt() } else { variance }, result)]
         })?;
         let nothing = vec![number(own, 0); 3];
         Ok(Recipe {

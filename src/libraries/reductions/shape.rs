@@ -59,6 +59,12 @@ pub(super) struct Prepared {
 }
 
 impl Shape {
+    /// The same reduction of another formula, of these inputs.
+    pub(super) fn with_formula(&self, formula: Shared, inputs: Vec<Layout>) -> Self {
+        let (finish, output) = (self.finish.clone(), self.output.clone());
+        Shape { kind: self.kind, formula, finish, inputs, axes: self.axes, output, found: Found::default() }
+    }
+
     /// What the engines work with; call after [`check`](Self::check).
     pub(super) fn prepared(&self) -> Result<&Prepared> {
         if let Some(prepared) = self.found.prepared.get() {

@@ -1,8 +1,9 @@
 //! Softmax: a reduction to the largest element and the sum of exponentials, in one pass, and a formula that takes both.
 
 use super::axes::Keep;
-use super::front::{Call, itself, submit, told};
+use super::front::{Call, itself};
 use super::kind::ReductionKind;
+use super::rows::{Spread, submit};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
@@ -10,27 +11,29 @@ use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor};
 use crate::libraries::expressions::build::Symbol;
 use crate::libraries::expressions::formula::record;
-use crate::libraries::expressions::front::make_one;
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
 use num_complex::Complex;
-use smallvec::SmallVec;
 
-/// An element of which [`Device::softmax`] is made: a floating point number of 16 bits or more. Sealed.
-pub trait SoftmaxElement: Element + sealed::SoftmaxElement {}
+/// An element of which [`Device::softmax`] is made, and that is normalised: a floating point number of 16 bits or more. Sealed.
+pub trait SoftmaxElement: Element + sealed::SoftmaxElement {
+    /// In what it is computed: `f32`, or `f64` for `f64`.
+    type Wide: Element;
+    /// A complex number of such parts: of softmax the largest element and the sum, of normalisation the mean and the inverse
+    /// deviation.
+    type Pair: Element;
+}
 
 mod sealed {
-    /// The complex type of largest element and sum.
-    pub trait SoftmaxElement {
-        type Pair: crate::core::element::Element;
-    }
+    pub trait SoftmaxElement {}
 }
 
 macro_rules! exponentials { ($($t:ty: $part:ty),*) => { $(
-    impl sealed::SoftmaxElement for $t {
+    impl sealed::SoftmaxElement for $t {}
+    impl SoftmaxElement for $t {
+        type Wide = $part;
         type Pair = Complex<$part>;
     }
-    impl SoftmaxElement for $t {}
 )* } }
 exponentials!(f16: f32, bf16: f32, f32: f32, f64: f64);
 
@@ -40,12 +43,9 @@ fn softmax<T: SoftmaxElement>(
     axis: i32,
     logarithm: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let extents = layout.extents().to_vec();
-    let read: SmallVec<[Read<'_>; 8]> = [(x, layout.clone())].into_iter().collect();
     let call =
         Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish: None };
-    let pair: Tensor<T::Pair> = submit(device, call, Ok(read))?.into_output();
-    let recorded = record(&[T::DTYPE, T::Pair::DTYPE], |open| {
+    let formula = record(&[T::DTYPE, T::Pair::DTYPE], |open| {
         // The recording knows the types: those here have no meaning.
         let [x, pair] = [0, 1].map(|k| Symbol::<f64>::new(open.input(k)));
         let (largest, sum) = (pair.re(), pair.im());
@@ -57,10 +57,8 @@ fn softmax<T: SoftmaxElement>(
         let y = if logarithm { distance - sum.log() } else { distance.exp() / sum };
         vec![y.cast::<T>().raw]
     });
-    let view = pair.view();
-    let (pair, pair_layout) = view.operand()?;
-    let pair_layout = pair_layout.broadcast(&extents)?;
-    make_one(device, recorded.map_err(told)?, &[(x, layout), (pair.into(), pair_layout)], &extents)
+    let made = submit::<T, T::Pair>(device, Spread { call, formula }, &[(x, layout)], &[])?;
+    made.retype(|(y, _)| Ok((y,)))
 }
 
 impl Device {

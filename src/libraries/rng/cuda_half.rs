@@ -211,6 +211,22 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
     }
 }
 
+/// Enqueues numbers with parameters of their own.
+pub(super) fn each(queue: &mut Enqueue<'_, super::arrays::Each>, (seed, first): (u64, u64)) -> Result<()> {
+    queue.zero_result()?;
+    let (&(parameter, ref trials), &(out,)) = (queue.reads(), queue.writes());
+    if out.is_empty() {
+        return Ok(());
+    }
+    let mut args: Vec<KernelArg> = vec![out.address().into(), parameter.address().into()];
+    args.extend(trials.as_ref().map(|trials| KernelArg::from(trials.address())));
+    args.extend([out.len() as u64, first, seed, queue.result()?].map(KernelArg::from));
+    let name = if trials.is_some() { c"binomial_each" } else { c"poisson_each" };
+    // SAFETY: the arguments are the kernel's parameters in order and type. It reads as many parameters as the operands have,
+    // which the op's check has compared with the numbers, writes these, and 8 bytes of the result.
+    unsafe { queue.launch(&INTEGERS, name, dims(out.len() as u64)?, &args) }
+}
+
 /// Enqueues the first `len` numbers of a permutation of the numbers below `n`.
 pub(super) fn permute(
     queue: &mut Queue<'_>,

@@ -43,9 +43,10 @@
 //!
 //! `stream` is the value, `seeds` those of the streams split off, `scrambled` cuRAND's tables for a sequence, `layout` how
 //! draws use its words, `distribution` and `between` the distributions, `parameter` checks their parameters in the element's
-//! type, `spec` is their plain data; `draw` and `permute` are the ops, `front` the caller's side, `host` the arithmetic,
+//! type, `spec` is their plain data; `draw`, `arrays` and `permute` are the ops, `front` the caller's side, `host` the arithmetic,
 //! `cuda_half` and `kernels` the same on a GPU.
 
+mod arrays;
 mod between;
 #[cfg(feature = "cuda")]
 mod cuda_half;
@@ -88,5 +89,6 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
         Binomial: u32;
     }
     between!(f16, bf16, f32, f64, u8, i8, u16, i16, u32, i32, u64, i64);
+    arrays::register(registry);
     permute::register(registry);
 }

@@ -1,5 +1,6 @@
 //! An expression of Einstein's sum convention, as plain data.
 
+use super::known::Spec;
 use super::label::{Label, Row};
 use super::path::Path;
 use crate::core::error::{Error, Result};
@@ -53,6 +54,18 @@ pub struct Einsum {
     pub(super) output: Term,
     pub(super) path: Option<Path>,
     pub(super) memory_limit: Option<u64>,
+    pub(super) minimize: Minimize,
+}
+
+/// What the path that is found has least of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Minimize {
+    /// Operations.
+    #[default]
+    Operations,
+    /// Elements of the largest intermediate. Products are then often less oblong, and so faster than fewer operations.
+    Size,
 }
 
 impl Einsum {
@@ -78,6 +91,21 @@ impl Einsum {
     /// have more.
     pub fn memory_limit(mut self, elements: u64) -> Self {
         self.memory_limit = Some(elements);
+        self
+    }
+
+    /// What the path that is found has least of, unless it is operations.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::tensor_ops::{Einsum, Minimize};
+    /// let (ring, of) = (Einsum::parse("abc,cd,bd,ae->e")?, [&[9, 8, 2][..], &[2, 3], &[8, 3], &[9, 4]]);
+    /// let (few, small) = (ring.search(&of)?, ring.clone().minimize(Minimize::Size).search(&of)?);
+    /// assert_eq!(few.steps().count(), small.steps().count());
+    /// # Ok(()) }
+    /// ```
+    pub fn minimize(mut self, what: Minimize) -> Self {
+        self.minimize = what;
         self
     }
 
@@ -108,7 +136,7 @@ impl Einsum {
             let what = "`...` of the result is in no operand: it stands for axes of operands that have it too";
             return Err(Error::invalid("expression", what));
         }
-        Ok(Einsum { inputs, output, path: None, memory_limit: None })
+        Ok(Einsum { inputs, output, path: None, memory_limit: None, minimize: Minimize::Operations })
     }
 }
 
@@ -139,26 +167,26 @@ mod sealed {
 /// An [`Einsum`], or a text that is one. Sealed.
 pub trait Expression: sealed::Expression {
     #[doc(hidden)]
-    fn einsum(self) -> Result<Einsum>;
+    fn spec(&self) -> Spec<'_>;
 }
 
 impl sealed::Expression for &str {}
 impl Expression for &str {
-    fn einsum(self) -> Result<Einsum> {
-        Einsum::parse(self)
+    fn spec(&self) -> Spec<'_> {
+        Spec::Text(self)
     }
 }
 
 impl sealed::Expression for &Einsum {}
 impl Expression for &Einsum {
-    fn einsum(self) -> Result<Einsum> {
-        Ok(self.clone())
+    fn spec(&self) -> Spec<'_> {
+        Spec::Whole(self)
     }
 }
 
 impl sealed::Expression for Einsum {}
 impl Expression for Einsum {
-    fn einsum(self) -> Result<Einsum> {
-        Ok(self)
+    fn spec(&self) -> Spec<'_> {
+        Spec::Whole(self)
     }
 }

@@ -6,7 +6,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, Layout, TensorRef};
-use crate::libraries::blas::GemmElement;
+use crate::libraries::blas::{GemmElement, Math};
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -35,10 +35,33 @@ pub(super) fn factor<S: Element>(value: S) -> Factor {
     bytes
 }
 
-/// Submits `C = alpha * A * B + beta * C`; without factors `C = A * B`.
+/// The factor 1 of an element type with products of matrices.
+const fn one_of(dtype: DType) -> Factor {
+    match dtype {
+        DType::F64 | DType::C64 => {
+            let [a, b, c, d, e, f, g, h] = 1f64.to_ne_bytes();
+            [a, b, c, d, e, f, g, h, 0, 0, 0, 0, 0, 0, 0, 0]
+        }
+        _ => {
+            let [a, b, c, d] = 1f32.to_ne_bytes();
+            [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        }
+    }
+}
+
+/// How matrices are multiplied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    /// `alpha` and `beta`; else 1 and 0.
+    pub(super) factors: Option<[Factor; 2]>,
+    pub(super) conjugate: [bool; 2],
+    pub(super) math: Math,
+}
+
+/// Submits `C = alpha * op(A) * op(B) + beta * C`.
 type Multiply = fn(
     &Device,
-    Option<[Factor; 2]>,
+    Product,
     [Read<'_>; 2],
     (AnyBuffer, Layout),
 ) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>>;
@@ -51,6 +74,8 @@ type Assign = fn(&Device, Read<'_>, (AnyBuffer, Layout)) -> Result<PendingDispat
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
     pub(super) dtype: DType,
+    /// 1 and 0, as factors.
+    pub(super) plain: [Factor; 2],
     /// The product of matrices, if the type has one.
     pub(super) multiply: Option<Multiply>,
     /// A new row-major tensor of the elements of a view.
@@ -100,7 +125,7 @@ fn assign<T: Element>(
 
 fn multiply<T: GemmElement<Out = T>>(
     device: &Device,
-    factors: Option<[Factor; 2]>,
+    Product { factors, conjugate, math }: Product,
     [a, b]: [Read<'_>; 2],
     (c, layout): (AnyBuffer, Layout),
 ) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>> {
@@ -112,7 +137,8 @@ fn multiply<T: GemmElement<Out = T>>(
         bytemuck::pod_read_unaligned::<T::Scalar>(bytes.get(..size_of::<T::Scalar>()).unwrap_or_default())
     };
     let [alpha, beta] = factors.map_or([T::ONE, T::Scalar::default()], |factors| factors.map(value));
-    let pending = device.blas().gemm_tensor(alpha, a, b, beta, tensor::<T>(c, layout)?);
+    let c = tensor::<T>(c, layout)?.into();
+    let pending = device.blas().math(math).multiply([alpha, beta], [a, b], conjugate, c);
     let pending = pending.map_err(|rejected| rejected.map(|(tensor,)| one(tensor.into_buffer())))?;
     pending.retype(|(tensor,)| Ok(one(tensor.into_buffer())))
 }
@@ -122,7 +148,7 @@ macro_rules! elements { ($($t:ty, $scalar:ty, $one:expr, $multiply:expr;)*) => {
         type Scalar = $scalar;
         const ONE: $scalar = $one;
         const CALLS: Calls =
-            Calls { dtype: <$t as Element>::DTYPE, multiply: $multiply, copy: copy::<$t>, assign: assign::<$t> };
+            Calls { dtype: <$t as Element>::DTYPE, plain: [one_of(<$t as Element>::DTYPE), [0; 16]], multiply: $multiply, copy: copy::<$t>, assign: assign::<$t> };
     }
 )* } }
 elements! {

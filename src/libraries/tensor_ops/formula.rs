@@ -62,3 +62,23 @@ pub(super) fn cast(from: DType, to: DType) -> Result<Expr> {
     let output = nodes.cast(input, from, to);
     nodes.finish(vec![from], Vec::new(), output)
 }
+
+/// `alpha * product + beta * c` in the type of C, of C and the operands; without C if it is not read. The factors are parameters.
+pub(super) fn scaled(dtype: DType, types: Vec<DType>, conjugate: &[bool], reads_c: bool, wide: DType) -> Result<Expr> {
+    let mut inputs = types;
+    if reads_c {
+        inputs.insert(0, dtype);
+    }
+    let (mut nodes, product) = Nodes::product(&inputs, conjugate, usize::from(reads_c), wide)?;
+    let alpha = nodes.push(Op::Parameter(0), wide);
+    let (mut value, mut parameters) = (nodes.times(alpha, product, wide), vec![wide]);
+    if reads_c {
+        // The first node is C.
+        let (beta, c) = (nodes.push(Op::Parameter(1), wide), nodes.cast(0, dtype, wide));
+        let kept = nodes.times(beta, c, wide);
+        value = nodes.push(Op::Binary(Binary::Add, value, kept), wide);
+        parameters.push(wide);
+    }
+    let value = nodes.cast(value, wide, dtype);
+    nodes.finish(inputs, parameters, value)
+}

@@ -2,30 +2,36 @@
 
 use super::einsum::{Einsum, Expression};
 use super::element::{Calls, TensorElement};
+use super::known::{Asked, Spec};
 use super::network::Network;
 use super::operands::TensorOperands;
 use super::pair::Slot;
 use super::path::{self, Path};
-use super::plan::{Plan, Planner};
+use super::plan::Plan;
 use super::run::Run;
+use super::settings::{Backend, Settings};
 use crate::core::buffer::{AnyBuffers, AnyIn, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::tensor::{Tensor, TensorRef};
+use crate::libraries::blas::Math;
 use crate::libraries::expressions::operands::Read;
+use smallvec::SmallVec;
 
 /// Contractions of tensors. See [the module](crate::tensor_ops).
 #[derive(Clone, Debug)]
 pub struct TensorOps {
     device: Device,
+    pub(super) settings: Settings,
 }
 
 impl Device {
     /// Contractions of tensors.
     pub fn tensor_ops(&self) -> TensorOps {
-        TensorOps { device: self.clone() }
+        TensorOps { device: self.clone(), settings: Settings::default() }
     }
 }
 
@@ -35,7 +41,7 @@ pub(super) fn told(error: Error) -> Error {
 }
 
 /// Operands without their types.
-pub(super) fn reads<'v, T: Element>(views: &'v [TensorRef<'_, T>]) -> Result<Vec<Read<'v>>> {
+pub(super) fn reads<'v, T: Element>(views: &'v [TensorRef<'_, T>]) -> Result<SmallVec<[Read<'v>; 4]>> {
     let read = |view: &'v TensorRef<'_, T>| view.operand().map(|(part, layout)| (AnyIn::from(part), layout));
     views.iter().map(read).collect()
 }
@@ -49,28 +55,16 @@ pub(super) fn slots(network: &Network, reads: &[Read<'_>]) -> Result<Vec<Slot>> 
     reads.iter().enumerate().map(slot).collect()
 }
 
-/// What an expression of these operands does.
-fn plan(einsum: &Einsum, reads: &[Read<'_>], has_gemm: bool) -> Result<Plan> {
-    let extents: Vec<&[usize]> = reads.iter().map(|(_, layout)| layout.extents()).collect();
-    let network = Network::new(einsum, &extents)?;
-    let path = match &einsum.path {
-        Some(path) => path.clone(),
-        None => path::search(&network, einsum.memory_limit)?,
-    };
-    Planner::new(&network, slots(&network, reads)?, has_gemm).follow(path)
-}
-
 /// Submits an expression; compiled once for all types. Returns the extents of the result, too.
 pub(super) fn submit(
-    device: &Device,
+    ops: &TensorOps,
     calls: &Calls,
-    einsum: &Einsum,
+    spec: Spec<'_>,
     reads: &[Read<'_>],
 ) -> Result<(PendingDispatch<AnyBuffers>, Vec<usize>)> {
-    let plan = plan(einsum, reads, calls.multiply.is_some()).map_err(told)?;
-    let parts: Vec<AnyIn<'_>> = reads.iter().map(|(part, _)| *part).collect();
-    let pending = Run::new(device, calls, &plan, &parts).all()?;
-    Ok((pending, plan.extents))
+    let plan = ops.asked(calls, spec, reads).plan(&ops.device).map_err(told)?;
+    let pending = Run::new(&ops.device, calls, ops.settings.math, &plan, reads).all()?;
+    Ok((pending, plan.extents.clone()))
 }
 
 /// The tensor of a result.
@@ -92,7 +86,7 @@ impl Einsum {
     /// [`Error::InvalidArgument`] for operands that the expression does not fit, and when no path keeps the
     /// [memory limit](Self::memory_limit).
     pub fn search(&self, extents: &[&[usize]]) -> Result<Path> {
-        path::search(&Network::new(self, extents)?, self.memory_limit)
+        path::search(&Network::new(self, extents)?, self.memory_limit, self.minimize)
     }
 }
 
@@ -100,6 +94,36 @@ impl TensorOps {
     /// Its device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The same front, whose products are computed by this.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::tensor_ops::{Backend, Route};
+    /// let device = windlass::Device::host()?;
+    /// let (x, ops) = (device.zeros_tensor::<f32>([4, 4])?, device.tensor_ops().backend(Backend::OnePass));
+    /// assert!(ops.explain("ij,jk->ik", (&x, &x))?.routes().eq([Route::Reduce]));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.settings.backend = backend;
+        self
+    }
+
+    /// The same front with another precision of products of f32 and `Complex<f32>` on a GPU, as of [`Blas`](crate::Blas::math).
+    /// Unless this is called, it is that of the type. cuTENSOR computes in TF32 and in the type's precision; other modes, and all
+    /// of them for products of other types, go by `Blas`.
+    #[must_use]
+    pub fn math(mut self, math: Math) -> Self {
+        self.settings.math = math;
+        self
+    }
+
+    /// A call, to be looked up.
+    pub(super) fn asked<'k>(&self, calls: &'k Calls, spec: Spec<'k>, reads: &'k [Read<'k>]) -> Asked<'k> {
+        Asked { spec, calls, settings: self.settings, reads, conjugate: [false; 3], written: None }
     }
 
     /// The sum of products that the expression describes, as a new row-major tensor. Does not wait.
@@ -128,9 +152,8 @@ impl TensorOps {
         expression: impl Expression,
         operands: impl TensorOperands<'a, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
-        let (einsum, views) = (expression.einsum().map_err(told)?, operands.views());
-        let reads = reads(&views)?;
-        typed(submit(&self.device, &T::CALLS, &einsum, &reads)?)
+        let views = operands.views();
+        typed(submit(self, &T::CALLS, expression.spec(), &reads(&views)?)?)
     }
 
     /// What [`einsum`](Self::einsum) of these operands will do: the path, the steps and what they cost. Nothing is submitted.
@@ -151,8 +174,8 @@ impl TensorOps {
         &self,
         expression: impl Expression,
         operands: impl TensorOperands<'a, T>,
-    ) -> Result<Plan> {
-        let (einsum, views) = (expression.einsum().map_err(told)?, operands.views());
-        plan(&einsum, &reads(&views)?, T::CALLS.multiply.is_some()).map_err(told)
+    ) -> Result<Arc<Plan>> {
+        let views = operands.views();
+        self.asked(&T::CALLS, expression.spec(), &reads(&views)?).plan(&self.device).map_err(told)
     }
 }

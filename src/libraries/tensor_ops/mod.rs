@@ -3,12 +3,12 @@
 //! | call of [`TensorOps`] | result |
 //! |---|---|
 //! | [`einsum`](TensorOps::einsum) | a sum of products of any number of tensors, by an [expression](Einsum) |
-//! | [`contract`](TensorOps::contract) | `C = alpha * A * B + beta * C` by an expression, in place |
+//! | [`contract`](TensorOps::contract), [`contract3`](TensorOps::contract3) | `C = alpha * A * B + beta * C` by an expression, in place; the same of three |
 //! | [`matmul`](TensorOps::matmul) | NumPy's `@` |
 //! | [`tensordot`](TensorOps::tensordot) | the sum over pairs of axes |
 //! | [`outer`](TensorOps::outer), [`kron`](TensorOps::kron) | all products of two elements, as axes or as blocks |
 //! | [`trace`](TensorOps::trace) | the sum of diagonals |
-//! | [`explain`](TensorOps::explain) | what a call will do |
+//! | [`explain`](TensorOps::explain), [`autotune`](TensorOps::autotune) | what a call will do; which of its ways is the fastest |
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -30,6 +30,7 @@
 //!   found, for more a good one. [`Einsum::path`] sets another one, [`Einsum::memory_limit`] bounds the intermediates.
 //! - A pair that shares a summed letter is a product of matrices, by [`Blas`](crate::Blas), whose axes are several letters where
 //!   strides allow it. What does not fit is copied into order before and after; the order that copies least is taken.
+//! - On a GPU whose machine has cuTENSOR, it computes what would need such copies ([`Backend`]).
 //! - Everything else is one pass without a copy, whatever the strides and the number of letters: a
 //!   [formula](crate::expressions) where nothing is summed, else a [reduction](crate::reductions) of one. So are integers, inner
 //!   products, and products of a matrix with a vector of strides that BLAS does not take.
@@ -37,39 +38,54 @@
 //! # Arithmetic
 //! Products of matrices have the accuracy of [`Blas`](crate::Blas), in the order of its engine; the others have the same bits on both
 //! engines. `f16` and `bf16` are computed in `f32` and rounded once for each step of the path. Integers wrap. Sums of no element
-//! are 0. An extent of 1 is broadcast to the extent that the letter has in other operands, as NumPy does. Not supported: types of
-//! 8 bits that are not integers, other compute types, results in another type.
+//! are 0. An extent of 1 is broadcast to the extent that the letter has in other operands, as NumPy does. Products of
+//! f32 are computed in f32, in another mode only if [`TensorOps::math`] asks for it. Not supported: types of 8 bits that are not
+//! integers, results in another type.
 
 // `einsum.rs` is an expression, which `parse.rs` reads; `network.rs` what it becomes when it meets extents: modes are numbers from
-// there on. `path/` orders the operands. `pair.rs` gives two operands the form of a product of matrices, `plan.rs` makes steps of
-// all that, `run.rs` submits them; nothing of it has a type parameter. `element.rs` has the few functions that are compiled for each
-// type. `front.rs`, `contract.rs` and `products.rs` are the caller's side.
+// there on. `path/` orders the operands. `pair.rs` gives two operands the form of a product of matrices, `planner.rs` makes a plan
+// (`plan.rs`) of all that, whose steps are calls of other fronts (`call.rs`); `known.rs` keeps it, `run.rs` submits it; nothing of it
+// has a type parameter. `contraction/` is the one operation of our own, `native/` cuTENSOR, which computes it. `element.rs` has the few
+// functions that are compiled for each type. `front.rs`, `contract.rs`, `autotune.rs` and `products.rs` are the caller's side.
 
+mod autotune;
+mod call;
 mod contract;
+mod contraction;
 mod einsum;
 mod element;
 mod formula;
 mod front;
+mod known;
 mod label;
 mod modes;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
 mod network;
 mod operands;
 mod pair;
 mod parse;
 mod path;
 mod plan;
+mod planner;
 mod products;
 mod run;
+mod settings;
 
+pub use autotune::TunedRoute;
 pub use contract::Contract;
-pub use einsum::{Einsum, Expression};
+pub use einsum::{Einsum, Expression, Minimize};
 pub use element::TensorElement;
 pub use front::TensorOps;
 pub use label::Label;
 pub use operands::TensorOperands;
 pub use path::Path;
 pub use plan::{Plan, Route};
+pub use settings::Backend;
 
-/// Nothing to register for a worker program: all operations are those of other fronts.
+/// The operations, for worker programs.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(_: &mut crate::engines::worker::Registry) {}
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    registry.add::<contraction::Contraction>();
+    registry.add::<contraction::Probe>();
+}

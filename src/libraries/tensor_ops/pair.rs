@@ -4,6 +4,7 @@
 use super::modes::Modes;
 use crate::core::error::Result;
 use crate::device::tensor::Layout;
+use crate::libraries::tensors::blas::is_turned;
 
 /// A value: its modes, and where its elements lie along each of them. No mode is there twice, and none has the extent 1.
 #[derive(Clone, Debug)]
@@ -135,6 +136,11 @@ impl Pair {
         }
     }
 
+    /// Both operands as matrices, if strides allow it.
+    pub(super) fn operands(&self, a: &Slot, b: &Slot) -> Option<[Layout; 2]> {
+        Some([a.matrices(&self.batch, &self.m, &self.k)?, b.matrices(&self.batch, &self.k, &self.n)?])
+    }
+
     /// The orders of modes, among those of the operands and of what is wanted, with which the fewest elements are copied.
     pub(super) fn arrange(self, a: &Slot, b: &Slot, wanted: Option<&Slot>) -> Choice {
         let all = |slot: &Slot, modes: &[usize]| slot.in_memory_order(|mode| modes.contains(&mode));
@@ -154,12 +160,16 @@ impl Pair {
         let mut best: Option<(u128, Choice)> = None;
         for (batch, m) in batches.iter().flat_map(|batch| rows.iter().map(move |m| (batch, m))) {
             for (n, k) in columns.iter().flat_map(|n| inner.iter().map(move |k| (n, k))) {
-                let copies = [
-                    a.conjugate || a.matrices(batch, m, k).is_none(),
-                    b.conjugate || b.matrices(batch, k, n).is_none(),
-                ];
-                let fits = |slot: &Slot| slot.written_matrices(batch, m, n).is_some();
-                let place = if wanted.is_none_or(fits) { Place::Direct } else { Place::Apart };
+                let there = wanted.map(|slot| slot.written_matrices(batch, m, n));
+                let place = if matches!(there, Some(None)) { Place::Apart } else { Place::Direct };
+                // Where it has memory of its own it is row-major.
+                let made = there.flatten().or_else(|| packed(a, b, [batch, m, n]));
+                // A product reads the conjugate only of what it reads transposed.
+                let copied = |of: &Slot, matrices: Option<Layout>| match (matrices, &made) {
+                    (Some(own), Some(made)) => of.conjugate && is_turned(&own, made) != Some(true),
+                    (own, _) => own.is_none() || of.conjugate,
+                };
+                let copies = [copied(a, a.matrices(batch, m, k)), copied(b, b.matrices(batch, k, n))];
                 let mut cost = 0;
                 cost += if copies[0] { size(a) } else { 0 };
                 cost += if copies[1] { size(b) } else { 0 };
@@ -176,6 +186,19 @@ impl Pair {
     /// The modes of the result where it has memory of its own.
     pub(super) fn result(&self) -> Vec<usize> {
         [&self.batch[..], &self.m, &self.n].concat()
+    }
+}
+
+/// The matrices of a result of two operands that has memory of its own.
+fn packed(a: &Slot, b: &Slot, modes: [&[usize]; 3]) -> Option<Layout> {
+    let size = |modes: &[usize]| {
+        let extent = |mode: &usize| a.axis(*mode).or_else(|| b.axis(*mode)).map_or(1, |(n, _)| n);
+        modes.iter().try_fold(1usize, |all, mode| all.checked_mul(extent(mode)))
+    };
+    let [batch, m, n] = modes;
+    match batch.is_empty() {
+        true => Layout::row_major([size(m)?, size(n)?]).ok(),
+        false => Layout::row_major([size(batch)?, size(m)?, size(n)?]).ok(),
     }
 }
 

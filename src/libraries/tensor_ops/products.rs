@@ -3,6 +3,7 @@
 use super::einsum::{Einsum, Term};
 use super::element::TensorElement;
 use super::front::{TensorOps, reads, submit, told, typed};
+use super::known::Spec;
 use super::label::Label;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
@@ -110,7 +111,7 @@ impl TensorOps {
         extents: Option<Vec<usize>>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (einsum, views) = (einsum.map_err(told)?, [a, b]);
-        let (pending, own) = submit(self.device(), &T::CALLS, &einsum, &reads(&views)?)?;
+        let (pending, own) = submit(self, &T::CALLS, Spec::Whole(&einsum), &reads(&views)?)?;
         typed((pending, extents.unwrap_or(own)))
     }
 
@@ -235,6 +236,6 @@ impl TensorOps {
         let x: TensorRef<'_, T> = x.into();
         let views = [x.diagonal(above, one, other)?];
         let einsum = Einsum::new(vec![batch(&['i'])], Some(batch(&[]))).map_err(told)?;
-        typed(submit(self.device(), &T::CALLS, &einsum, &reads(&views)?)?)
+        typed(submit(self, &T::CALLS, Spec::Whole(&einsum), &reads(&views)?)?)
     }
 }

@@ -4,7 +4,7 @@ use super::matrices::{Matrices, sizes, spread};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::libraries::blas::{Blas, Gemm, GemmElement};
 use crate::libraries::flags::{Order, Transpose};
 
@@ -38,10 +38,20 @@ impl Blas {
         beta: T::Scalar,
         c: impl WritableTensor<T::Out>,
     ) -> Submitted<Tensor<T::Out>> {
-        let (a, b, c) = (a.into(), b.into(), c.into());
+        self.multiply([alpha, beta], [a.into(), b.into()], [false; 2], c.into())
+    }
+
+    /// As [`gemm_tensor`](Self::gemm_tensor), of the conjugates of operands, which a product takes where [`is_turned`] says so.
+    pub(in crate::libraries) fn multiply<T: GemmElement>(
+        &self,
+        [alpha, beta]: [T::Scalar; 2],
+        [a, b]: [TensorRef<'_, T>; 2],
+        conjugate: [bool; 2],
+        c: Part<T::Out>,
+    ) -> Submitted<Tensor<T::Out>> {
         let made = a.operand().and_then(|(a, of_a)| {
             let (b, of_b) = b.operand()?;
-            Ok((a, b, Product::<T>::from_layouts(&of_a, &of_b, c.layout())?))
+            Ok((a, b, Product::<T>::from_layouts([&of_a, &of_b], conjugate, c.layout())?))
         });
         let (a, b, product) = match made {
             Ok(made) => made,
@@ -89,6 +99,14 @@ impl Blas {
     }
 }
 
+/// Whether a product that writes `c` reads this operand transposed; `None` if it cannot read or write them.
+#[cfg(feature = "tensor")]
+pub(in crate::libraries) fn is_turned(operand: &Layout, c: &Layout) -> Option<bool> {
+    let (order, _) = Matrices::from_layout("c", c).ok()?.lines("c", Order::Row).ok()?;
+    let (own, _) = Matrices::from_layout("a", operand).ok()?.lines("a", order).ok()?;
+    Some(own != order)
+}
+
 /// A product, and the distances between the matrices of a batch, if there is one.
 struct Product<T: GemmElement> {
     spec: Gemm<T>,
@@ -96,7 +114,7 @@ struct Product<T: GemmElement> {
 }
 
 impl<T: GemmElement> Product<T> {
-    fn from_layouts(of_a: &Layout, of_b: &Layout, of_c: &Layout) -> Result<Self> {
+    fn from_layouts([of_a, of_b]: [&Layout; 2], conjugate: [bool; 2], of_c: &Layout) -> Result<Self> {
         let a = Matrices::from_layout("a", &spread("a", of_a, of_c)?)?;
         let b = Matrices::from_layout("b", &spread("b", of_b, of_c)?)?;
         let c = Matrices::from_layout("c", of_c)?;
@@ -104,8 +122,15 @@ impl<T: GemmElement> Product<T> {
         let (order, ldc) = c.lines("c", Order::Row)?;
         let ((order_a, lda), (order_b, ldb)) = (a.lines("a", order)?, b.lines("b", order)?);
         // A matrix in the other order is, in this one, the transposed matrix.
-        let turned = |other: Order| if other == order { Transpose::No } else { Transpose::Yes };
-        let spec = Gemm::new(m, n, k).trans_a(turned(order_a)).trans_b(turned(order_b)).lda(lda).ldb(ldb).ldc(ldc);
+        let turned = |other: Order, conjugate: bool| match (other == order, conjugate) {
+            (true, false) => Ok(Transpose::No),
+            (false, false) => Ok(Transpose::Yes),
+            (false, true) => Ok(Transpose::Conjugate),
+            (true, true) => Err(Error::unsupported("the conjugate of a matrix that a product does not transpose")),
+        };
+        let [conj_a, conj_b] = conjugate;
+        let (trans_a, trans_b) = (turned(order_a, conj_a)?, turned(order_b, conj_b)?);
+        let spec = Gemm::new(m, n, k).trans_a(trans_a).trans_b(trans_b).lda(lda).ldb(ldb).ldc(ldc);
         let spec = if order == Order::Row { spec.row_major() } else { spec };
         let batch = (of_c.rank() > 2).then_some((c.count, [a.stride, b.stride, c.stride]));
         Ok(Product { spec, batch })

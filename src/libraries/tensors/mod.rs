@@ -5,7 +5,7 @@
 //! [`Device::contiguous`](crate::Device::contiguous), which makes the copy; no method here makes one.
 
 #[cfg(feature = "blas")]
-mod blas;
+pub(super) mod blas;
 #[cfg(feature = "blaslt")]
 mod blaslt;
 #[cfg(feature = "fft")]
@@ -13,7 +13,7 @@ mod fft;
 #[cfg(feature = "blas")]
 mod matrices;
 #[cfg(feature = "rng")]
-mod rng;
+mod random;
 #[cfg(feature = "solver")]
 mod solver;
 #[cfg(feature = "sparse")]

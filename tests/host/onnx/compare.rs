@@ -31,6 +31,8 @@ pub(super) fn differences(device: &Device, case: &Case, made: &[AnyTensor]) -> V
         let relative = match wanted.dtype() {
             DType::F16 => 1e-3,
             DType::Bf16 => 8e-3,
+            // Written down with four digits.
+            _ if case.name == "averagepool_2d_ceil_last_window_starts_on_pad" => 1e-3,
             _ => RELATIVE,
         };
         // The error of a sum is one of its terms, not of what is left of them: two units of the largest number.

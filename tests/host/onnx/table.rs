@@ -2,7 +2,7 @@
 //! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, moves, optimizers, quantized, reductions, scans, shapes};
+use super::{libraries, moves, networks, optimizers, ordered, quantized, reductions, scans, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -153,6 +153,25 @@ pub(super) const TABLE: &[(&str, Row)] = &[
         let (bias, limit) = (n.float("bias", 0.0), n.float("lambd", 0.5));
         n.one(|x| x.lt(-limit).select(x + bias, x.gt(limit).select(x - bias, 0.0)))
     }),
+    // Neural networks.
+    ("AveragePool", networks::average_pool),
+    ("MaxPool", networks::max_pool),
+    ("LpPool", networks::lp_pool),
+    ("GlobalAveragePool", |n| networks::global_pool(n, false)),
+    ("GlobalMaxPool", |n| networks::global_pool(n, true)),
+    ("BatchNormalization", networks::batch_norm),
+    ("GroupNormalization", networks::channel_norm),
+    ("InstanceNormalization", networks::channel_norm),
+    ("LayerNormalization", networks::layer_norm),
+    ("RMSNormalization", networks::rms_norm),
+    ("LRN", networks::response_norm),
+    ("LpNormalization", networks::lp_norm),
+    ("MeanVarianceNormalization", networks::mean_variance),
+    ("NegativeLogLikelihoodLoss", |n| networks::loss(n, true)),
+    ("SoftmaxCrossEntropyLoss", |n| networks::loss(n, false)),
+    ("RotaryEmbedding", networks::rotary),
+    ("Resize", networks::resize),
+    ("Upsample", networks::upsample),
     // Views, each as a tensor of its own.
     ("Identity", |n| n.view(Ok(n.input(0).view()))),
     ("Transpose", shapes::transpose),
@@ -210,6 +229,18 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("BlackmanWindow", |n| shapes::window(n, [0.42, 0.5, 0.08])),
 ];
 
-/// Rows that call CUDA's libraries, which the stand-in does not have.
-pub(super) const LIBRARIES: &[(&str, Row)] =
-    &[("DFT", libraries::dft), ("Einsum", libraries::einsum), ("Gemm", libraries::gemm), ("MatMul", libraries::matmul)];
+/// Rows that the stand-in cannot run: of CUDA's libraries, which it does not have, and of kernels whose threads share memory.
+pub(super) const LIBRARIES: &[(&str, Row)] = &[
+    ("DFT", libraries::dft),
+    ("Einsum", libraries::einsum),
+    ("Gemm", libraries::gemm),
+    ("MatMul", libraries::matmul),
+    ("Compress", ordered::compress),
+    ("NonZero", ordered::nonzero),
+    ("ReverseSequence", ordered::reverse_sequence),
+    ("Scatter", ordered::scatter_elements),
+    ("ScatterElements", ordered::scatter_elements),
+    ("ScatterND", ordered::scatter_nd),
+    ("TopK", ordered::top_k),
+    ("Unique", ordered::unique),
+];

@@ -7,6 +7,7 @@ mod change;
 mod compare;
 #[cfg(target_os = "linux")]
 mod file;
+mod fused;
 mod order;
 mod refusals;
 mod shape;

@@ -1,5 +1,6 @@
 //! Random numbers: the bits of each stream, the laws of streams, the distributions, what is refused.
 
+mod arrays;
 mod curand;
 mod degenerate;
 mod distributions;
@@ -8,6 +9,7 @@ mod kernels;
 mod laws;
 mod refusals;
 mod statistics;
+mod weighted;
 
 use crate::common::{devices, down};
 use windlass::rng::{Distribution, Generator, Random, Stream};

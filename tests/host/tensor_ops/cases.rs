@@ -2,7 +2,7 @@
 
 use super::oracle::{Dense, Summed, einsum};
 use windlass::tensor::Layout;
-use windlass::tensor_ops::TensorElement;
+use windlass::tensor_ops::{Backend, TensorElement};
 use windlass::{Complex, Device, TensorRef, bf16, f16};
 
 /// A small generator (splitmix64).
@@ -187,12 +187,16 @@ impl Case {
 
     /// On all devices, against the loops.
     pub(crate) fn run<T: Value>(&self, devices: &[Device], random: &mut Random, seed: u64) {
+        self.run_by::<T>(Backend::Auto, devices, random, seed);
+    }
+
+    pub(crate) fn run_by<T: Value>(&self, backend: Backend, devices: &[Device], random: &mut Random, seed: u64) {
         let laid: Vec<Laid<T>> =
             self.extents.iter().map(|extents| Laid::new(layout(extents, random), random, 9)).collect();
         let dense: Vec<Dense> = laid.iter().zip(&self.inputs).map(|(laid, letters)| laid.dense(letters)).collect();
         let wanted = einsum(&dense, &self.output);
         let layouts: Vec<&Layout> = laid.iter().map(|laid| &laid.layout).collect();
-        let about = format!("seed {seed}: {} of {} {layouts:?}", self.text(), T::DTYPE);
+        let about = format!("seed {seed}: {} of {} {layouts:?} by {backend:?}", self.text(), T::DTYPE);
         for device in devices {
             let buffers: Vec<_> =
                 laid.iter().map(|laid| device.upload(laid.data.clone()).unwrap().into_output()).collect();
@@ -201,7 +205,7 @@ impl Case {
                 .zip(&laid)
                 .map(|(buffer, laid)| TensorRef::from_buffer(buffer, laid.layout.clone()).unwrap())
                 .collect();
-            let ops = device.tensor_ops();
+            let ops = device.tensor_ops().backend(backend);
             let pending = ops.einsum(&*self.text(), &views[..]).unwrap_or_else(|e| panic!("{about}: {e}"));
             let tensor = pending.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
             assert_eq!(tensor.extents(), wanted.extents, "{about}");

@@ -3,6 +3,7 @@
 mod against;
 mod cases;
 mod known;
+mod networks;
 mod numpy;
 mod oracle;
 mod products;

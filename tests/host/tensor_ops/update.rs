@@ -141,3 +141,73 @@ fn what_is_refused_comes_back() {
         assert!(matches!(error, Error::InvalidArgument { .. }), "{error}");
     }
 }
+
+#[test]
+fn three_operands_are_contracted_into_a_tensor() {
+    for device in devices() {
+        let whole = |extents: &[usize], step: i64| {
+            let count = extents.iter().product::<usize>() as i64;
+            let data: Vec<f64> = (0..count).map(|k| ((k * step) % 7 - 3) as f64).collect();
+            device.tensor(extents, data).unwrap()
+        };
+        let (a, b, c) = (whole(&[4, 50], 3), whole(&[50, 3], 5), whole(&[3, 40], 2));
+        let (d, ops) = (whole(&[40, 4], 11), device.tensor_ops());
+        let spec = Contract::new("ij,jk,kl->li").unwrap().alpha(2.0).beta(-1.0);
+        let before = device.download_tensor(&d).unwrap().await_result().unwrap();
+        let made = ops.contract3(&spec, &a, &b, &c, d).unwrap().await_result().unwrap();
+        let product = ops.einsum("ij,jk,kl->li", (&a, &b, &c)).unwrap().await_result().unwrap();
+        let product = device.download_tensor(&product).unwrap().await_result().unwrap();
+        let wanted: Vec<f64> = product.iter().zip(before).map(|(x, d)| 2.0 * x - d).collect();
+        assert_eq!(device.download_tensor(&made).unwrap().await_result().unwrap(), wanted);
+        // No extent, so no products: what was there is multiplied.
+        let (none, one) = (whole(&[4, 0], 1), whole(&[0, 3], 1));
+        let made = ops.contract3(&spec, &none, &one, &c, made).unwrap().await_result().unwrap();
+        let wanted: Vec<f64> = wanted.iter().map(|d| -d).collect();
+        assert_eq!(device.download_tensor(&made).unwrap().await_result().unwrap(), wanted);
+        // Of two operands it is another call, and D comes back.
+        let two = Contract::new("ij,jk->ki").unwrap();
+        let rejected = ops.contract3(&two, &a, &b, &c, made).unwrap_err();
+        assert!(rejected.error.to_string().contains("has 2 operands, but 3 are given"), "{}", rejected.error);
+        let (made,) = rejected.back.expect("D comes back");
+        let rejected = ops.contract(&spec, &a, &b, made).unwrap_err();
+        assert!(rejected.error.to_string().contains("has 3 operands, but 2 are given"), "{}", rejected.error);
+        assert!(rejected.back.is_some());
+    }
+}
+
+#[test]
+fn conjugates_of_transposed_operands_are_not_copied() {
+    use windlass::tensor_ops::Route;
+    for device in devices() {
+        let number = |k: usize| Complex::new((k % 5) as f64, (k % 3) as f64);
+        let x = device.tensor([6, 4], (0..24).map(number).collect::<Vec<_>>()).unwrap();
+        let spec = Contract::new("ki,kj->ij").unwrap().conj_a();
+        let before = device.stats().dispatches;
+        let c = device.uninit_tensor([4, 4]).unwrap();
+        let gram = device.tensor_ops().contract(&spec, &x, &x, c).unwrap().await_result().unwrap();
+        assert_eq!(device.stats().dispatches - before, 1, "one product");
+        let got = device.download_tensor(&gram).unwrap().await_result().unwrap();
+        for (at, got) in got.iter().enumerate() {
+            let (i, j) = (at / 4, at % 4);
+            let wanted: Complex<f64> = (0..6).map(|k| number(4 * k + i).conj() * number(4 * k + j)).sum();
+            assert_eq!(*got, wanted);
+        }
+        let plan = device.tensor_ops().explain("ki,kj->ij", (&x, &x)).unwrap();
+        assert!(plan.routes().eq([Route::Gemm { batch: 1, m: 4, n: 4, k: 6 }]));
+    }
+}
+
+#[test]
+fn unit_extents_may_have_any_stride() {
+    for device in devices() {
+        let x = device.upload((0..12).map(f64::from).collect::<Vec<_>>()).unwrap().into_output();
+        let of = |extents: [usize; 3], strides: [isize; 3]| {
+            TensorRef::from_buffer(&x, Layout::new(extents, strides, 0).unwrap()).unwrap()
+        };
+        let (a, b) = (of([1, 3, 4], [isize::MAX, 4, 1]), of([4, 1, 3], [3, isize::MIN + 1, 1]));
+        let c = device.tensor_ops().einsum("aij,jak->ik", (&a, &b)).unwrap().await_result().unwrap();
+        let got = device.download_tensor(&c).unwrap().await_result().unwrap();
+        let wanted = |i: usize, k: usize| (0..4).map(|j| (4 * i + j) as f64 * (3 * j + k) as f64).sum::<f64>();
+        assert_eq!(got, (0..9).map(|at| wanted(at / 3, at % 3)).collect::<Vec<_>>());
+    }
+}

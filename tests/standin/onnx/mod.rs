@@ -8,6 +8,8 @@ mod compare;
 mod libraries;
 #[path = "../../host/onnx/moves.rs"]
 mod moves;
+#[path = "../../host/onnx/networks.rs"]
+mod networks;
 #[path = "../../host/onnx/node.rs"]
 mod node;
 #[path = "../../host/onnx/optimizers.rs"]

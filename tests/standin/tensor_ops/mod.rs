@@ -1,5 +1,5 @@
 //! Contractions on the CUDA engine: the stand-in runs the text of the kernels, so that integers are what the loops give; products of
-//! matrices are written down.
+//! matrices are written down. `cutensor.rs` is what cuTENSOR is called for, `isolated.rs` that in a worker process.
 
 #[allow(dead_code, reason = "a part of it")]
 #[path = "../../host/tensor_ops/cases.rs"]
@@ -7,10 +7,15 @@ mod cases;
 #[path = "../../host/tensor_ops/oracle.rs"]
 mod oracle;
 
+mod cutensor;
+#[cfg(target_os = "linux")]
+mod isolated;
+
 use crate::common::{assert_back_at, holdings};
 use crate::standin::{device, session};
 use cases::{Case, Random, whole};
 use windlass::Error;
+use windlass::tensor_ops::Backend;
 
 #[test]
 fn random_expressions_of_integers_equal_the_loops() {
@@ -33,7 +38,7 @@ fn random_expressions_of_integers_equal_the_loops() {
 fn a_batch_of_products_is_one_call_without_a_copy() {
     let driver = session();
     let device = device(1);
-    let ops = device.tensor_ops();
+    let ops = device.tensor_ops().backend(Backend::Products);
     let (a, b) = (device.zeros_tensor::<f64>([5, 2, 3]).unwrap(), device.zeros_tensor::<f64>([5, 3, 4]).unwrap());
     ops.einsum("bij,bjk->bik", (&a, &b)).unwrap().await_result().unwrap();
     let told = |text: &str| {

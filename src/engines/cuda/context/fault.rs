@@ -105,6 +105,11 @@ impl From<LoadError> for Error {
                 tried: vec![format!("{}: it has no function {symbol}", path.display())],
                 help: format!("a newer {} is needed", library.name()),
             },
+            LoadError::Old { library, path, oldest: (major, minor) } => Error::LibraryMissing {
+                library: Text::Borrowed(library.name()),
+                tried: vec![format!("{}: it is older than {major}.{minor}", path.display())],
+                help: format!("{} {major}.{minor} or newer is needed", library.name()),
+            },
         }
     }
 }

@@ -3,12 +3,15 @@
 //! ```text
 //! submit.rs            from its submission to its task; across.rs: over several devices
 //! under_lease.rs       the steps while its slot is leased; turn.rs: each of them; together.rs: those of several devices
-//! queue.rs             the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies
+//! queue.rs             the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies; foreign.rs: where it
+//!                      meets streams of others
 //! ```
 
 mod across;
 mod copies;
 mod enqueue;
+#[cfg(feature = "external")]
+mod foreign;
 mod queue;
 mod submit;
 mod together;

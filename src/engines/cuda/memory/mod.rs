@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! pool.rs              the stream-ordered pool; live.rs: which addresses are allocated; peer.rs: access of other GPUs
-//! reclaim.rs           device memory on its way back to the pool; frees.rs: the part of it that waits on a slot
+//! reclaim.rs           device memory on its way back to the pool; frees.rs: the part of it that waits on a slot;
+//!                      lent.rs: memory of others
 //! pinned.rs            pinned host memory: blocks for staging, slots for small results
 //!  ├─ handed_on.rs     its reuse by later epochs
 //!  └─ in_use.rs        how many threads hold blocks
@@ -16,6 +17,8 @@
 mod frees;
 pub(crate) mod handed_on;
 mod in_use;
+#[cfg(feature = "external")]
+mod lent;
 mod live;
 mod peer;
 mod pinned;

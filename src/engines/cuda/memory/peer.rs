@@ -26,6 +26,11 @@ impl CudaEngine {
         self.core.context.device == other.core.context.device
     }
 
+    /// The number of its GPU among those that the process sees.
+    pub(crate) fn ordinal(&self) -> i32 {
+        self.core.context.device
+    }
+
     /// This engine's GPU, for a copy that reads from it.
     pub(crate) fn peer(&self) -> Peer {
         Peer(self.core.context.clone())

@@ -42,7 +42,7 @@ pub(crate) struct Reclaim {
     /// The number of allocations in both.
     count: AtomicU64,
     pub(crate) nudge: Arc<Nudge>,
-    counters: Arc<Counters>,
+    pub(super) counters: Arc<Counters>,
 }
 
 type Parked = (Arc<Allocation>, AccessHistory);
@@ -120,7 +120,7 @@ impl Reclaim {
         }
     }
 
-    fn park(&self, allocation: Arc<Allocation>, uses: AccessHistory) {
+    pub(super) fn park(&self, allocation: Arc<Allocation>, uses: AccessHistory) {
         self.count.fetch_add(1, Ordering::SeqCst);
         self.coming.push((allocation, uses));
     }
@@ -145,20 +145,33 @@ impl Reclaim {
         let Some(mut parked) = self.parked.try_lock() else { return true };
         parked.extend(std::iter::from_fn(|| self.coming.pop()));
         let before = parked.len();
+        // Memory of others, whose owners are dropped without the lock.
+        let mut lent = Vec::new();
         parked.retain(|(allocation, uses)| {
             let done = uses.all().all(|end| streams.poll(end));
-            if let (true, Some((slot, _))) = (done, origin(&allocation.home)) {
-                slot.frees.push(allocation.clone());
+            match (done, origin(&allocation.home)) {
+                (true, Some((slot, _))) => slot.frees.push(allocation.clone()),
+                (true, None) => lent.push(allocation.clone()),
+                (false, _) => {}
             }
             !done
         });
         self.count.fetch_sub((before - parked.len()) as u64, Ordering::SeqCst);
-        !parked.is_empty()
+        let some_are_left = !parked.is_empty();
+        drop(parked);
+        drop(lent);
+        some_are_left
     }
 
     /// The epoch ended: forgets all parked allocations, and counts those that nothing proved idle.
     pub(crate) fn forget(&self, stand: Stand) {
-        for _ in self.take() {
+        for (allocation, _) in self.take() {
+            #[cfg(feature = "external")]
+            if super::lent::is_lent(&allocation.home) {
+                self.give_up_lent(allocation, stand);
+                continue;
+            }
+            drop(allocation);
             self.give_up(stand);
         }
     }

@@ -55,7 +55,7 @@ mod sealed_random {
 
     /// How numbers of a type are drawn.
     pub trait Drawn: Sized {
-        fn uniform(stream: &Stream) -> Symbol<Self>;
-        fn normal(stream: &Stream) -> Symbol<Self>;
+        fn uniform(stream: &Stream, at: Symbol<u64>) -> Symbol<Self>;
+        fn normal(stream: &Stream, at: Symbol<u64>) -> Symbol<Self>;
     }
 }

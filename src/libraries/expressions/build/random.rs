@@ -18,6 +18,7 @@
 //! # Ok(()) }
 //! ```
 
+pub use super::super::counter::Counter;
 use super::recording::{fail, leaf};
 use super::symbol::{Symbol, constant};
 use super::{index, sealed_random as sealed};
@@ -38,23 +39,39 @@ impl Drawn for f64 {}
 
 /// 32 random bits for each element.
 pub fn words(stream: &Stream) -> Symbol<u32> {
-    let n = number(stream, Draws::Words);
+    words_at(stream, index().bits())
+}
+
+/// As [`words`], those of number `at` of a draw, whatever the element's own number is.
+pub fn words_at(stream: &Stream, at: Symbol<u64>) -> Symbol<u32> {
+    let n = number(stream, Draws::Words, at);
     let block = block_of(stream, n >> constant(2));
     pick(n & constant(3), block)
 }
 
 /// Uniform numbers above 0 and up to 1, as [`Rng::uniform`](crate::Rng::uniform) draws them.
 pub fn uniform<T: Drawn>(stream: &Stream) -> Symbol<T> {
-    T::uniform(stream)
+    T::uniform(stream, index().bits())
+}
+
+/// As [`uniform`], number `at` of a draw, whatever the element's own number is: so a formula may take its place in the stream
+/// from memory. See [`Counter`].
+pub fn uniform_at<T: Drawn>(stream: &Stream, at: Symbol<u64>) -> Symbol<T> {
+    T::uniform(stream, at)
 }
 
 /// Normal numbers of mean 0 and deviation 1, as [`Rng::normal`](crate::Rng::normal) draws them.
 pub fn normal<T: Drawn>(stream: &Stream) -> Symbol<T> {
-    T::normal(stream)
+    T::normal(stream, index().bits())
 }
 
-/// The number of the element in the stream, counted in numbers of a draw.
-fn number(stream: &Stream, draws: Draws) -> Symbol<u64> {
+/// As [`normal`], number `at` of a draw: see [`uniform_at`].
+pub fn normal_at<T: Drawn>(stream: &Stream, at: Symbol<u64>) -> Symbol<T> {
+    T::normal(stream, at)
+}
+
+/// Number `at` of a draw, counted from the beginning of the stream.
+fn number(stream: &Stream, draws: Draws, at: Symbol<u64>) -> Symbol<u64> {
     if stream.generator() != Generator::Philox {
         return Symbol::new(fail(format!(
             "random numbers of {:?}: only those of Philox are reached at any position; draw them by `device.rng`",
@@ -62,7 +79,7 @@ fn number(stream: &Stream, draws: Draws) -> Symbol<u64> {
         )));
     }
     match stream.first(draws) {
-        Ok(first) => index().bits::<u64>() + Symbol::new(leaf(Scalar::new(first))),
+        Ok(first) => at + Symbol::new(leaf(Scalar::new(first))),
         Err(error) => Symbol::new(fail(error.to_string())),
     }
 }
@@ -220,13 +237,13 @@ box_muller!(
 );
 
 impl sealed::Drawn for f32 {
-    fn uniform(stream: &Stream) -> Symbol<f32> {
-        single(words(stream))
+    fn uniform(stream: &Stream, at: Symbol<u64>) -> Symbol<f32> {
+        single(words_at(stream, at))
     }
 
     /// Number `n` is of words `n` and its neighbour: the sine of an even one, the cosine of an odd one.
-    fn normal(stream: &Stream) -> Symbol<f32> {
-        let n = number(stream, Draws::Pairs);
+    fn normal(stream: &Stream, at: Symbol<u64>) -> Symbol<f32> {
+        let n = number(stream, Draws::Pairs, at);
         let [a, b, c, d] = block_of(stream, n >> constant(2));
         let second = (n & constant(2)).ne(constant(0));
         let (u, t) = (second.select(c, a), second.select(d, b));
@@ -236,8 +253,8 @@ impl sealed::Drawn for f32 {
 
 impl sealed::Drawn for f64 {
     /// Two words for each number; four of them take the two blocks of a lane.
-    fn uniform(stream: &Stream) -> Symbol<f64> {
-        let n = number(stream, Draws::Wide);
+    fn uniform(stream: &Stream, at: Symbol<u64>) -> Symbol<f64> {
+        let n = number(stream, Draws::Wide, at);
         let (group, inside) = (n >> constant(2), n & constant(3));
         let [a, b, c, d] = wide(stream, group, inside >> constant(1));
         let second = (inside & constant(1)).ne(constant(0));
@@ -245,8 +262,8 @@ impl sealed::Drawn for f64 {
     }
 
     /// Two numbers for each block; four of them take the two blocks of a lane.
-    fn normal(stream: &Stream) -> Symbol<f64> {
-        let n = number(stream, Draws::WidePairs);
+    fn normal(stream: &Stream, at: Symbol<u64>) -> Symbol<f64> {
+        let n = number(stream, Draws::WidePairs, at);
         let visit = n >> constant(1);
         let [a, b, c, d] = wide(stream, visit >> constant(1), visit & constant(1));
         f64(double(a, b), double(c, d), (n & constant(1)).eq(constant(0)))

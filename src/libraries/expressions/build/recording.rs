@@ -329,7 +329,7 @@ pub(crate) fn index(op: Op) -> Raw {
 }
 
 /// A number of the innermost recording, as a parameter.
-#[cfg(feature = "rng")]
+#[cfg(any(feature = "dnn", feature = "rng"))]
 pub(crate) fn leaf(scalar: Scalar) -> Raw {
     let innermost = OPEN.with_borrow(|(_, open)| open.last().map(|recording| recording.serial));
     within(innermost.unwrap_or(0), |recording| recording.number(scalar, scalar.dtype()))

@@ -41,6 +41,13 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::libraries) struct Reg(Class, u32);
 
+impl Reg {
+    /// Its kind.
+    pub(in crate::libraries) const fn class(self) -> Class {
+        self.0
+    }
+}
+
 impl std::fmt::Display for Reg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let prefix = Class::ALL.iter().find(|(class, ..)| *class == self.0).map_or("%r", |(_, _, prefix)| prefix);

@@ -192,7 +192,7 @@ impl Launch<'_> {
 }
 
 /// Registers hold narrow signed integers with their sign.
-fn in_register(lane: Lane, bits: u64) -> u64 {
+pub(in super::super) fn in_register(lane: Lane, bits: u64) -> u64 {
     match (lane.is_signed(), lane.size()) {
         (true, 1) => bits as i8 as u64,
         (true, 2) => bits as i16 as u64,

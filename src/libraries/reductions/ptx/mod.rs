@@ -16,7 +16,7 @@ mod tree;
 
 #[doc(hidden)]
 pub use geometry::THREADS_FROM;
-pub(super) use geometry::{Geometry, Launch, Way};
+pub(super) use geometry::{Geometry, Launch, Way, in_register};
 
 use super::recipe::Recipe;
 use crate::core::element::DType;

@@ -14,12 +14,24 @@ use crate::libraries::reductions::ReductionKind;
 use half::{bf16, f16};
 use rayon::prelude::*;
 
+impl Fold {
+    /// Two of them as one.
+    pub(in crate::libraries) fn join<A: Accumulator>(self, own: A, value: A) -> A {
+        match self {
+            Fold::Add => own.add(value),
+            Fold::Mul => own.mul(value),
+            Fold::Min => own.min(value),
+            Fold::Max => own.max(value),
+        }
+    }
+}
+
 /// The elements of a chunk, as they are accumulated.
 type Chunk<A> = [A; CHUNK];
 
 /// How results come of elements.
 #[derive(Clone, Copy)]
-enum Fold {
+pub(in crate::libraries) enum Fold {
     Add,
     Mul,
     Min,
@@ -28,7 +40,7 @@ enum Fold {
 
 impl Fold {
     /// Truth values are 0 and 1.
-    fn for_kind(kind: ReductionKind) -> Self {
+    pub(in crate::libraries) fn for_kind(kind: ReductionKind) -> Self {
         match kind {
             ReductionKind::Prod => Fold::Mul,
             ReductionKind::Min | ReductionKind::All => Fold::Min,
@@ -39,7 +51,7 @@ impl Fold {
 }
 
 /// A type in which elements are accumulated.
-trait Accumulator: Copy + Send + Sync {
+pub(in crate::libraries) trait Accumulator: Copy + Send + Sync {
     const ZERO: Self;
     const ONE: Self;
     /// What changes no sum.
@@ -114,7 +126,7 @@ macro_rules! floats { ($($t:ty),*) => { $(
 floats!(f32, f64);
 
 /// An element, from and to what is accumulated.
-trait Stored<A>: Copy {
+pub(in crate::libraries) trait Stored<A>: Copy {
     fn open(self) -> A;
     fn close(value: A) -> Self;
 }

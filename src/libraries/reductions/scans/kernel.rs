@@ -5,14 +5,15 @@
 
 use super::levels::CHUNK;
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::libraries::expressions::formula::record;
-use crate::libraries::expressions::low::lower::{computed, stored};
-use crate::libraries::expressions::low::{Calls, Lane, Low, LowOp, Uniform, lower, lower_as};
+use crate::libraries::expressions::low::lower::stored;
+use crate::libraries::expressions::low::{Calls, Lane, Low, lower, lower_as};
 use crate::libraries::expressions::ptx::body::{bits, memory};
 use crate::libraries::expressions::ptx::helpers;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
 use crate::libraries::reductions::element::element;
+use crate::libraries::reductions::folding::{Program, accumulator};
 use crate::libraries::reductions::kind::ReductionKind;
 use crate::libraries::reductions::recipe::Recipe;
 
@@ -52,52 +53,6 @@ pub(super) const LAYOUTS: usize = 4;
 /// The size of what totals are.
 pub(super) fn total_size(kind: ReductionKind, dtype: DType) -> Result<usize> {
     Ok(accumulator(&*Recipe::for_kind(kind, dtype)?)?.size())
-}
-
-fn accumulator(recipe: &Recipe) -> Result<Lane> {
-    let missing = || Error::library("internal error: a scan of more than one number");
-    match &recipe.accumulators[..] {
-        [dtype] if !dtype.is_complex() => Ok(computed(*dtype)),
-        _ => Err(missing()),
-    }
-}
-
-/// An expression of one output, with the registers of its constants.
-struct Program {
-    low: Low,
-    constants: Vec<Reg>,
-}
-
-impl Program {
-    fn new(writer: &mut Writer, low: Low) -> Self {
-        let constant = |(uniform, lane): &(Uniform, Lane)| match uniform {
-            Uniform::Constant(bits) => writer.constant(*lane, *bits),
-            // These expressions have neither parameters nor extents.
-            _ => writer.reg(Class::for_lane(*lane)),
-        };
-        let constants = low.uniforms().iter().map(constant).collect();
-        Program { low, constants }
-    }
-
-    /// Appends it.
-    fn run(&self, writer: &mut Writer, inputs: &[Reg]) -> Option<Reg> {
-        let mut values: Vec<Reg> = Vec::with_capacity(self.low.instrs().len());
-        for instr in self.low.instrs() {
-            let found = match instr.op {
-                LowOp::Input(k, _) => inputs.get(usize::from(k)).copied(),
-                LowOp::Uniform(k) => self.constants.get(usize::from(k)).copied(),
-                _ => {
-                    let first = values.first().copied();
-                    let args = instr.args.map(|value| values.get(value as usize).copied().or(first));
-                    let args = args.map(|arg| arg.unwrap_or_else(|| writer.reg(Class::Word)));
-                    Some(writer.operation(instr, args))
-                }
-            };
-            values.push(found.unwrap_or_else(|| writer.reg(Class::for_lane(instr.lane))));
-        }
-        let output = self.low.outputs().first().and_then(|parts| parts.first()).copied()?;
-        values.get(output as usize).copied()
-    }
 }
 
 /// Reads a word of the arguments.

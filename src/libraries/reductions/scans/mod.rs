@@ -42,7 +42,7 @@
 mod cuda;
 mod front;
 #[cfg(feature = "host")]
-mod host;
+pub(in crate::libraries) mod host;
 #[cfg(feature = "cuda")]
 mod kernel;
 mod levels;

@@ -17,6 +17,8 @@
 //! Every element depends only on its place in the stream: how a draw is cut into parts changes no bit.
 
 #[cfg(feature = "host")]
+pub(super) mod arrays;
+#[cfg(feature = "host")]
 mod curand;
 mod cursor;
 #[cfg(feature = "host")]

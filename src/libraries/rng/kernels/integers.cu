@@ -132,3 +132,63 @@ extern "C" __global__ void binomial(u32 *out, const u32 *words, u64 n, u64 first
         }
     });
 }
+
+// -- with parameters of each number: ../arrays.rs launches these ----------------------------------------------------------
+//
+// The constants that the kernels above get from the CPU are computed here for each number, by the same operations.
+
+// The two words of number `at` of Philox.
+__device__ __forceinline__ void two_words(u64 at, u64 seed, u32 *x, u32 *y) {
+    u64 quad = at >> 2, row = 2 * (quad >> 16) + (at >> 1 & 1);
+    Block block = philox((u32)row, (u32)(row >> 32), (u32)(quad & 0xffff), 0, (u32)seed, (u32)(seed >> 32));
+    *x = at & 1 ? block.w[2] : block.w[0];
+    *y = at & 1 ? block.w[3] : block.w[1];
+}
+
+// The first element that has no distribution: the largest complement of an index.
+__device__ __noinline__ void refuse(u64 *verdict, u64 i) { atomicMax((unsigned long long *)verdict, (unsigned long long)~i); }
+
+extern "C" __global__ void poisson_each(u32 *out, const double *lambdas, u64 n, u64 first, u64 seed, u64 *verdict) {
+    u64 stride = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        double lambda = lambdas[i];
+        if (!(lambda >= 0.0 && lambda <= 1073741824.0)) {
+            refuse(verdict, i);
+            out[i] = 0;
+            continue;
+        }
+        if (!(lambda > 2.2250738585072014e-308)) lambda = 2.2250738585072014e-308;
+        double b = 0.931 + 2.53 * sqrt(lambda);
+        double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+        bool many = lambda >= 10.0;
+        u32 x, y;
+        two_words(first + i, seed, &x, &y);
+        double ln_inverse_alpha = many ? ln(inverse_alpha) : 0.0, v_r = many ? 0.9277 - 3.6224 / (b - 2.0) : 0.0;
+        out[i] = poisson_one(x, y, lambda, exponential(-lambda), ln(lambda), -0.059 + 0.02483 * b, b, ln_inverse_alpha, v_r);
+    }
+}
+
+extern "C" __global__ void binomial_each(u32 *out, const double *ps, const u32 *trials, u64 n, u64 first, u64 seed, u64 *verdict) {
+    u64 stride = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        double given = ps[i], all = (double)trials[i];
+        if (!(given >= 0.0 && given <= 1.0)) {
+            refuse(verdict, i);
+            out[i] = 0;
+            continue;
+        }
+        bool flipped = given > 0.5;
+        double p = flipped ? 1.0 - given : given, q = 1.0 - p;
+        bool search = all * p < 10.0;
+        double ln_q = ln(q) + ((1.0 - q) - p) / q;
+        double spread = sqrt(all * p * q), b = 1.15 + 2.53 * spread;
+        double mode = floor((all + 1.0) * p), odds = p / q;
+        double a = -0.0873 + 0.0248 * b + 0.01 * p, c = all * p + 0.5;
+        double ln_odds = search ? 0.0 : ln(odds), h = ln_factorial(mode) + ln_factorial(all - mode);
+        u32 x, y;
+        two_words(first + i, seed, &x, &y);
+        double k = binomial_one(x, y, all, search, exponential(all * ln_q), odds, a, b, c, 0.92 - 4.2 / b, (2.83 + 5.1 / b) * spread,
+                                ln_odds, mode, h);
+        out[i] = (u32)(flipped ? all - k : k);
+    }
+}

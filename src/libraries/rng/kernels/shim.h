@@ -36,3 +36,9 @@ static long long __double_as_longlong(double x) {
 static unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
     return (unsigned long long)((unsigned __int128)x * y >> 64);
 }
+
+static unsigned long long atomicMax(unsigned long long *at, unsigned long long x) {
+    unsigned long long before = *at;
+    if (x > before) *at = x;
+    return before;
+}

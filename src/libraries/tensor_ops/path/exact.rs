@@ -1,19 +1,26 @@
-//! The path of fewest operations, by dynamic programming over the subsets of operands.
+//! The path of fewest operations or of the smallest intermediates, by dynamic programming over the subsets of operands.
 
+use super::super::einsum::Minimize;
 use super::super::modes::Modes;
 use super::operations;
 
 /// The best way to contract a subset.
 #[derive(Clone)]
 struct Best {
-    /// Operations, then the elements of all intermediates.
+    /// Operations, then the elements of all intermediates; or the elements of the largest one, then operations.
     cost: (u128, u128),
     /// One of its two parts; 0 for an operand.
     part: usize,
 }
 
 /// Steps by the numbers of values; `None` if every path exceeds the limit. There are at most 8 operands.
-pub(super) fn search(sets: &[Modes], output: &Modes, extents: &[usize], limit: u128) -> Option<Vec<Vec<usize>>> {
+pub(super) fn search(
+    sets: &[Modes],
+    output: &Modes,
+    extents: &[usize],
+    limit: u128,
+    minimize: Minimize,
+) -> Option<Vec<Vec<usize>>> {
     let whole = (1usize << sets.len()) - 1;
     let members = |mask: usize| sets.iter().enumerate().filter(move |(k, _)| mask >> k & 1 == 1).map(|(_, set)| set);
     let union = |mask| members(mask).fold(Modes::default(), |all, set| all.union(set));
@@ -40,10 +47,15 @@ pub(super) fn search(sets: &[Modes], output: &Modes, extents: &[usize], limit: u
                 && let (Some(of_one), Some(of_two)) = (left.get(part), left.get(other))
             {
                 let step = operations(&of_one.union(of_two), own.len(), 2, extents);
-                let flops = one.cost.0.saturating_add(two.cost.0).saturating_add(step);
-                let made = one.cost.1.saturating_add(two.cost.1).saturating_add(size);
-                if found.as_ref().is_none_or(|found| (flops, made) < found.cost) {
-                    found = Some(Best { cost: (flops, made), part });
+                let sum = |a: u128, b: u128| a.saturating_add(b);
+                let cost = match minimize {
+                    Minimize::Operations => {
+                        (sum(sum(one.cost.0, two.cost.0), step), sum(sum(one.cost.1, two.cost.1), size))
+                    }
+                    Minimize::Size => (one.cost.0.max(two.cost.0).max(size), sum(sum(one.cost.1, two.cost.1), step)),
+                };
+                if found.as_ref().is_none_or(|found| cost < found.cost) {
+                    found = Some(Best { cost, part });
                 }
             }
             part = (part - 1) & mask;

@@ -1,5 +1,6 @@
 //! A path for many operands: always the pair whose result adds least to what must be kept.
 
+use super::super::einsum::Minimize;
 use super::super::modes::Modes;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,6 +12,7 @@ struct Values<'a> {
     extents: &'a [usize],
     next: usize,
     steps: Vec<Vec<usize>>,
+    minimize: Minimize,
 }
 
 impl Values<'_> {
@@ -37,25 +39,34 @@ impl Values<'_> {
         self.next - 1
     }
 
-    /// The size of the result less the sizes of the operands: the order of the pairs.
+    /// The size of the result, less the sizes of the operands if operations count: the order of the pairs.
     fn cost(&self, i: usize, j: usize, limit: u128) -> Option<i128> {
         let (a, b) = (self.sets.get(&i)?, self.sets.get(&j)?);
         let size = self.left(a, b).size(self.extents);
         let is_last = self.sets.len() == 2;
         let signed = |size: u128| i128::try_from(size).unwrap_or(i128::MAX);
-        let freed = signed(a.size(self.extents)).saturating_add(signed(b.size(self.extents)));
+        let freed = match self.minimize {
+            Minimize::Operations => signed(a.size(self.extents)).saturating_add(signed(b.size(self.extents))),
+            Minimize::Size => 0,
+        };
         (is_last || size <= limit).then(|| signed(size).saturating_sub(freed))
     }
 }
 
 /// Steps by the numbers of values; `None` if it finds none within the limit.
-pub(super) fn search(sets: &[Modes], output: &Modes, extents: &[usize], limit: u128) -> Option<Vec<Vec<usize>>> {
+pub(super) fn search(
+    sets: &[Modes],
+    output: &Modes,
+    extents: &[usize],
+    limit: u128,
+    minimize: Minimize,
+) -> Option<Vec<Vec<usize>>> {
     let mut uses = vec![0usize; extents.len()];
     for mode in sets.iter().chain([output]).flat_map(Modes::iter) {
         uses.iter_mut().skip(mode).take(1).for_each(|uses| *uses += 1);
     }
     let numbered = sets.iter().cloned().enumerate().collect();
-    let mut values = Values { sets: numbered, uses, extents, next: sets.len(), steps: Vec::new() };
+    let mut values = Values { sets: numbered, uses, extents, next: sets.len(), steps: Vec::new(), minimize };
     let mut pairs = BinaryHeap::new();
     let numbers: Vec<usize> = values.sets.keys().copied().collect();
     for (k, i) in numbers.iter().enumerate() {

@@ -6,6 +6,7 @@
 mod exact;
 mod greedy;
 
+use super::einsum::Minimize;
 use super::modes::Modes;
 use super::network::Network;
 use crate::core::error::{Error, Result};
@@ -119,15 +120,15 @@ pub(super) fn operations(all: &Modes, left: usize, operands: usize, extents: &[u
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] if each path has an intermediate that is larger than the limit.
-pub(super) fn search(network: &Network, limit: Option<u64>) -> Result<Path> {
+pub(super) fn search(network: &Network, limit: Option<u64>, minimize: Minimize) -> Result<Path> {
     let count = network.sets.len();
     let output: Modes = network.varying_output().into_iter().collect();
     let limit = limit.map_or(u128::MAX, u128::from);
     let all: Vec<usize> = (0..count).collect();
     let found = match count {
         0..=2 => Some(vec![all.clone()]),
-        3..=FEW => exact::search(&network.sets, &output, &network.extents, limit),
-        _ => greedy::search(&network.sets, &output, &network.extents, limit),
+        3..=FEW => exact::search(&network.sets, &output, &network.extents, limit, minimize),
+        _ => greedy::search(&network.sets, &output, &network.extents, limit, minimize),
     };
     // All at once has no intermediate.
     let steps = found.or_else(|| (count <= MOST_AT_ONCE).then(|| vec![all]));
@@ -198,22 +199,61 @@ mod tests {
             ("a,b,c->abc", &[&[2], &[3], &[4]]),
         ] {
             let network = network(text, extents);
-            let path = search(&network, None).unwrap();
+            let path = search(&network, None, Minimize::Operations).unwrap();
             assert_eq!(cost(&network, &path), least(&network), "{text}: {path}");
+        }
+    }
+
+    #[test]
+    fn the_smallest_path_has_no_larger_intermediate_than_the_shortest() {
+        let largest = |of: &Network, path: &Path| {
+            let (mut sets, output) = (of.sets.clone(), of.varying_output().into_iter().collect::<Modes>());
+            let mut alive: Vec<usize> = (0..sets.len()).collect();
+            let mut most = 0;
+            for step in path.values(sets.len()).unwrap() {
+                alive.retain(|value| !step.contains(value));
+                let kept = alive.iter().fold(output.clone(), |kept, value| kept.union(&sets[*value]));
+                let all = step.iter().fold(Modes::default(), |all, value| all.union(&sets[*value]));
+                let left = all.intersection(&kept);
+                most = most.max(left.size(&of.extents));
+                alive.push(sets.len());
+                sets.push(left);
+            }
+            most
+        };
+        // opt_einsum's costs: the least operations, and the largest intermediate of the smallest path.
+        for (text, sizes, operations, size) in [
+            ("bfgj,ci,hb,jhefdc,da,gie->a", [6, 9, 7, 2, 5, 5, 5, 9, 3, 5], 131_574, 1125),
+            ("bhd,aif,hdgb,fec,ecgj,ji->a", [2, 9, 7, 2, 8, 5, 4, 5, 2, 9], 7928, 180),
+            ("fdc,ib,gjifh,hde,be,jagc->a", [4, 8, 9, 7, 3, 2, 9, 2, 4, 3], 12_072, 243),
+        ] {
+            let of_term = |term: &str| term.bytes().map(|c| sizes[usize::from(c - b'a')]).collect::<Vec<usize>>();
+            let extents: Vec<Vec<usize>> = text.trim_end_matches("->a").split(',').map(of_term).collect();
+            let of = network(text, &extents.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let [few, small] = [Minimize::Operations, Minimize::Size].map(|what| search(&of, None, what).unwrap());
+            assert!(cost(&of, &few) <= operations && cost(&of, &few) < cost(&of, &small), "{text}: {few}, {small}");
+            assert!(
+                largest(&of, &small) <= size && largest(&of, &small) < largest(&of, &few),
+                "{text}: {few}, {small}"
+            );
         }
     }
 
     #[test]
     fn a_limit_is_kept_or_named() {
         let of = network("ij,jk,kl->il", &[&[100, 2], &[2, 100], &[100, 2]]);
-        let free = search(&of, None).unwrap();
+        let free = search(&of, None, Minimize::Operations).unwrap();
         assert_eq!(free, Path::new([[1, 2], [0, 1]]));
-        assert_eq!(search(&of, Some(3)).unwrap(), Path::new([[0, 1, 2]]), "all at once has no intermediate");
+        assert_eq!(
+            search(&of, Some(3), Minimize::Operations).unwrap(),
+            Path::new([[0, 1, 2]]),
+            "all at once has no intermediate"
+        );
         let long: String = (0..12).map(|k| format!("{}{},", (b'a' + k) as char, (b'b' + k) as char)).collect();
         let many = network(long.trim_end_matches(','), &[&[10, 10][..]; 12]);
-        let error = search(&many, Some(99)).map(|path| path.to_string()).unwrap_err().to_string();
+        let error = search(&many, Some(99), Minimize::Operations).map(|path| path.to_string()).unwrap_err().to_string();
         assert!(error.contains("at most 99 elements"), "{error}");
-        let path = search(&many, Some(100)).unwrap();
+        let path = search(&many, Some(100), Minimize::Operations).unwrap();
         assert_eq!(path.steps().count(), 11);
     }
 
@@ -236,7 +276,7 @@ mod tests {
         let lists: Vec<[u32; 2]> = (0..500).map(|k| [k, (k + 1) % 500]).collect();
         let ring = Einsum::lists(lists.iter().map(|list| &list[..]), None).unwrap();
         let of = Network::new(&ring, &vec![&[3, 3][..]; 500]).unwrap();
-        let path = search(&of, Some(9)).unwrap();
+        let path = search(&of, Some(9), Minimize::Operations).unwrap();
         assert_eq!(path.values(500).unwrap().len(), 499);
     }
 }

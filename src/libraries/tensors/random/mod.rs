@@ -1,4 +1,7 @@
-//! Tensors of random numbers.
+//! Tensors of random numbers. `weighted.rs`: by weights, with tensors of parameters, in random orders.
+
+#[cfg(feature = "expressions")]
+mod weighted;
 
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};

@@ -1,0 +1,63 @@
+"""The rows of tests/dnn/row_times.rs for PyTorch; with the argument "compile" by torch.compile."""
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+BATCH, ROUNDS = 20, 12
+compiled = torch.compile if "compile" in sys.argv else (lambda f: f)
+
+
+def row(name, size, call):
+    call = compiled(call)
+    times = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        for _ in range(BATCH):
+            call()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - began) / BATCH)
+    median = statistics.median(times[2:])
+    print(f"{name:<44} {median * 1e6:9.1f} us {size / median / 1e9:8.0f} GB/s", flush=True)
+
+
+def rows(dtype, name):
+    size = torch.finfo(dtype).bits // 8
+    for n, m in [(8192, 128), (8192, 4096), (8192, 32000)]:
+        x = torch.rand(n, m, device="cuda", dtype=dtype)
+        row(f"softmax {n} x {m} {name}", 2 * n * m * size, lambda: torch.softmax(x, 1))
+        row(f"log_softmax {n} x {m} {name}", 2 * n * m * size, lambda: torch.log_softmax(x, 1))
+    for n, m in [(8192, 4096), (1024, 12288)]:
+        x, dy = (torch.rand(n, m, device="cuda", dtype=dtype) for _ in range(2))
+        w, b = (torch.rand(m, device="cuda", dtype=dtype) for _ in range(2))
+        row(f"layer norm {n} x {m} {name}", 2 * n * m * size, lambda: F.layer_norm(x, (m,), w, b))
+        y, mean, inverse = torch.native_layer_norm(x, (m,), w, b, 1e-5)
+        back = torch.ops.aten.native_layer_norm_backward
+        row(f"layer norm gradient {n} x {m} {name}", 3 * n * m * size,
+            lambda: back(dy, x, (m,), mean, inverse, w, b, [True, False, False]))
+        row(f"layer norm weight gradient {n} x {m} {name}", 2 * n * m * size,
+            lambda: back(dy, x, (m,), mean, inverse, w, b, [False, True, True]))
+        row(f"rms norm {n} x {m} {name}", 2 * n * m * size, lambda: F.rms_norm(x, (m,), w, 1e-5))
+
+
+def pools():
+    x = torch.rand(32, 64, 112, 112, device="cuda")
+    size = 4 * (x.numel() + x.numel() // 4)
+    row("max pool 3 s 2, 32 x 64 x 112 x 112 f32", size, lambda: F.max_pool2d(x, 3, 2, 1))
+    row("max pool with places", size + 2 * x.numel(), lambda: F.max_pool2d(x, 3, 2, 1, return_indices=True))
+    row("average pool", size, lambda: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False))
+    y, places = F.max_pool2d(x, 3, 2, 1, return_indices=True)
+    row("max pool gradient", size + 2 * x.numel(), lambda: torch.ops.aten.max_pool2d_with_indices_backward(
+        y, x, [3, 3], [2, 2], [1, 1], [1, 1], False, places))
+    row("average pool gradient", size, lambda: torch.ops.aten.avg_pool2d_backward(
+        y, x, [3, 3], [2, 2], [1, 1], False, False, None))
+
+
+if __name__ == "__main__":
+    print(torch.cuda.get_device_name(), torch.__version__)
+    with torch.no_grad():
+        rows(torch.float32, "f32")
+        rows(torch.bfloat16, "bf16")
+        pools()

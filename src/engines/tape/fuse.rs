@@ -1,0 +1,27 @@
+//! How two recorded operations become one: see `device/program/fuse.rs`, which decides which.
+
+use super::Step;
+use crate::core::sync::Arc;
+use smallvec::SmallVec;
+
+/// For each operand that the second operation reads: which output of the first it is, if it is one.
+pub(crate) type Link = SmallVec<[Option<usize>; 8]>;
+
+/// The two as one step. It writes what the second one writes.
+pub(crate) struct Fused {
+    pub(crate) step: Arc<dyn Step>,
+    /// For each operand that it reads: whether the first operation read it (or else the second), and its number there.
+    pub(crate) origins: SmallVec<[(bool, usize); 8]>,
+}
+
+/// Makes one step of an operation and of a later one, which alone reads what the earlier one writes. `None`: they stay two.
+type Join = fn(&dyn Step, &dyn Step, &Link) -> Option<Fused>;
+
+/// Whether an operation can take in an earlier one, and how: [`Op::FUSE`](crate::Op::FUSE).
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Fuse(pub(crate) Option<Join>);
+
+impl Fuse {
+    pub(crate) const NONE: Fuse = Fuse(None);
+}

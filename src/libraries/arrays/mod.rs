@@ -1,0 +1,46 @@
+//! Tensors in order: sorted, searched, counted, chosen and put into places, with the same bits on both engines.
+//!
+//! | call | result |
+//! |---|---|
+//! | [`Device::sort`](crate::Device::sort), `argsort`, `sort_with_indices` | the elements in order, where they were, both |
+//! | [`Device::top_k`](crate::Device::top_k), `bottom_k` | the largest and the smallest ones, with their places |
+//! | [`Device::searchsorted`](crate::Device::searchsorted) | places in a sorted vector |
+//! | [`Device::quantile`](crate::Device::quantile), `median` | quantiles, by [`Method`] |
+//! | [`Device::histogram`](crate::Device::histogram), `histogram_between`, `bincount` | counts |
+//! | [`Device::unique`](crate::Device::unique), `unique_all` | the different elements |
+//! | [`Device::masked_select`](crate::Device::masked_select), `compress`, `nonzero` | the elements that fulfil a condition, or where they are |
+//! | [`Device::put`](crate::Device::put), `put_along_axis`, `put_nd` | elements written to places, or [combined](Combine) with what is there |
+//!
+//! # The order
+//! Sorts are stable, in both directions. A NaN comes last in both; zeros of either sign are equal, and keep their bits. Of truth values
+//! each byte but 0 is true.
+//!
+//! # Results whose size the device finds
+//! [`Found`] is such a result in flight. Its tensors lie in memory for the largest number of elements; the wait gives them their
+//! extents.
+
+// `sort/` is the operation behind most of it, `search/` and `scatter/` are two more; `loaded.rs` has what their kernels share.
+// `select/` and `statistics/` are made of these, of reductions, formulas and moves, and have no kernel.
+
+#[cfg(feature = "cuda")]
+mod loaded;
+mod scatter;
+mod search;
+mod select;
+mod sort;
+mod statistics;
+
+pub use scatter::Combine;
+pub use search::Side;
+use select::vector as select_vector;
+pub use select::{Found, Unique};
+pub use sort::{By, Ordered};
+pub use statistics::{Measured, Method};
+
+/// Registers the operations of this folder in the registry of a worker program.
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    registry.add::<sort::Sort>();
+    registry.add::<search::Search>();
+    registry.add::<scatter::Put>();
+}

@@ -1,0 +1,153 @@
+//! Counts by bins: where the edges stand among the sorted elements.
+
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::tensor::{ReadableTensor, Tensor};
+use crate::libraries::arrays::select_vector;
+use crate::libraries::arrays::{Ordered, Side};
+use crate::libraries::expressions::build::position;
+use crate::libraries::moves::Place;
+use crate::libraries::reductions::All;
+
+/// A floating-point element that bins have edges of: `f32`, `f64`. Sealed.
+pub trait Measured: Ordered + sealed::Measured {}
+
+mod sealed {
+    pub trait Measured {}
+    impl Measured for f32 {}
+    impl Measured for f64 {}
+}
+
+impl Measured for f32 {}
+impl Measured for f64 {}
+
+/// How many elements lie between neighbours of the edges, the last bin with its end.
+fn counts<T: Ordered>(device: &Device, x: &Tensor<T>, edges: &Tensor<T>) -> Result<PendingDispatch<Tensor<i64>>> {
+    let sorted = device.sort(x, 0)?.into_output();
+    let (front, end) = edges.split(0, edges.len() - 1)?;
+    let begins = device.searchsorted(&sorted, &front, Side::Left)?.into_output();
+    let end = device.searchsorted(&sorted, &end, Side::Right)?.into_output();
+    let ends = device.concat([begins.split(0, 1)?.1, end.view()], 0)?.into_output();
+    device.map((&begins, &ends), |(begin, end)| end - begin)
+}
+
+impl Device {
+    /// How many elements lie in each of the bins between neighbouring edges, which rise: NumPy's `histogram` with given edges. A bin
+    /// has its beginning and not its end; the last one has both. NaN lies in none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::best()?;
+    /// let x = device.tensor([6], [0.0f32, 0.5, 1.0, 1.5, 2.0, 9.0])?;
+    /// let edges = device.tensor([3], [0.0f32, 1.0, 2.0])?;
+    /// assert_eq!(device.show(&device.histogram_between(&x, &edges)?.await_result()?)?.to_string(), "[2 3]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] unless `edges` is a vector of at least 2; a stale tensor, or one of another device;
+    /// [`Error::OutOfMemory`].
+    pub fn histogram_between<'a, 'e, T: Ordered>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        edges: impl ReadableTensor<'e, T>,
+    ) -> Result<PendingDispatch<Tensor<i64>>> {
+        let edges = edges.into();
+        if edges.rank() != 1 || edges.len() < 2 {
+            return Err(Error::invalid("edges", format!("extents {:?}, but a vector of 2 or more", edges.extents())));
+        }
+        counts(self, &select_vector(self, x)?, &select_vector(self, &edges)?)
+    }
+
+    /// How many elements lie in each of `bins` bins of the same width, and their edges: NumPy's `histogram`. The bins reach from the
+    /// first to the second number of `range`, or from the smallest to the largest element. A range of one number is widened by a half
+    /// to either side. The last bin has its end.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::best()?;
+    /// let x = device.tensor([5], [1.0f64, 2.0, 2.0, 3.0, 5.0])?;
+    /// let (counts, edges) = device.histogram(&x, 4, None)?;
+    /// assert_eq!(device.show(&counts.await_result()?)?.to_string(), "[1 2 1 1]");
+    /// assert_eq!(device.show(&edges)?.to_string(), "[1. 2. 3. 4. 5.]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no bin, a range that falls or is not finite, or no element and no range; a stale tensor, or one
+    /// of another device; [`Error::OutOfMemory`].
+    pub fn histogram<'a, T: Measured>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        bins: usize,
+        range: Option<[f64; 2]>,
+    ) -> Result<(PendingDispatch<Tensor<i64>>, Tensor<T>)> {
+        let x = select_vector(self, x)?;
+        if bins == 0 {
+            return Err(Error::invalid("bins", "there is none"));
+        }
+        let ends = match range {
+            Some([low, high]) if low <= high && low.is_finite() && high.is_finite() => self.tensor([2], [low, high])?,
+            Some(range) => return Err(Error::invalid("range", format!("{range:?} is no range"))),
+            None if x.is_empty() => return Err(Error::invalid("range", "no element and no range")),
+            None => {
+                let wide = self.map(&x, |x| x.cast::<f64>())?.into_output();
+                let (low, high) = (
+                    self.item(&self.min(&wide, All)?.into_output())?,
+                    self.item(&self.max(&wide, All)?.into_output())?,
+                );
+                self.tensor([2], [low, high])?
+            }
+        };
+        let edges = edges(self, &ends, bins)?;
+        Ok((counts(self, &x, &edges)?, edges))
+    }
+
+    /// How often each number from 0 to `bins - 1` comes: NumPy's `bincount`. Other numbers are not counted.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::best()?;
+    /// let x = device.tensor([6], [0i32, 3, 1, 1, -1, 7])?;
+    /// assert_eq!(device.show(&device.bincount(&x, 4)?.await_result()?)?.to_string(), "[1 2 0 1]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A stale tensor, or one of another device; [`Error::OutOfMemory`].
+    pub fn bincount<'a, I: Place>(
+        &self,
+        x: impl ReadableTensor<'a, I>,
+        bins: usize,
+    ) -> Result<PendingDispatch<Tensor<i64>>> {
+        let x = select_vector(self, x)?;
+        let most = bins as i64;
+        // What is not counted comes behind all that is.
+        let numbers = self.map(&x, |x| {
+            let x = x.cast::<i64>();
+            (x.ge(0) & x.lt(most)).select(x, most)
+        })?;
+        let (sorted, _) =
+            crate::libraries::arrays::sort::sort_numbers(self, &numbers.into_output().view(), bins)?.into_output();
+        let all = self.tabulate([bins], || position(0))?.into_output();
+        let begins = self.searchsorted(&sorted, &all, Side::Left)?.into_output();
+        let ends = self.searchsorted(&sorted, &all, Side::Right)?.into_output();
+        self.map((&begins, &ends), |(begin, end)| end - begin)
+    }
+}
+
+/// `bins + 1` numbers at equal distances.
+fn edges<T: Element>(device: &Device, ends: &Tensor<f64>, bins: usize) -> Result<Tensor<T>> {
+    let (low, high) = (ends.index(0, 0)?.broadcast([bins + 1])?, ends.index(0, 1)?.broadcast([bins + 1])?);
+    let all = bins as i64;
+    let edges = device.map((&low, &high), |(low, high)| {
+        let one = low.eq(high).select(0.5f64, 0.0);
+        let (low, high) = (low - one, high + one);
+        let step = (high - low) / all as f64;
+        let inner = position(0).cast::<f64>() * step + low;
+        position(0).eq(all).select(high, inner).cast::<T>()
+    })?;
+    Ok(edges.into_output())
+}

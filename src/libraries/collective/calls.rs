@@ -1,0 +1,301 @@
+//! The collectives, as methods.
+
+use super::combine::{Combine, Reduction};
+use super::communicator::Communicator;
+use super::op::{Collective, Turned};
+use super::spec::{Kind, Spec, Transfer};
+use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::Element;
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+/// What a collective gives back: the buffers that it has written, in the order of the ranks.
+type Written<T> = Submitted<Vec<DeviceBuffer<T>>>;
+
+impl Communicator {
+    /// Each output becomes the combination of all inputs. Inputs and outputs have `n` elements. (`ncclAllReduce`)
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: lengths that do not fit together, named with both values; an operand that is on another
+    /// device than that of its rank. [`Error::Unsupported`]: elements that cannot be combined that way. Also the errors of
+    /// [`Device::dispatch_across`]. The outputs come back.
+    pub fn all_reduce<'a, T: Element>(
+        &self,
+        combine: Combine<T>,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::AllReduce, Some(combine), false, ins(inputs), outputs)
+    }
+
+    /// As [`all_reduce`](Self::all_reduce), of what the buffers hold.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    pub fn all_reduce_in_place<T: Element>(&self, combine: Combine<T>, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
+        self.submit(Kind::AllReduce, Some(combine), true, Vec::new(), buffers)
+    }
+
+    /// The output of rank `root`, the only one, becomes the combination of all inputs, which have as many elements.
+    /// (`ncclReduce`)
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce); no rank `root`.
+    pub fn reduce<'a, T: Element>(
+        &self,
+        combine: Combine<T>,
+        root: usize,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Reduce { root }, Some(combine), false, ins(inputs), outputs)
+    }
+
+    /// As [`reduce`](Self::reduce), with the one buffer of the root for its input and the output; `inputs` are those of the
+    /// other ranks.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn reduce_in_place<'a, T: Element>(
+        &self,
+        combine: Combine<T>,
+        root: usize,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        buffers: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Reduce { root }, Some(combine), true, ins(inputs), buffers)
+    }
+
+    /// Each output, that of the root included, becomes a copy of the one input, which is on rank `root`. (`ncclBroadcast`)
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce); no rank `root`.
+    pub fn broadcast<'a, T: Element>(
+        &self,
+        root: usize,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Broadcast { root }, None, false, ins(inputs), outputs)
+    }
+
+    /// As [`broadcast`](Self::broadcast), of what the buffer of the root holds.
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn broadcast_in_place<T: Element>(&self, root: usize, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
+        self.submit(Kind::Broadcast { root }, None, true, Vec::new(), buffers)
+    }
+
+    /// Each output becomes all inputs, one after the other: inputs of `n` elements, outputs of `ranks * n`.
+    /// (`ncclAllGather`)
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    pub fn all_gather<'a, T: Element>(
+        &self,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::AllGather, None, false, ins(inputs), outputs)
+    }
+
+    /// As [`all_gather`](Self::all_gather): the input of rank `r` is the part `r * n..(r + 1) * n` of its buffer.
+    ///
+    /// # Errors
+    /// As [`all_gather`](Self::all_gather).
+    pub fn all_gather_in_place<T: Element>(&self, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
+        self.submit(Kind::AllGather, None, true, Vec::new(), buffers)
+    }
+
+    /// The output of rank `r` becomes the combination of the parts `r * n..(r + 1) * n` of all inputs: inputs of `ranks * n`
+    /// elements, outputs of `n`. (`ncclReduceScatter`)
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    pub fn reduce_scatter<'a, T: Element>(
+        &self,
+        combine: Combine<T>,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::ReduceScatter, Some(combine), false, ins(inputs), outputs)
+    }
+
+    /// As [`reduce_scatter`](Self::reduce_scatter): the result of rank `r` is the part `r * n..(r + 1) * n` of its buffer, of
+    /// which the rest stays as it is.
+    ///
+    /// # Errors
+    /// As [`reduce_scatter`](Self::reduce_scatter).
+    pub fn reduce_scatter_in_place<T: Element>(
+        &self,
+        combine: Combine<T>,
+        buffers: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::ReduceScatter, Some(combine), true, Vec::new(), buffers)
+    }
+
+    /// The one output, on rank `root`, becomes all inputs, one after the other: inputs of `n` elements, an output of
+    /// `ranks * n`.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce); no rank `root`.
+    pub fn gather<'a, T: Element>(
+        &self,
+        root: usize,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Gather { root }, None, false, ins(inputs), outputs)
+    }
+
+    /// As [`gather`](Self::gather): the input of the root is its part of its buffer; `inputs` are those of the other ranks.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn gather_in_place<'a, T: Element>(
+        &self,
+        root: usize,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        buffers: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Gather { root }, None, true, ins(inputs), buffers)
+    }
+
+    /// The output of rank `r` becomes the part `r * n..(r + 1) * n` of the one input, which is on rank `root`: an input of
+    /// `ranks * n` elements, outputs of `n`.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce); no rank `root`.
+    pub fn scatter<'a, T: Element>(
+        &self,
+        root: usize,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Scatter { root }, None, false, ins(inputs), outputs)
+    }
+
+    /// As [`scatter`](Self::scatter): the buffer of the root, of `ranks * n` elements, stays as it is, and its own part is its
+    /// output; the buffers of the other ranks have `n`.
+    ///
+    /// # Errors
+    /// As [`scatter`](Self::scatter).
+    pub fn scatter_in_place<T: Element>(&self, root: usize, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
+        self.submit(Kind::Scatter { root }, None, true, Vec::new(), buffers)
+    }
+
+    /// The part `r * n..(r + 1) * n` of the output of rank `s` becomes the part `s * n..(s + 1) * n` of the input of rank `r`:
+    /// inputs and outputs of `ranks * n` elements. Not possible in place.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce).
+    pub fn all_to_all<'a, T: Element>(
+        &self,
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::AllToAll, None, false, ins(inputs), outputs)
+    }
+
+    /// Sends buffers from rank to rank, any number at once. `inputs` and `outputs` are in the order of `transfers`: an input on
+    /// the rank that sends, an output as long on the rank that receives. (`ncclSend`, `ncclRecv`)
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::{Device, collective::{Communicator, Transfer}};
+    /// let devices = [Device::host()?, Device::host()?];
+    /// let comm = Communicator::new(&devices)?;
+    /// let (x, y) = (devices[0].buffer([1u16, 2, 3])?, devices[1].uninit(3)?);
+    /// let y = comm.exchange(&[Transfer { from: 0, to: 1 }], [&x], vec![y])?.await_result()?;
+    /// assert_eq!(devices[1].to_vec(&y[0])?, [1, 2, 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Self::all_reduce); no such rank.
+    pub fn exchange<'a, T: Element>(
+        &self,
+        transfers: &[Transfer],
+        inputs: impl IntoIterator<Item: Readable<'a, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Exchange(transfers.to_vec()), None, false, ins(inputs), outputs)
+    }
+
+    /// Is complete when all ranks have come to it, and so all earlier collectives of the communicator are complete.
+    ///
+    /// # Errors
+    /// As [`Device::dispatch_across`].
+    pub fn barrier(&self) -> Result<PendingDispatch<()>> {
+        let pending = self.submit::<u8>(Kind::Barrier, None, false, Vec::new(), Vec::new())?;
+        pending.retype(|_| Ok::<_, Error>(()))
+    }
+
+    fn submit<T: Element>(
+        &self,
+        kind: Kind,
+        combine: Option<Combine<T>>,
+        in_place: bool,
+        inputs: Vec<In<'_, T>>,
+        outputs: Vec<DeviceBuffer<T>>,
+    ) -> Written<T> {
+        let name = kind.name();
+        let reduction = match combine.map(|combine| combine.erased(self.devices().len())).transpose() {
+            Ok(reduction) => reduction,
+            Err(error) => return Err(Rejected::new(error.in_op(name, "collective"), (outputs,))),
+        };
+        let spec = self.spec(kind, T::DTYPE, reduction, in_place);
+        let reads: Vec<u64> = inputs.iter().map(|input| input.region.epoch.device).collect();
+        let writes: Vec<u64> = outputs.iter().map(|output| output.region.epoch.device).collect();
+        let live = match self.check_owners(&spec, &reads, &writes).and_then(|()| self.live()) {
+            Ok(live) => live,
+            Err(error) => return Err(Rejected::new(error.in_op(name, "collective"), (outputs,))),
+        };
+        // SAFETY: both handles are used for submissions under the lock alone; no other operand is a part of that buffer.
+        let turn = unsafe { live.turn.alias() };
+        let sequence = self.next_sequence();
+        let op = Collective::<T> { spec, link: live.link.clone(), sequence, _type: PhantomData };
+        match Device::dispatch_across(&self.dispatch_devices(), op, (&inputs,), (outputs, turn)) {
+            Ok(pending) => {
+                self.count(sequence);
+                Ok(untied(pending))
+            }
+            Err(rejected) => Err(rejected.map(|(outputs, _)| (outputs,))),
+        }
+    }
+
+    fn spec(
+        &self,
+        kind: Kind,
+        dtype: crate::core::element::DType,
+        reduction: Option<Reduction>,
+        in_place: bool,
+    ) -> Spec {
+        let (ranks, locals) = (self.ranks(), self.devices().len());
+        Spec {
+            kind,
+            dtype,
+            reduction,
+            in_place,
+            deterministic: self.is_deterministic(),
+            ranks,
+            first: self.first_rank(),
+            locals,
+        }
+    }
+}
+
+/// Without the communicator's turn.
+fn untied<T: Element>(pending: PendingDispatch<Turned<T>>) -> PendingDispatch<Vec<DeviceBuffer<T>>> {
+    let untied = pending.retype(|(outputs, _)| Ok::<_, Infallible>((outputs,)));
+    untied.unwrap_or_else(|never| match never {})
+}
+
+fn ins<'a, T: Element>(inputs: impl IntoIterator<Item: Readable<'a, T>>) -> Vec<In<'a, T>> {
+    inputs.into_iter().map(Into::into).collect()
+}

@@ -1,0 +1,309 @@
+//! The ranks, and what they need to reach each other.
+
+use super::launch::Rendezvous;
+use super::mesh::Mesh;
+use super::op::Link;
+use super::spec::Spec;
+use crate::core::buffer::DeviceBuffer;
+use crate::core::device_info::DeviceKind;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::device::Device;
+use parking_lot::MappedMutexGuard;
+use std::time::Duration;
+
+/// How long the initialisation of NCCL may take.
+#[cfg(feature = "cuda")]
+const INITIALISATION: Duration = Duration::from_secs(120);
+
+/// Several devices that exchange data: each is a *rank*, numbered in the order of the devices.
+///
+/// A collective is one dispatch over all ranks. It is checked on all of them before anything is enqueued, follows all earlier
+/// work on its operands, and is complete when it is complete on every rank. Collectives of one communicator are carried out in
+/// the order of their submission. The inputs are borrowed for the call, one for each rank in the order of the ranks; the
+/// outputs are moved in and come back from the wait. Where only one rank, the root, has an input or an output, that is the
+/// only one. In place ([`all_reduce_in_place`](Self::all_reduce_in_place) and others), a rank's one buffer holds both.
+///
+/// Host devices share memory; GPUs use NCCL, which is loaded when the first communicator is made. Cheap to clone; lives
+/// through rebuilds of its devices (the first collective after one makes NCCL's communicators again).
+///
+/// ```
+/// # fn main() -> windlass::Result<()> {
+/// use windlass::{Device, collective::{Combine, Communicator}};
+/// let devices = [Device::host()?, Device::host()?];
+/// let comm = Communicator::new(&devices)?;
+/// let x = [devices[0].buffer([1.0f32, 2.0])?, devices[1].buffer([10.0f32, 20.0])?];
+/// let sums = vec![devices[0].uninit(2)?, devices[1].uninit(2)?];
+/// let sums = comm.all_reduce(Combine::Sum, &x, sums)?.await_result()?;
+/// assert_eq!(devices[1].to_vec(&sums[1])?, [11.0, 22.0]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Communicator {
+    pub(super) inner: Arc<Inner>,
+    deterministic: bool,
+}
+
+pub(super) struct Inner {
+    devices: Vec<Device>,
+    /// For ranks in several processes: the connections, and the device on whose one thread the host halves wait for others.
+    remote: Option<(Arc<Mesh>, Device)>,
+    /// What belongs to the current generation of each device. Locked while a collective is submitted: so the collectives of a
+    /// communicator have one order.
+    live: Mutex<Option<Live>>,
+    /// How many collectives were submitted; changed under that lock.
+    submitted: AtomicU64,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Not when the mesh is dropped: a buffer may keep the op that wrote it, and the op its mesh.
+        if let Some((mesh, _)) = &self.remote {
+            mesh.close();
+        }
+    }
+}
+
+/// What belongs to one generation of each device.
+pub(super) struct Live {
+    generations: Vec<u64>,
+    /// Written by each collective: so each follows the one before.
+    pub(super) turn: DeviceBuffer<u8>,
+    pub(super) link: Link,
+}
+
+impl Communicator {
+    /// Makes the devices the ranks of a communicator: host devices, or GPUs of this process (each once).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: no device, one that is named twice, or two for the same GPU. [`Error::Unsupported`]: devices
+    /// of different engines, an isolated device, a recording. [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL;
+    /// [`Error::Timeout`] when its initialisation does not come to an end.
+    pub fn new<'d>(devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
+        let devices: Vec<Device> = devices.into_iter().cloned().collect();
+        check_devices(&devices)?;
+        let inner = Inner { devices, remote: None, live: Mutex::default(), submitted: AtomicU64::new(0) };
+        let comm = Communicator { inner: Arc::new(inner), deterministic: false };
+        drop(comm.live()?);
+        Ok(comm)
+    }
+
+    /// Joins the processes of a job: each calls this with its own host devices, whose ranks follow those of the processes
+    /// before it. All must call the same collectives in the same order, with the operands of their own ranks. Reductions have
+    /// the same bits as in one process, for every size.
+    ///
+    /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
+    /// one process fails in all of them, and the next one can run. If a process ends or falls silent, all collectives fail with
+    /// [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections is noticed, or after
+    /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged. The processes that
+    /// are left can join again, at another address and with new numbers.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time; a store
+    /// that cannot be reached, or that refuses this process (another token, or a number that is taken);
+    /// [`Error::Unsupported`] for GPUs.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::{Device, collective::{Communicator, Rendezvous}};
+    /// let device = Device::host()?;
+    /// let alone = Rendezvous::new("127.0.0.1:0", 0, 1); // the whole job is this process
+    /// let comm = Communicator::join(&alone, [&device])?;
+    /// assert_eq!((comm.ranks(), comm.first_rank()), (1, 0));
+    /// # Ok(()) }
+    /// ```
+    pub fn join<'d>(at: &Rendezvous, devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
+        let devices: Vec<Device> = devices.into_iter().cloned().collect();
+        at.check()?;
+        if at.processes() == 1 {
+            return Self::new(&devices);
+        }
+        check_devices(&devices)?;
+        if devices.iter().any(|device| device.kind() != DeviceKind::Host) {
+            return Err(Error::unsupported(
+                "ranks in several processes are host devices so far; GPUs must be of one process",
+            ));
+        }
+        let remote = Some((Mesh::join(at, devices.len())?, waiting_device()?));
+        let inner = Inner { devices, remote, live: Mutex::default(), submitted: AtomicU64::new(0) };
+        let comm = Communicator { inner: Arc::new(inner), deterministic: false };
+        drop(comm.live()?);
+        Ok(comm)
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.inner.remote.as_ref().map_or(self.inner.devices.len(), |(mesh, _)| mesh.size())
+    }
+
+    /// The number of the first rank of this process.
+    pub fn first_rank(&self) -> usize {
+        self.inner.remote.as_ref().map_or(0, |(mesh, _)| mesh.first())
+    }
+
+    /// The number of the next collective, counted from 1. Called under the lock of [`live`](Self::live).
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.inner.submitted.load(Ordering::Relaxed) + 1
+    }
+
+    /// That collective was submitted.
+    pub(super) fn count(&self, sequence: u64) {
+        self.inner.submitted.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The devices of a dispatch.
+    pub(super) fn dispatch_devices(&self) -> Vec<&Device> {
+        self.inner.remote.iter().map(|(_, device)| device).chain(&self.inner.devices).collect()
+    }
+
+    /// The device of each rank of this process, in the order of the ranks.
+    pub fn devices(&self) -> &[Device] {
+        &self.inner.devices
+    }
+
+    /// A handle whose reductions combine the elements in the order of the ranks, on both engines and for every size, so that
+    /// the same inputs give the same bits. On GPUs such a reduction of floating-point numbers is an exchange, a kernel of
+    /// this crate and another exchange; it needs as much memory again, and [`Combine::PreMulSum`](super::Combine::PreMulSum) is
+    /// [`Error::Unsupported`]. Host devices always do so.
+    #[must_use = "this returns a new handle and leaves the original one unchanged"]
+    pub fn deterministic(&self) -> Self {
+        Communicator { deterministic: true, ..self.clone() }
+    }
+
+    pub(super) fn is_deterministic(&self) -> bool {
+        self.deterministic
+    }
+
+    /// Checks that each operand lies on the device of its rank. `of` are the numbers of the operands' devices.
+    pub(super) fn check_owners(&self, spec: &Spec, reads: &[u64], writes: &[u64]) -> Result<()> {
+        let (readers, writers) = spec.owners();
+        for (name, of, ranks) in [("inputs", reads, readers), ("outputs", writes, writers)] {
+            for (index, (of, rank)) in of.iter().zip(ranks).enumerate() {
+                let Some(device) = rank.checked_sub(spec.first).and_then(|local| self.inner.devices.get(local)) else {
+                    continue; // the layout refuses the rank
+                };
+                if device.inner().id == *of {
+                    continue;
+                }
+                let theirs = self.inner.devices.iter().find(|device| device.inner().id == *of);
+                let theirs =
+                    theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
+                let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
+                return Err(Error::invalid(format!("{name}[{index}]"), what));
+            }
+        }
+        Ok(())
+    }
+
+    /// What belongs to the current generation of each device, made if necessary. Locked until the value is dropped.
+    pub(super) fn live(&self) -> Result<MappedMutexGuard<'_, Live>> {
+        crate::core::inside::refuse_inside("a collective")?;
+        let mut live = self.inner.live.lock();
+        let devices = &self.inner.devices;
+        let is_current = |live: &Live| {
+            live.generations.iter().zip(devices).all(|(generation, device)| device.generation() == *generation)
+                && live.link.is_alive()
+        };
+        if !live.as_ref().is_some_and(is_current) {
+            *live = None; // NCCL's communicators are given back before others are made
+            *live = Some(Live::make(&self.inner)?);
+        }
+        parking_lot::MutexGuard::try_map(live, Option::as_mut)
+            .map_err(|_| Error::library("internal error: a communicator without ranks"))
+    }
+}
+
+impl std::fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Communicator").field("devices", &self.inner.devices).finish_non_exhaustive()
+    }
+}
+
+fn check_devices(devices: &[Device]) -> Result<()> {
+    if devices.is_empty() {
+        return Err(Error::invalid("devices", "the list is empty"));
+    }
+    for (index, device) in devices.iter().enumerate() {
+        let name = device.name();
+        if device.is_isolated() {
+            let why = format!("{name} is isolated: its memory belongs to another process");
+            return Err(Error::unsupported(why));
+        }
+        if device.recording().is_some() {
+            return Err(Error::unsupported("a recording has one device; use collectives between replays instead"));
+        }
+        for other in devices.iter().take(index) {
+            if device.kind() != other.kind() {
+                let why =
+                    format!("{name} and {} have different engines; use download and upload instead", other.name());
+                return Err(Error::unsupported(why));
+            }
+            if device == other {
+                return Err(Error::invalid("devices", format!("{name} is named twice; name each device once")));
+            }
+            #[cfg(feature = "cuda")]
+            if let (Some(one), Some(two)) = (device.epoch().engine.as_cuda(), other.epoch().engine.as_cuda())
+                && one.is_same_gpu(two)
+            {
+                let what = format!("{name} was opened twice; a GPU can be one rank only");
+                return Err(Error::invalid("devices", what));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Live {
+    fn make(inner: &Inner) -> Result<Self> {
+        let devices = &inner.devices;
+        let generations = devices.iter().map(Device::generation).collect();
+        if let Some((mesh, device)) = &inner.remote {
+            let link = Link::Mesh(mesh.clone());
+            return Ok(Live { generations, turn: device.uninit(1)?, link });
+        }
+        let Some(lead) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
+        let link = match lead.kind() {
+            #[cfg(feature = "cuda")]
+            DeviceKind::Cuda => nccl(devices)?,
+            _ => Link::Memory,
+        };
+        Ok(Live { generations, turn: lead.uninit(1)?, link })
+    }
+}
+
+/// A host device with one thread, for the host halves that wait for other processes.
+fn waiting_device() -> Result<Device> {
+    #[cfg(feature = "host")]
+    return Device::builder().host().host_pool(crate::engines::host::HostPool::Threads(1)).open();
+    #[cfg(not(feature = "host"))]
+    Err(Error::unsupported("this build has no host engine (feature `host`)"))
+}
+
+/// Makes NCCL's communicators. Its kernels access the memory of the other ranks, where the GPUs can.
+#[cfg(feature = "cuda")]
+fn nccl(devices: &[Device]) -> Result<Link> {
+    for (to, from) in devices.iter().flat_map(|to| devices.iter().map(move |from| (to, from))) {
+        match to.open_path_from(from) {
+            Ok(()) | Err(Error::Unsupported { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let epochs: Vec<_> = devices.iter().map(Device::epoch).collect();
+    let mut ordinals = Vec::new();
+    for epoch in &epochs {
+        epoch.admit()?;
+        ordinals.extend(epoch.engine.as_cuda().map(crate::engines::cuda::CudaEngine::ordinal));
+    }
+    super::native::Group::begin(&epochs, ordinals, INITIALISATION).map(Link::Nccl)
+}
+
+impl Link {
+    fn is_alive(&self) -> bool {
+        match self {
+            // A mesh that is lost says so itself.
+            Link::Memory | Link::Mesh(_) => true,
+            #[cfg(feature = "cuda")]
+            Link::Nccl(group) => group.is_alive(),
+        }
+    }
+}

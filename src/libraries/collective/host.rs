@@ -1,0 +1,100 @@
+//! The host half of a collective whose ranks are all in this process: they share memory.
+//!
+//! A reduction is cut into blocks. Each is combined over all ranks, in their order, and then written to all that receive it:
+//! one pass over memory, and the same bits whatever the number of threads.
+
+use super::combine::Reduction;
+use super::memory::Memory;
+use super::numbers;
+use super::spec::{Ends, Kind, Layout, Place, Spec};
+use crate::core::error::Result;
+use rayon::prelude::*;
+
+/// Bytes of a block: what a core's first cache holds of two operands.
+const BLOCK: usize = 16 << 10;
+/// Bytes of one piece of a copy.
+const PIECE: usize = 1 << 20;
+
+pub(super) fn run(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
+    match &spec.reduction {
+        Some(reduction) => reduce(spec, reduction, layout, memory),
+        None => copy(spec, layout, memory),
+    }
+}
+
+/// A part of a place, in elements.
+fn within(place: Place, offset: usize, len: usize) -> Place {
+    Place { offset: place.offset + offset, len, ..place }
+}
+
+fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
+    let most = (PIECE / spec.dtype.size()).max(1);
+    let parts = spec.parts(layout);
+    let pairs = parts.iter().filter_map(|part| part.send.zip(part.receive)).filter(|(from, to)| from != to);
+    let pieces: Vec<(Place, Place)> = pairs
+        .flat_map(|(from, to)| {
+            let starts = (0..from.len).step_by(most);
+            starts.map(move |at| {
+                let len = most.min(from.len - at);
+                (within(from, at, len), within(to, at, len))
+            })
+        })
+        .collect();
+    // SAFETY: each element that is received is in one piece. In place, what a rank sends to the others is not received by
+    // itself from another, and no piece copies it onto itself.
+    pieces.par_iter().try_for_each(|(from, to)| unsafe { memory.copy(*from, *to) })
+}
+
+/// A block of the result: where it begins in what each rank sends, and which ranks receive it where.
+struct Block {
+    sent_at: usize,
+    received_at: usize,
+    len: usize,
+    /// The rank that receives it; `None`: all that receive anything.
+    only: Option<usize>,
+}
+
+fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
+    let (count, most) = (layout.count, (BLOCK / spec.dtype.size()).max(1));
+    let shares: Vec<(usize, Option<usize>)> = match spec.kind {
+        Kind::ReduceScatter => (0..spec.ranks).map(|rank| (rank * count, Some(rank))).collect(),
+        _ => vec![(0, None)],
+    };
+    let blocks: Vec<Block> = shares
+        .into_iter()
+        .flat_map(|(first, only)| {
+            (0..count).step_by(most).map(move |at| Block {
+                sent_at: first + at,
+                received_at: at,
+                len: most.min(count - at),
+                only,
+            })
+        })
+        .collect();
+    blocks.par_iter().with_max_len(8).try_for_each(|block| reduce_block(spec, reduction, &layout.ends, memory, block))
+}
+
+fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memory<'_>, block: &Block) -> Result<()> {
+    let (scalar, _) = numbers::scalars(spec.dtype);
+    // Aligned for all types.
+    let mut sums = vec![0u64; (block.len * spec.dtype.size()).div_ceil(size_of::<u64>())];
+    let sums: &mut [u8] = bytemuck::cast_slice_mut(&mut sums);
+    let sums = sums.get_mut(..block.len * spec.dtype.size()).unwrap_or_default();
+    {
+        let mut inputs = Vec::with_capacity(ends.len());
+        for (rank, ends) in ends.iter().enumerate() {
+            let Some(send) = ends.send else { continue };
+            // SAFETY: this block of each operand is accessed by this call alone, which writes it below.
+            let bytes = unsafe { memory.bytes(within(send, block.sent_at, block.len))? };
+            inputs.push((bytes, reduction.factors.get(rank).copied().unwrap_or_default()));
+        }
+        numbers::combine((scalar, reduction.how), &mut inputs.into_iter(), sums, spec.ranks);
+    }
+    for (rank, ends) in ends.iter().enumerate() {
+        let Some(receive) = ends.receive.filter(|_| block.only.is_none_or(|only| only == rank)) else { continue };
+        // SAFETY: as above; nothing reads the block any more.
+        let bytes = unsafe { memory.bytes_mut(within(receive, block.received_at, block.len))? };
+        bytes.copy_from_slice(sums);
+    }
+    Ok(())
+}

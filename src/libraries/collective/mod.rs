@@ -1,0 +1,40 @@
+//! Collectives: exchanges of data among several devices.
+//!
+//! | file | content |
+//! |---|---|
+//! | `communicator`, `calls` | the front: the ranks; the collectives as methods |
+//! | `combine` | how elements are combined |
+//! | `spec` | a collective as plain data; all sizes are checked here, and every engine gets its places from here |
+//! | `op` | the op, one for all of them |
+//! | `memory`, `host`, `numbers` | the host half: operands, blocks and copies, arithmetic |
+//! | `native` | the CUDA half: NCCL |
+//! | `launch`, `store`, `mesh` | ranks in several processes: how they find each other, and what they send |
+//!
+//! A collective is a dispatch over several devices (`device/dispatch/across.rs`). Its operands are a list of inputs, a list of
+//! outputs and the communicator's *turn*, a byte that every collective of the communicator overwrites: so they are ordered as
+//! they were submitted, and a barrier is ordered behind them though it has no operands. Between communicators of GPUs there is
+//! one order too, since NCCL's kernels wait for each other: all collectives of a process use one stream of each device, and
+//! take these streams in the order of the devices.
+
+mod calls;
+mod combine;
+mod communicator;
+mod host;
+mod launch;
+mod memory;
+mod mesh;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
+mod numbers;
+mod op;
+mod spec;
+mod store;
+
+pub use combine::Combine;
+pub use communicator::Communicator;
+pub use launch::Rendezvous;
+pub use spec::Transfer;
+
+/// Nothing: an isolated device cannot be a rank.
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(crate) fn register(_: &mut crate::engines::worker::Registry) {}

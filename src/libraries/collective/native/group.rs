@@ -1,0 +1,208 @@
+//! NCCL's communicators of the ranks of this process, which live and end together.
+//!
+//! ```text
+//!   begin (a thread of its own, with a deadline) ─> alive ─┬─ the last user is gone, or a device ends: destroy, all of them
+//!                                                          └─ a device dies, or NCCL reports an error: abort, all of them
+//! ```
+//!
+//! 1. They end once, all together: NCCL frees what the ranks of a process share with the last of them, and that must not be
+//!    after the context of another has ended.
+//! 2. The devices own them as [objects](crate::engines::library::Object): nothing is in flight when they are destroyed.
+//! 3. A kernel of NCCL waits for those of the other ranks, and for ever if their device has died. So a thread watches the
+//!    devices, and aborts; then the kernels return.
+
+use super::Nccl;
+use super::functions::{Comm, NcclFunctions};
+use super::handle::STATUS;
+use crate::core::epoch::Epoch;
+use crate::core::error::{Error, Result, Site};
+use crate::core::sync::{Arc, Condvar, Mutex};
+use crate::engines::library::{Code, CudaLibrary, Object};
+use std::ffi::c_int;
+use std::sync::Weak;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often the devices are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The communicators of one generation of each device.
+pub(in crate::libraries::collective) struct Group {
+    native: Arc<Native>,
+    #[expect(dead_code, reason = "the devices own the communicators")]
+    objects: Vec<Object<usize>>,
+}
+
+pub(super) struct Native {
+    pub(super) api: &'static NcclFunctions,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+struct State {
+    comms: Vec<CommPtr>,
+    /// Why they were aborted.
+    failure: Option<Error>,
+    over: bool,
+}
+
+#[derive(Clone, Copy)]
+struct CommPtr(Comm);
+
+// SAFETY: a communicator may be used by any thread, one at a time; the lock of `State` sees to that.
+unsafe impl Send for CommPtr {}
+
+impl Group {
+    /// Makes the communicators of the ranks `0..epochs.len()`, whose GPUs are those of `ordinals`.
+    pub(in crate::libraries::collective) fn begin(
+        epochs: &[Arc<Epoch>],
+        ordinals: Vec<c_int>,
+        limit: Duration,
+    ) -> Result<Arc<Self>> {
+        let api = Nccl::load()?;
+        let (send, receive) = channel();
+        let thread = std::thread::Builder::new().name("windlass nccl init".into()).spawn(move || {
+            let mut comms = vec![CommPtr(std::ptr::null_mut()); ordinals.len()];
+            let count = c_int::try_from(ordinals.len()).unwrap_or_default();
+            // SAFETY: `CommPtr` is a pointer; both arrays have `count` elements, and live through the call.
+            let code = unsafe { api.init_all(comms.as_mut_ptr().cast(), count, ordinals.as_ptr()) };
+            let outcome = if code.is_success() { Ok(comms) } else { Err(failure("ncclCommInitAll", code)) };
+            if let Err(std::sync::mpsc::SendError(Ok(late))) = send.send(outcome) {
+                let _ = end_each(api, &late, false); // nobody waits for them any more
+            }
+        });
+        thread.map_err(|error| Error::library(format!("a thread could not be started: {error}")))?;
+        let comms = match receive.recv_timeout(limit) {
+            Ok(comms) => comms?,
+            Err(RecvTimeoutError::Timeout) => return Err(Error::Timeout { waited: limit, site: Site::none() }),
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::library("the initialisation of NCCL panicked")),
+        };
+        Self::own(api, comms, epochs)
+    }
+
+    fn own(api: &'static NcclFunctions, comms: Vec<CommPtr>, epochs: &[Arc<Epoch>]) -> Result<Arc<Self>> {
+        let state = State { comms, failure: None, over: false };
+        let native = Arc::new(Native { api, state: Mutex::new(state), ended: Condvar::new() });
+        let mut objects = Vec::new();
+        for (index, epoch) in epochs.iter().enumerate() {
+            let (Some(engine), native) = (epoch.engine.as_cuda(), native.clone()) else { continue };
+            objects.push(engine.core.object(index, move |_| native.destroy()));
+        }
+        let (watched, epochs) = (native.clone(), epochs.iter().map(Arc::downgrade).collect::<Vec<_>>());
+        let thread = std::thread::Builder::new().name("windlass nccl".into()).spawn(move || watched.watch(&epochs));
+        match thread {
+            Ok(_) => Ok(Arc::new(Group { native, objects })),
+            Err(error) => Err(Error::library(format!("a thread could not be started: {error}"))),
+        }
+    }
+
+    /// Calls `f` with the functions and the communicators. Nothing ends them meanwhile.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&'static NcclFunctions, &[Comm]) -> Result<R>) -> Result<R> {
+        let state = self.native.state.lock();
+        if let Some(failure) = &state.failure {
+            return Err(failure.clone());
+        }
+        if state.over {
+            return Err(Error::library("the communicators of NCCL were destroyed with their device"));
+        }
+        let comms: Vec<Comm> = state.comms.iter().map(|comm| comm.0).collect();
+        f(self.native.api, &comms)
+    }
+
+    /// A collective failed half-way: nothing of these communicators can be relied on.
+    pub(super) fn fail(&self, error: &Error) {
+        self.native.abort(error.clone());
+    }
+
+    /// Whether they can still be used.
+    pub(in crate::libraries::collective) fn is_alive(&self) -> bool {
+        let state = self.native.state.lock();
+        state.failure.is_none() && !state.over
+    }
+}
+
+impl Native {
+    /// Ends them, unless they have ended.
+    fn end(&self, failure: Option<Error>) -> Vec<CommPtr> {
+        let mut state = self.state.lock();
+        state.over = true;
+        if state.failure.is_none() {
+            state.failure = failure;
+        }
+        self.ended.notify_all();
+        std::mem::take(&mut state.comms)
+    }
+
+    fn destroy(&self) -> Code {
+        let comms = self.end(None);
+        end_each(self.api, &comms, false)
+    }
+
+    fn abort(&self, failure: Error) {
+        let comms = self.end(Some(failure));
+        let _ = end_each(self.api, &comms, true);
+    }
+
+    /// Looks at the devices, and at what NCCL reports, until they end.
+    fn watch(&self, epochs: &[Weak<Epoch>]) {
+        loop {
+            let mut state = self.state.lock();
+            if !state.over {
+                self.ended.wait_for(&mut state, LOOK);
+            }
+            if state.over {
+                return;
+            }
+            let dead = epochs.iter().filter_map(Weak::upgrade).find(|epoch| epoch.dead());
+            let failed = dead.map(|epoch| epoch.verdict()).or_else(|| self.reported(&state));
+            drop(state);
+            if let Some(error) = failed {
+                // An exit waits for threads that are in the driver.
+                let _ = crate::core::process::unless_exiting(|| self.abort(error));
+                return;
+            }
+        }
+    }
+
+    fn reported(&self, state: &State) -> Option<Error> {
+        const IN_PROGRESS: c_int = 7;
+        state.comms.iter().find_map(|comm| {
+            let mut code = 0;
+            // SAFETY: the communicator is alive, and no other thread uses it while the lock is held.
+            let asked = unsafe { self.api.async_error(comm.0, &mut code) };
+            let found = if asked.is_success() { Code(code) } else { asked };
+            (!found.is_success() && found.0 != IN_PROGRESS).then(|| failure("a collective of NCCL", found))
+        })
+    }
+}
+
+/// Ends communicators. Each abort waits for the kernels of its device, and these for the other ranks: so each has a thread.
+fn end_each(api: &'static NcclFunctions, comms: &[CommPtr], aborts: bool) -> Code {
+    if !aborts {
+        let mut first = Code(0);
+        for comm in comms {
+            // SAFETY: it was taken out of the state, so it is ended once; nothing is in flight on it.
+            let code = unsafe { api.destroy(comm.0) };
+            first = if first.is_success() { code } else { first };
+        }
+        return first;
+    }
+    std::thread::scope(|scope| {
+        for comm in comms {
+            let comm = *comm;
+            let abort = move || {
+                let CommPtr(raw) = { comm };
+                // SAFETY: it was taken out of the state, so it is ended once, and no thread is inside a call on it.
+                let _ = unsafe { api.abort(raw) };
+            };
+            let _ = std::thread::Builder::new().name("windlass nccl end".into()).spawn_scoped(scope, abort);
+        }
+    });
+    Code(0)
+}
+
+/// The error of a failed call.
+#[cold]
+pub(super) fn failure(call: &str, code: Code) -> Error {
+    crate::engines::library::status_error(STATUS, call, code)
+}

@@ -1,0 +1,96 @@
+//! Reductions in the order of the ranks, for [`deterministic`](crate::collective::Communicator::deterministic): each rank
+//! gets its share of the elements of all ranks, combines them by our own kernel, and hands the result on.
+
+use super::enqueue::Calls;
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{Ptx, Queue};
+use crate::libraries::collective::combine::How;
+use crate::libraries::collective::numbers::scalars;
+use crate::libraries::collective::spec::{Kind, Layout, Place, Spec};
+
+/// Also run by the PTX machine, against the host half.
+pub(super) static KERNELS: Ptx = Ptx::new(include_str!("ordered.ptx"));
+
+/// Whether the order matters: not for integers, nor for the largest and the smallest.
+pub(super) fn is_needed(spec: &Spec) -> bool {
+    let rounds = matches!(scalars(spec.dtype).0, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+    let how = spec.reduction.as_ref().map(|reduction| reduction.how);
+    rounds && !matches!(how, None | Some(How::Max | How::Min))
+}
+
+/// The number that the kernels have for it.
+fn number(how: How) -> Result<usize> {
+    match how {
+        How::Sum => Ok(0),
+        How::Avg => Ok(1),
+        How::Prod => Ok(2),
+        other => Err(Error::unsupported(format!(
+            "`Combine::{}` in the order of the ranks; scale the inputs, and use `Sum`",
+            other.name()
+        ))),
+    }
+}
+
+pub(super) fn enqueue(queue: &mut Queue<'_>, spec: &Spec, layout: &Layout, calls: &Calls<'_>) -> Result<()> {
+    let Some(reduction) = &spec.reduction else { return Ok(()) };
+    let (scalar, per_element) = scalars(spec.dtype);
+    let (ranks, size, how) = (spec.ranks, scalar.size(), number(reduction.how)?);
+    let total = layout.count * per_element;
+    if total == 0 {
+        return Ok(());
+    }
+    // The share of each rank: where it begins in what each rank sends, and how many numbers it has.
+    let scatters = spec.kind == Kind::ReduceScatter;
+    let most = if scatters { total } else { total.div_ceil(ranks) };
+    let share = |rank: usize| {
+        let first = rank * most;
+        let end = if scatters { first + total } else { total.min(first + most) };
+        (first.min(end), end.saturating_sub(first))
+    };
+    let mut scratch = Vec::with_capacity(ranks);
+    for rank in 0..ranks {
+        scratch.push(queue.on(rank)?.scratch(ranks * most * size)?);
+    }
+    let at = |place: Option<Place>| place.map_or(0, |place| calls.address(place));
+    let sends: Vec<u64> = layout.ends.iter().map(|ends| at(ends.send)).collect();
+    let pairs = || (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
+    let step = |numbers: usize| (numbers * size) as u64;
+    calls.send(pairs().zip(cross(&sends, &scratch)).filter_map(|((from, to), (send, room))| {
+        let (first, len) = share(to);
+        (len > 0).then(|| (from, to, send + step(first), room + step(from * most), len * size))
+    }))?;
+    // Combined in place of what rank 0 sent, or where the rank receives it.
+    let mut results = Vec::with_capacity(ranks);
+    for (rank, (from, ends)) in scratch.iter().zip(&layout.ends).enumerate() {
+        let to = if scatters { at(ends.receive) } else { *from };
+        results.push(to);
+        let (_, len) = share(rank);
+        if len == 0 {
+            continue;
+        }
+        let args = [(*from).into(), to.into(), len.into(), most.into(), ranks.into(), how.into()];
+        let name = match scalar {
+            DType::F16 => c"combine_f16",
+            DType::Bf16 => c"combine_bf16",
+            DType::F64 => c"combine_f64",
+            _ => c"combine_f32",
+        };
+        // SAFETY: the kernel reads `len` numbers of each rank, `most` apart, in scratch, and writes as many.
+        unsafe { queue.on(rank)?.launch(&KERNELS, name, LaunchDims::for_elements(len)?, &args)? };
+    }
+    if scatters {
+        return Ok(());
+    }
+    let receives: Vec<u64> = layout.ends.iter().map(|ends| at(ends.receive)).collect();
+    calls.send(pairs().zip(cross(&results, &receives)).filter_map(|((from, to), (result, receive))| {
+        let (first, len) = share(from);
+        (len > 0 && receive > 0).then(|| (from, to, result, receive + step(first), len * size))
+    }))
+}
+
+/// Each of the first with each of the second.
+fn cross<'c>(first: &'c [u64], second: &'c [u64]) -> impl Iterator<Item = (u64, u64)> + 'c {
+    first.iter().flat_map(move |a| second.iter().map(move |b| (*a, *b)))
+}

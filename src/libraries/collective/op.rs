@@ -1,0 +1,138 @@
+//! The op: one for all collectives and types. What it does is decided by its [`Spec`]; its type is that of the operands alone.
+
+use super::host;
+use super::memory::Memory;
+use super::spec::{Layout, Spec};
+use crate::core::buffer::List;
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use crate::core::op::{Bufs, Cost, Immediate, Internal, OperandNames, Output, Spans};
+use crate::core::sync::Arc;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
+use std::marker::PhantomData;
+
+/// What a collective writes: a buffer of each rank that receives something, and the communicator's turn, which orders its
+/// collectives.
+pub(crate) struct Turned<T: Element>(PhantomData<T>);
+
+impl<T: Element> Output for Turned<T> {
+    type Writes = (List<T>, u8);
+    type Host = ();
+    fn join(_: Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(Turned(PhantomData))
+    }
+}
+
+impl<T: Element> Immediate for Turned<T> {
+    fn assemble(_: Bufs<Self>) -> Self {
+        Turned(PhantomData)
+    }
+}
+
+/// How the ranks reach each other, besides the memory that they share.
+#[derive(Clone)]
+pub(super) enum Link {
+    /// They are host devices of this process.
+    Memory,
+    /// They are host devices of several processes.
+    Mesh(Arc<super::mesh::Mesh>),
+    /// They are GPUs of this process.
+    #[cfg(feature = "cuda")]
+    Nccl(Arc<super::native::Group>),
+}
+
+pub(super) struct Collective<T> {
+    pub(super) spec: Spec,
+    pub(super) link: Link,
+    /// Its number, for ranks in several processes.
+    pub(super) sequence: u64,
+    pub(super) _type: PhantomData<T>,
+}
+
+impl<T: Element> Op for Collective<T> {
+    const NAME: &'static str = "collective";
+    const OPERANDS: OperandNames = (&["inputs"], &["outputs", "turn"]);
+    const LIBRARY: &'static str = "collective";
+    const POOLED: Internal = Internal::YES;
+    const ACROSS_DEVICES: bool = true;
+    type Reads = (List<T>,);
+    type Output = Turned<T>;
+    type Raw = ();
+
+    fn check(&self, (reads,): &Spans<Self::Reads>, (writes, _): &Spans<WritesOf<Self>>) -> Result<()> {
+        let lens = |spans: &[crate::core::buffer::Span<T>]| spans.iter().map(|span| span.len()).collect::<Vec<_>>();
+        self.layout(&lens(reads), &lens(writes)).map(drop)
+    }
+
+    fn overwrites_each(&self, (writes, _): &Spans<WritesOf<Self>>, index: usize) -> bool {
+        index >= writes.len() || self.spec.overwrites(index)
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    fn subject(&self) -> Option<&'static &'static str> {
+        Some(crate::core::intern::name(self.spec.kind.name()))
+    }
+
+    fn host(&self, (reads,): Slices<'_, Self>, (writes, _): SlicesMut<'_, Self>) -> Result<()> {
+        let reads: Vec<&[u8]> = reads.into_iter().map(bytemuck::cast_slice).collect();
+        let writes: Vec<&mut [u8]> = writes.into_iter().map(bytemuck::cast_slice_mut).collect();
+        self.on_host(reads, writes)
+    }
+
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        {
+            let Link::Nccl(group) = &self.link else {
+                return Err(Error::library("internal error: a collective of GPUs without NCCL"));
+            };
+            let ((reads,), (writes, _)) = (queue.reads(), queue.writes());
+            let spans = |spans: &[crate::core::buffer::Span<T>]| -> (Vec<usize>, Vec<u64>) {
+                spans.iter().map(|span| (span.len(), span.address())).unzip()
+            };
+            let ((read_lens, reads), (write_lens, writes)) = (spans(reads), spans(writes));
+            let layout = self.layout(&read_lens, &write_lens)?;
+            super::native::enqueue(queue, (&self.spec, &layout), group, (&reads, &writes))
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = queue;
+            Err(Error::unsupported("this build has no CUDA engine"))
+        }
+    }
+
+    fn capturable(&self) -> Result<(), &'static str> {
+        Err("a collective belongs to several devices")
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<T> Collective<T> {
+    fn layout(&self, reads: &[usize], writes: &[usize]) -> Result<Layout> {
+        self.spec.layout(reads, writes).map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
+    }
+
+    fn on_host(&self, reads: Vec<&[u8]>, writes: Vec<&mut [u8]>) -> Result<()> {
+        let size = self.spec.dtype.size();
+        let lens = |bytes: usize| bytes / size;
+        let (read_lens, write_lens): (Vec<usize>, Vec<usize>) = (
+            reads.iter().map(|bytes| lens(bytes.len())).collect(),
+            writes.iter().map(|bytes| lens(bytes.len())).collect(),
+        );
+        let layout = self.layout(&read_lens, &write_lens)?;
+        let memory = Memory::new(reads, writes, size);
+        let outcome = match &self.link {
+            Link::Memory => host::run(&self.spec, &layout, &memory),
+            Link::Mesh(mesh) => super::mesh::run(mesh, (&self.spec, &layout), &memory, self.sequence),
+            #[cfg(feature = "cuda")]
+            Link::Nccl(_) => Err(Error::library("internal error: NCCL for host devices")),
+        };
+        outcome.map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
+    }
+}

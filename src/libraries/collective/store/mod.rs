@@ -1,0 +1,21 @@
+//! The store: a few keys that the processes of a job share while they find each other. Process 0 serves it.
+//!
+//! ```text
+//!   server ── challenge ──────────────> client
+//!          <─ hello: answer, version ──
+//!          ── welcome, or refused: why >
+//!          <─ set / wait / add ────────    each answered, in turn
+//! ```
+//!
+//! Frames have a length before them (`frame.rs`). Anyone in the network can connect, so nothing is done for a peer before it
+//! has shown that it knows the job's token: it answers the server's challenge with a keyed hash, which is compared in constant
+//! time, and the token itself is never sent. Frames, keys, values and the number of connections are bounded, and a peer that
+//! says nothing is dropped. No name is looked up for a peer.
+
+mod client;
+mod frame;
+mod server;
+
+pub(super) use client::Client;
+pub(super) use frame::{Key, answer, nonce, read, write};
+pub(super) use server::Server;

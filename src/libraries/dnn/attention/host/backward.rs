@@ -1,0 +1,85 @@
+//! The backward pass: the weights again, from the scores and the logarithms of their sums.
+
+use super::seen::{BLOCK, Seen};
+use crate::core::error::Result;
+use crate::core::room;
+use crate::libraries::dnn::product::{Matrix, Real, product};
+use rayon::prelude::*;
+use std::ops::Range;
+
+fn part<A>(all: &[A], index: usize, len: usize) -> &[A] {
+    let of = |n: usize| n.min(all.len());
+    let range: Range<usize> = of(index * len)..of((index + 1) * len);
+    all.get(range).unwrap_or_default()
+}
+
+/// What is written is zeros before. Keys and values of a head, and the queries that it serves, are computed together: each sum has
+/// one order.
+pub(super) fn backward<A: Real>(
+    seen: &Seen<'_, A>,
+    [q, k, v, o, dy, sums]: [&[A]; 6],
+    [dq, dk, dv]: [&mut Vec<A>; 3],
+) -> Result<()> {
+    let scene = seen.scene;
+    let (queries, keys, width, value) = (scene.queries, scene.keys, scene.width, scene.value_width);
+    if queries == 0 || keys == 0 || width == 0 || value == 0 || scene.rows() == 0 {
+        return Ok(());
+    }
+    let served = scene.served();
+    let unit = |index: usize, [dq, dk, dv]: [&mut [A]; 3], parallel: bool| -> Result<()> {
+        let (k, v) = (part(k, index, keys * width), part(v, index, keys * value));
+        let batch = index / scene.kv_heads;
+        let size = BLOCK.min(queries) * keys;
+        let (mut weights, mut slopes) = (room::filled(size, A::default())?, room::filled(size, A::default())?);
+        for one in 0..served {
+            let head = index % scene.kv_heads * served + one;
+            let at = batch * scene.heads + head;
+            let (q, sums) = (part(q, at, queries * width), part(sums, at, queries));
+            let (o, dy) = (part(o, at, queries * value), part(dy, at, queries * value));
+            for block in seen.blocks(batch, head) {
+                let (rows, columns) = (block.queries.len(), block.keys.len());
+                let weights = weights.get_mut(..rows * columns).unwrap_or_default();
+                let slopes = slopes.get_mut(..rows * columns).unwrap_or_default();
+                let square = Matrix::rows(0, columns);
+                let of_queries = Matrix::rows(block.queries.start * width, width);
+                let of_keys = Matrix::rows(block.keys.start * width, width);
+                let of_values = Matrix::rows(block.keys.start * value, value);
+                let of_dy = Matrix::rows(block.queries.start * value, value);
+                seen.scores(&block, q, k, weights, parallel)?;
+                product(
+                    (rows, columns, value),
+                    (&mut *slopes, square),
+                    (dy, of_dy),
+                    (v, of_values.turned()),
+                    false,
+                    parallel,
+                )?;
+                let lines = weights.chunks_mut(columns).zip(slopes.chunks_mut(columns));
+                for (query, (weights, slopes)) in block.queries.clone().zip(lines) {
+                    let sum = sums.get(query).copied().unwrap_or_default();
+                    let both = part(o, query, value).iter().zip(part(dy, query, value));
+                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy);
+                    for (weight, slope) in weights.iter_mut().zip(slopes) {
+                        *weight = if *weight == A::LOWEST { A::default() } else { (*weight - sum).exp() };
+                        *slope = *weight * (*slope - mean) * A::of(scene.scale());
+                    }
+                }
+                let (weights, slopes) = (&*weights, &*slopes);
+                let to_dv = (&mut *dv, of_values);
+                product((columns, value, rows), to_dv, (weights, square.turned()), (dy, of_dy), true, parallel)?;
+                let to_dk = (&mut *dk, of_keys);
+                product((columns, width, rows), to_dk, (slopes, square.turned()), (q, of_queries), true, parallel)?;
+                let first = one * queries * width + of_queries.first;
+                let to_dq = (&mut *dq, Matrix { first, ..of_queries });
+                product((rows, width, columns), to_dq, (slopes, square), (k, of_keys), false, parallel)?;
+            }
+        }
+        Ok(())
+    };
+    let dq = dq.chunks_mut(served * queries * width);
+    let all: Vec<_> = dq.zip(dk.chunks_mut(keys * width)).zip(dv.chunks_mut(keys * value)).enumerate().collect();
+    match all.len() >= rayon::current_num_threads() {
+        true => all.into_par_iter().try_for_each(|(index, ((dq, dk), dv))| unit(index, [dq, dk, dv], false)),
+        false => all.into_iter().try_for_each(|(index, ((dq, dk), dv))| unit(index, [dq, dk, dv], true)),
+    }
+}

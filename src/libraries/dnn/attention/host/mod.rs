@@ -1,0 +1,184 @@
+//! The host half: everything widened to f32, or in f64, packed by batches and heads, and rounded once.
+//!
+//! `forward.rs` and `backward.rs` compute blocks of queries against all the keys that they see: scores by a product of matrices, their
+//! exponentials row by row, and products again. `seen.rs` says what a query sees.
+
+mod backward;
+mod forward;
+mod seen;
+
+use super::scene::{Rows, Scene};
+use crate::core::buffer::{AnySlice, AnySliceMut};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::core::room;
+use crate::libraries::dnn::product::Real;
+use half::{bf16, f16};
+use rayon::prelude::*;
+use seen::Seen;
+
+pub(super) fn lost() -> Error {
+    Error::library("internal error: unchecked operands")
+}
+
+/// Elements that are converted.
+trait Stored<A>: Element {
+    fn wide(self) -> A;
+    fn round(x: A) -> Self;
+}
+
+macro_rules! stored { ($($t:ty, $a:ty, |$x:ident| $wide:expr, |$y:ident| $round:expr;)*) => { $(
+    impl Stored<$a> for $t {
+        fn wide(self) -> $a {
+            let $x = self;
+            $wide
+        }
+        fn round($y: $a) -> Self {
+            $round
+        }
+    }
+)* } }
+stored! {
+    f32, f32, |x| x, |y| y;
+    f64, f64, |x| x, |y| y;
+    f16, f32, |x| x.to_f32(), |y| f16::from_f32(y);
+    bf16, f32, |x| x.to_f32(), |y| bf16::from_f32(y);
+}
+
+/// Rows one after the other: batches, heads, places.
+fn gather<H: Stored<A>, A: Real>(from: &AnySlice<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<Vec<A>> {
+    let from: &[H] = from.downcast().ok_or_else(lost)?;
+    let [batch, heads, places, width] = extents;
+    let mut all = room::zeroed(batch * heads * places * width)?;
+    all.par_chunks_mut((places * width).max(1)).enumerate().for_each(|(head, rows)| {
+        let first = head / heads.max(1) * b + head % heads.max(1) * h;
+        for (place, row) in rows.chunks_mut(width.max(1)).enumerate() {
+            let source = from.get(first + place * s..).unwrap_or_default();
+            row.iter_mut().zip(source).for_each(|(to, from)| *to = from.wide());
+        }
+    });
+    Ok(all)
+}
+
+/// Packed rows to where they belong.
+fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<()> {
+    let to: &mut [H] = to.downcast().ok_or_else(lost)?;
+    let [_, heads, places, width] = extents;
+    for (head, rows) in all.chunks((places * width).max(1)).enumerate() {
+        let first = head / heads.max(1) * b + head % heads.max(1) * h;
+        for (place, row) in rows.chunks(width.max(1)).enumerate() {
+            let target = to.get_mut(first + place * s..).unwrap_or_default();
+            target.iter_mut().zip(row).for_each(|(to, from)| *to = H::round(*from));
+        }
+    }
+    Ok(())
+}
+
+/// Bias and lengths, widened.
+struct Others<A> {
+    bias: Option<Vec<A>>,
+    lengths: Option<[Vec<i32>; 2]>,
+}
+
+impl<A: Real> Others<A> {
+    fn new<H: Stored<A>>(scene: &Scene, reads: &[AnySlice<'_>]) -> Result<Self> {
+        let mut rest = reads.iter();
+        let bias = match scene.bias.and_then(|_| rest.next()) {
+            Some(slice) => {
+                let from: &[H] = slice.downcast().ok_or_else(lost)?;
+                let mut all: Vec<A> = room::zeroed(from.len())?;
+                all.iter_mut().zip(from).for_each(|(to, from)| *to = from.wide());
+                Some(all)
+            }
+            None => None,
+        };
+        let ints = |slice: Option<&AnySlice<'_>>| -> Result<Vec<i32>> {
+            Ok(slice.and_then(|slice| slice.downcast::<i32>()).ok_or_else(lost)?.to_vec())
+        };
+        let lengths = if scene.lengths { Some([ints(rest.next())?, ints(rest.next())?]) } else { None };
+        Ok(Others { bias, lengths })
+    }
+
+    fn seen<'s>(&'s self, scene: &'s Scene) -> Seen<'s, A> {
+        Seen { scene, bias: self.bias.as_deref(), lengths: self.lengths.as_ref().map(|[q, k]| [&q[..], &k[..]]) }
+    }
+}
+
+/// Computes the forward pass. The operands were checked.
+pub(super) fn forward<'w>(
+    scene: &Scene,
+    reads: &[AnySlice<'_>],
+    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
+) -> Result<()> {
+    let writes: Vec<AnySliceMut<'_>> = writes.into_iter().collect();
+    match scene.dtype {
+        DType::F32 => forward_of::<f32, f32>(scene, reads, writes),
+        DType::F64 => forward_of::<f64, f64>(scene, reads, writes),
+        DType::F16 => forward_of::<f16, f32>(scene, reads, writes),
+        DType::Bf16 => forward_of::<bf16, f32>(scene, reads, writes),
+        _ => Err(lost()),
+    }
+}
+
+fn forward_of<H: Stored<A>, A: Real + Stored<A>>(
+    scene: &Scene,
+    reads: &[AnySlice<'_>],
+    writes: Vec<AnySliceMut<'_>>,
+) -> Result<()> {
+    let [q, k, v, rest @ ..] = reads else { return Err(lost()) };
+    let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
+    let k = gather::<H, A>(k, scene.extents_of_k(), scene.of_k)?;
+    let v = gather::<H, A>(v, scene.extents_of_v(), scene.of_v)?;
+    let others = Others::new::<H>(scene, rest)?;
+    let (mut o, mut sums) = (room::zeroed(scene.rows() * scene.value_width)?, room::filled(scene.rows(), A::LOWEST)?);
+    forward::forward(&others.seen(scene), [&q, &k, &v], &mut o, &mut sums)?;
+    let mut writes = writes.into_iter();
+    scatter::<H, A>(&o, writes.next().ok_or_else(lost)?, scene.extents_of_o(), scene.of_o)?;
+    if scene.stats {
+        let to: &mut [A] = writes.next().ok_or_else(lost)?.downcast().ok_or_else(lost)?;
+        to.iter_mut().zip(&sums).for_each(|(to, from)| *to = *from);
+    }
+    Ok(())
+}
+
+/// Computes the backward pass. The operands were checked.
+pub(super) fn backward<'w>(
+    scene: &Scene,
+    reads: &[AnySlice<'_>],
+    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
+) -> Result<()> {
+    let writes: Vec<AnySliceMut<'_>> = writes.into_iter().collect();
+    match scene.dtype {
+        DType::F32 => backward_of::<f32, f32>(scene, reads, writes),
+        DType::F64 => backward_of::<f64, f64>(scene, reads, writes),
+        DType::F16 => backward_of::<f16, f32>(scene, reads, writes),
+        DType::Bf16 => backward_of::<bf16, f32>(scene, reads, writes),
+        _ => Err(lost()),
+    }
+}
+
+fn backward_of<H: Stored<A>, A: Real + Stored<A>>(
+    scene: &Scene,
+    reads: &[AnySlice<'_>],
+    writes: Vec<AnySliceMut<'_>>,
+) -> Result<()> {
+    let [q, k, v, o, dy, sums, rest @ ..] = reads else { return Err(lost()) };
+    let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
+    let k = gather::<H, A>(k, scene.extents_of_k(), scene.of_k)?;
+    let v = gather::<H, A>(v, scene.extents_of_v(), scene.of_v)?;
+    let o = gather::<H, A>(o, scene.extents_of_o(), scene.of_o)?;
+    let dy = gather::<H, A>(dy, scene.extents_of_o(), scene.of_o)?;
+    let sums: &[A] = sums.downcast().ok_or_else(lost)?;
+    let others = Others::new::<H>(scene, rest)?;
+    let mut made = [room::zeroed(q.len())?, room::zeroed(k.len())?, room::zeroed(v.len())?];
+    {
+        let [dq, dk, dv] = &mut made;
+        backward::backward(&others.seen(scene), [&q, &k, &v, &o, &dy, sums], [dq, dk, dv])?;
+    }
+    let places =
+        [(scene.extents_of_q(), scene.of_q), (scene.extents_of_k(), scene.of_k), (scene.extents_of_v(), scene.of_v)];
+    for ((made, to), (extents, rows)) in made.iter().zip(writes).zip(places) {
+        scatter::<H, A>(made, to, extents, rows)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! What a query sees, and its scores.
+
+use super::super::scene::Scene;
+use crate::core::error::Result;
+use crate::libraries::dnn::product::{Matrix, Real, product};
+use std::ops::Range;
+
+/// Queries that are computed at once.
+pub(super) const BLOCK: usize = 64;
+
+/// Masks, bias and lengths.
+pub(super) struct Seen<'s, A> {
+    pub(super) scene: &'s Scene,
+    pub(super) bias: Option<&'s [A]>,
+    pub(super) lengths: Option<[&'s [i32]; 2]>,
+}
+
+/// Some queries of a head, and the keys that any of them sees.
+pub(super) struct Block {
+    pub(super) batch: usize,
+    pub(super) head: usize,
+    pub(super) queries: Range<usize>,
+    pub(super) keys: Range<usize>,
+}
+
+impl<A: Real> Seen<'_, A> {
+    /// The queries and keys of a batch.
+    fn lengths(&self, batch: usize) -> (usize, usize) {
+        let (queries, keys) = (self.scene.queries, self.scene.keys);
+        let of = |all: &[i32], most: usize| all.get(batch).map_or(0, |n| usize::try_from(*n).unwrap_or(0)).min(most);
+        match self.lengths {
+            Some([q, k]) => (of(q, queries), of(k, keys)),
+            None => (queries, keys),
+        }
+    }
+
+    /// The keys that a query sees.
+    pub(super) fn keys(&self, batch: usize, query: usize) -> Range<usize> {
+        let (queries, keys) = self.lengths(batch);
+        if query >= queries {
+            return 0..0;
+        }
+        if self.scene.causal.is_none() {
+            return 0..keys;
+        }
+        let end = (query as i64 + self.scene.shift(queries, keys) + 1).clamp(0, keys as i64) as usize;
+        let first = self.scene.window.map_or(0, |window| {
+            let first = query as i64 + self.scene.shift(queries, keys) + 1 - i64::try_from(window).unwrap_or(i64::MAX);
+            usize::try_from(first).unwrap_or(0)
+        });
+        first.min(end)..end
+    }
+
+    /// The blocks of a head.
+    pub(super) fn blocks(&self, batch: usize, head: usize) -> impl Iterator<Item = Block> + '_ {
+        let all = self.scene.queries;
+        (0..all).step_by(BLOCK).filter_map(move |from| {
+            let queries = from..(from + BLOCK).min(all);
+            let seen = queries.clone().map(|query| self.keys(batch, query)).filter(|keys| !keys.is_empty());
+            let keys = seen.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end))?;
+            Some(Block { batch, head, queries, keys })
+        })
+    }
+
+    /// The scores of a block: a row for each query, a column for each key; -inf for those that it does not see.
+    pub(super) fn scores(&self, block: &Block, q: &[A], k: &[A], scores: &mut [A], parallel: bool) -> Result<()> {
+        let (scene, (rows, columns)) = (self.scene, (block.queries.len(), block.keys.len()));
+        let of_q = Matrix::rows(block.queries.start * scene.width, scene.width);
+        let of_k = Matrix::rows(block.keys.start * scene.width, scene.width).turned();
+        match scene.width {
+            0 => scores.fill(A::default()),
+            width => product(
+                (rows, columns, width),
+                (scores, Matrix::rows(0, columns)),
+                (q, of_q),
+                (k, of_k),
+                false,
+                parallel,
+            )?,
+        }
+        let scale = A::of(scene.scale());
+        for (query, row) in block.queries.clone().zip(scores.chunks_mut(columns.max(1))) {
+            let seen = self.keys(block.batch, query);
+            let bias = self.bias.zip(scene.bias).and_then(|(bias, [b, h, s])| {
+                bias.get(block.batch * b + block.head * h + query * s + block.keys.start..)
+            });
+            for (column, score) in row.iter_mut().enumerate() {
+                *score = match seen.contains(&(column + block.keys.start)) {
+                    true => {
+                        let more = bias.and_then(|bias| bias.get(column)).copied().unwrap_or_default();
+                        *score * scale + more
+                    }
+                    false => A::LOWEST,
+                };
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! An attention with all its sizes: what both engines compute.
+
+use super::spec::Corner;
+use crate::core::buffer::AnySpan;
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Where the rows of a tensor lie: the distances of batches, heads and places. The elements of a row are neighbours.
+pub(in super::super) type Rows = [usize; 3];
+
+/// The sizes, and what every query may see.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(in super::super) struct Scene {
+    pub(in super::super) dtype: DType,
+    pub(in super::super) batch: usize,
+    pub(in super::super) heads: usize,
+    /// Of keys and values: each serves as many heads of queries.
+    pub(in super::super) kv_heads: usize,
+    pub(in super::super) queries: usize,
+    pub(in super::super) keys: usize,
+    /// Elements of a query and of a key, and of a value.
+    pub(in super::super) width: usize,
+    pub(in super::super) value_width: usize,
+    pub(in super::super) of_q: Rows,
+    pub(in super::super) of_k: Rows,
+    pub(in super::super) of_v: Rows,
+    /// Of the result, and of everything with its extents.
+    pub(in super::super) of_o: Rows,
+    /// The bits of the factor of the scores, an f64.
+    pub(in super::super) scale: u64,
+    pub(in super::super) causal: Option<Corner>,
+    /// How many keys a query sees, the last one included.
+    pub(in super::super) window: Option<usize>,
+    /// The distances of a bias that is added to the scores, along all axes but the last; 0 where it is the same.
+    pub(in super::super) bias: Option<[usize; 3]>,
+    /// Batches have lengths of their own: of queries, and of keys.
+    pub(in super::super) lengths: bool,
+    /// The logarithms of the sums are wanted.
+    pub(in super::super) stats: bool,
+    pub(in super::super) tf32: bool,
+    pub(in super::super) deterministic: bool,
+}
+
+/// An operand that an operation needs: its name and type, and how many elements; `None` if these are too many.
+pub(super) type Wanted = (&'static str, DType, Option<usize>);
+
+/// The elements from the first to the last one; `None` if they are too many.
+pub(super) fn reach(extents: [usize; 4], [b, h, s]: Rows) -> Option<usize> {
+    if extents.contains(&0) {
+        return Some(0);
+    }
+    let [batch, heads, places, width] = extents;
+    let steps = [(batch, b), (heads, h), (places, s)];
+    steps.into_iter().try_fold(width, |all, (n, step)| all.checked_add(n.checked_sub(1)?.checked_mul(step)?))
+}
+
+impl Scene {
+    pub(in super::super) fn scale(&self) -> f64 {
+        f64::from_bits(self.scale)
+    }
+
+    pub(in super::super) fn extents_of_q(&self) -> [usize; 4] {
+        [self.batch, self.heads, self.queries, self.width]
+    }
+    pub(in super::super) fn extents_of_k(&self) -> [usize; 4] {
+        [self.batch, self.kv_heads, self.keys, self.width]
+    }
+    pub(in super::super) fn extents_of_v(&self) -> [usize; 4] {
+        [self.batch, self.kv_heads, self.keys, self.value_width]
+    }
+    pub(in super::super) fn extents_of_o(&self) -> [usize; 4] {
+        [self.batch, self.heads, self.queries, self.value_width]
+    }
+
+    /// The heads of queries that one of keys serves.
+    pub(in super::super) fn served(&self) -> usize {
+        self.heads / self.kv_heads.max(1)
+    }
+
+    /// The type of the logarithms of the sums.
+    pub(in super::super) fn sums(&self) -> DType {
+        if self.dtype == DType::F64 { DType::F64 } else { DType::F32 }
+    }
+
+    /// The rows of scores.
+    pub(in super::super) fn rows(&self) -> usize {
+        self.batch.saturating_mul(self.heads).saturating_mul(self.queries)
+    }
+
+    /// How far the band of the mask lies to the right: the last query of a batch sees all of its keys, or the first one sees one.
+    #[cfg(feature = "host")]
+    pub(super) fn shift(&self, queries: usize, keys: usize) -> i64 {
+        match self.causal {
+            Some(Corner::BottomRight) => keys as i64 - queries as i64,
+            _ => 0,
+        }
+    }
+
+    /// Checks what may have come from elsewhere.
+    pub(super) fn check(&self) -> Result<()> {
+        if !matches!(self.dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
+            return Err(Error::invalid(
+                "q",
+                format!("elements of {}; f16, bf16, f32 and f64 are possible", self.dtype),
+            ));
+        }
+        if self.kv_heads == 0 && self.heads > 0 || self.kv_heads > 0 && !self.heads.is_multiple_of(self.kv_heads) {
+            let what = format!("{} heads, which do not divide the {} heads of q", self.kv_heads, self.heads);
+            return Err(Error::invalid("k", what));
+        }
+        if self.window.is_some() && self.causal.is_none() {
+            return Err(Error::invalid("window", "a window ends at the diagonal: it needs `causal`"));
+        }
+        if self.window == Some(0) {
+            return Err(Error::invalid("window", "0 keys; each query sees at least one"));
+        }
+        if !self.scale().is_finite() {
+            return Err(Error::invalid("scale", format!("{}", self.scale())));
+        }
+        let scores = [self.batch, self.heads, self.queries, self.keys];
+        let sizes = [self.extents_of_q(), self.extents_of_k(), self.extents_of_v(), self.extents_of_o(), scores];
+        let fits = |all: [usize; 4]| {
+            let product = all.into_iter().try_fold(8usize, |all, n| all.checked_mul(n.max(1)));
+            product.is_some_and(|n| isize::try_from(n).is_ok())
+        };
+        match sizes.into_iter().all(fits) {
+            true => Ok(()),
+            false => Err(Error::invalid("q", "the sizes of these tensors are too large")),
+        }
+    }
+
+    /// The operands that are read by a forward pass, with the lengths that they need.
+    pub(super) fn reads(&self) -> Vec<Wanted> {
+        let mut all = vec![
+            ("q", self.dtype, reach(self.extents_of_q(), self.of_q)),
+            ("k", self.dtype, reach(self.extents_of_k(), self.of_k)),
+            ("v", self.dtype, reach(self.extents_of_v(), self.of_v)),
+        ];
+        all.extend(self.others());
+        all
+    }
+
+    /// Bias and lengths, which both passes read last.
+    pub(super) fn others(&self) -> Vec<Wanted> {
+        let mut all = Vec::new();
+        if let Some(strides) = self.bias {
+            let scores = [self.batch, self.heads, self.queries, self.keys];
+            all.push(("bias", self.dtype, reach(scores, strides)));
+        }
+        if self.lengths {
+            all.extend([
+                ("query_lengths", DType::I32, Some(self.batch)),
+                ("key_lengths", DType::I32, Some(self.batch)),
+            ]);
+        }
+        all
+    }
+}
+
+/// Checks an operand.
+pub(super) fn check_one(span: &AnySpan, (name, dtype, least): Wanted) -> Result<()> {
+    if span.dtype() != dtype {
+        return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
+    }
+    match least.filter(|least| *least <= span.len()) {
+        Some(_) => Ok(()),
+        None => Err(Error::invalid(name, format!("{} elements, which are too few", span.len()))),
+    }
+}

@@ -1,0 +1,152 @@
+//! The three directions.
+
+use super::super::problem::Problem;
+use super::columns::Panel;
+use crate::core::error::Result;
+use crate::libraries::dnn::product::{Matrix, Real, product};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Elements of a panel: as many as a cache holds.
+const PANEL: usize = 1 << 17;
+
+impl Problem {
+    /// The places of the result, in parts whose panels have about [`PANEL`] elements.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let places: usize = self.output.iter().product();
+        let size = (PANEL / Panel::rows(self).max(1)).max(64);
+        (0..places).step_by(size).map(move |from| from..(from + size).min(places))
+    }
+
+    /// Elements of an image of the input, and of the result.
+    fn images(&self) -> (usize, usize) {
+        (self.count(self.x()) / self.batch.max(1), self.count(self.y()) / self.batch.max(1))
+    }
+
+    /// The filters of a group: filters times rows of the panel.
+    fn filter_matrix(&self, group: usize) -> Matrix {
+        let rows = Panel::rows(self);
+        Matrix::rows(group * self.of_group() * rows, rows)
+    }
+
+    fn of_group(&self) -> usize {
+        self.filters / self.groups.max(1)
+    }
+
+    /// The result of a group in an image: filters times places, from a place on.
+    fn result_matrix(&self, group: usize, place: usize) -> Matrix {
+        let ([_, down], [_, _, right]) = self.strides(self.y());
+        Matrix { first: group * self.of_group() * down + place * right, down, right }
+    }
+
+    fn panel(&self, group: usize, places: Range<usize>, parallel: bool) -> Panel<'_> {
+        Panel { problem: self, channel: group * self.each(), places, parallel }
+    }
+
+    /// The window has one element and does not skip: the input itself is the panel.
+    fn is_plain(&self) -> bool {
+        let ones = |of: [usize; 3]| of == [1; 3];
+        ones(self.kernel) && ones(self.stride) && self.before == [0; 3] && self.after == [0; 3]
+    }
+
+    /// The input as the panel of a group: channels times places.
+    fn plain_matrix(&self, group: usize, place: usize) -> Matrix {
+        let ([_, down], [_, _, right]) = self.strides(self.x());
+        Matrix { first: group * self.each() * down + place * right, down, right }
+    }
+}
+
+/// Images are distributed over threads if there are enough of them; else the products are.
+fn over_images(count: usize) -> bool {
+    count >= rayon::current_num_threads()
+}
+
+fn panel_matrix(places: &Range<usize>) -> Matrix {
+    Matrix::rows(0, places.len())
+}
+
+pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
+    let (of_x, of_y) = problem.images();
+    let rows = Panel::rows(problem);
+    let image = |(x, y): (&[A], &mut [A]), parallel: bool| -> Result<()> {
+        let mut panel = Vec::new();
+        for group in 0..problem.groups {
+            let filters = (w, problem.filter_matrix(group));
+            for places in problem.parts() {
+                let sizes = (problem.of_group(), places.len(), rows);
+                let result = problem.result_matrix(group, places.start);
+                if problem.is_plain() {
+                    let plain = (x, problem.plain_matrix(group, places.start));
+                    product(sizes, (&mut *y, result), filters, plain, false, parallel)?;
+                    continue;
+                }
+                problem.panel(group, places.clone(), parallel).gather(x, &mut panel)?;
+                product(sizes, (&mut *y, result), filters, (&panel, panel_matrix(&places)), false, parallel)?;
+            }
+        }
+        Ok(())
+    };
+    match over_images(problem.batch) {
+        true => x.par_chunks(of_x.max(1)).zip(y.par_chunks_mut(of_y.max(1))).try_for_each(|both| image(both, false)),
+        false => x.chunks(of_x.max(1)).zip(y.chunks_mut(of_y.max(1))).try_for_each(|both| image(both, true)),
+    }
+}
+
+pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) -> Result<()> {
+    let (of_x, of_y) = problem.images();
+    let rows = Panel::rows(problem);
+    let image = |(dy, dx): (&[A], &mut [A]), parallel: bool| -> Result<()> {
+        let mut panel = Vec::new();
+        for group in 0..problem.groups {
+            let filters = (w, problem.filter_matrix(group).turned());
+            for places in problem.parts() {
+                let sizes = (rows, places.len(), problem.of_group());
+                let result = (dy, problem.result_matrix(group, places.start));
+                if problem.is_plain() {
+                    let plain = problem.plain_matrix(group, places.start);
+                    product(sizes, (&mut *dx, plain), filters, result, false, parallel)?;
+                    continue;
+                }
+                crate::core::room::grown(&mut panel, rows * places.len(), A::default())?;
+                panel.truncate(rows * places.len());
+                product(sizes, (&mut panel, panel_matrix(&places)), filters, result, false, parallel)?;
+                problem.panel(group, places, parallel).scatter(&panel, dx);
+            }
+        }
+        Ok(())
+    };
+    match over_images(problem.batch) {
+        true => dy.par_chunks(of_y.max(1)).zip(dx.par_chunks_mut(of_x.max(1))).try_for_each(|both| image(both, false)),
+        false => dy.chunks(of_y.max(1)).zip(dx.chunks_mut(of_x.max(1))).try_for_each(|both| image(both, true)),
+    }
+}
+
+pub(super) fn filter<A: Real>(problem: &Problem, x: &[A], dy: &[A], dw: &mut [A]) -> Result<()> {
+    let (of_x, of_y) = problem.images();
+    let rows = Panel::rows(problem);
+    let filters = problem.of_group();
+    let group = |(group, dw): (usize, &mut [A]), parallel: bool| -> Result<()> {
+        let mut panel = Vec::new();
+        for (x, dy) in x.chunks(of_x.max(1)).zip(dy.chunks(of_y.max(1))) {
+            for places in problem.parts() {
+                let sizes = (filters, rows, places.len());
+                let result = (dy, problem.result_matrix(group, places.start));
+                let to = Matrix::rows(0, rows);
+                let (from, matrix) = match problem.is_plain() {
+                    true => (x, problem.plain_matrix(group, places.start)),
+                    false => {
+                        problem.panel(group, places.clone(), parallel).gather(x, &mut panel)?;
+                        (&panel[..], panel_matrix(&places))
+                    }
+                };
+                product(sizes, (&mut *dw, to), result, (from, matrix.turned()), true, parallel)?;
+            }
+        }
+        Ok(())
+    };
+    let size = (filters * rows).max(1);
+    match over_images(problem.groups) {
+        true => dw.par_chunks_mut(size).enumerate().try_for_each(|part| group(part, false)),
+        false => dw.chunks_mut(size).enumerate().try_for_each(|part| group(part, true)),
+    }
+}

@@ -1,0 +1,19 @@
+//! Convolutions and their gradients.
+//!
+//! `spec.rs` is what a caller says, `problem.rs` a convolution with all its sizes, `op.rs` the operation; `host/` computes it on the
+//! CPU, `../native/convolve.rs` by cuDNN. `order.rs` brings tensors into the order that both need, `run.rs` submits
+//! calls without their types, `front.rs` has the calls.
+
+mod front;
+#[cfg(feature = "host")]
+mod host;
+mod op;
+mod order;
+mod problem;
+mod run;
+mod spec;
+
+pub use front::{DnnElement, Fused};
+pub(super) use op::Convolve;
+pub(super) use problem::{Direction, Problem, Sizes};
+pub use spec::{Convolution, Paddings, Spatial};

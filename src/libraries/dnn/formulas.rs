@@ -1,0 +1,49 @@
+//! Formulas whose types are known only when the program runs, so that one body is compiled for all element types.
+
+use crate::core::element::DType;
+use crate::core::error::Result;
+use crate::core::truth::Bool;
+use crate::libraries::expressions::Symbol;
+use crate::libraries::expressions::build::Operand;
+use crate::libraries::expressions::build::recording::{select, typed};
+use crate::libraries::expressions::formula::{Recorded, record};
+use crate::libraries::expressions::ir::{Op, Overflow};
+
+/// A value of a recording, which knows its type: the type here has no meaning.
+pub(super) type Value = Symbol<f64>;
+
+/// Records a formula of inputs of these types.
+pub(super) fn formula(types: &[DType], f: impl FnOnce(&[Value]) -> Vec<Value>) -> Result<Recorded> {
+    record(types, |open| {
+        let inputs: Vec<Value> = (0..types.len()).map(|k| Symbol::new(open.input(k))).collect();
+        f(&inputs).into_iter().map(|value| value.raw).collect()
+    })
+}
+
+/// The value in another type.
+pub(super) fn cast(x: Value, dtype: DType) -> Value {
+    if x.raw.dtype() == Some(dtype) {
+        return x;
+    }
+    Symbol::new(typed("cast", x.raw, dtype, |x| Op::Cast(Overflow::Saturate, x)))
+}
+
+/// `a` where the condition is true, else `b`; numbers have this type.
+pub(super) fn either(
+    condition: Symbol<Bool>,
+    a: impl Into<Operand<f64>>,
+    b: impl Into<Operand<f64>>,
+    dtype: DType,
+) -> Value {
+    Symbol::new(select(condition.raw, a.into().raw, b.into().raw, dtype))
+}
+
+/// The complex number of two parts.
+pub(super) fn complex(re: Value, im: Value) -> Value {
+    Symbol::new(re.complex(im).raw)
+}
+
+/// The parts of a complex number.
+pub(super) fn parts(z: Value) -> [Value; 2] {
+    [z.re(), z.im()]
+}

@@ -1,0 +1,270 @@
+//! The calls.
+
+use super::formulas::{Given, Part};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Result};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
+use crate::libraries::dnn::Dnn;
+use crate::libraries::dnn::formulas::{cast, formula};
+use crate::libraries::expressions::front::make_one;
+use crate::libraries::expressions::operands::Read;
+use crate::libraries::moves::Place;
+use crate::libraries::reductions::front::{Call, submit as reduce};
+use crate::libraries::reductions::{All, Keep, ReductionKind, SoftmaxElement};
+
+/// What becomes of the losses of labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossReduction {
+    /// They are the result, with the extents of the labels.
+    None,
+    /// Their sum over the sum of the weights of the labels' classes; NaN if all labels are ignored.
+    Mean,
+    /// Their sum.
+    Sum,
+}
+
+/// The settings of [`Dnn::cross_entropy`] and [`Dnn::negative_log_likelihood`].
+#[derive(Clone, Debug)]
+pub struct Loss<'a, T: Element> {
+    weights: Option<TensorRef<'a, T>>,
+    ignored: Option<i64>,
+    reduction: LossReduction,
+}
+
+impl<'a, T: Element> Loss<'a, T> {
+    /// Without weights, of all labels.
+    pub const fn new(reduction: LossReduction) -> Self {
+        Loss { weights: None, ignored: None, reduction }
+    }
+
+    /// A weight for each class.
+    pub fn weights(mut self, weights: impl ReadableTensor<'a, T>) -> Self {
+        self.weights = Some(weights.into());
+        self
+    }
+
+    /// Labels of this number have neither loss nor weight. A label that is no class is ignored too.
+    pub const fn ignore(mut self, label: i64) -> Self {
+        self.ignored = Some(label);
+        self
+    }
+}
+
+fn told(error: Error) -> Error {
+    error.in_op("loss", "dnn")
+}
+
+/// The layouts of labels and weights over the scores.
+fn over(scores: &Layout, labels: &Layout, weights: Option<&Layout>) -> Result<(Layout, Option<Layout>)> {
+    let extents = scores.extents();
+    let Some(classes) = extents.get(1).copied() else {
+        return Err(Error::invalid(
+            "scores",
+            format!("extents {extents:?}: there is no axis 1, which has the classes"),
+        ));
+    };
+    let own: Vec<usize> = extents.iter().enumerate().filter(|(axis, _)| *axis != 1).map(|(_, n)| *n).collect();
+    if labels.extents() != own {
+        let what = format!("extents {:?} instead of {own:?}, those of the scores without axis 1", labels.extents());
+        return Err(Error::invalid("labels", what));
+    }
+    let mut strides = labels.strides().to_vec();
+    strides.insert(1, 0);
+    let mut with_class = own;
+    with_class.insert(1, 1);
+    let labels = Layout::new(&with_class, &strides, labels.offset())?;
+    let weights = match weights {
+        None => None,
+        Some(weights) if weights.extents() == [classes] => {
+            let (mut of, mut strides) = (vec![1; extents.len()], vec![0; extents.len()]);
+            of.iter_mut().skip(1).take(1).for_each(|n| *n = classes);
+            strides.iter_mut().skip(1).take(1).zip(weights.strides()).for_each(|(own, stride)| *own = *stride);
+            Some(Layout::new(&of, &strides, weights.offset())?)
+        }
+        Some(weights) => {
+            let what = format!("extents {:?} instead of {:?}", weights.extents(), [classes]);
+            return Err(Error::invalid("weights", what));
+        }
+    };
+    Ok((labels, weights))
+}
+
+/// The operands of a call.
+struct Operands<'a, T: SoftmaxElement> {
+    given: Given,
+    reads: Vec<Read<'a>>,
+    /// The extents of the labels.
+    labels: Vec<usize>,
+    /// The logarithms of the sums.
+    sums: Option<Tensor<T::Wide>>,
+}
+
+fn operands<'a, T: SoftmaxElement>(
+    dnn: &Dnn,
+    (scores, labels, dtype): (Read<'a>, Read<'a>, DType),
+    loss: &'a Loss<'_, T>,
+    normal: bool,
+) -> Result<Operands<'a, T>> {
+    let weights = match &loss.weights {
+        Some(weights) => {
+            let (part, layout) = weights.operand()?;
+            Some((part.into(), layout))
+        }
+        None => None,
+    };
+    let own = labels.1.extents().to_vec();
+    let (labels_layout, weights_layout) =
+        over(&scores.1, &labels.1, weights.as_ref().map(|(_, layout): &Read<'_>| layout)).map_err(told)?;
+    let given = Given {
+        scores: T::DTYPE,
+        labels: dtype,
+        wide: T::Wide::DTYPE,
+        ignored: loss.ignored,
+        weighted: weights.is_some(),
+        normal,
+    };
+    let mut sums = None;
+    if !normal {
+        let element = formula(&[T::DTYPE], |x| x.iter().map(|x| cast(*x, T::Wide::DTYPE)).collect());
+        let call = Call { kind: ReductionKind::LogSumExp, less: 0, axes: &Keep(1), formula: element, finish: None };
+        let made: Tensor<T::Wide> =
+            reduce(&dnn.device, call, Ok([scores.clone()].into_iter().collect()))?.into_output();
+        sums = Some(made);
+    }
+    let mut reads = vec![scores, (labels.0, labels_layout)];
+    reads.extend(weights.zip(weights_layout).map(|((read, _), layout)| (read, layout)));
+    Ok(Operands { given, reads, labels: own, sums })
+}
+
+impl<T: SoftmaxElement> Operands<'_, T> {
+    /// With the operands, and more.
+    fn with<R>(&self, more: &[Read<'_>], f: impl FnOnce(&[Read<'_>]) -> Result<R>) -> Result<R> {
+        let mut reads: Vec<Read<'_>> = self.reads.clone();
+        let view = self.sums.as_ref().map(Tensor::view);
+        if let Some(view) = &view {
+            let (part, layout) = view.operand()?;
+            reads.push((part.into(), layout));
+        }
+        reads.extend(more.iter().cloned());
+        f(&reads)
+    }
+
+    /// The losses and weights of labels, or their sums.
+    fn pairs<R: Element>(&self, dnn: &Dnn, all: bool, part: Part) -> Result<Tensor<R>> {
+        self.submit(dnn, all, part).map(PendingDispatch::into_output)
+    }
+
+    fn submit<R: Element>(&self, dnn: &Dnn, all: bool, part: Part) -> Result<PendingDispatch<Tensor<R>>> {
+        let (element, finish) = (self.given.loss(), Some(self.given.part(part)));
+        let axes: &dyn crate::libraries::reductions::Mask = if all { &All } else { &Keep(1) };
+        let call = Call { kind: ReductionKind::Sum, less: 0, axes, formula: element, finish };
+        self.with(&[], |reads| reduce(&dnn.device, call, Ok(reads.iter().cloned().collect())))
+    }
+
+    fn loss(&self, dnn: &Dnn, reduction: LossReduction) -> Result<PendingDispatch<Tensor<T>>> {
+        match reduction {
+            LossReduction::Sum => self.submit(dnn, true, Part::Loss),
+            LossReduction::Mean => self.submit(dnn, true, Part::Mean),
+            LossReduction::None => {
+                let pending = self.submit::<T>(dnn, false, Part::Loss)?;
+                pending.retype(|(losses,)| {
+                    let (buffer, _) = losses.into_parts();
+                    Tensor::from_buffer(buffer, &self.labels).map(|losses| (losses,)).map_err(|rejected| rejected.error)
+                })
+            }
+        }
+    }
+
+    fn gradient(
+        &self,
+        dnn: &Dnn,
+        (dy, dy_layout): Read<'_>,
+        reduction: LossReduction,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let is_mean = reduction == LossReduction::Mean;
+        let wanted: &[usize] = if reduction == LossReduction::None { &self.labels } else { &[] };
+        if dy_layout.extents() != wanted {
+            let what = format!("extents {:?} instead of {wanted:?}, those of the loss", dy_layout.extents());
+            return Err(told(Error::invalid("dy", what)));
+        }
+        let dy_layout = match wanted.is_empty() {
+            true => dy_layout,
+            false => {
+                let (mut extents, mut strides) = (dy_layout.extents().to_vec(), dy_layout.strides().to_vec());
+                extents.insert(1, 1);
+                strides.insert(1, 0);
+                Layout::new(&extents, &strides, dy_layout.offset()).map_err(told)?
+            }
+        };
+        let own: Tensor<T::Pair> = self.pairs(dnn, false, Part::Both)?;
+        let all: Tensor<T::Pair> = self.pairs(dnn, true, Part::Both)?;
+        let (own, all) = (own.view(), all.view());
+        let ((own, own_layout), (all, all_layout)) = (own.operand()?, all.operand()?);
+        let more = [(own.into(), own_layout), (all.into(), all_layout), (dy, dy_layout)];
+        let extents = self.reads.first().map(|(_, layout)| layout.extents().to_vec()).unwrap_or_default();
+        let recorded = self.given.gradient(is_mean).map_err(told)?;
+        self.with(&more, |reads| make_one(&dnn.device, recorded, reads, &extents))
+    }
+}
+
+macro_rules! calls { ($($(#[$meta:meta])* $name:ident $(#[$of:meta])* $gradient:ident $normal:literal;)*) => {
+    impl Dnn { $(
+        $(#[$meta])*
+        ///
+        /// # Errors
+        /// [`Error::InvalidArgument`] for extents of labels or weights that do not fit; a stale tensor, or one of another device;
+        /// [`Error::OutOfMemory`].
+        pub fn $name<'a, 'l, T: SoftmaxElement, I: Place>(
+            &self,
+            scores: impl ReadableTensor<'a, T>,
+            labels: impl ReadableTensor<'l, I>,
+            loss: &Loss<'_, T>,
+        ) -> Result<PendingDispatch<Tensor<T>>> {
+            let (scores, labels) = (scores.into(), labels.into());
+            let ((scores, layout), (labels, places)) = (scores.operand()?, labels.operand()?);
+            let reads = ((scores.into(), layout), (labels.into(), places), I::DTYPE);
+            operands(self, reads, loss, $normal)?.loss(self, loss.reduction)
+        }
+
+        $(#[$of])*
+        ///
+        /// # Errors
+        /// As the loss; [`Error::InvalidArgument`] if the extents of `dy` are not those of the loss.
+        pub fn $gradient<'a, 'l, 'd, T: SoftmaxElement, I: Place>(
+            &self,
+            scores: impl ReadableTensor<'a, T>,
+            labels: impl ReadableTensor<'l, I>,
+            dy: impl ReadableTensor<'d, T>,
+            loss: &Loss<'_, T>,
+        ) -> Result<PendingDispatch<Tensor<T>>> {
+            let (scores, labels, dy) = (scores.into(), labels.into(), dy.into());
+            let ((scores, layout), (labels, places), (dy, dy_layout)) =
+                (scores.operand()?, labels.operand()?, dy.operand()?);
+            let reads = ((scores.into(), layout), (labels.into(), places), I::DTYPE);
+            operands(self, reads, loss, $normal)?.gradient(self, (dy.into(), dy_layout), loss.reduction)
+        }
+    )* }
+} }
+
+calls! {
+    /// The negative logarithm of the probability of each label's class by softmax of the scores, times the weight of the class.
+    /// Classes are axis 1 of the scores; the labels have its other axes.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::dnn::{Loss, LossReduction};
+    /// let device = windlass::Device::best()?;
+    /// let (scores, labels) = (device.tensor([2, 2], [0.0f32, 0.0, 9.0, 9.0])?, device.tensor([2], [0i64, 1])?);
+    /// let mean = device.dnn().cross_entropy(&scores, &labels, &Loss::new(LossReduction::Mean))?.await_result()?;
+    /// assert!((device.item(&mean)? - 2f32.ln()).abs() < 1e-6);
+    /// # Ok(()) }
+    /// ```
+    cross_entropy
+    /// The gradient of [`cross_entropy`](Self::cross_entropy) for the scores, by `dy` for the loss.
+    cross_entropy_gradient false;
+    /// As [`cross_entropy`](Self::cross_entropy), of scores that are logarithms of probabilities already.
+    negative_log_likelihood
+    /// The gradient of [`negative_log_likelihood`](Self::negative_log_likelihood) for the scores, by `dy` for the loss.
+    negative_log_likelihood_gradient true;
+}

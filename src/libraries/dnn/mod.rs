@@ -1,0 +1,71 @@
+//! Neural networks: convolutions and attention by cuDNN on a GPU; pooling, normalisation, activations and losses by kernels of our own.
+//!
+//! | call of [`Dnn`] | result |
+//! |---|---|
+//! | [`convolve`](Dnn::convolve), [`convolve_into`](Dnn::convolve_into) | a convolution of one to three spatial axes |
+//! | [`convolve_fused`](Dnn::convolve_fused) | with residual, bias and clipping in the same pass |
+//! | [`convolve_data`](Dnn::convolve_data), [`convolve_filter`](Dnn::convolve_filter) | its gradients |
+//! | [`convolve_transposed`](Dnn::convolve_transposed) | a transposed convolution |
+//! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
+//! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
+//! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |
+//! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`Norm`]) |
+//! | [`batch_norm`](Dnn::batch_norm), [`update_running`](Dnn::update_running) | by the statistics of a training, and these |
+//! | [`response_norm`](Dnn::response_norm) | across channels, and its gradient |
+//! | [`activate`](Dnn::activate), [`activation_gradient`](Dnn::activation_gradient) | an [`Activation`], which closures of [`map`](crate::Device::map) take too |
+//! | [`cross_entropy`](Dnn::cross_entropy), [`negative_log_likelihood`](Dnn::negative_log_likelihood) | losses of labels, and their gradients |
+//! | [`rotary`](Dnn::rotary), `dropout` | rotary embedding; dropout by a stream of random numbers |
+//! | [`resize`](Dnn::resize) | nearest, linear and cubic |
+//! | [`Device::softmax`](crate::Device::softmax), [`take`](crate::Device::take) | softmax; embedding |
+//!
+//! # Arithmetic
+//! `f16` and `bf16` are summed in f32 and rounded once for each operation; f32 and f64 are computed as such. On a GPU an engine of
+//! the library that rounds factors of f32 to TF32 is used only if the call allows it; one that sums in another order each time is not
+//! if the call asks for the same bits ([`Convolution::deterministic`]). Engines of the library differ in the order of their sums, and
+//! from the CPU. All that needs no cuDNN has the same bits on both engines, each time.
+//!
+//! # Plans
+//! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions and attention. A GPU makes a plan for each combination of sizes,
+//! layouts and types: for a convolution in some milliseconds, for an attention in a second, since the library compiles its kernels.
+//! That happens on a helper thread when the first such call is submitted. Plans are kept with those of the other libraries; all
+//! streams share one.
+
+// The files of this folder: `front` is the handle; `convolution` and `attention` are operations with their host halves, `product` the
+// products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings` and
+// `resize` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
+
+mod activations;
+mod attention;
+mod convolution;
+mod embeddings;
+mod formulas;
+mod front;
+mod losses;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
+mod norms;
+#[cfg(feature = "host")]
+mod number;
+mod pooling;
+#[cfg(feature = "host")]
+mod product;
+mod resize;
+
+pub use activations::Activation;
+pub use attention::{Attention, Corner};
+pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
+pub use embeddings::Rotary;
+pub use front::Dnn;
+pub use losses::{Loss, LossReduction};
+pub use norms::{Affine, Norm, ResponseNorm, Running};
+pub use pooling::Pool;
+pub use resize::{Coordinates, Interpolation, Nearest, Resize};
+
+/// Registers the operations of this folder in the registry of a worker program.
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    registry.add::<attention::Attend>();
+    registry.add::<attention::AttendBackward>();
+    registry.add::<convolution::Convolve>();
+    pooling::register(registry);
+}

@@ -1,0 +1,121 @@
+//! The forward pass of an attention as a graph.
+
+use super::super::attention::{Attend, Scene};
+use super::choose::Rules;
+use super::descriptor::Refused;
+use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
+use super::handle::{Cudnn, Functions};
+use super::plan::{Plan, aligned, settle, target};
+use super::scores::{Numbers, Operand, Scores, broken, missing};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::PlanBuilder;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey, Prepare};
+
+/// The plan of a forward pass.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Forward(pub(super) Scene);
+
+impl Forward {
+    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+        let scene = &self.0;
+        let mut all = Scores::new(api, scene)?;
+        let q = all.rows(Operand::Q, scene.extents_of_q(), scene.of_q)?;
+        let k = all.columns(Operand::K, scene.extents_of_k(), scene.of_k)?;
+        let v = all.rows(Operand::V, scene.extents_of_v(), scene.of_v)?;
+        let scores = all.scores(q, k)?;
+        let [b, h, s, _] = all.extents;
+        let row = [b, h, s, 1];
+        let (largest, sum, log) = (all.inner(row, F32)?, all.inner(row, F32)?, all.inner(row, F32)?);
+        all.graph.reduce(Reduced::Max, scores, largest)?;
+        let distance = all.value(Pointwise::Subtract, Inputs::two(scores, largest))?;
+        let exponential = all.value(Pointwise::Exp, Inputs::one(distance))?;
+        all.graph.reduce(Reduced::Sum, exponential, sum)?;
+        all.graph.pointwise(Pointwise::Log, F32, Inputs::one(sum), log)?;
+        // The library has no engine for a graph without the logarithms of the sums.
+        let stats = match scene.stats {
+            true => all.operand(Operand::Sums, F32, row, super::scores::packed(row))?,
+            false => all.inner(row, F32)?,
+        };
+        all.graph.pointwise(Pointwise::Add, F32, Inputs::two(log, largest), stats)?;
+        let weights = all.inner(all.extents, all.dtype)?;
+        all.graph.pointwise(Pointwise::Divide, F32, Inputs::two(exponential, sum), weights)?;
+        let o = all.rows(Operand::O, scene.extents_of_o(), scene.of_o)?;
+        let lengths = all.of_values();
+        all.graph.multiply([weights, v, o], lengths)?;
+        all.graph.finished()
+    }
+}
+
+impl PlanKey for Forward {
+    type Plan = Plan;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
+        let version = builder.api::<Cudnn>()?.version;
+        if let Some(why) = broken(version, false).or_else(|| missing(&self.0, false)) {
+            return Err(Error::unsupported(why));
+        }
+        Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })
+    }
+}
+
+/// Nothing is to be computed.
+fn is_empty(scene: &Scene) -> bool {
+    scene.rows() == 0 || scene.keys == 0 || scene.value_width == 0
+}
+
+pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
+    if !is_empty(scene) {
+        plans.plan(&Forward(scene.clone()));
+    }
+}
+
+pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) -> Result<()> {
+    let (reads, writes) = (queue.reads(), queue.writes());
+    let lost = || Error::library("internal error: unchecked operands");
+    let (o, sums) = (writes.first().ok_or_else(lost)?, writes.get(1));
+    if is_empty(scene) {
+        // SAFETY: the operand that is written.
+        unsafe { queue.fill(o.address(), o.bytes(), &[0]) }?;
+        if let Some(sums) = sums {
+            let lowest = f32::NEG_INFINITY.to_ne_bytes();
+            // SAFETY: as above; an element has as many bytes unless it is f64, which has no plan when it is not empty.
+            return unsafe {
+                match sums.bytes() == 4 * sums.len() {
+                    true => queue.fill(sums.address(), sums.len(), &lowest),
+                    false => queue.fill(sums.address(), sums.len(), &f64::NEG_INFINITY.to_ne_bytes()),
+                }
+            };
+        }
+        return Ok(());
+    }
+    let numbers = Numbers::new(scene);
+    let mut operands = numbers.operands(scene);
+    let mut names = vec![Operand::Q, Operand::K, Operand::V];
+    names.extend(others(scene));
+    for (operand, span) in names.into_iter().zip(reads) {
+        operands.push((operand as i64, aligned(queue, span)?));
+    }
+    let to = target(queue, o)?;
+    operands.push((Operand::O as i64, to));
+    let to_sums = sums.map(|sums| target(queue, sums)).transpose()?;
+    operands.extend(to_sums.map(|address| (Operand::Sums as i64, address)));
+    let plan = queue.plan::<Forward>(0)?;
+    // SAFETY: the graph describes tensors as they lie in the operands (the op's check) or in copies of them; the numbers live until
+    // the call has returned.
+    unsafe { plan.execute(queue, &operands) }?;
+    // SAFETY: the addresses are those of `target`.
+    unsafe {
+        settle(queue, o, to)?;
+        match (sums, to_sums) {
+            (Some(sums), Some(to)) => settle(queue, sums, to),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bias and lengths, in the order in which they are read.
+pub(super) fn others(scene: &Scene) -> impl Iterator<Item = Operand> + use<> {
+    let lengths = scene.lengths.then_some([Operand::QueryLengths, Operand::KeyLengths]);
+    scene.bias.map(|_| Operand::Bias).into_iter().chain(lengths.into_iter().flatten())
+}

@@ -1,0 +1,211 @@
+//! The backward pass of an attention as a graph.
+//!
+//! The sums of `dy * o` along a row, the gradients of the queries in f32, and those of keys and values for each head of queries are
+//! memory of this dispatch. With the gradients of the queries in f32 the library adds to them in the order in which blocks come;
+//! without them it needs memory for all scores, and gives the same bits each time.
+
+use super::super::attention::{AttendBackward, Scene};
+use super::attend::others;
+use super::choose::Rules;
+use super::descriptor::{Descriptor, Refused};
+use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
+use super::handle::{Cudnn, Functions};
+use super::plan::{Plan, aligned, settle, target};
+use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::PlanBuilder;
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey, Prepare};
+
+/// The plan of a backward pass.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Backward(pub(super) Scene);
+
+/// The most memory for the scores of a deterministic pass.
+const MOST_BYTES: u64 = 8 << 30;
+
+/// What the library takes for the scores of a deterministic pass.
+fn score_bytes(scene: &Scene) -> u64 {
+    let whole = |n: usize| (n as u64).div_ceil(64).saturating_mul(64);
+    let places = whole(scene.queries).saturating_mul(whole(scene.keys));
+    places.saturating_mul(scene.batch as u64).saturating_mul(scene.heads as u64).saturating_mul(2)
+}
+
+/// Why it is not computed, where that is known before the library is asked.
+fn refusal(scene: &Scene) -> Option<String> {
+    if scene.queries == 1 {
+        // With one key there is no engine; with more, an H100 and 9.19 gave wrong gradients of the query.
+        return Some("gradients of an attention of one query: cuDNN's are wrong; the CPU computes them".into());
+    }
+    let bytes = score_bytes(scene);
+    if scene.deterministic && bytes > MOST_BYTES {
+        return Some(format!(
+            "deterministic gradients take batch * heads * queries * keys * 2 = {bytes} bytes in cuDNN; pass fewer heads at a time, or \
+             leave out `deterministic`"
+        ));
+    }
+    missing(scene, true)
+}
+
+impl Scores<'_> {
+    /// A matrix of scores, turned, in the type of the operands.
+    fn turned(&mut self, x: Node) -> Result<Node, Refused> {
+        let [b, h, q, k] = self.extents;
+        let (extents, strides) = ([b, h, k, q], [h * q * k, q * k, 1, k]);
+        let dtype = self.dtype;
+        let y = TensorOf { dtype, extents: &extents, strides: &strides, operand: None, by_value: false };
+        let y = self.graph.tensor(&y)?;
+        let made =
+            Descriptor::new(self.graph.api, 31)?.links(2200, &[self.graph.at(x)])?.links(2201, &[self.graph.at(y)])?;
+        self.graph.operation(made.finalized()?);
+        Ok(y)
+    }
+
+    /// The gradient of keys or values: a product for each head of queries, and their sum where one of keys serves several.
+    fn of_keys(&mut self, [weights, rows]: [Node; 2], to: Node, full: Operand, width: usize) -> Result<(), Refused> {
+        let [queries, keys] = self.pair();
+        let lengths = [keys, None, queries];
+        if self.scene.served() == 1 {
+            return self.graph.multiply([weights, rows, to], lengths);
+        }
+        let [b, h, _, k] = self.extents;
+        let extents = [b, h, k, i64::try_from(width).unwrap_or(i64::MAX)];
+        let full = self.operand(full, self.dtype, extents, packed(extents))?;
+        self.graph.multiply([weights, rows, full], lengths)?;
+        self.graph.reduce(Reduced::Sum, full, to)
+    }
+}
+
+impl Backward {
+    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+        let scene = &self.0;
+        let mut all = Scores::new(api, scene)?;
+        let [b, h, s, _] = all.extents;
+        let row = [b, h, s, 1];
+        let (q, k) = (scene.extents_of_q(), scene.extents_of_k());
+        let (v, o) = (scene.extents_of_v(), scene.extents_of_o());
+        let of_q = all.rows(Operand::Q, q, scene.of_q)?;
+        let of_k = all.rows(Operand::K, k, scene.of_k)?;
+        let (kt, vt) = (all.columns(Operand::K, k, scene.of_k)?, all.columns(Operand::V, v, scene.of_v)?);
+        let (of_o, dy) = (all.rows(Operand::O, o, scene.of_o)?, all.rows(Operand::Dy, o, scene.of_o)?);
+        let sums = all.operand(Operand::Sums, F32, row, packed(row))?;
+
+        // The mean of the slopes of a row.
+        let extents = o.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let (product, sum) = (all.inner(extents, F32)?, all.inner(row, F32)?);
+        all.graph.pointwise(Pointwise::Multiply, F32, Inputs::two(dy, of_o), product)?;
+        all.graph.reduce(Reduced::Sum, product, sum)?;
+        let (one, mean) = (all.number(Operand::One, F32)?, all.operand(Operand::Means, F32, row, packed(row))?);
+        all.graph.pointwise(Pointwise::Multiply, F32, Inputs::two(sum, one), mean)?;
+
+        let scores = all.scores(of_q, kt)?;
+        let distance = all.value(Pointwise::Subtract, Inputs::two(scores, sums))?;
+        let weights = all.value(Pointwise::Exp, Inputs::one(distance))?;
+        let turned = all.turned(weights)?;
+        let dv = all.rows(Operand::Dv, v, scene.of_v)?;
+        all.of_keys([turned, dy], dv, Operand::FullValues, scene.value_width)?;
+
+        let slopes = all.inner(all.extents, F32)?;
+        let lengths = all.of_scores();
+        all.graph.multiply([dy, vt, slopes], lengths)?;
+        let slopes = all.value(Pointwise::Subtract, Inputs::two(slopes, mean))?;
+        let slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, weights))?;
+        let slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, all.scale))?;
+        let turned = all.turned(slopes)?;
+        let dk = all.rows(Operand::Dk, k, scene.of_k)?;
+        all.of_keys([turned, of_q], dk, Operand::FullKeys, scene.width)?;
+
+        let dq = all.rows(Operand::Dq, q, scene.of_q)?;
+        let lengths = all.of_values();
+        if scene.deterministic {
+            all.graph.multiply([slopes, of_k, dq], lengths)?;
+            return all.graph.finished();
+        }
+        let extents = q.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let wide = all.operand(Operand::WideQ, F32, extents, packed(extents))?;
+        all.graph.multiply([slopes, of_k, wide], lengths)?;
+        all.graph.pointwise(Pointwise::Identity, F32, Inputs::one(wide), dq)?;
+        all.graph.finished()
+    }
+}
+
+impl PlanKey for Backward {
+    type Plan = Plan;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
+        let version = builder.api::<Cudnn>()?.version;
+        if let Some(why) = broken(version, true).or_else(|| refusal(&self.0)) {
+            return Err(Error::unsupported(why));
+        }
+        Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })
+    }
+}
+
+/// Nothing is to be computed: all gradients are zeros.
+fn is_empty(scene: &Scene) -> bool {
+    scene.rows() == 0 || scene.keys == 0 || scene.width == 0 || scene.value_width == 0
+}
+
+pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
+    if !is_empty(scene) {
+        plans.plan(&Backward(scene.clone()));
+    }
+}
+
+/// Memory of this dispatch: operand and bytes; the first is zeroed.
+fn scratch(scene: &Scene) -> Vec<(Operand, usize, bool)> {
+    let mut all = vec![(Operand::Means, 4 * scene.rows(), false)];
+    if !scene.deterministic {
+        all.push((Operand::WideQ, 4 * scene.rows() * scene.width, true));
+    }
+    if scene.served() > 1 {
+        let rows = scene.batch * scene.heads * scene.keys * scene.dtype.size();
+        all.extend([
+            (Operand::FullKeys, rows * scene.width, false),
+            (Operand::FullValues, rows * scene.value_width, false),
+        ]);
+    }
+    all
+}
+
+pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBackward>) -> Result<()> {
+    let (reads, writes) = (queue.reads(), queue.writes());
+    if is_empty(scene) {
+        for span in writes {
+            // SAFETY: an operand that is written.
+            unsafe { queue.fill(span.address(), span.bytes(), &[0]) }?;
+        }
+        return Ok(());
+    }
+    let numbers = Numbers::new(scene);
+    let mut operands = numbers.operands(scene);
+    operands.push(numbers.one());
+    let mut names = vec![Operand::Q, Operand::K, Operand::V, Operand::O, Operand::Dy, Operand::Sums];
+    names.extend(others(scene));
+    for (operand, span) in names.into_iter().zip(reads) {
+        operands.push((operand as i64, aligned(queue, span)?));
+    }
+    for (operand, bytes, zeroed) in scratch(scene) {
+        let address = queue.scratch(bytes)?;
+        if zeroed {
+            // SAFETY: scratch memory of as many bytes.
+            unsafe { queue.fill(address, bytes, &[0]) }?;
+        }
+        operands.push((operand as i64, address));
+    }
+    let mut written = Vec::with_capacity(3);
+    for (operand, span) in [Operand::Dq, Operand::Dk, Operand::Dv].into_iter().zip(writes) {
+        let to = target(queue, span)?;
+        operands.push((operand as i64, to));
+        written.push((span, to));
+    }
+    let plan = queue.plan::<Backward>(0)?;
+    // SAFETY: the graph describes tensors as they lie in the operands (the op's check), in copies of them, or in scratch memory of their
+    // sizes; the numbers live until the call has returned.
+    unsafe { plan.execute(queue, &operands) }?;
+    for (span, to) in written {
+        // SAFETY: the address is that of `target`.
+        unsafe { settle(queue, span, to) }?;
+    }
+    Ok(())
+}

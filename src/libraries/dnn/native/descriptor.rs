@@ -1,0 +1,207 @@
+//! The library's descriptors: made, given attributes, finalized, freed.
+
+use super::functions::RawDescriptor;
+use super::handle::{Cudnn, Functions};
+use crate::core::error::{Error, Result};
+use crate::engines::cuda::{Native, PlanBuilder};
+use crate::engines::library::{Code, CudaLibrary, name};
+use std::ffi::c_void;
+
+/// A call that failed, with the library's reason.
+#[derive(Debug)]
+pub(super) struct Refused {
+    call: &'static str,
+    pub(super) code: Code,
+    reason: String,
+}
+
+impl Refused {
+    /// With the reason that the library gives on this thread: to be made at once after the call.
+    pub(super) fn new(api: &Functions, call: &'static str, code: Code) -> Self {
+        Refused { call, code, reason: api.reason() }
+    }
+
+    /// With a reason of our own.
+    pub(super) fn told(call: &'static str, code: Code, reason: String) -> Self {
+        Refused { call, code, reason }
+    }
+
+    /// The call, with the library's reason.
+    pub(super) fn text(&self) -> String {
+        match self.reason.is_empty() {
+            true => self.call.to_owned(),
+            false => format!("{} ({})", self.call, self.reason),
+        }
+    }
+
+    /// The error of a build.
+    pub(super) fn error(&self, builder: &PlanBuilder<'_>) -> Error {
+        builder.failure::<Cudnn>(&self.text(), self.code)
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.text(), name(Cudnn::STATUS, self.code))
+    }
+}
+
+/// `cudnnBackendAttributeType_t`, as far as it is needed.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub(super) enum Of {
+    DataType = 1,
+    Boolean = 2,
+    Int64 = 3,
+    Float = 4,
+    Double = 5,
+    Pointer = 6,
+    ConvolutionMode = 7,
+    HeuristicMode = 8,
+    NumericalNote = 11,
+    PointwiseMode = 14,
+    Descriptor = 15,
+    ReductionOperator = 18,
+    Int32 = 23,
+    #[cfg(test)]
+    Char = 24,
+}
+
+/// A descriptor. Dropping it frees it, which makes no driver call unless it is a plan.
+pub(super) struct Descriptor {
+    api: &'static Functions,
+    raw: Native<RawDescriptor>,
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, and only `self` has it.
+        let _ = unsafe { self.api.descriptor_destroy(self.raw.0) };
+    }
+}
+
+impl Descriptor {
+    /// A new one, of `cudnnBackendDescriptorType_t`.
+    pub(super) fn new(api: &'static Functions, kind: i32) -> Result<Self, Refused> {
+        let mut raw = RawDescriptor::NULL;
+        // SAFETY: the place is valid for the write.
+        let code = unsafe { api.descriptor_create(kind, &mut raw) };
+        code.ok().map_err(|code| Refused::new(api, "cudnnBackendCreateDescriptor", code))?;
+        Ok(Descriptor { api, raw: Native(raw) })
+    }
+
+    pub(super) fn raw(&self) -> RawDescriptor {
+        self.raw.0
+    }
+
+    /// The descriptor without its owner, who frees it from now on.
+    pub(super) fn into_raw(self) -> Native<RawDescriptor> {
+        std::mem::ManuallyDrop::new(self).raw
+    }
+
+    /// # Safety
+    /// The attribute has elements of `T`, of which the library reads those of the slice.
+    unsafe fn set<T>(self, name: i32, of: Of, values: &[T]) -> Result<Self, Refused> {
+        let count = values.len() as i64;
+        // SAFETY: the descriptor is alive and not finalized; the values are read during the call (the caller's promise).
+        let code = unsafe { self.api.attribute_set(self.raw.0, name, of as i32, count, values.as_ptr().cast()) };
+        code.ok().map_err(|code| Refused::new(self.api, "cudnnBackendSetAttribute", code))?;
+        Ok(self)
+    }
+
+    /// Sizes, strides, numbers.
+    pub(super) fn ints(self, name: i32, values: &[i64]) -> Result<Self, Refused> {
+        // SAFETY: an attribute of 64-bit integers.
+        unsafe { self.set(name, Of::Int64, values) }
+    }
+
+    /// A member of an enum, or a data type.
+    pub(super) fn choice(self, name: i32, of: Of, value: i32) -> Result<Self, Refused> {
+        // SAFETY: enums of the header have 32 bits.
+        unsafe { self.set(name, of, &[value]) }
+    }
+
+    pub(super) fn flag(self, name: i32, value: bool) -> Result<Self, Refused> {
+        // SAFETY: a Boolean has one byte.
+        unsafe { self.set(name, Of::Boolean, &[u8::from(value)]) }
+    }
+
+    pub(super) fn double(self, name: i32, value: f64) -> Result<Self, Refused> {
+        // SAFETY: an attribute of doubles.
+        unsafe { self.set(name, Of::Double, &[value]) }
+    }
+
+    pub(super) fn float(self, name: i32, value: f32) -> Result<Self, Refused> {
+        // SAFETY: an attribute of floats.
+        unsafe { self.set(name, Of::Float, &[value]) }
+    }
+
+    /// Addresses of device memory.
+    pub(super) fn pointers(self, name: i32, values: &[u64]) -> Result<Self, Refused> {
+        // SAFETY: pointers have 64 bits.
+        unsafe { self.set(name, Of::Pointer, values) }
+    }
+
+    /// Other descriptors, which are finalized.
+    pub(super) fn links(self, name: i32, values: &[&Descriptor]) -> Result<Self, Refused> {
+        let raws: Vec<RawDescriptor> = values.iter().map(|descriptor| descriptor.raw.0).collect();
+        // SAFETY: an attribute of descriptors, which are alive.
+        unsafe { self.set(name, Of::Descriptor, &raws) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn text(self, name: i32, text: &str) -> Result<Self, Refused> {
+        // SAFETY: an attribute of characters.
+        unsafe { self.set(name, Of::Char, text.as_bytes()) }
+    }
+
+    pub(super) fn finalized(self) -> Result<Self, Refused> {
+        // SAFETY: the descriptor is alive, and so are those that it names.
+        let code = unsafe { self.api.finalize(self.raw.0) };
+        code.ok().map_err(|code| Refused::new(self.api, "cudnnBackendFinalize", code))?;
+        Ok(self)
+    }
+
+    /// Reads at most `values.len()` elements; returns their number.
+    ///
+    /// # Safety
+    /// The attribute has elements of `T`.
+    unsafe fn get<T>(&self, name: i32, of: Of, values: &mut [T]) -> Result<usize, Refused> {
+        let (room, mut count) = (values.len() as i64, 0);
+        let place: *mut c_void = values.as_mut_ptr().cast();
+        // SAFETY: the descriptor is alive; there is room for as many elements as are asked for (the caller's promise).
+        let code = unsafe { self.api.attribute(self.raw.0, name, of as i32, room, &mut count, place) };
+        code.ok().map_err(|code| Refused::new(self.api, "cudnnBackendGetAttribute", code))?;
+        Ok(usize::try_from(count).unwrap_or(0).min(values.len()))
+    }
+
+    /// A number.
+    pub(super) fn int(&self, name: i32) -> Result<i64, Refused> {
+        let mut value = [0i64];
+        // SAFETY: an attribute of 64-bit integers.
+        unsafe { self.get(name, Of::Int64, &mut value) }?;
+        Ok(value[0])
+    }
+
+    /// A set of members of an enum, as the bits of their numbers.
+    pub(super) fn notes(&self, name: i32, of: Of) -> Result<u64, Refused> {
+        let mut values = [0i32; 32];
+        // SAFETY: enums of the header have 32 bits.
+        let count = unsafe { self.get(name, of, &mut values) }?;
+        let known = values.iter().take(count).filter(|note| (0..64).contains(*note));
+        Ok(known.fold(0, |all, note| all | 1 << note))
+    }
+
+    /// Other descriptors of a kind, at most `most`.
+    pub(super) fn linked(&self, name: i32, kind: i32, most: usize) -> Result<Vec<Descriptor>, Refused> {
+        let mut all = Vec::with_capacity(most);
+        for _ in 0..most {
+            all.push(Descriptor::new(self.api, kind)?);
+        }
+        let mut raws: Vec<RawDescriptor> = all.iter().map(|descriptor| descriptor.raw.0).collect();
+        // SAFETY: an attribute of descriptors; the library fills those that are passed.
+        let count = unsafe { self.get(name, Of::Descriptor, &mut raws) }?;
+        all.truncate(count);
+        Ok(all)
+    }
+}

@@ -1,0 +1,178 @@
+//! Plans for a GPU that is only described. They need the library, not a GPU; without the library they say that they are skipped.
+//!
+//! What they show: the library takes each descriptor, and has an engine for each row of the tables. A release that loses one fails
+//! here, not in a program.
+
+use super::super::convolution::{Direction, Problem};
+use super::choose::{Chosen, choose};
+use super::descriptor::{Descriptor, Refused};
+use super::handle::{Cudnn, Functions};
+use crate::core::element::DType;
+use crate::engines::library::CudaLibrary;
+
+/// An H100, as the library describes one.
+const H100: &str = r#"{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
+"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,
+"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,
+"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,
+"memClockRateKHz":2619000,"l2CacheSize":52428800,"deviceName":"NVIDIA H100 80GB HBM3","deviceVer":900,"driverVer":13000,
+"cudaDeviceId":0,"totalGlobalMem":85017755648,"oversizedSharedMemoryPerBlock":0,"memoryBusWidth":5120}"#;
+
+pub(super) fn library() -> Option<&'static Functions> {
+    match Cudnn::load() {
+        Ok(api) => Some(api),
+        Err(error) => {
+            println!("skipped: {error}");
+            None
+        }
+    }
+}
+
+pub(super) fn h100(api: &'static Functions) -> Descriptor {
+    Descriptor::new(api, 38).unwrap().text(2702, H100).unwrap().finalized().unwrap()
+}
+
+fn plan(api: &'static Functions, problem: &Problem) -> Result<Chosen, Refused> {
+    let finished = problem.graph(api)?;
+    choose(api, &finished, &h100(api), problem.rules())
+}
+
+type Shape = (&'static str, [usize; 4], usize, [usize; 3], [usize; 3], [(usize, usize); 3], [usize; 3], [usize; 3]);
+
+/// Name; batch, channels, filters, groups; rank; input, window, padding, stride, dilation.
+const SHAPES: &[Shape] = &[
+    ("same", [4, 32, 64, 1], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
+    ("odd", [4, 3, 5, 1], 2, [1, 7, 9], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
+    ("one", [1, 1, 1, 1], 2, [1, 1, 1], [1, 1, 1], [(0, 0); 3], [1; 3], [1; 3]),
+    ("lopsided", [4, 32, 64, 1], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 0), (0, 2)], [1; 3], [1; 3]),
+    ("far", [4, 32, 64, 1], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1, 2, 3], [1, 2, 1]),
+    ("groups", [4, 32, 64, 4], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
+    ("odd groups", [2, 6, 9, 3], 2, [1, 7, 9], [1, 3, 2], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
+    ("depthwise", [4, 32, 32, 32], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
+    ("several each", [4, 16, 48, 16], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
+    ("line", [4, 32, 64, 1], 1, [1, 1, 100], [1, 1, 5], [(0, 0), (0, 0), (2, 2)], [1; 3], [1; 3]),
+    ("volume", [2, 16, 8, 1], 3, [8, 9, 10], [3; 3], [(1, 1); 3], [1; 3], [1; 3]),
+    ("lopsided volume", [2, 16, 8, 2], 3, [8, 9, 10], [3; 3], [(1, 0); 3], [1, 2, 1], [1; 3]),
+];
+
+fn problem(shape: &Shape, direction: Direction, dtype: DType, channels_last: bool) -> Problem {
+    let (_, [batch, channels, filters, groups], rank, input, kernel, padding, stride, dilation) = *shape;
+    let mut output = [1; 3];
+    for axis in 0..3 {
+        let (before, after) = padding[axis];
+        output[axis] = (input[axis] + before + after - dilation[axis] * (kernel[axis] - 1) - 1) / stride[axis] + 1;
+    }
+    let (before, after) = (padding.map(|(before, _)| before), padding.map(|(_, after)| after));
+    Problem {
+        direction,
+        dtype,
+        rank,
+        channels_last,
+        batch,
+        channels,
+        filters,
+        groups,
+        input,
+        kernel,
+        output,
+        before,
+        after,
+        stride,
+        dilation,
+        residual: false,
+        bias: false,
+        relu: false,
+        tf32: false,
+        deterministic: true,
+    }
+}
+
+#[test]
+fn every_convolution_has_a_strict_and_deterministic_engine() {
+    let Some(api) = library() else { return };
+    let mut refused = Vec::new();
+    for dtype in [DType::F32, DType::F16, DType::Bf16, DType::F64] {
+        for (last, direction) in [false, true].into_iter().flat_map(|last| {
+            [Direction::Forward, Direction::Data, Direction::Filter].map(|direction| (last, direction))
+        }) {
+            for shape in SHAPES {
+                let plain = problem(shape, direction, dtype, last);
+                let extra = |residual, relu| Problem { bias: true, residual, relu, ..plain.clone() };
+                let mut all = vec![plain.clone()];
+                if direction == Direction::Forward && dtype != DType::F64 {
+                    all.extend([extra(false, false), extra(false, true), extra(true, false), extra(true, true)]);
+                }
+                for problem in all {
+                    match plan(api, &problem) {
+                        Ok(chosen) => assert!(chosen.notes & 1 << 4 == 0, "{:b}", chosen.notes),
+                        Err(error) => refused.push(format!("{} {dtype} {direction:?} {last}: {error}", shape.0)),
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+/// Needs a driver too, since the library compiles kernels: on a machine without one it is skipped.
+#[test]
+fn every_attention_has_an_engine() {
+    use super::super::attention::Scene;
+    use crate::libraries::dnn::Corner;
+    let Some(api) = library() else { return };
+    let scene = |causal, window, lengths, kv_heads, width: usize| Scene {
+        dtype: DType::Bf16,
+        batch: 2,
+        heads: 8,
+        kv_heads,
+        queries: 128,
+        keys: 256,
+        width,
+        value_width: width,
+        of_q: [8 * 128 * width, 128 * width, width],
+        of_k: [kv_heads * 256 * width, 256 * width, width],
+        of_v: [kv_heads * 256 * width, 256 * width, width],
+        of_o: [8 * 128 * width, 128 * width, width],
+        scale: 0.125f64.to_bits(),
+        causal,
+        window,
+        bias: None,
+        lengths,
+        stats: true,
+        tf32: false,
+        deterministic: true,
+    };
+    let rules = super::choose::Rules { strict: false, deterministic: true };
+    for (causal, window) in [
+        (None, None),
+        (Some(Corner::TopLeft), None),
+        (Some(Corner::BottomRight), None),
+        (Some(Corner::BottomRight), Some(64)),
+    ] {
+        for (lengths, kv_heads, width) in [(false, 8, 64), (true, 2, 128)] {
+            let scene = scene(causal, window, lengths, kv_heads, width);
+            let graphs = [
+                super::attend::Forward(scene.clone()).graph(api).unwrap(),
+                super::attend_backward::Backward(scene).graph(api).unwrap(),
+            ];
+            for graph in graphs {
+                match choose(api, &graph, &h100(api), rules) {
+                    Ok(chosen) => assert!(chosen.workspace > 0),
+                    Err(error) if error.to_string().contains("PREREQUISITE") || error.code.0 == 3000 => {
+                        return println!("skipped: {error}");
+                    }
+                    Err(error) => panic!("{causal:?} {window:?} {lengths}: {error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refusal_has_the_words_of_the_library() {
+    let Some(api) = library() else { return };
+    let bad = Descriptor::new(api, 17).unwrap().ints(902, &[1, 2]).unwrap();
+    let error = bad.finalized().err().unwrap();
+    assert!(error.to_string().contains("cudnnBackendFinalize ("), "{error}");
+    assert!(error.to_string().contains("CUDNN_STATUS_BAD_PARAM"), "{error}");
+}

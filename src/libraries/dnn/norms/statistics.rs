@@ -1,0 +1,132 @@
+//! Batch normalisation with the statistics of a whole training.
+
+use super::affine::Affine;
+use super::front::{check_epsilon, told};
+use super::layout::Axes;
+use super::moments::wide;
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::{DType, Element as _};
+use crate::core::error::{Error, Rejected, Result};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::libraries::dnn::Dnn;
+use crate::libraries::dnn::formulas::{cast, formula, parts};
+use crate::libraries::expressions::Symbol;
+use crate::libraries::expressions::front::make_one;
+use crate::libraries::expressions::operands::Read;
+use crate::libraries::reductions::SoftmaxElement;
+
+/// How [`Dnn::update_running`] mixes the moments of a batch with those so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Running {
+    /// The part of the new ones: 0.1 is usual.
+    pub momentum: f64,
+    /// The epsilon with which the batch was normalised.
+    pub epsilon: f64,
+    /// How many elements share moments; the variance becomes that of a sample of so many. 0 leaves it that of a population.
+    pub sample: usize,
+}
+
+impl Dnn {
+    /// Batch normalisation by known statistics of each channel, axis 1: `(x - mean) / sqrt(variance + epsilon) * weight + bias`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::dnn::Affine;
+    /// let device = windlass::Device::best()?;
+    /// let x = device.tensor([1, 2, 2], [1.0f32, 3.0, 10.0, 30.0])?;
+    /// let (mean, variance) = (device.tensor([2], [2.0f32, 20.0])?, device.tensor([2], [1.0f32, 100.0])?);
+    /// let y = device.dnn().batch_norm(&x, &mean, &variance, 0.0, &Affine::none())?.await_result()?;
+    /// assert_eq!(device.show(y.reshape([4])?)?.to_string(), "[-1.  1. -1.  1.]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`norm`](Self::norm).
+    pub fn batch_norm<'a, 'm, 'v, T: SoftmaxElement>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        mean: impl ReadableTensor<'m, T::Wide>,
+        variance: impl ReadableTensor<'v, T::Wide>,
+        epsilon: f64,
+        affine: &Affine<'_, T>,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        check_epsilon(epsilon)?;
+        let (x, mean, variance) = (x.into(), mean.into(), variance.into());
+        let ((x, layout), (mean, mean_layout), (variance, variance_layout)) =
+            (x.operand()?, mean.operand()?, variance.operand()?);
+        let axes = Axes::channels(layout.extents()).map_err(told)?;
+        let mut reads: Vec<Read<'_>> = vec![
+            (x.into(), layout.clone()),
+            (mean.into(), axes.weight("mean", &mean_layout).map_err(told)?),
+            (variance.into(), axes.weight("variance", &variance_layout).map_err(told)?),
+        ];
+        let own = wide(T::DTYPE);
+        let mut types = vec![T::DTYPE, own, own];
+        let [weight, bias] = affine.reads()?;
+        let there = [weight.is_some(), bias.is_some()];
+        for ((read, layout), name) in weight.into_iter().zip(["weight"]).chain(bias.into_iter().zip(["bias"])) {
+            reads.push((read, axes.weight(name, &layout).map_err(told)?));
+            types.push(T::DTYPE);
+        }
+        let recorded = formula(&types, |inputs| {
+            let wide = |k: usize| inputs.get(k).map(|value| cast(*value, own));
+            let (Some(x), Some(mean), Some(variance)) = (wide(0), wide(1), wide(2)) else { return Vec::new() };
+            let y = (x - mean) / (variance + epsilon).sqrt();
+            let y = if let (true, Some(weight)) = (there[0], wide(3)) { y * weight } else { y };
+            let bias = if there[1] { wide(if there[0] { 4 } else { 3 }) } else { None };
+            vec![cast(bias.map_or(y, |bias| y + bias), T::DTYPE)]
+        });
+        make_one(&self.device, recorded.map_err(told)?, &reads, layout.extents())
+    }
+
+    /// Statistics of a whole training with those of a batch mixed in: `(1 - momentum) * old + momentum * new`, mean and variance,
+    /// in place. `moments` is what [`norm`](Self::norm) gave for [`Norm::Batch`](super::super::Norm::Batch).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for extents that are not the channels; the tensors come back. A stale tensor, or one of another
+    /// device.
+    #[expect(clippy::type_complexity, reason = "mean and variance in, the same out")]
+    #[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
+    pub fn update_running<'m, T: SoftmaxElement>(
+        &self,
+        moments: impl ReadableTensor<'m, T::Pair>,
+        (mean, variance): (Tensor<T::Wide>, Tensor<T::Wide>),
+        running: Running,
+    ) -> Submitted<(Tensor<T::Wide>, Tensor<T::Wide>)> {
+        let moments = moments.into();
+        let Running { momentum, epsilon, sample } = running;
+        let factor = if sample > 1 { sample as f64 / (sample as f64 - 1.0) } else { 1.0 };
+        let channels = moments.layout().len();
+        let view = match moments.reshape([channels]) {
+            Ok(view) => view,
+            Err(error) => return Err(Rejected::new(told(error), (mean, variance))),
+        };
+        if mean.extents() != [channels] || variance.extents() != [channels] {
+            let what = format!("extents {:?} and {:?} for {channels} channels", mean.extents(), variance.extents());
+            let error = told(Error::invalid("running", what));
+            return Err(Rejected::new(error, (mean, variance)));
+        }
+        update::<T>(self, &view, (mean, variance), [momentum, epsilon, factor])
+    }
+}
+
+#[expect(clippy::type_complexity, reason = "mean and variance in, the same out")]
+#[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
+fn update<T: SoftmaxElement>(
+    dnn: &Dnn,
+    moments: &TensorRef<'_, T::Pair>,
+    running: (Tensor<T::Wide>, Tensor<T::Wide>),
+    [momentum, epsilon, factor]: [f64; 3],
+) -> Submitted<(Tensor<T::Wide>, Tensor<T::Wide>)> {
+    dnn.device.update(running, moments, |(mean, variance), moments: Symbol<T::Pair>| {
+        let own = T::Wide::DTYPE;
+        let [new, inverse] = parts(Symbol::new(moments.raw)).map(|x| cast(x, DType::F64));
+        let spread = (inverse * inverse * epsilon - 1.0) / (inverse * inverse) * -factor;
+        let mixed = |old: Symbol<T::Wide>, new: Symbol<f64>| -> Symbol<T::Wide> {
+            let old = cast(Symbol::new(old.raw), DType::F64);
+            Symbol::new(cast(old * (1.0 - momentum) + new * momentum, own).raw)
+        };
+        (mixed(mean, new), mixed(variance, spread))
+    })
+}

@@ -1,0 +1,110 @@
+//! Products of matrices that lie in slices, by crate `gemm`, and the types in which the host computes.
+
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
+use gemm::Parallelism;
+use std::ops::{Add, Div, Mul, Sub};
+
+/// The types in which the host computes.
+pub(super) trait Real:
+    Element
+    + Default
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Send
+    + Sync
+{
+    const ONE: Self;
+    const LOWEST: Self;
+    fn of(x: f64) -> Self;
+    fn exp(self) -> Self;
+    fn ln(self) -> Self;
+}
+macro_rules! reals { ($($t:ty),*) => { $(
+    impl Real for $t {
+        const ONE: Self = 1.0;
+        const LOWEST: Self = <$t>::NEG_INFINITY;
+        fn of(x: f64) -> Self {
+            x as $t
+        }
+        fn exp(self) -> Self {
+            self.exp()
+        }
+        fn ln(self) -> Self {
+            self.ln()
+        }
+    }
+)* } }
+reals!(f32, f64);
+
+/// A matrix in a slice: its first element, and the distances of rows and of columns.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix {
+    pub(super) first: usize,
+    pub(super) down: usize,
+    pub(super) right: usize,
+}
+
+impl Matrix {
+    /// Rows one after the other.
+    pub(super) fn rows(first: usize, columns: usize) -> Self {
+        Matrix { first, down: columns, right: 1 }
+    }
+
+    pub(super) fn turned(self) -> Self {
+        Matrix { down: self.right, right: self.down, ..self }
+    }
+
+    fn lies_in(self, (rows, columns): (usize, usize), len: usize) -> bool {
+        let last = |n: usize, step: usize| n.checked_sub(1).and_then(|n| n.checked_mul(step));
+        let reach = last(rows, self.down).zip(last(columns, self.right));
+        let end = reach.and_then(|(down, right)| self.first.checked_add(down)?.checked_add(right));
+        end.is_some_and(|end| end < len)
+    }
+}
+
+/// `C = A * B`, or `C += A * B`; the sizes are `m`, `n`, `k`.
+pub(super) fn product<A: Real>(
+    (m, n, k): (usize, usize, usize),
+    (c, of_c): (&mut [A], Matrix),
+    (a, of_a): (&[A], Matrix),
+    (b, of_b): (&[A], Matrix),
+    adds: bool,
+    parallel: bool,
+) -> Result<()> {
+    let fit = of_c.lies_in((m, n), c.len()) && of_a.lies_in((m, k), a.len()) && of_b.lies_in((k, n), b.len());
+    if !fit {
+        return Err(Error::library("internal error: a panel does not fit"));
+    }
+    let parallelism = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
+    let step = |n: usize| n as isize;
+    // SAFETY: every element that these shapes and strides reach lies in its slice (above); `c` is borrowed mutably; `gemm::gemm` has
+    // kernels for f32 and f64.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.as_mut_ptr().add(of_c.first),
+            step(of_c.right),
+            step(of_c.down),
+            adds,
+            a.as_ptr().add(of_a.first),
+            step(of_a.right),
+            step(of_a.down),
+            b.as_ptr().add(of_b.first),
+            step(of_b.right),
+            step(of_b.down),
+            A::ONE,
+            A::ONE,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+    Ok(())
+}

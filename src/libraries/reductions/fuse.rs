@@ -1,0 +1,29 @@
+//! A map and the reduction that alone reads its results, made one step of a program: the elements are computed where they are
+//! reduced.
+
+use super::op::Reduce;
+use crate::core::sync::Arc;
+use crate::engines::op::Op as _;
+use crate::engines::tape::{Fused, Link, Recorded, Step};
+use crate::libraries::expressions::formula::Shared;
+use crate::libraries::expressions::fuse::{Computation, Joined, join};
+use std::any::Any;
+
+/// Joins a map to the reduction that reads its output.
+pub(super) fn into_reduction(maker: &dyn Step, user: &dyn Step, link: &Link) -> Option<Fused> {
+    let user = (user as &dyn Any).downcast_ref::<Recorded<Reduce>>()?;
+    let (reduce, spans) = user.parts();
+    let shape = &reduce.shape;
+    let (expr, scalars) = (&shape.formula.0.expr, &reduce.scalars);
+    let computation = Computation { expr, scalars, updated: 0, layouts: &shape.inputs, reads: &spans.0 };
+    let Joined { kept, scalars, layouts, reads, origins } = join(maker, &computation, link)?;
+    let joined = Reduce {
+        shape: Arc::new(shape.with_formula(Shared(kept), layouts)),
+        less: reduce.less,
+        scalars,
+        finish_scalars: reduce.finish_scalars.clone(),
+    };
+    let writes = spans.1.clone();
+    joined.check(&reads, &writes).ok()?;
+    Some(Fused { step: Arc::new(Recorded::new(joined, (reads, writes))), origins })
+}

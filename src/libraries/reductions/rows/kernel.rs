@@ -1,0 +1,136 @@
+//! A kernel: what it depends on, its expressions, and the words of its argument.
+
+use super::super::kind::ReductionKind;
+use super::super::recipe::Recipe;
+use crate::core::element::DType;
+use crate::core::error::Result;
+use crate::libraries::expressions::formula::Shared;
+use crate::libraries::expressions::ir::Expr;
+use crate::libraries::expressions::low::{Calls, Low, lower, lower_as};
+use crate::libraries::expressions::ptx::helpers;
+
+/// Threads that have a group of the tree: each has four neighbouring chains.
+pub(super) const TEAM: usize = 16;
+/// The elements that a thread takes at once: one for each of its chains.
+pub(super) const QUAD: usize = 4;
+/// Threads of a block, unless a row needs more.
+const BLOCK: usize = 256;
+
+/// What a kernel depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) kind: ReductionKind,
+    /// The type of the caller's formula of the elements.
+    pub(super) dtype: DType,
+    pub(super) element: Shared,
+    pub(super) finish: Option<Shared>,
+    pub(super) spread: Shared,
+    /// The types of the operands that are read, and whether each has one element for a row.
+    pub(super) inputs: Vec<(DType, bool)>,
+    /// Axes of the results.
+    pub(super) kept: usize,
+    /// Whether four neighbours are loaded at once.
+    pub(super) is_vector: bool,
+    /// Steps of a chain at once; whether every thread has all of them.
+    pub(super) turns: usize,
+    pub(super) is_whole: bool,
+    /// Places for groups of a row: 1, 16, 32, 64.
+    pub(super) places: usize,
+}
+
+/// The rows of a block, and its threads, for rows of so many groups.
+pub(super) const fn block(groups: usize) -> (usize, usize) {
+    let own = TEAM * groups;
+    let rows = if own >= BLOCK { 1 } else { BLOCK / own };
+    (rows, (rows * own).next_multiple_of(32))
+}
+
+/// The number of an expression of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Program {
+    Element,
+    Step,
+    Join,
+    Finish,
+    After,
+    Spread,
+}
+
+impl Program {
+    pub(super) const ALL: [Program; 6] =
+        [Program::Element, Program::Step, Program::Join, Program::Finish, Program::After, Program::Spread];
+}
+
+/// The expressions of a kernel.
+pub(super) struct Programs([Low; 6]);
+
+impl Programs {
+    pub(super) fn new(recipe: &Recipe, element: &Expr, after: Option<&Expr>, spread: &Expr) -> Self {
+        let open = |expr: &Expr| lower_as(expr, Calls::Expand, false);
+        let closed = |expr: &Expr| lower(expr, Calls::Expand);
+        Programs([
+            open(element),
+            open(&recipe.step.expr),
+            open(&recipe.join.expr),
+            closed(&recipe.finish.expr),
+            after.map(closed).unwrap_or_default(),
+            closed(spread),
+        ])
+    }
+
+    pub(super) fn get(&self, program: Program) -> &Low {
+        let [element, step, join, finish, after, spread] = &self.0;
+        match program {
+            Program::Element => element,
+            Program::Step => step,
+            Program::Join => join,
+            Program::Finish => finish,
+            Program::After => after,
+            Program::Spread => spread,
+        }
+    }
+}
+
+/// A word of the arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Argument {
+    Rows,
+    Target,
+    Results,
+    /// The address of an operand's first element.
+    Base(usize),
+    Length,
+    Groups,
+    /// Rows of a block.
+    Together,
+    Kept(usize),
+    /// In bytes; the operand behind the last one that is read is the target.
+    KeptStride(usize, usize),
+    ResultStride(usize),
+    Identity(usize, usize),
+    Count,
+    Uniform(Program, u16),
+}
+
+/// A kernel as text.
+pub(super) struct Kernel {
+    pub(super) text: String,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) programs: Programs,
+}
+
+impl Kernel {
+    pub(super) const ENTRY: &'static std::ffi::CStr = c"expression";
+
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the arguments exceed 4 KiB.
+    pub(super) fn new(key: &Key) -> Result<Self> {
+        let recipe = Recipe::for_kind(key.kind, key.dtype)?;
+        let after = key.finish.as_ref().map(|kept| &kept.0.expr);
+        let programs = Programs::new(&recipe, &key.element.0.expr, after, &key.spread.0.expr);
+        let (entry, arguments) = super::text::write(key, &recipe, &programs)?;
+        let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
+        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
+        Ok(Kernel { text, arguments, programs })
+    }
+}

@@ -1,0 +1,149 @@
+//! The CUDA half: kernels as plans, and their launch.
+
+use super::super::ptx::in_register;
+use super::super::space::{CHAINS, GROUP};
+use super::kernel::{Argument, Kernel, Key, Program, QUAD, TEAM, block};
+use super::op::Rows;
+use super::shape::Plan;
+use crate::core::buffer::AnySpan;
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::sync::Arc;
+use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Built, PlanKey};
+use crate::libraries::expressions::formula::Shared;
+use crate::libraries::expressions::low::Uniform;
+use crate::libraries::expressions::low::lower::computed;
+use std::ffi::{CString, c_void};
+
+/// A loaded kernel.
+pub(super) struct Loaded {
+    kernel: Kernel,
+    function: Function,
+}
+
+impl PlanKey for Key {
+    type Plan = Loaded;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+        let kernel = Kernel::new(self)?;
+        let bytes = 16 * kernel.text.lines().count() as u64;
+        let text = CString::new(kernel.text.as_str());
+        let text = text.map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+        let (core, epoch) = (builder.core, builder.epoch);
+        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
+        let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
+        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
+        Ok(Built { plan: Loaded { kernel, function }, bytes })
+    }
+}
+
+/// Whether the layouts allow four elements at once, if the addresses do.
+fn is_aligned(rows: &Rows, plan: &Plan) -> bool {
+    let constants = (0..plan.space.walks.len()).map(|k| plan.is_constant(k));
+    let multiple = |n: isize| n % QUAD as isize == 0;
+    let mut along = plan.space.walks.iter().zip(constants).filter(|(_, constant)| !constant).map(|(walk, _)| walk);
+    rows.map.formula.0.expr.inputs().len() == plan.space.walks.len()
+        && plan.space.length.is_multiple_of(QUAD)
+        && along.all(|walk| walk.kept.strides().iter().all(|stride| multiple(*stride)))
+}
+
+/// The kernels: for single elements, and for four at once.
+pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
+    let plan = rows.plan()?;
+    let (shape, expr) = (&rows.reduce.shape, &rows.map.formula.0.expr);
+    let read = plan.space.walks.len().saturating_sub(1);
+    let inputs = expr.inputs().iter().take(read).enumerate().map(|(k, dtype)| (*dtype, plan.is_constant(k)));
+    let inputs: Vec<(DType, bool)> = inputs.collect();
+    let (length, groups) = (plan.space.length, plan.space.groups());
+    let turns = [4, 2, 1].into_iter().find(|turns| length.is_multiple_of(turns * CHAINS));
+    let places = [TEAM, 2 * TEAM, 4 * TEAM].into_iter().find(|places| groups <= *places);
+    let key = |is_vector: bool| -> Result<Key> {
+        Ok(Key {
+            kind: shape.kind,
+            dtype: shape.element_type()?,
+            element: Shared(shape.prepared()?.element.clone()),
+            finish: shape.finish.clone(),
+            spread: rows.map.formula.clone(),
+            inputs: inputs.clone(),
+            kept: plan.space.output.rank(),
+            is_vector,
+            turns: turns.unwrap_or(if length > CHAINS { 2 } else { 1 }),
+            is_whole: turns.is_some(),
+            places: if groups == 1 { 1 } else { places.unwrap_or(4 * TEAM) },
+        })
+    };
+    let single = key(false)?;
+    Ok(if is_aligned(rows, &plan) { vec![single, key(true)?] } else { vec![single] })
+}
+
+pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> {
+    let (plan, shape, expr) = (rows.plan()?, &rows.reduce.shape, &rows.map.formula.0.expr);
+    let (space, recipe) = (&plan.space, &shape.prepared()?.recipe);
+    let read = space.walks.len().saturating_sub(1);
+    let target_size = expr.output_types().next().map_or(1, DType::size);
+    let size = |k: usize| if k < read { expr.inputs().get(k).map_or(1, |dtype| dtype.size()) } else { target_size };
+    let written: Vec<u64> = queue.writes().iter().map(AnySpan::address).collect();
+    let target = written.first().copied().unwrap_or(0);
+    let offset = |k: usize| space.walks.get(k).map_or(0, |walk| walk.kept.offset() * size(k)) as u64;
+    let bases: Vec<u64> = queue.reads().iter().enumerate().map(|(k, span)| span.address() + offset(k)).collect();
+    let result_size = shape.result_type().size();
+    let constant = |k: usize| plan.is_constant(k);
+    let aligned = |(k, address): (usize, &u64)| constant(k) || address.is_multiple_of((QUAD * size(k)).min(16) as u64);
+    let vector = is_aligned(rows, &plan) && bases.iter().chain([&(target + offset(read))]).enumerate().all(aligned);
+    let loaded = queue.plan::<Key>(if vector { 1 } else { 0 })?;
+    let groups = space.groups();
+    let (together, threads) = block(groups);
+    let (_, count) = rows.reduce.count_bits(recipe);
+    let stride =
+        |strides: &[isize], axis: usize, size: usize| (strides.get(axis).copied().unwrap_or(0) * size as isize) as u64;
+    let word = |argument: &Argument| match *argument {
+        Argument::Rows => space.results as u64,
+        Argument::Target => target + offset(read),
+        Argument::Results => written.get(1).map_or(0, |at| at + (space.output.offset() * result_size) as u64),
+        Argument::Base(k) => bases.get(k).copied().unwrap_or(0),
+        Argument::Length => space.length as u64,
+        Argument::Groups => groups as u64,
+        Argument::Together => together as u64,
+        Argument::Kept(axis) => space.output.extents().get(axis).copied().unwrap_or(1) as u64,
+        Argument::KeptStride(k, axis) => {
+            space.walks.get(k).map_or(0, |walk| stride(walk.kept.strides(), axis, size(k)))
+        }
+        Argument::ResultStride(axis) => stride(space.output.strides(), axis, result_size),
+        Argument::Identity(k, part) => {
+            let scalar = recipe.identity.get(k);
+            let bits = scalar.and_then(|scalar| scalar.words().get(part).copied()).unwrap_or(0);
+            scalar.map_or(bits, |scalar| in_register(computed(scalar.dtype()), bits))
+        }
+        Argument::Count => count,
+        Argument::Uniform(program, k) => uniform(rows, &loaded.kernel, program, k),
+    };
+    let mut arguments: Vec<u64> = loaded.kernel.arguments.iter().map(word).collect();
+    let blocks = space.results.div_ceil(together) as u32;
+    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (threads as u32, 1, 1), shared: 0 });
+    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
+    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts reach,
+    // which lies inside the operands (the check of the operation); a row is no longer than a block takes.
+    unsafe { loaded.function.launch(queue, &config, &mut parameters) }
+}
+
+fn uniform(rows: &Rows, kernel: &Kernel, program: Program, k: u16) -> u64 {
+    let scalars = match program {
+        Program::After => &rows.reduce.finish_scalars,
+        Program::Spread => &rows.map.scalars,
+        _ => &rows.reduce.scalars,
+    };
+    match kernel.programs.get(program).uniforms().get(usize::from(k)) {
+        Some((Uniform::Parameter(k, part), lane)) => {
+            let [re, im] = scalars.get(usize::from(*k)).map_or([0; 2], |scalar| scalar.words());
+            in_register(*lane, if *part == 0 { re } else { im })
+        }
+        Some((Uniform::Constant(bits), _)) => *bits,
+        // The expressions have no extents: see `shape.rs`.
+        Some((Uniform::Extent(_), _)) | None => 0,
+    }
+}
+
+const _: () = assert!(TEAM * QUAD == CHAINS && GROUP.is_multiple_of(CHAINS));

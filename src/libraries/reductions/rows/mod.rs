@@ -1,0 +1,24 @@
+//! Rows that are reduced, and a formula of their elements and of the result: softmax, normalisations and their gradients, each as
+//! one dispatch where the elements of a row lie side by side.
+//!
+//! [`submit`] makes a reduction and a map of it, which are the operations of these names with all that they check. `op.rs` runs them
+//! as one: on the host one after the other; on a GPU by a kernel (`kernel.rs`; its text in `text.rs`, `elements.rs`, `tree.rs`), in which a row is read, reduced by the tree of all
+//! reductions, and read again while it is still in the first cache. So the bits are those of two dispatches, which are made instead
+//! where rows have gaps, or are too long (`shape.rs`).
+
+#[cfg(feature = "cuda")]
+mod elements;
+mod front;
+#[cfg(feature = "cuda")]
+mod kernel;
+#[cfg(feature = "cuda")]
+mod launch;
+mod op;
+mod shape;
+#[cfg(feature = "cuda")]
+mod text;
+#[cfg(feature = "cuda")]
+mod tree;
+
+pub(in crate::libraries) use front::{Spread, submit};
+pub(in crate::libraries::reductions) use op::Rows;

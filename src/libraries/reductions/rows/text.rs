@@ -1,0 +1,325 @@
+//! The text of a kernel, for `sm_70` and later.
+//!
+//! A block has some rows, or one. 16 threads have a group of 1024 elements of a row: a thread has four neighbouring chains, so that
+//! it loads four neighbours at once. Chains are joined in the order of the tree: those of other threads by shuffles, then a thread's
+//! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself.
+
+use super::super::recipe::Recipe;
+use super::super::space::GROUP;
+use super::kernel::{Argument, Key, Program, Programs, QUAD, TEAM};
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::libraries::expressions::low::lower::{computed, stored};
+use crate::libraries::expressions::low::{Lane, LowOp, Uniform};
+use crate::libraries::expressions::ptx::body::memory;
+use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+
+/// The largest size of the arguments of a kernel.
+const MAX_ARGUMENTS: usize = 4096;
+/// Places for groups in the shared memory of a block.
+pub(super) const PLACES: usize = 128;
+
+pub(super) type Regs = Vec<Reg>;
+
+/// The parts of an element; of a real one twice the same.
+pub(super) type Element = Option<[Reg; 2]>;
+
+/// A part of an accumulator.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) accumulator: usize,
+    pub(super) part: usize,
+    pub(super) lane: Lane,
+}
+
+fn slots(recipe: &Recipe) -> Vec<Slot> {
+    let of = |(accumulator, dtype): (usize, &DType)| {
+        let lane = computed(*dtype);
+        (0..if dtype.is_complex() { 2 } else { 1 }).map(move |part| Slot { accumulator, part, lane })
+    };
+    recipe.accumulators.iter().enumerate().flat_map(of).collect()
+}
+
+/// Where a thread is.
+pub(super) struct Place {
+    /// Whether its row is there.
+    pub(super) valid: Reg,
+    /// Its number in its team.
+    pub(super) own: Reg,
+    /// Elements of its group.
+    pub(super) len: Reg,
+    /// Addresses of its first element of each operand; the target is the last one.
+    pub(super) addresses: Regs,
+    pub(super) coordinates: Regs,
+    /// Number of the group in the row, and of the row in the block.
+    pub(super) group: Reg,
+    pub(super) among: Reg,
+}
+
+pub(super) struct Text<'a> {
+    pub(super) key: &'a Key,
+    pub(super) recipe: &'a Recipe,
+    pub(super) programs: &'a Programs,
+    pub(super) writer: Writer,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) uniforms: Vec<((Program, u16), Reg)>,
+    pub(super) slots: Vec<Slot>,
+    /// The parts of the element of each operand that has one for a row.
+    pub(super) constants: Vec<Element>,
+}
+
+/// The entry point, and the words of its parameter.
+pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(String, Vec<Argument>)> {
+    let mut text = Text {
+        key,
+        recipe,
+        programs,
+        writer: Writer::default(),
+        arguments: Vec::new(),
+        uniforms: Vec::new(),
+        slots: slots(recipe),
+        constants: Vec::new(),
+    };
+    text.write();
+    let size = 8 * text.arguments.len();
+    if size > MAX_ARGUMENTS {
+        let what = format!("numbers and strides take {size} bytes, but a kernel takes {MAX_ARGUMENTS}");
+        return Err(Error::invalid("formula", what));
+    }
+    let shared: String = match key.places {
+        1 => String::new(),
+        _ => text
+            .slots
+            .iter()
+            .enumerate()
+            .map(|(k, slot)| format!("\t.shared .align 8 .b8 groups_{k}[{}];\n", PLACES * slot.lane.size()))
+            .collect(),
+    };
+    let operands = format!("// written 1 to 3, read 3 to {}", 3 + key.inputs.len());
+    let body = text.writer.finish();
+    let entry =
+        format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
+    Ok((entry, text.arguments))
+}
+
+impl Text<'_> {
+    /// Reads a word of the arguments; the first time it gets a place there.
+    pub(super) fn argument(&mut self, argument: Argument, class: Class) -> Reg {
+        let at = self.arguments.iter().position(|known| *known == argument).unwrap_or(self.arguments.len());
+        if at == self.arguments.len() {
+            self.arguments.push(argument);
+        }
+        let register = self.writer.reg(class);
+        let t = match class {
+            Class::Long => "u64",
+            Class::Single => "f32",
+            Class::Double => "f64",
+            _ => "u32",
+        };
+        ptx!(self.writer, "ld.param.{t} {register}, [args+{}]", 8 * at);
+        register
+    }
+
+    fn write(&mut self) {
+        // The words whose places are fixed.
+        let rows = self.argument(Argument::Rows, Class::Word);
+        let [target, results] = [Argument::Target, Argument::Results].map(|word| self.argument(word, Class::Long));
+        let bases: Regs = (0..self.key.inputs.len()).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
+        self.bind_uniforms();
+        let place = self.place(rows, target, &bases);
+        self.load_constants(&place);
+        let chains: Vec<Regs> = (0..QUAD).map(|_| self.identity()).collect();
+        self.steps(&place, &chains);
+        let own = self.join_chains(chains);
+        let own = self.join_groups(&place, own);
+        let own: Regs = own.into_iter().map(|register| self.first_of_team(register)).collect();
+        let stats = self.finish(own);
+        self.store_results(&place, results, &stats);
+        self.spread(&place, &stats);
+        ptx!(self.writer, "ret");
+    }
+
+    /// Numbers that are the same for all elements.
+    fn bind_uniforms(&mut self) {
+        let programs = self.programs;
+        for program in Program::ALL {
+            for (k, (uniform, lane)) in (0..).zip(programs.get(program).uniforms()) {
+                let register = match uniform {
+                    Uniform::Constant(bits) => self.writer.constant(*lane, *bits),
+                    _ => self.argument(Argument::Uniform(program, k), Class::for_lane(*lane)),
+                };
+                self.uniforms.push(((program, k), register));
+            }
+        }
+    }
+
+    pub(super) fn word(&mut self, opcode: &str, a: impl std::fmt::Display, b: impl std::fmt::Display) -> Reg {
+        let result = self.writer.reg(Class::Word);
+        ptx!(self.writer, "{opcode} {result}, {a}, {b}");
+        result
+    }
+
+    /// From the number of a thread to its row, group and chains.
+    fn place(&mut self, rows: Reg, target: Reg, bases: &[Reg]) -> Place {
+        let [block, thread] = [(); 2].map(|()| self.writer.reg(Class::Word));
+        ptx!(self.writer, "mov.u32 {block}, %ctaid.x");
+        ptx!(self.writer, "mov.u32 {thread}, %tid.x");
+        let team = self.word("shr.u32", thread, TEAM.trailing_zeros());
+        let own = self.word("and.b32", thread, TEAM - 1);
+        let together = self.argument(Argument::Together, Class::Word);
+        let (among, group) = match self.key.places {
+            1 => (team, self.writer.constant(Lane::U32, 0)),
+            _ => {
+                let groups = self.argument(Argument::Groups, Class::Word);
+                (self.word("div.u32", team, groups), self.word("rem.u32", team, groups))
+            }
+        };
+        let row = self.writer.reg(Class::Word);
+        ptx!(self.writer, "mad.lo.u32 {row}, {block}, {together}, {among}");
+        let [valid, inside] = [(); 2].map(|()| self.writer.reg(Class::Predicate));
+        ptx!(self.writer, "setp.lt.u32 {valid}, {row}, {rows}");
+        ptx!(self.writer, "setp.lt.u32 {inside}, {among}, {together}");
+        ptx!(self.writer, "and.pred {valid}, {valid}, {inside}");
+        ptx!(self.writer, "selp.b32 {row}, {row}, 0, {valid}");
+        let length = self.argument(Argument::Length, Class::Word);
+        let first = self.word("mul.lo.u32", group, GROUP);
+        let left = self.word("sub.u32", length, first);
+        let left = self.word("min.u32", left, GROUP);
+        let len = self.writer.reg(Class::Word);
+        ptx!(self.writer, "selp.b32 {len}, {left}, 0, {valid}");
+        let coordinates = self.coordinates(row);
+        let at = self.writer.reg(Class::Word);
+        ptx!(self.writer, "mad.lo.u32 {at}, {own}, {QUAD}, {first}");
+        let mut types: Vec<(DType, bool)> = self.key.inputs.clone();
+        types.push((self.target_type(), false));
+        let mut addresses = Vec::new();
+        for (k, (dtype, constant)) in types.into_iter().enumerate() {
+            let base = bases.get(k).copied().unwrap_or(target);
+            let address = self.walked(base, &coordinates, &|axis| Argument::KeptStride(k, axis));
+            if !constant {
+                let offset = self.writer.reg(Class::Long);
+                ptx!(self.writer, "mul.wide.u32 {offset}, {at}, {}", dtype.size());
+                ptx!(self.writer, "add.s64 {address}, {address}, {offset}");
+            }
+            addresses.push(address);
+        }
+        Place { valid, own, len, addresses, coordinates, group, among }
+    }
+
+    fn coordinates(&mut self, row: Reg) -> Regs {
+        let (mut coordinates, mut rest) = (Vec::new(), row);
+        for axis in (1..self.key.kept).rev() {
+            let extent = self.argument(Argument::Kept(axis), Class::Word);
+            let [quotient, remainder] = ["div.u32", "rem.u32"].map(|op| self.word(op, rest, extent));
+            coordinates.push(remainder);
+            rest = quotient;
+        }
+        if self.key.kept > 0 {
+            coordinates.push(rest);
+        }
+        coordinates.reverse();
+        coordinates
+    }
+
+    /// A base and the way to these coordinates, in a register of its own.
+    pub(super) fn walked(&mut self, base: Reg, coordinates: &[Reg], stride: &dyn Fn(usize) -> Argument) -> Reg {
+        let address = self.writer.reg(Class::Long);
+        ptx!(self.writer, "mov.b64 {address}, {base}");
+        for (axis, coordinate) in coordinates.iter().enumerate() {
+            let (stride, wide) = (self.argument(stride(axis), Class::Long), self.writer.reg(Class::Long));
+            ptx!(self.writer, "cvt.u64.u32 {wide}, {coordinate}");
+            ptx!(self.writer, "mad.lo.s64 {address}, {wide}, {stride}, {address}");
+        }
+        address
+    }
+
+    pub(super) fn target_type(&self) -> DType {
+        self.key.spread.0.expr.output_types().next().unwrap_or(DType::F32)
+    }
+
+    fn load_constants(&mut self, place: &Place) {
+        for (k, (dtype, constant)) in self.key.inputs.clone().into_iter().enumerate() {
+            let lane = stored(dtype);
+            let loaded = constant.then(|| {
+                let parts = [(); 2].map(|()| self.writer.constant(lane, 0));
+                let count = if dtype.is_complex() { 2 } else { 1 };
+                let (Some(address), t) = (place.addresses.get(k), memory(lane)) else { return parts };
+                for (part, register) in parts.iter().enumerate().take(count) {
+                    let offset = part * lane.size();
+                    ptx!(self.writer, "@{} ld.global.{t} {register}, [{address}+{offset}]", place.valid);
+                }
+                let [re, _] = parts;
+                if count == 2 { parts } else { [re; 2] }
+            });
+            self.constants.push(loaded);
+        }
+    }
+
+    pub(super) fn identity(&mut self) -> Regs {
+        let slots = self.slots.clone();
+        let of =
+            |slot: &Slot| self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane));
+        slots.iter().map(of).collect()
+    }
+
+    /// Appends an expression; returns the registers of its outputs' parts.
+    pub(super) fn run(&mut self, program: Program, input: &dyn Fn(usize, usize) -> Option<Reg>) -> Regs {
+        let low = self.programs.get(program);
+        let mut values: Regs = Vec::with_capacity(low.instrs().len());
+        for instr in low.instrs() {
+            let found = match instr.op {
+                LowOp::Input(k, part) => input(k.into(), part.into()),
+                LowOp::Position(_) => None,
+                LowOp::Uniform(k) => {
+                    self.uniforms.iter().find(|(key, _)| *key == (program, k)).map(|(_, register)| *register)
+                }
+                _ => {
+                    let first = values.first().copied();
+                    let args = instr.args.map(|value| values.get(value as usize).copied().or(first));
+                    // Operands come before it.
+                    let args = args.map(|arg| arg.unwrap_or_else(|| self.writer.reg(Class::Word)));
+                    Some(self.writer.operation(instr, args))
+                }
+            };
+            // What is not there is used by nothing.
+            let register = found.unwrap_or_else(|| self.writer.reg(Class::for_lane(instr.lane)));
+            values.push(register);
+        }
+        low.outputs().iter().flatten().filter_map(|value| values.get(*value as usize).copied()).collect()
+    }
+
+    pub(super) fn slot(slots: &[Slot], of: &[Reg], accumulator: usize, part: usize) -> Option<Reg> {
+        let at = slots.iter().position(|slot| (slot.accumulator, slot.part) == (accumulator, part))?;
+        of.get(at).copied()
+    }
+
+    /// The parts of the result of a row.
+    fn finish(&mut self, own: Regs) -> Regs {
+        let slots = self.slots.clone();
+        // Accumulators are computed: a NaN has the one pattern.
+        let own: Regs = own.into_iter().zip(&slots).map(|(own, slot)| self.writer.canonical(slot.lane, own)).collect();
+        let accumulators = self.recipe.accumulators.len();
+        let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::for_lane(computed(dtype))));
+        let results = self.run(Program::Finish, &|k, part| {
+            if k >= accumulators { count } else { Self::slot(&slots, &own, k, part) }
+        });
+        if self.key.finish.is_none() {
+            return results;
+        }
+        self.run(Program::After, &|_, part| results.get(part).copied())
+    }
+
+    fn store_results(&mut self, place: &Place, results: Reg, stats: &[Reg]) {
+        let address = self.walked(results, &place.coordinates, &Argument::ResultStride);
+        let first = self.word("or.b32", place.own, place.group);
+        let writes = self.writer.reg(Class::Predicate);
+        ptx!(self.writer, "setp.eq.u32 {writes}, {first}, 0");
+        ptx!(self.writer, "and.pred {writes}, {writes}, {}", place.valid);
+        let dtype = self.key.spread.0.expr.inputs().last().copied().unwrap_or(DType::F32);
+        let lane = stored(dtype);
+        for (part, register) in stats.iter().enumerate() {
+            let offset = part * lane.size();
+            ptx!(self.writer, "@{writes} st.global.{} [{address}+{offset}], {register}", memory(lane));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Attention and its gradients against the definition, on every device under test.
+
+mod oracle;
+
+use crate::common::{Rng, devices, is_host, refused, seeds};
+use crate::convolution::oracle::{Numbers, Real, down};
+use oracle::Case;
+use windlass::dnn::{Attention, Corner};
+use windlass::tensor::Layout;
+use windlass::{Device, Error, Tensor, bf16, f16};
+
+/// A tensor of rows: places before heads in memory or after them, perhaps with gaps; other memory is poison.
+fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers) -> Tensor<T> {
+    let [batch, heads, places, width] = numbers.extents[..] else { panic!("{:?}", numbers.extents) };
+    let gap = rng.pick(&[0, 0, 8, 3]);
+    let row = width + gap;
+    let strides = match rng.below(2) {
+        0 => [heads * places * row, places * row, row, 1],
+        _ => [heads * places * row, row, heads * row, 1],
+    };
+    let strides: Vec<isize> = strides
+        .iter()
+        .zip(&numbers.extents)
+        .map(|(step, n)| if *n == 1 { rng.pick(&[3_331_333, 1]) } else { *step as isize })
+        .collect();
+    let offset = rng.pick(&[0, 0, 1, 8]);
+    let mut memory = vec![T::POISON; offset + batch * heads * places * row + 4];
+    let layout = Layout::new(&numbers.extents, &strides, offset).unwrap();
+    for (index, x) in crate::convolution::oracle::indices(&numbers.extents).iter().zip(&numbers.all) {
+        let at = index.iter().zip(&strides).fold(offset as isize, |at, (i, step)| at + *i as isize * step);
+        memory[at as usize] = T::of(*x);
+    }
+    Tensor::from(device.upload(memory).unwrap().into_output()).with_layout(layout).unwrap()
+}
+
+/// The numbers of a tensor of f32 or f64.
+fn numbers<S: windlass::Element>(device: &Device, x: &Tensor<S>) -> Vec<f64> {
+    let all = device.download_tensor(x).unwrap().await_result().unwrap();
+    let bytes = bytemuck::cast_slice::<S, u8>(&all);
+    match size_of::<S>() {
+        4 => bytes.chunks(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap()).into()).collect(),
+        _ => bytes.chunks(8).map(|x| f64::from_ne_bytes(x.try_into().unwrap())).collect(),
+    }
+}
+
+fn lengths(device: &Device, case: &Case) -> Option<[Tensor<i32>; 2]> {
+    let up = |all: &Vec<i32>| device.tensor([all.len()], &all[..]).unwrap();
+    case.lengths.as_ref().map(|[q, k]| [up(q), up(k)])
+}
+
+fn spec<'a, T: Real>(
+    case: &Case,
+    bias: Option<&'a Tensor<T>>,
+    lengths: Option<&'a [Tensor<i32>; 2]>,
+) -> Attention<'a, T> {
+    let mut spec = Attention::new().deterministic(true);
+    if let Some(corner) = case.causal {
+        spec = spec.causal(corner);
+    }
+    if let Some(window) = case.window {
+        spec = spec.window(window);
+    }
+    if let Some(bias) = bias {
+        spec = spec.bias(bias);
+    }
+    if let Some([q, k]) = lengths {
+        spec = spec.lengths(q, k);
+    }
+    spec
+}
+
+fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
+    let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
+    let [q, k, v] = [case.q(), case.k(), case.v()].map(|extents| Numbers::random::<T>(rng, &extents));
+    let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
+    let (o, sums, scale, large) = case.forward([&q, &k, &v], bias.as_ref());
+    let [q, k, v] = [&q, &k, &v].map(|numbers| up::<T>(device, rng, numbers));
+    let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
+    let spec = spec(case, bias.as_ref(), lengths.as_ref());
+    let alone = device.dnn().attend(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
+    let (both, of_sums) = device.dnn().attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
+    let [.., keys, width, _] = case.sizes;
+    let fast = if T::SUMS > 1e-12 { 2e-6 } else { 0.0 };
+    for got in [down(device, &alone), down(device, &both)] {
+        for (place, got) in got.iter().enumerate() {
+            let (want, scale, large) = (o.all[place], scale.all[place], large.all[place]);
+            let relative = 2.0 * T::ROUNDING + ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large);
+            let bound = relative * scale + 1.01 * T::ROUNDING * want.abs() + T::TINY;
+            let error = (got.number() - want).abs();
+            assert!(error <= bound, "{what}: element {place} is {}, not {want}: {error:e} > {bound:e}", got.number());
+        }
+    }
+    for (place, got) in numbers(device, &of_sums).into_iter().enumerate() {
+        let want = sums.all[place];
+        let bound =
+            ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large.all.iter().copied().fold(0.0, f64::max));
+        assert!(got == want || (got - want).abs() <= bound, "{what}: sum {place} is {got}, not {want}");
+    }
+}
+
+#[test]
+fn random_attention_equals_the_definition() {
+    let devices = devices();
+    seeds(32, |rng, seed| {
+        let (narrow, wide) = (Case::random(rng, true), Case::random(rng, false));
+        for device in &devices {
+            let rng = &mut Rng::new(seed);
+            match (seed % 4, is_host(device)) {
+                (0, true) => forward::<f32>(device, rng, &narrow),
+                (1, true) => forward::<f64>(device, rng, &narrow),
+                (2, true) => forward::<bf16>(device, rng, &narrow),
+                (0 | 1, false) => forward::<bf16>(device, rng, &wide),
+                _ => forward::<f16>(device, rng, &wide),
+            }
+        }
+    });
+}
+
+fn backward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
+    let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
+    let extents = [case.q(), case.k(), case.v(), case.o()];
+    let [q, k, v, dy] = extents.map(|extents| Numbers::random::<T>(rng, &extents));
+    let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
+    let want = case.backward([&q, &k, &v, &dy], bias.as_ref());
+    let [q, k, v, dy] = [&q, &k, &v, &dy].map(|numbers| up::<T>(device, rng, numbers));
+    let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
+    let spec = spec(case, bias.as_ref(), lengths.as_ref());
+    let dnn = device.dnn();
+    let (o, sums) = dnn.attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
+    let gradients = dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).expect(&what).await_result();
+    if !is_host(device) && case.sizes[3] == 1 {
+        assert!(gradients.unwrap_err().error.to_string().contains("one query"), "{what}");
+        return;
+    }
+    let (dq, dk, dv) = gradients.expect(&what);
+    for (name, got, want) in [("dq", dq, &want[0]), ("dk", dk, &want[1]), ("dv", dv, &want[2])] {
+        assert_eq!(got.extents(), want.extents, "{what}");
+        // The largest magnitude is the measure: sums of numbers of both signs that were rounded in between.
+        let most = want.all.iter().fold(0f64, |most, x| most.max(x.abs()));
+        let bound = (16.0 * T::ROUNDING + 1e4 * T::SUMS) * (most + 4.0);
+        for (place, got) in down(device, &got).iter().enumerate() {
+            let (got, want) = (got.number(), want.all[place]);
+            assert!((got - want).abs() <= bound, "{what}: {name}[{place}] is {got}, not {want} ({bound:e})");
+        }
+    }
+}
+
+#[test]
+fn random_gradients_equal_the_definition() {
+    let devices = devices();
+    seeds(20, |rng, seed| {
+        let (narrow, wide) = (Case::random(rng, true), Case::random(rng, false));
+        for device in &devices {
+            let rng = &mut Rng::new(seed);
+            match (seed % 4, is_host(device)) {
+                (0, true) => backward::<f32>(device, rng, &narrow),
+                (1, true) => backward::<f64>(device, rng, &narrow),
+                (2, true) => backward::<bf16>(device, rng, &narrow),
+                (0 | 1, false) => backward::<bf16>(device, rng, &wide),
+                _ => backward::<f16>(device, rng, &wide),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_query_that_sees_nothing_gives_zeros() {
+    for device in devices() {
+        let mut case = Case::new([2, 2, 1, 16, 16, 8, 8]);
+        case.lengths = Some([vec![16, 5], vec![7, 1]]);
+        forward::<f16>(&device, &mut Rng::new(1), &case);
+        if is_host(&device) {
+            case.causal = Some(Corner::BottomRight);
+            case.lengths = Some([vec![16, 5], vec![7, 0]]);
+            forward::<f16>(&device, &mut Rng::new(1), &case);
+        }
+    }
+}
+
+#[test]
+fn there_may_be_more_queries_than_keys() {
+    for device in devices() {
+        for corner in [Corner::TopLeft, Corner::BottomRight] {
+            let case = Case { causal: Some(corner), ..Case::new([1, 2, 2, 9, 5, 8, 8]) };
+            forward::<f16>(&device, &mut Rng::new(2), &case);
+            backward::<f16>(&device, &mut Rng::new(2), &case);
+        }
+    }
+}
+
+#[test]
+fn an_attention_of_nothing_is_nothing_or_zeros() {
+    for device in devices() {
+        for sizes in [[0, 2, 1, 3, 3, 8, 8], [2, 0, 0, 3, 3, 8, 8], [2, 2, 1, 0, 3, 8, 8], [2, 2, 1, 3, 0, 8, 8]] {
+            forward::<f16>(&device, &mut Rng::new(3), &Case::new(sizes));
+            backward::<f16>(&device, &mut Rng::new(3), &Case::new(sizes));
+        }
+    }
+}
+
+#[test]
+fn what_a_library_lacks_is_said() {
+    for device in devices() {
+        let told = |answer: windlass::Result<()>| match (is_host(&device), answer) {
+            (true, answer) => answer.unwrap(),
+            (false, Err(Error::Unsupported { reason, .. })) => assert!(reason.contains("cuDNN"), "{reason}"),
+            (false, other) => panic!("{other:?}"),
+        };
+        let dnn = device.dnn();
+        let x = device.zeros_tensor::<f64>([1, 1, 2, 8]).unwrap();
+        told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
+        let x = device.zeros_tensor::<f32>([1, 1, 2, 8]).unwrap();
+        told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
+        dnn.attend(&Attention::new().tf32(true), &x, &x, &x).unwrap().await_result().unwrap();
+        let x = device.zeros_tensor::<f16>([1, 1, 2, 5]).unwrap();
+        told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
+    }
+}
+
+#[test]
+fn extents_that_do_not_fit_are_refused() {
+    for device in devices() {
+        let (dnn, plain) = (device.dnn(), Attention::new());
+        let x = |extents: &[usize]| device.zeros_tensor::<f16>(extents).unwrap();
+        let q = x(&[2, 4, 6, 8]);
+        let named = |error: Result<_, Error>, argument: &str| {
+            let error: Error = error.map(|_: windlass::PendingDispatch<Tensor<f16>>| ()).unwrap_err();
+            assert_eq!(refused(&error).0, argument, "{error}");
+        };
+        named(dnn.attend(&plain, &x(&[2, 4, 6]), &q, &q), "q");
+        named(dnn.attend(&plain, &q, &x(&[1, 4, 6, 8]), &q), "k");
+        named(dnn.attend(&plain, &q, &x(&[2, 4, 6, 16]), &q), "k");
+        named(dnn.attend(&plain, &q, &x(&[2, 3, 6, 8]), &x(&[2, 3, 6, 8])), "k");
+        named(dnn.attend(&plain, &q, &q, &x(&[2, 4, 5, 8])), "v");
+        named(dnn.attend(&Attention::new().window(3), &q, &q, &q), "window");
+        named(dnn.attend(&Attention::new().causal(Corner::TopLeft).window(0), &q, &q, &q), "window");
+        named(dnn.attend(&Attention::new().scale(f64::NAN), &q, &q, &q), "scale");
+        named(dnn.attend(&Attention::new().bias(&x(&[3, 1, 6, 6])), &q, &q, &q), "bias");
+        let few = device.zeros_tensor::<i32>([3]).unwrap();
+        named(dnn.attend(&Attention::new().lengths(&few, &few), &q, &q, &q), "query_lengths");
+    }
+}

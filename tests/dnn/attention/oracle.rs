@@ -1,0 +1,168 @@
+//! Attention by its definition, in f64.
+
+use crate::common::Rng;
+use crate::convolution::oracle::{Numbers, indices};
+use windlass::dnn::Corner;
+
+/// An attention with all its sizes.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// Batch, heads of queries, heads of keys, queries, keys, width, width of values.
+    pub(crate) sizes: [usize; 7],
+    pub(crate) causal: Option<Corner>,
+    pub(crate) window: Option<usize>,
+    /// The extents of the bias.
+    pub(crate) bias: Option<[usize; 4]>,
+    pub(crate) lengths: Option<[Vec<i32>; 2]>,
+}
+
+impl Case {
+    pub(crate) fn new(sizes: [usize; 7]) -> Self {
+        Case { sizes, causal: None, window: None, bias: None, lengths: None }
+    }
+
+    /// `narrow`: also widths that are no multiples of 8.
+    pub(crate) fn random(rng: &mut Rng, narrow: bool) -> Self {
+        let places = [1, 2, 7, 16, 33, 65];
+        let widths: &[usize] = if narrow { &[1, 3, 5, 8, 40] } else { &[8, 16, 16, 40, 64] };
+        let (kv, served) = (rng.pick(&[1, 2]), rng.pick(&[1, 1, 2, 3]));
+        let width = rng.pick(widths);
+        let value = if rng.below(4) == 0 { rng.pick(widths) } else { width };
+        let (one, other) = (rng.pick(&places), rng.pick(&places));
+        let (queries, keys) = if rng.below(2) == 0 { (one, one) } else { (one.min(other), one.max(other)) };
+        let mut case = Case::new([rng.pick(&[1, 2]), kv * served, kv, queries, keys, width, value]);
+        let [batch, heads, ..] = case.sizes;
+        case.causal = rng.pick(&[None, Some(Corner::TopLeft), Some(Corner::BottomRight)]);
+        if case.causal.is_some() && rng.below(3) == 0 {
+            case.window = Some(rng.pick(&[1, 3, 16, 1000]));
+        }
+        if rng.below(4) == 0 {
+            case.bias = Some([rng.pick(&[1, batch]), rng.pick(&[1, heads]), queries, keys]);
+        }
+        if rng.below(4) == 0 {
+            let mut of = |most: usize| (0..batch).map(|_| (1 + rng.below(most)) as i32).collect::<Vec<_>>();
+            let of_keys = of(keys);
+            let of_queries = of(queries).into_iter().zip(&of_keys).map(|(q, k)| q.min(*k)).collect();
+            case.lengths = Some([of_queries, of_keys]);
+        }
+        if !narrow && case.causal == Some(Corner::BottomRight) && (case.lengths.is_some() || queries != keys) {
+            // cuDNN has none that is right.
+            case.window = None;
+        }
+        case
+    }
+
+    pub(crate) fn q(&self) -> [usize; 4] {
+        let [b, h, _, s, _, d, _] = self.sizes;
+        [b, h, s, d]
+    }
+    pub(crate) fn k(&self) -> [usize; 4] {
+        let [b, _, h, _, s, d, _] = self.sizes;
+        [b, h, s, d]
+    }
+    pub(crate) fn v(&self) -> [usize; 4] {
+        let [b, _, h, _, s, _, d] = self.sizes;
+        [b, h, s, d]
+    }
+    pub(crate) fn o(&self) -> [usize; 4] {
+        let [b, h, _, s, _, _, d] = self.sizes;
+        [b, h, s, d]
+    }
+
+    pub(crate) fn sees(&self, batch: usize, query: usize, key: usize) -> bool {
+        let [.., queries, keys, _, _] = self.sizes;
+        let (queries, keys) = match &self.lengths {
+            Some([q, k]) => (q[batch] as usize, k[batch] as usize),
+            None => (queries, keys),
+        };
+        let last = match self.causal {
+            None => keys as i64,
+            Some(Corner::TopLeft) => query as i64,
+            Some(Corner::BottomRight) => query as i64 + keys as i64 - queries as i64,
+        };
+        let first = self.window.map_or(i64::MIN, |window| last - window as i64 + 1);
+        query < queries && key < keys && (first..=last).contains(&(key as i64))
+    }
+
+    /// The weights of a query, and the logarithm of their sum before; and the largest sum of magnitudes of a score.
+    fn weights(&self, index: &[usize], q: &Numbers, k: &Numbers, bias: Option<&Numbers>) -> (Vec<f64>, f64, f64) {
+        let [_, heads, kv, _, keys, width, _] = self.sizes;
+        let (b, h, i) = (index[0], index[1], index[2]);
+        let of_k = h / (heads / kv);
+        let scale = 1.0 / (width as f64).sqrt();
+        let mut large = 0f64;
+        let scores: Vec<f64> = (0..keys)
+            .map(|j| {
+                if !self.sees(b, i, j) {
+                    return f64::NEG_INFINITY;
+                }
+                let products = (0..width).map(|d| q.at(&[b, h, i, d]) * k.at(&[b, of_k, j, d]));
+                let (sum, size) = products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                let more = bias.map_or(0.0, |bias| {
+                    let one = |axis: usize, at: usize| if bias.extents[axis] == 1 { 0 } else { at };
+                    bias.at(&[one(0, b), one(1, h), one(2, i), one(3, j)])
+                });
+                large = large.max(size * scale + more.abs());
+                sum * scale + more
+            })
+            .collect();
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            return (vec![0.0; keys], most, 0.0);
+        }
+        let sum: f64 = scores.iter().map(|x| (x - most).exp()).sum();
+        (scores.iter().map(|x| (x - most).exp() / sum).collect(), most + sum.ln(), large)
+    }
+
+    /// The result, the logarithms of the sums, and for each element of the result the sum of magnitudes and the size of the scores.
+    pub(crate) fn forward(
+        &self,
+        [q, k, v]: [&Numbers; 3],
+        bias: Option<&Numbers>,
+    ) -> (Numbers, Numbers, Numbers, Numbers) {
+        let [_, heads, kv, _, keys, ..] = self.sizes;
+        let (mut o, mut scale, mut large) =
+            (Numbers::zeros(&self.o()), Numbers::zeros(&self.o()), Numbers::zeros(&self.o()));
+        let mut sums = Numbers::zeros(&self.o()[..3]);
+        for index in indices(&self.o()[..3]) {
+            let (weights, sum, size) = self.weights(&index, q, k, bias);
+            *sums.at_mut(&index) = sum;
+            for d in 0..self.o()[3] {
+                let at = [index[0], index[1], index[2], d];
+                for j in 0..keys {
+                    let product = weights[j] * v.at(&[index[0], index[1] / (heads / kv), j, d]);
+                    *o.at_mut(&at) += product;
+                    *scale.at_mut(&at) += product.abs();
+                }
+                *large.at_mut(&at) = size;
+            }
+        }
+        (o, sums, scale, large)
+    }
+
+    /// The gradients of queries, keys and values.
+    pub(crate) fn backward(&self, [q, k, v, dy]: [&Numbers; 4], bias: Option<&Numbers>) -> [Numbers; 3] {
+        let [_, heads, kv, _, keys, width, value] = self.sizes;
+        let [mut dq, mut dk, mut dv] = [self.q(), self.k(), self.v()].map(|extents| Numbers::zeros(&extents));
+        let scale = 1.0 / (width as f64).sqrt();
+        for index in indices(&self.o()[..3]) {
+            let (b, h, i) = (index[0], index[1], index[2]);
+            let of_k = h / (heads / kv);
+            let (weights, ..) = self.weights(&index, q, k, bias);
+            let slope = |j: usize| (0..value).map(|d| dy.at(&[b, h, i, d]) * v.at(&[b, of_k, j, d])).sum::<f64>();
+            let slopes: Vec<f64> = (0..keys).map(slope).collect();
+            let mean: f64 = slopes.iter().zip(&weights).map(|(slope, weight)| slope * weight).sum();
+            for j in 0..keys {
+                let of_score = weights[j] * (slopes[j] - mean) * scale;
+                for d in 0..width {
+                    *dq.at_mut(&[b, h, i, d]) += of_score * k.at(&[b, of_k, j, d]);
+                    *dk.at_mut(&[b, of_k, j, d]) += of_score * q.at(&[b, h, i, d]);
+                }
+                for d in 0..value {
+                    *dv.at_mut(&[b, of_k, j, d]) += weights[j] * dy.at(&[b, h, i, d]);
+                }
+            }
+        }
+        [dq, dk, dv]
+    }
+}

@@ -1,0 +1,60 @@
+//! Neural networks: the same program on every device (`WINDLASS_TEST_DEVICE`).
+#![cfg(all(feature = "host", feature = "dnn", feature = "blas"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod attention;
+mod convolution;
+mod formulas;
+mod norms;
+mod pooling;
+mod row_times;
+mod rows;
+mod sample;
+mod timing;
+
+use common::devices;
+
+#[test]
+fn windows_are_those_of_the_definition() {
+    pooling::cases(&devices(), 0, 400);
+}
+
+#[test]
+fn softmax_is_that_of_the_definition() {
+    rows::cases(&devices(), 0, 120);
+}
+
+#[test]
+fn normalised_elements_are_those_of_the_definition() {
+    norms::cases(&devices(), 0, 150);
+}
+
+#[test]
+fn statistics_of_a_training_are_mixed() {
+    norms::statistics(&devices());
+}
+
+#[test]
+fn derivatives_of_activations_are_slopes() {
+    formulas::activations(&devices());
+}
+
+#[test]
+fn gradients_of_losses_are_slopes() {
+    formulas::losses(&devices());
+}
+
+#[test]
+fn other_gradients_are_slopes() {
+    formulas::others(&devices());
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let device = &devices()[0];
+    pooling::what_does_not_fit_is_told(device);
+    norms::axes_that_do_not_fit_are_told(device);
+}

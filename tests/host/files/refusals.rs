@@ -1,0 +1,164 @@
+//! What is wrong with a file is said by name.
+
+use super::{npy, safetensors};
+use crate::common::refused;
+use std::io::Cursor;
+use windlass::npy::Npz;
+use windlass::safetensors::{Safetensors, SafetensorsWriter};
+use windlass::{DType, Device, Error};
+
+#[test]
+fn a_header_that_numpy_would_not_write_says_what_is_wrong() {
+    let device = Device::host().unwrap();
+    let says = |file: &[u8], what: &str| {
+        let error = device.read_npy(file).unwrap_err();
+        let (argument, reason) = refused(&error);
+        assert!(argument == "file" && reason.contains(what), "{argument}: {reason}, not {what}");
+    };
+    says(b"", "does not begin");
+    says(b"\x93NUMPX\x01\x00", "does not begin");
+    says(&npy(4, "", &[]), "version 4");
+    says(&npy(1, "", &[])[..9], "ends inside");
+    says(&npy(2, "{", &[])[..12], "ends inside");
+    says(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "4294967295 bytes");
+    let good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+    let read = |text: &str| device.read_npy(&npy(1, text, &[0; 8])[..]);
+    assert_eq!(read(good).unwrap().extents(), [2]);
+    // In other ways that mean the same.
+    for same in [
+        "{'shape':(2L,),\"descr\":\"=f4\",'fortran_order':True}\n",
+        " { 'shape' : ( 2 ) , 'descr' : '<f4','fortran_order':False } ",
+    ] {
+        assert_eq!(read(same).unwrap().extents(), [2], "{same}");
+    }
+    let header = |text: &str, what: &str| says(&npy(1, text, &[0; 8]), what);
+    header("", "ends where `{`");
+    header("{", "ends where a text");
+    header(&good.replace('}', ""), "ends where a text");
+    header(&good.replace("'shape': (2,), ", ""), "no entry `shape`");
+    header(&good.replace("'descr': '<f4', ", ""), "no entry `descr`");
+    header(&good.replace("'fortran_order': False, ", ""), "no entry `fortran_order`");
+    header(&good.replace("'descr'", "'dtype'"), "an entry `dtype`");
+    header(&good.replace("(2,), ", "(2,), 'shape': (2,)"), "two entries `shape`");
+    header(&good.replace("False", "false"), "`True` or `False`");
+    header(&good.replace("False", "0"), "`True` or `False`");
+    header(&good.replace("(2,)", "(-2,)"), "`-2,), }`");
+    header(&good.replace("(2,)", "(+2,)"), "a size");
+    header(&good.replace("(2,)", "(2.,)"), "`)`");
+    header(&good.replace("(2,)", "(,)"), "a size");
+    header(&good.replace("(2,)", "[2]"), "`(`");
+    header(&good.replace("(2,)", "(18446744073709551616,)"), "below 2^64");
+    header(&good.replace("(2,)", "(18446744073709551615,)"), "more elements");
+    header(&good.replace("(2,)", "(4294967296, 4294967296)"), "more elements");
+    header(&good.replace("(2,)", "(9223372036854775807,)"), "overflows");
+    header(&good.replace("(2,)", "(4611686018427387903,)"), "overflows");
+    header(&good.replace("(2,)", &format!("({})", "1, ".repeat(65))), "more than 64 axes");
+    header(&good.replace("(2,)", "(3,)"), "ends after 8 of the 12 bytes");
+    header(&good.replace("(2,)", "(1000000000000,)"), "ends after 8 of the 4000000000000 bytes");
+    header(&format!("{good} x"), "goes on");
+    header("{'descr': '<f4", "a text");
+    says(&npy(3, &good.replace("descr", "d\u{e9}scr"), &[0; 8]), "an entry `d\u{e9}scr`");
+}
+
+#[test]
+fn elements_that_no_tensor_has_are_named() {
+    let device = Device::host().unwrap();
+    let of = |descr: &str| npy(1, &format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}"), &[0; 64]);
+    for (descr, what) in [
+        ("'<M8[ns]'", "<M8[ns]"),
+        ("'|O'", "|O"),
+        ("'<U5'", "<U5"),
+        ("'|S5'", "|S5"),
+        ("'<f16'", "<f16"),
+        ("'<c32'", "<c32"),
+        ("'<f3'", "<f3"),
+        ("''", "``"),
+        ("'f4'", "f4"),
+        ("'<f'", "<f"),
+        ("'<f99999999999999999999'", "<f9999"),
+        ("'|V8'", "|V8"),
+        ("'|V1'", "read_npy_as"),
+        ("[('a', '<f4')]", "structured"),
+    ] {
+        let error = device.read_npy(&of(descr)[..]).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains(what), "{descr}: {error}");
+    }
+    // What the caller says, and the file does not.
+    let error = device.read_npy_as(DType::I32, &of("'<f4'")[..]).unwrap_err();
+    assert!(refused(&error).1.contains("`<f4`, not i32"), "{error}");
+    assert!(device.read_npy_as(DType::F32, &of("'|V2'")[..]).is_err());
+    assert_eq!(device.read_npy_as(DType::F16, &of("'|V2'")[..]).unwrap().dtype(), DType::F16);
+    assert_eq!(device.read_npy(&of("'<V2'")[..]).unwrap().dtype(), DType::Bf16);
+    assert_eq!(device.read_npy_as(DType::I8, &of("'|V1'")[..]).unwrap().dtype(), DType::I8);
+}
+
+#[test]
+fn an_archive_names_the_array() {
+    let device = Device::host().unwrap();
+    let not = Npz::new(Cursor::new(b"PK\x03\x04 and no more")).map(drop).unwrap_err();
+    assert_eq!(refused(&not).0, "file");
+    let mut file = Vec::new();
+    let mut archive = windlass::npy::NpzWriter::new(Cursor::new(&mut file));
+    archive.add(&device, "x", &device.tensor([2], [1.0f32, 2.0]).unwrap()).unwrap();
+    archive.finish().unwrap();
+    let mut archive = Npz::new(Cursor::new(&file)).unwrap();
+    let error = archive.read(&device, "y").unwrap_err();
+    assert!(
+        refused(&error).0 == "name" && refused(&error).1.contains("`y`") && refused(&error).1.contains("`x`"),
+        "{error}"
+    );
+    let error = archive.read_as(&device, "x", DType::I32).unwrap_err();
+    assert!(refused(&error).1.contains("array `x`"), "{error}");
+    drop(archive);
+    // An element is another: the checksum says so.
+    let place = file.windows(4).position(|bytes| bytes == 2.0f32.to_le_bytes()).unwrap();
+    file[place] ^= 1;
+    let error = Npz::new(Cursor::new(&file)).unwrap().read(&device, "x").unwrap_err();
+    assert!(refused(&error).1.contains("array `x`"), "{error}");
+}
+
+#[test]
+fn a_header_of_safetensors_says_what_is_wrong() {
+    let device = Device::host().unwrap();
+    let says = |file: &[u8], what: &str| {
+        let error = Safetensors::new(Cursor::new(file)).map(drop).unwrap_err();
+        let (argument, reason) = refused(&error);
+        assert!(argument == "file" && reason.contains(what), "{argument}: {reason}, not {what}");
+    };
+    let tensor = |shape: &str, from: u64, to: u64| {
+        format!("{{\"x\":{{\"dtype\":\"F32\",\"shape\":{shape},\"data_offsets\":[{from},{to}]}}}}")
+    };
+    says(&[0; 7], "too short");
+    says(&[0xff; 64], "18446744073709551615 bytes");
+    says(&safetensors("", &[]), "header");
+    says(&safetensors("{\"x\": 1}", &[]), "header");
+    says(&safetensors(&"[".repeat(100_000), &[]), "header");
+    says(&safetensors(&tensor("[2]", 0, 8), &[0; 7]), "describes 8 bytes of elements, but 7");
+    says(&safetensors(&tensor("[2]", 0, 8), &[0; 9]), "describes 8 bytes of elements, but 9");
+    says(&safetensors(&tensor("[2]", 1, 9), &[0; 9]), "`x`");
+    says(&safetensors(&tensor("[2]", 8, 0), &[0; 8]), "`x`");
+    says(&safetensors(&tensor("[3]", 0, 8), &[0; 8]), "header");
+    says(&safetensors(&tensor("[-2]", 0, 8), &[0; 8]), "header");
+    says(&safetensors(&tensor("[4294967296,4294967296]", 0, 8), &[0; 8]), "overflow");
+    says(&safetensors(&tensor("[18446744073709551615]", 0, u64::MAX), &[0; 8]), "overflow");
+    says(&safetensors(&tensor("[2]", 0, 8).replace("F32", "F31"), &[0; 8]), "F31");
+    // Extents of which no tensor is made, though there are no elements.
+    let huge = safetensors(&tensor("[0,9223372036854775807,9223372036854775807]", 0, 0), &[]);
+    let error = Safetensors::new(Cursor::new(&huge)).unwrap().read(&device, "x").unwrap_err();
+    assert!(refused(&error).1.contains("tensor `x`"), "{error}");
+    // Elements that no tensor has do not hide the others.
+    let two = "{\"x\":{\"dtype\":\"F8_E8M0\",\"shape\":[2],\"data_offsets\":[0,2]},\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]}}";
+    let two = safetensors(two, &[1, 2, 3]);
+    let mut file = Safetensors::new(Cursor::new(&two)).unwrap();
+    assert_eq!((file.names(), file.shape("x")), (vec!["x", "y"], Some((None, &[2][..]))));
+    let error = file.read(&device, "x").unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { .. }) && error.to_string().contains("F8_E8M0"), "{error}");
+    assert_eq!(device.bytes_any(&file.read(&device, "y").unwrap()).unwrap(), [3]);
+    let error = file.read(&device, "z").unwrap_err();
+    assert!(refused(&error).0 == "name" && refused(&error).1.contains("`x`, `y`"), "{error}");
+    // What cannot be written.
+    let x = device.tensor([1], [1.0f32]).unwrap();
+    let write = |writer: SafetensorsWriter<'_>| writer.write(&device, Vec::new()).unwrap_err();
+    assert_eq!(refused(&write(SafetensorsWriter::new().add("x", &x).add("x", &x))).0, "name");
+    assert_eq!(refused(&write(SafetensorsWriter::new().add("__metadata__", &x))).0, "name");
+}

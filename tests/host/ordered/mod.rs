@@ -1,0 +1,14 @@
+//! Tensors in order: sorts and what is made of them.
+
+mod chosen;
+mod facts;
+mod places;
+mod sorts;
+
+/// The elements in row-major order.
+fn read<'a, T: windlass::Element>(
+    device: &windlass::Device,
+    x: impl windlass::tensor::ReadableTensor<'a, T>,
+) -> Vec<T> {
+    device.download_tensor(x).unwrap().await_result().unwrap()
+}
