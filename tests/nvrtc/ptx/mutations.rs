@@ -7,9 +7,10 @@
 use crate::common::machine::record::{Recorded, recorded};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+use windlass::FindingKind;
 use windlass::ptx::Fault;
 
-const BUDGET: u64 = 1 << 26;
+const BUDGET: u64 = 1 << 22;
 
 /// A line of a text, and what stands in its place.
 struct Mutant {
@@ -107,17 +108,24 @@ fn a_changed_kernel_is_found_or_computes_something_else() {
     let (mut barriers, mut bounds) = (Count::default(), Count::default());
     let mut kernels = 0;
     let mut shifts = Vec::new();
-    for group in recorded(folder.as_ref()) {
+    for mut group in recorded(folder.as_ref()) {
         kernels += 1;
+        // The shortest first: most mutants are seen there.
+        group.sort_by_key(|launch| launch.parts.iter().map(|(_, bytes)| bytes.len()).sum::<usize>());
         let text = group[0].text.clone();
-        let run = |launch: Recorded| {
-            let want = launch.run(&text, BUDGET).unwrap_or_else(|fault| panic!("{fault} of {}", launch.kernel));
-            (launch, want)
+        let run = |launch: Recorded| match launch.run(&text, BUDGET) {
+            Ok(want) => Some((launch, want)),
+            // It takes too long to be repeated for each mutant.
+            Err(Fault::Found(found)) if found.kind == FindingKind::Budget => None,
+            Err(fault) => panic!("{fault} of {}", launch.kernel),
         };
-        let launches: Vec<_> = group.into_iter().map(run).collect();
+        let launches: Vec<_> = group.into_iter().filter_map(run).collect();
         let lines = lines(&text);
         for mutant in without_barriers(&lines) {
-            barriers.try_one(&launches, &lines, &mutant);
+            match Instant::now() > until {
+                true => barriers.left += 1,
+                false => barriers.try_one(&launches, &lines, &mutant),
+            }
         }
         shifts.push((launches, lines));
     }
