@@ -14,6 +14,8 @@ mod networks;
 mod node;
 #[path = "../../host/onnx/optimizers.rs"]
 mod optimizers;
+#[path = "../../host/onnx/ordered.rs"]
+mod ordered;
 #[path = "../../host/onnx/quantized.rs"]
 mod quantized;
 #[path = "../../host/onnx/reductions.rs"]
