@@ -29,6 +29,6 @@ pub(crate) fn wait(sockets: &[Watched<'_>], limit: Duration) {
     #[cfg(not(unix))]
     {
         let _ = sockets;
-        std::thread::sleep(limit.min(Duration::from_millis(1)));
+        std::thread::park_timeout(limit.min(Duration::from_millis(1)));
     }
 }

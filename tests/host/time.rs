@@ -9,6 +9,13 @@ const WORDS: [&str; 5] = ["Instant::now", "SystemTime::now", "thread::sleep", ".
 
 /// Files of `tests/` that may, and why.
 const ALLOWED: &[(&str, &str)] = &[
+    (
+        "collective/killed.rs",
+        "processes are killed at any moment; how long their loss takes to be told is asserted far above it",
+    ),
+    ("collective/timing.rs", "a measurement, for a GPU: not of the merge tier"),
+    ("dnn/row_times.rs", "a measurement, for a GPU: not of the merge tier"),
+    ("dnn/timing.rs", "a measurement, for a GPU: not of the merge tier"),
     ("gpu/", "not of the merge tier: what a real GPU does takes its time"),
     ("common/asleep.rs", "a pace: how long the processor is given away on a busy machine; nobody asserts it"),
     ("common/degenerate.rs", "as many seeds as the environment grants seconds for: `.ci/deep degenerate`"),
