@@ -3,7 +3,12 @@
 //! Each line of the standard input, `BACKEND TYPE EXPRESSION EXTENT COUNT` (`auto f32 eafd,fbec->abcd 80 4`), is answered by the
 //! microseconds of one of `COUNT` contractions, with the wait for the last; all letters have the extent. Backends are `auto`,
 //! `products`, `cutensor` and `onepass`. `forget` gives the operands back. `WINDLASS_DEVICE` names the device.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot run should stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot run should stop"
+)]
 
 use std::any::Any;
 use std::collections::HashMap;

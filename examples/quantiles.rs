@@ -23,7 +23,7 @@ fn batch(device: &Device, number: usize) -> Result<Tensor<f32>> {
     let x = Tensor::from(x).with_layout(windlass::tensor::Layout::row_major([BATCH, SENSORS])?)?;
     let spoilt = device.map(&x, |x| {
         let place = position(0) * SENSORS as i64 + position(1);
-        (place % 1000).eq(7).select(x * 10.0, (place % 500).eq(3).select(f32::NAN, x))
+        (place % 1000).eq(7).select(x * 10.0, (place % 500).ne(3).select(x, f32::NAN))
     })?;
     Ok(spoilt.into_output())
 }

@@ -1,4 +1,5 @@
 //! The launches of random sorts on the machine for PTX, the host half, and a comparison of elements, bit for bit.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use super::op::Sort;
 use super::plan::steps;
