@@ -143,7 +143,7 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
         let norm = match kind {
             0 => Normalization::Layer(1 + rng.below(extents.len())),
             1 => Normalization::Rms(1 + rng.below(extents.len())),
-            2 => Normalization::Group(if extents[1] % 2 == 0 { 2 } else { 1 }),
+            2 => Normalization::Group(if extents[1].is_multiple_of(2) { 2 } else { 1 }),
             3 => Normalization::Instance,
             _ => Normalization::Batch,
         };
@@ -176,7 +176,8 @@ pub(crate) fn statistics(devices: &[Device]) {
         let of = |old: f64, square: f64| 0.75 * old + 0.25 * square / 3.0;
         near(&read(device, &variance), &[of(1.0, 20.0), of(2.0, 2000.0)], 1e-5, "variance");
         let y = dnn.batch_norm(&x, &mean, &variance, 0.0, &Affine::none()).unwrap().await_result().unwrap();
-        assert!((read(device, &y)[0] - (1.0 - 1.0) / of(1.0, 20.0).sqrt() as f32).abs() < 1e-6);
+        // The first element is the mean.
+        assert!(read(device, &y)[0].abs() < 1e-6);
         let wrong = (list(device, [0.0f32; 3]), list(device, [0.0f32; 3]));
         let error = dnn.update_running::<f32>(&moments, wrong, running).unwrap_err();
         assert!(windlass::Error::from(error).to_string().contains("2 channels"));

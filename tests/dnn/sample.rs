@@ -4,14 +4,14 @@ use windlass::tensor::Layout;
 use windlass::{AnyTensor, Device, Element, Tensor, TensorRef, bf16, f16};
 
 /// Numbers by a seed (xorshift, multiplied).
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -19,22 +19,22 @@ impl Rng {
     }
 
     /// Below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    pub fn among<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn among<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 
     /// Between -1 and 1.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         self.below(1 << 20) as f64 / (1 << 19) as f64 - 1.0
     }
 }
 
 /// An element that is made of a number, and is one.
-pub trait Number: Element {
+pub(crate) trait Number: Element {
     const FLOAT: bool;
     const LOWEST: f64;
     fn of(x: f64) -> Self;
@@ -69,15 +69,15 @@ numbers! {
 }
 
 /// Elements in logical order, and where they lie.
-pub struct Laid<T> {
-    pub elements: Vec<T>,
-    pub layout: Layout,
+pub(crate) struct Laid<T> {
+    pub(crate) elements: Vec<T>,
+    pub(crate) layout: Layout,
     memory: Vec<T>,
 }
 
 impl<T: Number> Laid<T> {
     /// Of random strides: dense, with gaps, turned, axes in another order.
-    pub fn random(rng: &mut Rng, extents: &[usize], mut element: impl FnMut(&mut Rng) -> f64) -> Self {
+    pub(crate) fn random(rng: &mut Rng, extents: &[usize], mut element: impl FnMut(&mut Rng) -> f64) -> Self {
         let mut order: Vec<usize> = (0..extents.len()).collect();
         if rng.below(3) == 0 {
             order.reverse();
@@ -111,23 +111,23 @@ impl<T: Number> Laid<T> {
         Laid { elements, layout, memory }
     }
 
-    pub fn up(&self, device: &Device) -> AnyTensor {
+    pub(crate) fn up(&self, device: &Device) -> AnyTensor {
         let buffer = device.upload(&self.memory[..]).unwrap().into_output();
         AnyTensor::from_buffer(buffer, self.layout.clone()).unwrap()
     }
 }
 
-pub fn typed<T: Element>(x: &AnyTensor) -> TensorRef<'_, T> {
+pub(crate) fn typed<T: Element>(x: &AnyTensor) -> TensorRef<'_, T> {
     x.view().downcast().unwrap()
 }
 
-pub fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
+pub(crate) fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
     device.download_tensor(x).unwrap().await_result().unwrap()
 }
 
 /// That two lists of numbers are the same, NaN for NaN.
 #[track_caller]
-pub fn same<T: Number>(got: &[T], want: &[f64], what: &str) {
+pub(crate) fn same<T: Number>(got: &[T], want: &[f64], what: &str) {
     assert_eq!(got.len(), want.len(), "{what}");
     for (k, (got, want)) in got.iter().zip(want).enumerate() {
         let (got, want) = (got.number(), if T::FLOAT { T::of(*want).number() } else { *want });
@@ -137,7 +137,7 @@ pub fn same<T: Number>(got: &[T], want: &[f64], what: &str) {
 
 /// That devices have made the same bits.
 #[track_caller]
-pub fn same_bits<T: Element>(all: &[Vec<T>], what: &str) {
+pub(crate) fn same_bits<T: Element>(all: &[Vec<T>], what: &str) {
     for other in all {
         let bytes = |x: &[T]| bytemuck::cast_slice::<T, u8>(x).to_vec();
         assert!(bytes(other) == bytes(&all[0]), "{what}: other bits");

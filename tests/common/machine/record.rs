@@ -137,7 +137,9 @@ fn reached(parameters: &[u8], variables: &[(String, u64)], parts: &[(u64, &[u8])
 
 /// Writes a launch down, unless there are enough like it. `text` is that of the whole module.
 pub(super) fn record(text: &str, launch: Recorded, parts: &[(u64, &[u8])]) {
-    static SEEN: Mutex<Option<HashMap<(String, String), Vec<([u32; 3], [u32; 3])>>>> = Mutex::new(None);
+    /// The grids and blocks of the launches of each kernel of each text.
+    type Seen = HashMap<(String, String), Vec<([u32; 3], [u32; 3])>>;
+    static SEEN: Mutex<Option<Seen>> = Mutex::new(None);
     let Some(folder) = folder() else { return };
     let digest = blake3::hash(text.as_bytes()).to_hex()[..12].to_string();
     let mut seen = SEEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
