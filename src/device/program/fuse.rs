@@ -191,8 +191,8 @@ impl Program {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
     /// let (mut program, _) = device.record(|r| {
-    ///     let x = r.input::<f32>(1000)?.tensor([1000])?;
-    ///     let square = r.map(&x, |x| x * x)?.into_output();
+    ///     let x = r.input::<f32>(1000)?;
+    ///     let square = r.map(windlass::TensorRef::from(&x), |x| x * x)?.into_output();
     ///     let sum = r.sum(&square, windlass::reductions::All)?.into_output();
     ///     r.copy(&sum.into_buffer(), r.output(1)?)?.into_output();
     ///     Ok(())

@@ -129,8 +129,8 @@ impl Case {
             *sums.at_mut(&index) = sum;
             for d in 0..self.o()[3] {
                 let at = [index[0], index[1], index[2], d];
-                for j in 0..keys {
-                    let product = weights[j] * v.at(&[index[0], index[1] / (heads / kv), j, d]);
+                for (j, weight) in weights.iter().enumerate().take(keys) {
+                    let product = weight * v.at(&[index[0], index[1] / (heads / kv), j, d]);
                     *o.at_mut(&at) += product;
                     *scale.at_mut(&at) += product.abs();
                 }

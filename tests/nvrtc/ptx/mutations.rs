@@ -26,7 +26,7 @@ fn lines(text: &str) -> Vec<String> {
 /// Barriers that are left out.
 fn without_barriers(lines: &[String]) -> Vec<Mutant> {
     let is_barrier = |line: &str| {
-        let line = line.trim_start().trim_start_matches(|c: char| c == '@').trim_start();
+        let line = line.trim_start().trim_start_matches('@').trim_start();
         ["bar.sync", "bar.warp.sync", "barrier.sync"].iter().any(|name| line.contains(name))
     };
     let at = |(n, line): (usize, &String)| is_barrier(line).then(|| Mutant { line: n, text: String::new() });
