@@ -9,10 +9,8 @@ const WORDS: [&str; 5] = ["Instant::now", "SystemTime::now", "thread::sleep", ".
 
 /// Files of `tests/` that may, and why.
 const ALLOWED: &[(&str, &str)] = &[
-    (
-        "collective/killed.rs",
-        "processes are killed at any moment; how long their loss takes to be told is asserted far above it",
-    ),
+    ("collective/faults.rs", "tells how long a fault of a real GPU takes; nobody asserts it"),
+    ("collective/killed.rs", "processes are killed at any moment; the limit of their loss is far above it"),
     ("collective/timing.rs", "a measurement, for a GPU: not of the merge tier"),
     ("dnn/row_times.rs", "a measurement, for a GPU: not of the merge tier"),
     ("dnn/timing.rs", "a measurement, for a GPU: not of the merge tier"),
@@ -28,6 +26,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("standin/isolated/mod.rs", "`.ci/deep timed`; and moments of another process that nothing tells of"),
     ("process/fork.rs", "looks now and then for what comes by itself; its limit only ends a hang"),
     ("nvrtc/launch/twins.rs", "its limit only ends a hang"),
+    ("nvrtc/ptx/mutations.rs", "as many as the environment grants seconds for: `.ci/deep texts`"),
     ("nvrtc/compile/processes.rs", "a process is ended at any moment: `.ci/deep nvrtc`"),
     ("worker/gate.rs", "a file is looked for now and then; its limit only ends a hang"),
     ("worker/ops.rs", "operations of another process that last; nobody asserts how long"),

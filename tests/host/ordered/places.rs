@@ -96,7 +96,7 @@ fn check<T: Element>(
     let one = vector.reshape(shape).unwrap();
     let each = one.broadcast(own).unwrap();
     let turned = device.contiguous_columns_of(&updates);
-    let put = device.put_along_axis(tensor(), &each, &turned.transpose(), axis as isize, combine);
+    let put = device.put_along_axis(tensor(), &each, turned.transpose(), axis as isize, combine);
     same(read(device, &put.unwrap().await_result().unwrap()));
 }
 

@@ -215,7 +215,7 @@ fn what_others_need_stays() {
             let x = TensorRef::from(x);
             let parts: Vec<Tensor<f32>> =
                 (0..9).map(|k| Ok(d.map(&x, |x| x + k as f32)?.into_output())).collect::<Result<_>>()?;
-            let [a, b, c, e, f, g, h, i, j] = &parts[..] else { unreachable!() };
+            let [a, b, c, e, f, g, h, i, j] = &parts[..] else { panic!("nine parts") };
             let left = d.map((a, b, c, e, f), |(a, b, c, e, f)| a + b + c + e + f)?.into_output();
             let right = d.map((g, h, i, j), |(g, h, i, j)| g * h * i * j)?.into_output();
             d.map_into((&left, &right), tensor(y)?, |(l, r)| l - r).map(drop)?;
