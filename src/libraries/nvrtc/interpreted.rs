@@ -35,7 +35,7 @@ impl KernelChecks {
         KernelChecks(crate::engines::ptx::Checks::ALL)
     }
 
-    /// Bounds, alignment and barriers: some three times faster.
+    /// Bounds, alignment and barriers: up to twice as fast.
     pub fn bounds() -> Self {
         KernelChecks(crate::engines::ptx::Checks::BOUNDS)
     }
