@@ -26,7 +26,15 @@ struct Row {
 
 fn rows() -> Vec<Row> {
     let n = 1usize << 20;
-    let row = |kernel, buffers, values, grid, block| Row { kernel, before: vec![], buffers, values, wide: false, grid, block };
+    let row = |kernel, buffers, values, grid, block| Row {
+        kernel,
+        before: vec![],
+        buffers,
+        values,
+        wide: false,
+        grid,
+        block,
+    };
     vec![
         Row {
             before: vec![2.0f32.to_bits()],
@@ -36,7 +44,13 @@ fn rows() -> Vec<Row> {
         row("heat", vec![(n, false), (n, true)], vec![1024, 1024], [32, 128, 1], [32, 8, 1]),
         row("sum", vec![(n, false), (n / 256, true)], vec![], [n as u32 / 256, 1, 1], [256, 1, 1]),
         row("product", vec![(n / 16, false), (n / 16, false), (n / 16, true)], vec![256], [16, 16, 1], [16, 16, 1]),
-        row("polynomial", vec![(n / 4, false), (n / 4, true)], vec![n as u64 / 4, 100], [n as u32 / 1024, 1, 1], [256, 1, 1]),
+        row(
+            "polynomial",
+            vec![(n / 4, false), (n / 4, true)],
+            vec![n as u64 / 4, 100],
+            [n as u32 / 1024, 1, 1],
+            [256, 1, 1],
+        ),
     ]
 }
 
@@ -51,7 +65,8 @@ impl Row {
             words.push(area.address().to_ne_bytes().to_vec());
             areas.push(area);
         }
-        let value = |value: &u64| if self.wide { value.to_ne_bytes().to_vec() } else { (*value as u32).to_ne_bytes().to_vec() };
+        let value =
+            |value: &u64| if self.wide { value.to_ne_bytes().to_vec() } else { (*value as u32).to_ne_bytes().to_vec() };
         words.extend(self.values.iter().map(value));
         let mut parameters = vec![0u8; bytes as usize];
         for ((at, size), word) in places.iter().zip(&words) {
@@ -86,15 +101,13 @@ fn seconds() -> f64 {
 fn main() {
     let module = PtxModule::new(include_str!("kernels.ptx")).unwrap();
     let only = std::env::args().nth(1).filter(|name| !name.starts_with("--"));
-    let modes = [
-        ("bounds", Checks::BOUNDS),
-        ("written", Checks { initialised: true, ..Checks::BOUNDS }),
-        ("all", Checks::ALL),
-    ];
+    let modes =
+        [("bounds", Checks::BOUNDS), ("written", Checks { initialised: true, ..Checks::BOUNDS }), ("all", Checks::ALL)];
     println!("millions of instructions of threads a second, on one thread; and how much longer than with `bounds`");
     println!("| kernel | instructions | bounds | written | all | written | all |\n|---|---|---|---|---|---|---|");
     for row in rows().iter().filter(|row| only.as_ref().is_none_or(|only| only == row.kernel)) {
-        let mut memory: Vec<Vec<f32>> = row.buffers.iter().map(|(len, _)| (0..*len).map(|i| (i % 97) as f32).collect()).collect();
+        let mut memory: Vec<Vec<f32>> =
+            row.buffers.iter().map(|(len, _)| (0..*len).map(|i| (i % 97) as f32).collect()).collect();
         let blocks: u64 = row.grid.iter().map(|n| u64::from(*n)).product();
         let count = row.instructions(&module, &mut memory) * blocks * 32;
         let rate = |checks: Checks, memory: &mut [Vec<f32>]| {
