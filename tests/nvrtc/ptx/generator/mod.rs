@@ -8,25 +8,25 @@ mod numbers;
 use std::fmt::Write;
 
 /// Words that each thread writes at the end, and threads.
-pub(in crate::ptx) const WORDS: usize = 24;
-pub(in crate::ptx) const BLOCK: u32 = 64;
-pub(in crate::ptx) const GRID: u32 = 2;
+pub(super) const WORDS: usize = 24;
+pub(super) const BLOCK: u32 = 64;
+pub(super) const GRID: u32 = 2;
 /// Words of `x`, and of `y`: those of the threads, and sixteen counters behind them.
-pub(in crate::ptx) const READ: usize = 256;
-pub(in crate::ptx) const WRITTEN: usize = WORDS * (BLOCK * GRID) as usize + 16;
+pub(super) const READ: usize = 256;
+pub(super) const WRITTEN: usize = WORDS * (BLOCK * GRID) as usize + 16;
 
 /// SplitMix64.
-pub(in crate::ptx) struct Random(pub(in crate::ptx) u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    pub(in crate::ptx) fn word(&mut self) -> u64 {
+    pub(super) fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let word = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         word ^ word >> 31
     }
 
-    pub(in crate::ptx) fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.word() % n
     }
 
@@ -36,7 +36,7 @@ impl Random {
 }
 
 /// Numbers near every border, and others.
-pub(in crate::ptx) fn input(seed: u64) -> Vec<u64> {
+pub(super) fn input(seed: u64) -> Vec<u64> {
     let random = &mut Random(seed ^ 0xdead);
     let special =
         [0, 1, 2, 31, 32, 63, 64, 255, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 63, (1 << 63) - 1, u64::MAX];
@@ -63,7 +63,7 @@ struct Writer {
 }
 
 /// The text of the kernel of a seed.
-pub(in crate::ptx) fn kernel(seed: u64) -> String {
+pub(super) fn kernel(seed: u64) -> String {
     let mut writer = Writer { random: Random(seed), text: String::new(), labels: 0, depth: 0 };
     let count = 12 + writer.random.below(30);
     for _ in 0..count {

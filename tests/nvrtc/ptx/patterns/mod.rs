@@ -4,13 +4,13 @@
 mod between;
 mod within;
 
-pub(in crate::ptx) struct Pattern {
-    pub(in crate::ptx) name: &'static str,
-    pub(in crate::ptx) grid: u32,
-    pub(in crate::ptx) block: u32,
-    pub(in crate::ptx) body: &'static str,
-    pub(in crate::ptx) right: &'static [&'static str],
-    pub(in crate::ptx) wrong: &'static [&'static str],
+pub(super) struct Pattern {
+    pub(super) name: &'static str,
+    pub(super) grid: u32,
+    pub(super) block: u32,
+    pub(super) body: &'static str,
+    pub(super) right: &'static [&'static str],
+    pub(super) wrong: &'static [&'static str],
 }
 
 const fn of(
@@ -27,12 +27,12 @@ const BAR: &str = "bar.sync 0;";
 const WARP: &str = "bar.warp.sync 0xffffffff;";
 
 /// All of them.
-pub(in crate::ptx) fn patterns() -> impl Iterator<Item = &'static Pattern> {
+pub(super) fn patterns() -> impl Iterator<Item = &'static Pattern> {
     within::PATTERNS.iter().chain(between::PATTERNS)
 }
 
 /// What PTX leaves unordered, and the machine does not see.
-pub(in crate::ptx) const UNSEEN: &[Pattern] = &[
+pub(super) const UNSEEN: &[Pattern] = &[
     // Of a counter the last atomic operation is kept, and not the plain write before it.
     of(
         "a counter that is set",
