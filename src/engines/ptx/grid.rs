@@ -22,7 +22,7 @@ const TURNS: u32 = 4;
 /// Blocks put aside; with more, a thread goes on with an old one.
 const ASIDE: usize = 4096;
 
-/// Larger areas have no shadow: it takes sixteen times their size.
+/// Larger areas have no shadow: it takes nineteen times their size.
 const MOST_SHADOW: u64 = 256 << 20;
 
 /// Runs a kernel: `parameters` are the bytes of its parameters, each at its place.
