@@ -24,12 +24,14 @@
 
 #[cfg(feature = "cuda")]
 mod loaded;
+mod make;
 mod scatter;
 mod search;
 mod select;
 mod sort;
 mod statistics;
 
+pub use make::{Indexing, meshgrid};
 pub use scatter::Combine;
 pub use search::Side;
 use select::vector as select_vector;

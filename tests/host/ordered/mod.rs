@@ -2,8 +2,10 @@
 
 mod chosen;
 mod facts;
+mod made;
 mod places;
 mod sorts;
+mod weights;
 
 /// The elements in row-major order.
 fn read<'a, T: windlass::Element>(
