@@ -35,8 +35,8 @@
 //! with the truth value that changes nothing.
 
 // `op.rs` is the operation with its checks, `levels.rs` numbers the chunks of each level for both engines. `host.rs` is the one
-// half, `cuda.rs` with the text of `kernel.rs` the other one; its arithmetic comes from the recipes of the reductions. `front.rs` is
-// the caller's side.
+// half, `cuda.rs` the other one, with the text of `kernel.rs` for columns, and of `lines/` for lines whose elements are neighbours;
+// its arithmetic comes from the recipes of the reductions. `front.rs` is the caller's side.
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -46,6 +46,8 @@ pub(in crate::libraries) mod host;
 #[cfg(feature = "cuda")]
 mod kernel;
 mod levels;
+#[cfg(feature = "cuda")]
+mod lines;
 mod op;
 
 pub use front::{Along, Cumulative};
