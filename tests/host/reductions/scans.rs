@@ -223,14 +223,24 @@ pub(crate) fn neighbours(devices: &[Device], most: usize) {
                     let got = device.$call(&view, along).unwrap().await_result().unwrap();
                     let got = device.download_tensor(&got).unwrap().await_result().unwrap();
                     let (got, wanted) = (bytemuck::cast_slice::<_, u8>(&got), bytemuck::cast_slice::<_, u8>(&wanted));
-                    assert!(got == wanted, "{} of {rows} lines of {n} {}, {along:?}", stringify!($call), stringify!($t));
+                    assert!(
+                        got == wanted,
+                        "{} of {rows} lines of {n} {}, {along:?}",
+                        stringify!($call),
+                        stringify!($t)
+                    );
                 }
             }};
         }
         let first = if exclusive { 0.0 } else { -0.0 };
         let real = |bits: u64| (bits as i32 as f32) / 65536.0;
         of!(f32, cumsum, real, |x: &[f32]| scan(x, (first, -0.0), exclusive, &|a, b| a + b));
-        of!(f64, cummin, |bits| bits as i64 as f64, |x: &[f64]| scan(x, [f64::INFINITY; 2].into(), exclusive, &f64::min));
+        of!(f64, cummin, |bits| bits as i64 as f64, |x: &[f64]| scan(
+            x,
+            [f64::INFINITY; 2].into(),
+            exclusive,
+            &f64::min
+        ));
         of!(i8, cumsum, |bits| bits as i8, |x: &[i8]| {
             let wide: Vec<i64> = x.iter().map(|x| i64::from(*x)).collect();
             scan(&wide, (0, 0), exclusive, &|a, b| a + b)

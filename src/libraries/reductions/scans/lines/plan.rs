@@ -16,7 +16,7 @@ pub(in crate::libraries::reductions::scans) struct Step {
 }
 
 /// Lines that are shorter go by chunks of one thread.
-const SHORTEST: usize = 17;
+const SHORTEST: usize = 5;
 /// Warps of a block that share nothing.
 const WARPS: usize = 4;
 
