@@ -1,5 +1,6 @@
 //! Tensors in order: sorts and what is made of them.
 
+mod against;
 mod chosen;
 mod facts;
 mod made;
