@@ -20,6 +20,9 @@ fn place(axis: isize, rank: usize) -> Result<u8> {
     place.filter(|place| *place < rank).map(|place| place as u8).ok_or_else(missing)
 }
 
+/// Values, and their places.
+type Extremes<T> = (PendingDispatch<Tensor<T>>, PendingDispatch<Tensor<i64>>);
+
 /// The extremes up to each element, and where each came first.
 fn extremes<T: Ordered, K: Cumulative<T> + Reduction<T, Output = T> + Copy>(
     device: &Device,
@@ -27,7 +30,7 @@ fn extremes<T: Ordered, K: Cumulative<T> + Reduction<T, Output = T> + Copy>(
     axis: isize,
     kind: K,
     is_beyond: impl FnOnce(Symbol<T>, Symbol<T>) -> Symbol<Bool>,
-) -> Result<(PendingDispatch<Tensor<T>>, PendingDispatch<Tensor<i64>>)> {
+) -> Result<Extremes<T>> {
     let own = place(axis, x.rank())?;
     let values = device.scan(x, Along::axis(axis), kind)?;
     let before = device.scan(x, Along::axis(axis).exclusive(), kind)?.into_output();
@@ -55,11 +58,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`cummax`](Self::cummax).
-    pub fn cummax_with_indices<'a, T: Ordered>(
-        &self,
-        x: impl ReadableTensor<'a, T>,
-        axis: isize,
-    ) -> Result<(PendingDispatch<Tensor<T>>, PendingDispatch<Tensor<i64>>)>
+    pub fn cummax_with_indices<'a, T: Ordered>(&self, x: impl ReadableTensor<'a, T>, axis: isize) -> Result<Extremes<T>>
     where
         Max: Reduction<T, Output = T>,
     {
@@ -71,11 +70,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`cummin`](Self::cummin).
-    pub fn cummin_with_indices<'a, T: Ordered>(
-        &self,
-        x: impl ReadableTensor<'a, T>,
-        axis: isize,
-    ) -> Result<(PendingDispatch<Tensor<T>>, PendingDispatch<Tensor<i64>>)>
+    pub fn cummin_with_indices<'a, T: Ordered>(&self, x: impl ReadableTensor<'a, T>, axis: isize) -> Result<Extremes<T>>
     where
         Min: Reduction<T, Output = T>,
     {

@@ -63,15 +63,13 @@ pub(super) struct Thread {
     pub(super) identity: Reg,
 }
 
+/// What becomes of some rows: where the lane's value of the first one is in shared memory; of each, where its element is in global
+/// memory, and whether it is there.
+type Visit<'v> = &'v mut dyn FnMut(&mut Writer, Reg, &[(Reg, Reg)]);
+
 impl Key {
-    /// Goes through the warp's chunks, some at once. Of each: its number among them, where a lane's element is, and whether it is there.
-    fn each_row(
-        writer: &mut Writer,
-        room: &Room,
-        thread: &Thread,
-        (places, step): (usize, Reg),
-        visit: &mut dyn FnMut(&mut Writer, Reg, &[(Reg, Reg)]),
-    ) {
+    /// Goes through the warp's chunks, some at once.
+    fn each_row(writer: &mut Writer, room: &Room, thread: &Thread, (places, step): (usize, Reg), visit: Visit<'_>) {
         let [row, at_place, at_count, own] = [(); 4].map(|()| writer.reg(Class::Word));
         let (wide, far, more) = (writer.reg(Class::Long), writer.reg(Class::Long), writer.reg(Class::Predicate));
         ptx!(writer, "cvt.u64.u32 {wide}, {}", thread.lane);
