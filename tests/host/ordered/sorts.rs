@@ -101,7 +101,7 @@ fn a_long_line_is_sorted_by_any_number_of_threads() {
     let open = |threads| Device::builder().host_pool(HostPool::Threads(threads)).host().open().unwrap();
     let devices = [open(1), open(3), open(8)];
     seeds(2, |rng, seed| {
-        let n = 65_000 + rng.below(150_000);
+        let n = 65_000 + rng.below(60_000);
         let of = move |bits: u64| if seed == 1 { bits % 5 } else { bits };
         let zeros = move |bits: u64| if of(bits) % 4 == 0 { -0.0 } else { (of(bits) % 4000) as f64 - 2.0 };
         check(&devices, rng, n, &zeros);
