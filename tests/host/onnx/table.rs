@@ -214,6 +214,17 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("GatherElements", moves::gather_elements),
     ("GatherND", moves::gather_nd),
     ("ArrayFeatureExtractor", moves::array_feature_extractor),
+    ("CenterCropPad", shapes::center_crop_pad),
+    // Order.
+    ("Compress", ordered::compress),
+    ("NonZero", ordered::nonzero),
+    ("ReverseSequence", ordered::reverse_sequence),
+    ("Scatter", ordered::scatter_elements),
+    ("ScatterElements", ordered::scatter_elements),
+    ("ScatterND", ordered::scatter_nd),
+    ("TopK", ordered::top_k),
+    ("Unique", ordered::unique),
+    ("TensorScatter", ordered::tensor_scatter),
     // What the host knows.
     ("Shape", shapes::shape),
     ("Size", |n| n.known(&[], &[n.input(0).len() as i64])),
@@ -229,18 +240,6 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("BlackmanWindow", |n| shapes::window(n, [0.42, 0.5, 0.08])),
 ];
 
-/// Rows that the stand-in cannot run: of CUDA's libraries, which it does not have, and of kernels whose threads share memory.
-pub(super) const LIBRARIES: &[(&str, Row)] = &[
-    ("DFT", libraries::dft),
-    ("Einsum", libraries::einsum),
-    ("Gemm", libraries::gemm),
-    ("MatMul", libraries::matmul),
-    ("Compress", ordered::compress),
-    ("NonZero", ordered::nonzero),
-    ("ReverseSequence", ordered::reverse_sequence),
-    ("Scatter", ordered::scatter_elements),
-    ("ScatterElements", ordered::scatter_elements),
-    ("ScatterND", ordered::scatter_nd),
-    ("TopK", ordered::top_k),
-    ("Unique", ordered::unique),
-];
+/// Rows that the stand-in cannot run: of CUDA's libraries, which it does not have.
+pub(super) const LIBRARIES: &[(&str, Row)] =
+    &[("DFT", libraries::dft), ("Einsum", libraries::einsum), ("Gemm", libraries::gemm), ("MatMul", libraries::matmul)];
