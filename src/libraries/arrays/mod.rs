@@ -31,7 +31,7 @@ mod sort;
 mod statistics;
 
 pub use scatter::Combine;
-pub use search::Side;
+pub use search::SearchSide;
 use select::vector as select_vector;
 pub use select::{Found, Unique};
 pub use sort::{By, Ordered};

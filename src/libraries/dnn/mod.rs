@@ -9,7 +9,7 @@
 //! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
 //! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
 //! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |
-//! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`Normalization`]) |
+//! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`NormKind`]) |
 //! | [`batch_norm`](Dnn::batch_norm), [`update_running`](Dnn::update_running) | by the statistics of a training, and these |
 //! | [`response_norm`](Dnn::response_norm) | across channels, and its gradient |
 //! | [`activate`](Dnn::activate), [`activation_gradient`](Dnn::activation_gradient) | an [`Activation`], which closures of [`map`](crate::Device::map) take too |
@@ -57,7 +57,7 @@ pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
 pub use embeddings::Rotary;
 pub use front::Dnn;
 pub use losses::{LabelLoss, LossReduction};
-pub use norms::{Affine, Normalization, ResponseNorm, Running};
+pub use norms::{Affine, NormKind, ResponseNorm, Running};
 pub use pooling::Pool;
 pub use resize::{Coordinates, Interpolation, Nearest, Resize};
 
