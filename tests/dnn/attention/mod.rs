@@ -217,6 +217,32 @@ fn what_a_library_lacks_is_said() {
 }
 
 #[test]
+fn windows_at_the_bottom_right_are_right_or_refused() {
+    for device in devices() {
+        for (queries, keys) in [(5, 16), (1, 16), (16, 16)] {
+            let mut case = Case::new([2, 2, 1, queries, keys, 16, 16]);
+            (case.causal, case.window) = (Some(Corner::BottomRight), Some(3));
+            if is_host(&device) || queries == keys {
+                forward::<f16>(&device, &mut Rng::new(4), &case);
+                continue;
+            }
+            let (dnn, x) = (device.dnn(), |places| device.zeros_tensor::<f16>([2, 2, places, 16]).unwrap());
+            let (q, k) = (x(queries), x(keys));
+            let spec = spec::<f16>(&case, None, None);
+            match dnn.attend(&spec, &q, &k, &k).unwrap().await_result().unwrap_err().error {
+                Error::Unsupported { reason, .. } => assert!(reason.contains("bottom right"), "{reason}"),
+                other => panic!("{other}"),
+            }
+            // Without the window, and at the other corner, there is one.
+            case.window = None;
+            forward::<f16>(&device, &mut Rng::new(5), &case);
+            (case.causal, case.window) = (Some(Corner::TopLeft), Some(3));
+            forward::<f16>(&device, &mut Rng::new(6), &case);
+        }
+    }
+}
+
+#[test]
 fn extents_that_do_not_fit_are_refused() {
     for device in devices() {
         let (dnn, plain) = (device.dnn(), Attention::new());

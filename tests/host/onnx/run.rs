@@ -7,7 +7,8 @@ use super::table::{LIBRARIES, TABLE};
 use std::collections::BTreeMap;
 use windlass::Device;
 
-/// Nodes of libraries to come, or of parts of libraries.
+/// Nodes of libraries to come, or of parts of libraries. Of `Dnn`, recurrent nets are calls with weights in an order of their own;
+/// `DeformConv` and `RoiAlign` take elements at places that a formula makes, which would be operations of their own.
 const TO_COME: &[(&str, &[&str])] = &[
     (
         "Dnn",
@@ -42,10 +43,10 @@ fn kind(case: &Case) -> &'static str {
 
 /// How many cases there are of each kind.
 const COUNTS: &[(&str, usize)] = &[
-    ("passed", 979),
+    ("passed", 1160),
     ("not stored", 14),
     ("types that are not here", 143),
-    ("Dnn", 206),
+    ("Dnn", 25),
     ("transforms of tensors", 3),
     ("sorting, scans and scatters", 13),
     ("random numbers of NumPy", 15),

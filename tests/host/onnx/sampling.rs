@@ -2,9 +2,9 @@
 
 use super::node::{Made, Node};
 use windlass::dnn::{Beyond, GridSample, Sampling};
-use windlass::expressions::{Compare, Symbol};
+use windlass::expressions::Symbol;
 use windlass::moves::Pad;
-use windlass::{AnyTensor, DType, Tensor};
+use windlass::DType;
 
 pub(super) fn grid_sample(n: &Node<'_>) -> Made {
     let sampling = match n.text("mode", "linear") {
@@ -68,15 +68,11 @@ pub(super) fn max_unpool(n: &Node<'_>) -> Made {
     // There the places are numbers in the whole tensor that was pooled.
     let plane: i64 = extents[2..].iter().map(|n| *n as i64).product();
     let own = n.device.map(&places, |place: Symbol<i64>| place % plane)?.into_output();
-    let x: Tensor<f32> = match n.ints(2) {
-        None => n.device.dnn().max_unpool(&y, &own, &extents, rank)?.into_output(),
-        Some(wanted) => {
-            // The same numbers, in a larger plane.
-            let wanted: Vec<usize> = wanted.iter().map(|n| *n as usize).collect();
-            n.device.dnn().max_unpool(&y, &places, &wanted, rank)?.into_output()
-        }
-    };
-    Ok(vec![x.into()])
+    let x = n.device.dnn().max_unpool(&y, &own, &extents, rank)?.into_output();
+    let Some(wanted) = n.ints(2) else { return Ok(vec![x.into()]) };
+    // More elements are behind.
+    let widths: Vec<_> = wanted.iter().zip(&extents).map(|(to, from)| (0, *to as usize - from)).collect();
+    Ok(vec![n.device.pad(&x, &widths, Pad::Constant(0.0))?.into_output().into()])
 }
 
 pub(super) fn center_crop_pad(n: &Node<'_>) -> Made {
@@ -99,15 +95,4 @@ pub(super) fn center_crop_pad(n: &Node<'_>) -> Made {
         }
     }
     Ok(vec![n.device.pad(&view, &widths, Pad::Constant(0.0))?.into_output().into()])
-}
-
-/// Without training it copies, and nothing is dropped; with it the numbers are those of NumPy, which nobody else has.
-pub(super) fn dropout(n: &Node<'_>) -> Made {
-    let mut made = n.view(Ok(n.input(0).view()))?;
-    if n.case.outputs.len() == 2 {
-        let mask: AnyTensor =
-            n.formula(&[n.input(0).view()], |x| x[0].compare(Compare::Eq, x[0]))?.into_iter().next().unwrap();
-        made.push(mask);
-    }
-    Ok(made)
 }

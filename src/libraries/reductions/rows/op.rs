@@ -41,6 +41,7 @@ impl Rows {
             return Err(Error::invalid("inputs", format!("{} read and {} written", reads.len(), writes.len())));
         };
         self.reduce.check_data()?;
+        super::exponentials::check(&self.reduce.shape)?;
         self.reduce.check_operands(reduced, std::slice::from_ref(results))?;
         self.map.check_layouts()?;
         let read: Vec<AnySpan> = reads.iter().chain([results]).copied().collect();
@@ -125,11 +126,11 @@ impl Op for Rows {
         // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of what is written
         // are distinct (above). The operands that are written are exclusively ours.
         unsafe {
-            super::super::host::run(
-                &self.reduce,
-                sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default(),
-                *results,
-            )?;
+            let reduced = sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default();
+            match (super::exponentials::is_it(self.reduce.shape.kind), reduced) {
+                (true, [input]) => super::exponentials::reduce(&self.reduce, *input, *results)?,
+                _ => super::super::host::run(&self.reduce, reduced, *results)?,
+            }
             sources.push(results.cast_const());
             self.map.compute(&sources, &[*target])
         }
