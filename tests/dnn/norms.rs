@@ -25,13 +25,7 @@ fn groups(norm: NormKind, extents: &[usize]) -> (Vec<usize>, Vec<usize>) {
     (0..len).map(of).unzip()
 }
 
-fn forward(
-    norm: NormKind,
-    extents: &[usize],
-    x: &[f64],
-    weights: Option<(&[f64], &[f64])>,
-    epsilon: f64,
-) -> Vec<f64> {
+fn forward(norm: NormKind, extents: &[usize], x: &[f64], weights: Option<(&[f64], &[f64])>, epsilon: f64) -> Vec<f64> {
     let (group, weight) = groups(norm, extents);
     let count = group.iter().max().map_or(0, |most| most + 1);
     let moments: Vec<(f64, f64)> = (0..count)
@@ -64,13 +58,7 @@ fn near<T: Number>(got: &[T], want: &[f64], allowed: f64, what: &str) {
     }
 }
 
-fn run<T: Number + SoftmaxElement>(
-    devices: &[Device],
-    norm: NormKind,
-    extents: &[usize],
-    rng: &mut Rng,
-    what: &str,
-) {
+fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: &[usize], rng: &mut Rng, what: &str) {
     let weights = groups(norm, extents).1.iter().max().map_or(0, |most| most + 1);
     let weight_extents = match norm {
         NormKind::Layer(count) | NormKind::Rms(count) => extents[extents.len() - count..].to_vec(),

@@ -37,7 +37,11 @@ fn taps(at: f64, n: usize, spec: (Sampling, Beyond, bool)) -> Vec<(Option<usize>
     let cubic = |x: f64| {
         let x = x.abs();
         let a = -0.75;
-        if x <= 1.0 { ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0 } else { ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a }
+        if x <= 1.0 {
+            ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+        } else {
+            ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+        }
     };
     let around: Vec<(f64, f64)> = match spec.0 {
         Sampling::Nearest => vec![(at, 1.0)],
@@ -253,7 +257,10 @@ pub(crate) fn dropout(devices: &[Device]) {
             same_bits(&ways, "dropout");
             let dropped = ways[0].iter().filter(|y| y.number() == 0.0).count() as f64;
             let expected = f64::from(n) * rate;
-            assert!((dropped - expected).abs() <= 5.0 * (expected * (1.0 - rate)).sqrt(), "{dropped} of {n}, at {rate}");
+            assert!(
+                (dropped - expected).abs() <= 5.0 * (expected * (1.0 - rate)).sqrt(),
+                "{dropped} of {n}, at {rate}"
+            );
         }
         for device in devices {
             let x = device.tensor([n as usize], &elements[..]).unwrap();
@@ -262,7 +269,9 @@ pub(crate) fn dropout(devices: &[Device]) {
                 assert_eq!(refused(&error).0, "probability", "{error}");
             }
             let none = device.zeros_tensor::<T>([0, 3]).unwrap();
-            assert!(read(device, &device.dnn().dropout(&none, 0.5, &stream).unwrap().await_result().unwrap()).is_empty());
+            assert!(
+                read(device, &device.dnn().dropout(&none, 0.5, &stream).unwrap().await_result().unwrap()).is_empty()
+            );
         }
     }
     of::<f32>(devices);

@@ -1,7 +1,7 @@
 //! The lengths of batches: of none, and beyond the sizes; the kernels for a GPU on the PTX machine.
 
-use super::{backward, forward, spec};
 use super::oracle::Case;
+use super::{backward, forward, spec};
 use crate::common::{Rng, devices};
 use crate::convolution::oracle::{Numbers, down};
 use windlass::dnn::Corner;

@@ -208,9 +208,8 @@ fn attention_of<T: DnnElement + TensorElement>(n: &Node<'_>) -> Made {
             Err(other) => return Err(other.into()),
         };
     }
-    let by_steps = (made.is_none() || wants)
-        .then(|| steps(n, [&q, &k.view(), &v.view()], &whole, [scale, cap]))
-        .transpose()?;
+    let by_steps =
+        (made.is_none() || wants).then(|| steps(n, [&q, &k.view(), &v.view()], &whole, [scale, cap])).transpose()?;
     let (stages, other) = by_steps.map_or((None, None), |steps| (Some(steps.stages), Some(steps.result)));
     let y = made.or(other).unwrap();
     let y = match n.input(0).rank() {

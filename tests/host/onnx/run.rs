@@ -10,16 +10,7 @@ use windlass::Device;
 /// Nodes of libraries to come, or of parts of libraries. Of `Dnn`, recurrent nets are calls with weights in an order of their own;
 /// `DeformConv` and `RoiAlign` take elements at places that a formula makes, which would be operations of their own.
 const TO_COME: &[(&str, &[&str])] = &[
-    (
-        "Dnn",
-        &[
-            "DeformConv",
-            "GRU",
-            "LSTM",
-            "RNN",
-            "RoiAlign",
-        ],
-    ),
+    ("Dnn", &["DeformConv", "GRU", "LSTM", "RNN", "RoiAlign"]),
     ("transforms of tensors", &["MelWeightMatrix", "STFT"]),
     ("sorting, scans and scatters", &["NonMaxSuppression", "TensorScatter"]),
     ("other", &["Det", "DynamicQuantizeLinear", "LabelEncoder", "TfIdfVectorizer", "TreeEnsemble"]),

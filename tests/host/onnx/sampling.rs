@@ -1,10 +1,10 @@
 //! Rows of the table that take elements by places: grids, pooled places, the middle.
 
 use super::node::{Made, Node};
+use windlass::DType;
 use windlass::dnn::{Beyond, GridSample, Sampling};
 use windlass::expressions::Symbol;
 use windlass::moves::Pad;
-use windlass::DType;
 
 pub(super) fn grid_sample(n: &Node<'_>) -> Made {
     let sampling = match n.text("mode", "linear") {

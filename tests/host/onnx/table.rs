@@ -3,7 +3,8 @@
 
 use super::node::{Made, Node};
 use super::{
-    attention, convolutions, libraries, moves, networks, optimizers, ordered, quantized, reductions, sampling, scans, shapes,
+    attention, convolutions, libraries, moves, networks, optimizers, ordered, quantized, reductions, sampling, scans,
+    shapes,
 };
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};

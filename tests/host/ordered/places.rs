@@ -29,8 +29,10 @@ fn searches_count_what_is_smaller() {
                 assert_eq!(places.extents(), [12, 5]);
                 for (k, place) in read(&device, &places).into_iter().enumerate() {
                     let value = values[(k % 5) * 12 + 11 - k / 5];
-                    let count =
-                        x.iter().filter(|x| before(x, &value) || (side == SearchSide::Right && !before(&value, x))).count();
+                    let count = x
+                        .iter()
+                        .filter(|x| before(x, &value) || (side == SearchSide::Right && !before(&value, x)))
+                        .count();
                     assert_eq!(place, count as i64, "{value} {side:?} in {x:?}");
                 }
             }

@@ -248,7 +248,8 @@ impl Dnn {
         let axes: Vec<i32> = (0..dy.rank() as i32).filter(|axis| *axis != 1).collect();
         let read = dy.operand().map(|(read, layout)| [(read.into(), layout)].into_iter().collect());
         let itself = formula(&[T::DTYPE], <[_]>::to_vec);
-        let call = reductions::front::Call { kind: ReductionKind::Sum, less: 0, axes: &axes, formula: itself, finish: None };
+        let call =
+            reductions::front::Call { kind: ReductionKind::Sum, less: 0, axes: &axes, formula: itself, finish: None };
         reductions::front::submit(&self.device, call, read)
     }
 

@@ -57,7 +57,8 @@ impl Dnn {
         let told = |error: Error| error.in_op("embedding_gradient", "dnn");
         let (dy, indices, device) = (dy.into(), indices.into(), &self.device);
         let Some((width, places)) = dy.extents().split_last().filter(|(_, places)| *places == indices.extents()) else {
-            let what = format!("extents {:?} where {:?} and those of a row are needed", dy.extents(), indices.extents());
+            let what =
+                format!("extents {:?} where {:?} and those of a row are needed", dy.extents(), indices.extents());
             return Err(told(Error::invalid("dy", what)));
         };
         if let Some(padding) = padding.filter(|padding| *padding >= rows) {

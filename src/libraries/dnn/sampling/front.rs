@@ -29,7 +29,8 @@ fn sizes<'e>(x: &'e [usize], grid: &'e [usize]) -> Result<(&'e [usize], &'e [usi
         return Err(Error::invalid("x", format!("extents {x:?}; batch, channels and one to three axes are needed")));
     }
     if of_grid != batch || *axes != rank || places.len() != rank {
-        let what = format!("extents {grid:?}; {batch} batches, {rank} axes of places and {rank} coordinates are needed");
+        let what =
+            format!("extents {grid:?}; {batch} batches, {rank} axes of places and {rank} coordinates are needed");
         return Err(Error::invalid("grid", what));
     }
     let nothing = [batch, &x.get(1).copied().unwrap_or(0)].contains(&&0) || places.contains(&0);

@@ -26,7 +26,9 @@ pub(super) struct Thread {
 impl Text<'_> {
     /// The memory that a block shares.
     pub(super) fn shared_memory(&self) -> String {
-        let of = |(k, lane): (usize, Lane)| format!("\t.shared .align 8 .b8 parts_{k}[{}];\n", WARPS * COLUMNS * lane.size());
+        let of = |(k, lane): (usize, Lane)| {
+            format!("\t.shared .align 8 .b8 parts_{k}[{}];\n", WARPS * COLUMNS * lane.size())
+        };
         self.slots.iter().map(|slot| slot.lane).enumerate().map(of).collect()
     }
 

@@ -331,7 +331,13 @@ impl Text<'_> {
         let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::for_lane(computed(dtype))));
         let largest = self.largest;
         let results = self.run(Program::Finish, &|k, part| match largest {
-            Some(largest) => if k == 0 { Some(largest) } else { own.first().copied() },
+            Some(largest) => {
+                if k == 0 {
+                    Some(largest)
+                } else {
+                    own.first().copied()
+                }
+            }
             None if k >= accumulators => count,
             None => Self::slot(&slots, &own, k, part),
         });
