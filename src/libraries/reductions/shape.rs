@@ -74,13 +74,13 @@ impl Shape {
         Shape { kind, formula, finish: None, inputs, axes: self.axes, output, found: Found::default() }
     }
 
-    /// Those that it is made of, where rows are read again: see `rows/exponentials.rs`.
+    /// Those that it is made of, where rows are read again: see `exponentials.rs`.
     #[cfg(feature = "host")]
     pub(super) fn exponentials(&self) -> Result<&[Arc<Shape>; 2]> {
         if let Some(two) = self.found.exponentials.get() {
             return Ok(two);
         }
-        let two = super::rows::exponentials::two(self)?;
+        let two = super::exponentials::two(self)?;
         Ok(self.found.exponentials.get_or_init(|| two))
     }
 

@@ -1,8 +1,8 @@
 //! A kernel: what it depends on, its expressions, and the words of its argument.
 
+use super::super::exponentials::{self, distance, larger};
 use super::super::kind::ReductionKind;
 use super::super::recipe::Recipe;
-use super::exponentials::{distance, larger};
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::libraries::expressions::formula::Shared;
@@ -155,8 +155,8 @@ impl Kernel {
     pub(super) fn new(key: &Key) -> Result<Self> {
         let recipe = Recipe::for_kind(key.kind, key.dtype)?;
         let after = key.finish.as_ref().map(|kept| &kept.0.expr);
-        let sums = match super::exponentials::is_it(key.kind) {
-            true => Some(Recipe::for_kind(ReductionKind::Sum, super::exponentials::own(key.dtype))?),
+        let sums = match exponentials::is_it(key.kind) {
+            true => Some(Recipe::for_kind(ReductionKind::Sum, exponentials::own(key.dtype))?),
             false => None,
         };
         let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, &key.spread.0.expr)?;

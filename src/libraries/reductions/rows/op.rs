@@ -1,5 +1,6 @@
 //! The operation: a reduction and a map of its result.
 
+use super::super::exponentials;
 use super::super::op::Reduce;
 use super::shape::Plan;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
@@ -41,7 +42,7 @@ impl Rows {
             return Err(Error::invalid("inputs", format!("{} read and {} written", reads.len(), writes.len())));
         };
         self.reduce.check_data()?;
-        super::exponentials::check(&self.reduce.shape)?;
+        exponentials::check(&self.reduce.shape)?;
         self.reduce.check_operands(reduced, std::slice::from_ref(results))?;
         self.map.check_layouts()?;
         let read: Vec<AnySpan> = reads.iter().chain([results]).copied().collect();
@@ -127,8 +128,8 @@ impl Op for Rows {
         // are distinct (above). The operands that are written are exclusively ours.
         unsafe {
             let reduced = sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default();
-            match (super::exponentials::is_it(self.reduce.shape.kind), reduced) {
-                (true, [input]) => super::exponentials::reduce(&self.reduce, *input, *results)?,
+            match (exponentials::is_it(self.reduce.shape.kind), reduced) {
+                (true, [input]) => exponentials::reduce(&self.reduce, *input, *results)?,
                 _ => super::super::host::run(&self.reduce, reduced, *results)?,
             }
             sources.push(results.cast_const());

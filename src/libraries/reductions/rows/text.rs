@@ -111,7 +111,7 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
 }
 
 fn is_exponentials(key: &Key) -> bool {
-    super::exponentials::is_it(key.kind)
+    super::super::exponentials::is_it(key.kind)
 }
 
 impl Text<'_> {

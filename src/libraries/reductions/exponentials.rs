@@ -1,12 +1,12 @@
 //! The largest element and the sum of exponentials of a row that is read again: first the largest of all, then the sum of the
-//! exponentials of the distances from it. Where a row is read once ([`Recipe`](super::super::recipe::Recipe)) each element may change
+//! exponentials of the distances from it. Where a row is read once (`recipe.rs`) each element may change
 //! both, which takes an exponential more for each element and each join.
 //!
-//! Both engines do so for rows of [`Plan`](super::shape::Plan); the bits of other rows are those of one pass.
+//! Both engines do so for the rows of `rows/shape.rs`; the bits of other rows are those of one pass.
 
-use super::super::kind::ReductionKind;
-use super::super::recipe::wide;
-use super::super::shape::Shape;
+use super::kind::ReductionKind;
+use super::recipe::wide;
+use super::shape::Shape;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
@@ -36,11 +36,13 @@ fn input(open: &Open, k: usize, dtype: DType) -> Symbol<f64> {
 }
 
 /// The element, as it is computed.
+#[cfg(feature = "host")]
 fn element(dtype: DType) -> Result<Arc<Kept>> {
     Ok(record(&[dtype], |open| vec![input(open, 0, dtype).raw])?.kept)
 }
 
 /// Of an element and the largest one, the exponential of their distance.
+#[cfg(any(feature = "host", feature = "cuda"))]
 pub(super) fn distance(dtype: DType) -> Result<Arc<Kept>> {
     let own = own(dtype);
     Ok(record(&[dtype, own], |open| vec![(input(open, 0, dtype) - input(open, 1, own)).exp().raw])?.kept)
@@ -63,7 +65,7 @@ pub(super) fn check(shape: &Shape) -> Result<()> {
 
 /// The two reductions of a shape: to the largest elements, and of these and the elements to the sums.
 #[cfg(feature = "host")]
-pub(in crate::libraries::reductions) fn two(shape: &Shape) -> Result<[Arc<Shape>; 2]> {
+pub(super) fn two(shape: &Shape) -> Result<[Arc<Shape>; 2]> {
     let dtype = shape.element_type()?;
     let mut inputs = shape.inputs.clone();
     let largest = shape.of_kind(ReductionKind::Max, element(dtype)?, inputs.clone());
@@ -76,8 +78,8 @@ pub(super) use host::reduce;
 
 #[cfg(feature = "host")]
 mod host {
-    use super::super::super::host::run;
-    use super::super::super::op::Reduce;
+    use super::super::host::run;
+    use super::super::op::Reduce;
     use super::own;
     use crate::core::element::DType;
     use crate::core::error::{Error, Result};
