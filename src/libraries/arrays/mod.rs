@@ -40,7 +40,7 @@ mod statistics;
 
 pub use make::{Indexing, meshgrid};
 pub use scatter::Combine;
-pub use search::Side;
+pub use search::SearchSide;
 use select::vector as select_vector;
 pub use select::{Found, Unique};
 pub use sort::{By, Ordered};

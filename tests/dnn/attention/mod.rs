@@ -1,5 +1,6 @@
 //! Attention and its gradients against the definition, on every device under test.
 
+mod lengths;
 mod oracle;
 
 use crate::common::{Rng, devices, is_host, refused, seeds};
@@ -169,11 +170,9 @@ fn a_query_that_sees_nothing_gives_zeros() {
         let mut case = Case::new([2, 2, 1, 16, 16, 8, 8]);
         case.lengths = Some([vec![16, 5], vec![7, 1]]);
         forward::<f16>(&device, &mut Rng::new(1), &case);
-        if is_host(&device) {
-            case.causal = Some(Corner::BottomRight);
-            case.lengths = Some([vec![16, 5], vec![7, 0]]);
-            forward::<f16>(&device, &mut Rng::new(1), &case);
-        }
+        case.causal = Some(Corner::BottomRight);
+        case.lengths = Some([vec![16, 5], vec![7, 0]]);
+        forward::<f16>(&device, &mut Rng::new(1), &case);
     }
 }
 
@@ -214,6 +213,32 @@ fn what_a_library_lacks_is_said() {
         dnn.attend(&Attention::new().tf32(true), &x, &x, &x).unwrap().await_result().unwrap();
         let x = device.zeros_tensor::<f16>([1, 1, 2, 5]).unwrap();
         told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
+    }
+}
+
+#[test]
+fn windows_at_the_bottom_right_are_right_or_refused() {
+    for device in devices() {
+        for (queries, keys) in [(5, 16), (1, 16), (16, 16)] {
+            let mut case = Case::new([2, 2, 1, queries, keys, 16, 16]);
+            (case.causal, case.window) = (Some(Corner::BottomRight), Some(3));
+            if is_host(&device) || queries == keys {
+                forward::<f16>(&device, &mut Rng::new(4), &case);
+                continue;
+            }
+            let (dnn, x) = (device.dnn(), |places| device.zeros_tensor::<f16>([2, 2, places, 16]).unwrap());
+            let (q, k) = (x(queries), x(keys));
+            let spec = spec::<f16>(&case, None, None);
+            match dnn.attend(&spec, &q, &k, &k).unwrap().await_result().unwrap_err().error {
+                Error::Unsupported { reason, .. } => assert!(reason.contains("bottom right"), "{reason}"),
+                other => panic!("{other}"),
+            }
+            // Without the window, and at the other corner, there is one.
+            case.window = None;
+            forward::<f16>(&device, &mut Rng::new(5), &case);
+            (case.causal, case.window) = (Some(Corner::TopLeft), Some(3));
+            forward::<f16>(&device, &mut Rng::new(6), &case);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::select_vector;
-use crate::libraries::arrays::{Ordered, Side};
+use crate::libraries::arrays::{Ordered, SearchSide};
 use crate::libraries::expressions::build::position;
 use crate::libraries::moves::Place;
 use crate::libraries::reductions::All;
@@ -32,8 +32,8 @@ impl Measured for half::bf16 {}
 fn counts<T: Ordered>(device: &Device, x: &Tensor<T>, edges: &Tensor<T>) -> Result<PendingDispatch<Tensor<i64>>> {
     let sorted = device.sort(x, 0)?.into_output();
     let (front, end) = edges.split(0, edges.len() - 1)?;
-    let begins = device.searchsorted(&sorted, &front, Side::Left)?.into_output();
-    let end = device.searchsorted(&sorted, &end, Side::Right)?.into_output();
+    let begins = device.searchsorted(&sorted, &front, SearchSide::Left)?.into_output();
+    let end = device.searchsorted(&sorted, &end, SearchSide::Right)?.into_output();
     let ends = device.concat([begins.split(0, 1)?.1, end.view()], 0)?.into_output();
     device.map((&begins, &ends), |(begin, end)| end - begin)
 }
@@ -153,8 +153,8 @@ impl Device {
         let (sorted, _) =
             crate::libraries::arrays::sort::sort_numbers(self, &numbers.into_output().view(), bins)?.into_output();
         let all = self.tabulate([bins], || position(0))?.into_output();
-        let begins = self.searchsorted(&sorted, &all, Side::Left)?.into_output();
-        let ends = self.searchsorted(&sorted, &all, Side::Right)?.into_output();
+        let begins = self.searchsorted(&sorted, &all, SearchSide::Left)?.into_output();
+        let ends = self.searchsorted(&sorted, &all, SearchSide::Right)?.into_output();
         self.map((&begins, &ends), |(begin, end)| end - begin)
     }
 }

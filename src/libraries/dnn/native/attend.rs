@@ -5,7 +5,8 @@ use super::choose::Rules;
 use super::descriptor::Refused;
 use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
 use super::handle::{Cudnn, Functions};
-use super::plan::{Plan, aligned, settle, target};
+use super::lengths::{self, Blanked};
+use super::plan::{Plan, settle, target};
 use super::scores::{Numbers, Operand, Scores, broken, missing};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
@@ -93,9 +94,8 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     let mut operands = numbers.operands(scene);
     let mut names = vec![Operand::Q, Operand::K, Operand::V];
     names.extend(others(scene));
-    for (operand, span) in names.into_iter().zip(reads) {
-        operands.push((operand as i64, aligned(queue, span)?));
-    }
+    let addresses = lengths::addresses(scene, queue, reads)?;
+    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
     let to = target(queue, o)?;
     operands.push((Operand::O as i64, to));
     let to_sums = sums.map(|sums| target(queue, sums)).transpose()?;
@@ -104,6 +104,12 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check) or in copies of them; the numbers live until
     // the call has returned.
     unsafe { plan.execute(queue, &operands) }?;
+    if let Some(lengths) = lengths::of(scene, reads)? {
+        let (extents, rows) = (scene.extents_of_o(), scene.of_o);
+        let blanked = Blanked { to, sums: to_sums.unwrap_or(0), extents, rows, of_keys: false };
+        // SAFETY: the result and the sums, as the graph describes them; rows are multiples of 16 bytes, or there is no plan.
+        unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
+    }
     // SAFETY: the addresses are those of `target`.
     unsafe {
         settle(queue, o, to)?;

@@ -10,7 +10,8 @@ use super::choose::Rules;
 use super::descriptor::{Descriptor, Refused};
 use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
-use super::plan::{Plan, aligned, settle, target};
+use super::lengths::{self, Blanked};
+use super::plan::{Plan, settle, target};
 use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
@@ -182,9 +183,8 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     operands.push(numbers.one());
     let mut names = vec![Operand::Q, Operand::K, Operand::V, Operand::O, Operand::Dy, Operand::Sums];
     names.extend(others(scene));
-    for (operand, span) in names.into_iter().zip(reads) {
-        operands.push((operand as i64, aligned(queue, span)?));
-    }
+    let addresses = lengths::addresses(scene, queue, reads)?;
+    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
     for (operand, bytes, zeroed) in scratch(scene) {
         let address = queue.scratch(bytes)?;
         if zeroed {
@@ -203,6 +203,18 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check), in copies of them, or in scratch memory of their
     // sizes; the numbers live until the call has returned.
     unsafe { plan.execute(queue, &operands) }?;
+    if let Some(lengths) = lengths::of(scene, reads)? {
+        let tensors = [
+            (scene.extents_of_q(), scene.of_q, false),
+            (scene.extents_of_k(), scene.of_k, true),
+            (scene.extents_of_v(), scene.of_v, true),
+        ];
+        for ((_, to), (extents, rows, of_keys)) in written.iter().zip(tensors) {
+            let blanked = Blanked { to: *to, sums: 0, extents, rows, of_keys };
+            // SAFETY: a gradient, as the graph describes it; rows are multiples of 16 bytes, or there is no plan.
+            unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
+        }
+    }
     for (span, to) in written {
         // SAFETY: the address is that of `target`.
         unsafe { settle(queue, span, to) }?;

@@ -8,6 +8,7 @@
 //! | `plan` | a plan that is kept, and its execution |
 //! | `convolve` | convolutions as graphs |
 //! | `attend`, `attend_backward`, `scores` | attention as graphs |
+//! | `lengths` | the lengths of batches, and what belongs to nothing |
 //!
 //! A graph and its plan need no handle: they are made on a helper thread, for a device that is described. Attributes of
 //! descriptors are numbers of `cudnn_graph.h`.
@@ -20,6 +21,7 @@ mod descriptor;
 mod functions;
 mod graph;
 mod handle;
+mod lengths;
 pub(super) mod plan;
 mod scores;
 mod status;
