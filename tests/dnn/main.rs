@@ -8,6 +8,7 @@ mod common;
 mod attention;
 mod convolution;
 mod formulas;
+mod gates;
 mod norms;
 mod pooling;
 mod row_times;

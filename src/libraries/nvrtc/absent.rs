@@ -1,6 +1,6 @@
 //! Replaces the compiler in a build without the feature `cuda`, which has no loader.
 
-use super::cache::Answer;
+use crate::libraries::disk_cache::Answer;
 use super::compiler::Identity;
 use super::program::{Prepared, Source};
 use super::{Arch, Emit, Image};

@@ -1,6 +1,6 @@
 //! One job for the compiler or the linker, with everything that its answer depends on.
 
-use super::cache::Answer;
+use crate::libraries::disk_cache::Answer;
 use super::compiler::Identity;
 use super::extent::extent;
 use super::files::Files;

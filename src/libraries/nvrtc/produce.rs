@@ -1,6 +1,7 @@
 //! Produces one image: from the disk cache, or with the compiler or linker.
 
-use super::cache::{Answer, Disk, Memory};
+use super::memory::Memory;
+use crate::libraries::disk_cache::{Answer, Disk};
 use super::job::{Job, Request};
 use super::key::Key;
 use super::{CompileStats, Image};

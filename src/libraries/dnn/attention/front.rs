@@ -215,28 +215,50 @@ fn told(op: &'static str) -> impl Fn(Error) -> Error {
     move |error| error.in_op(op, LIBRARY)
 }
 
-/// Submits the forward pass. Returns the layout of the result, too.
-fn attend(
+/// What a forward pass needs a plan for.
+pub(in super::super) fn planned<T: DnnElement>(
     device: &Device,
-    call: &Call<'_>,
-    reads: [&AnyTensorRef<'_>; 3],
+    spec: &Attention<'_, T>,
+    [q, k, v]: [TensorRef<'_, T>; 3],
     stats: bool,
-) -> Result<(PendingDispatch<AnyBuffers>, Layout)> {
-    let mut scene = call.scene(reads)?;
+) -> Result<Scene> {
+    let reads = [&any(&q), &any(&k), &any(&v)];
+    laid_out(device, &Call::new(spec), reads, stats).map(|(scene, ..)| scene).map_err(told(Attend::OP))
+}
+
+/// The operands as the library takes them: queries, keys and values; bias and lengths; and what is computed of them.
+type LaidOut<'a> = (Scene, [Laid<'a>; 3], Vec<Laid<'a>>);
+
+fn laid_out<'a>(
+    device: &Device,
+    call: &Call<'a>,
+    [q, k, v]: [&AnyTensorRef<'a>; 3],
+    stats: bool,
+) -> Result<LaidOut<'a>> {
+    let mut scene = call.scene([q, k, v])?;
     scene.stats = stats;
-    let [q, k, v] = reads;
     let ((q_part, of_q), (k_part, of_k), (v_part, of_v)) =
         (laid(device, q, false)?, laid(device, k, false)?, laid(device, v, false)?);
     (scene.of_q, scene.of_k, scene.of_v) = (of_q, of_k, of_v);
     scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
     let others = call.others(device, &mut scene)?;
+    Ok((scene, [q_part, k_part, v_part], others))
+}
+
+/// Submits the forward pass. Returns the layout of the result, too.
+fn attend<'a>(
+    device: &Device,
+    call: &Call<'a>,
+    reads: [&AnyTensorRef<'a>; 3],
+    stats: bool,
+) -> Result<(PendingDispatch<AnyBuffers>, Layout)> {
+    let (scene, all, others) = laid_out(device, call, reads, stats)?;
     let layout = layout_of(scene.extents_of_o(), scene.of_o)?;
     let mut writes = AnyBuffers::from_iter([]);
     writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
     if stats {
         writes.push(device.uninit_any(scene.sums(), [scene.rows()])?.into_parts().0);
     }
-    let all = [q_part, k_part, v_part];
     let ins: AnyIns<'_> = all.iter().chain(&others).map(Laid::part).collect();
     Ok((device.dispatch(Attend(scene), ins, writes).map_err(Rejected::into_error)?, layout))
 }

@@ -11,6 +11,7 @@ mod op;
 mod scene;
 mod spec;
 
+pub(super) use front::planned;
 pub(super) use gradient::AttendBackward;
 pub(super) use op::Attend;
 pub(super) use scene::{Rows, Scene};

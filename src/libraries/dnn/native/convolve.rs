@@ -1,11 +1,13 @@
 //! A convolution as a graph.
 
 use super::super::convolution::{Convolve, Direction, Problem, Sizes};
+use super::super::plans::Pin;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Of, Refused};
 use super::graph::{F32, F64, Finished, Graph, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
 use super::plan::{Plan, aligned, settle, target};
+use super::recipes::Planned;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
@@ -73,8 +75,10 @@ impl Problem {
         graph.operation(made);
         Ok(())
     }
+}
 
-    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+impl Planned for Problem {
+    fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let dtype = data_type(self.dtype).unwrap_or(F32);
         let mut graph = Graph::new(api);
         let [one, other, residual, bias, result] = OPERANDS;
@@ -113,8 +117,17 @@ impl Problem {
         graph.finished()
     }
 
-    pub(super) fn rules(&self) -> Rules {
-        Rules { strict: self.dtype == DType::F32 && !self.tf32, deterministic: self.deterministic }
+    fn rules(&self, free: u64) -> Rules {
+        let most = self.most_workspace.map_or(free, |most| free.min(most as u64));
+        Rules { strict: self.dtype == DType::F32 && !self.tf32, deterministic: self.deterministic, most }
+    }
+
+    fn pin(&self) -> Option<&Pin> {
+        self.pin.as_ref()
+    }
+
+    fn unpinned(&self) -> impl serde::Serialize {
+        Problem { pin: None, ..self.clone() }
     }
 }
 
@@ -122,7 +135,7 @@ impl PlanKey for Problem {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        Plan::build(builder, |api| self.graph(api), self.rules())
+        Plan::build(builder, self)
     }
 }
 

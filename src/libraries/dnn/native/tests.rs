@@ -7,6 +7,8 @@ use super::super::convolution::{Direction, Problem};
 use super::choose::{Chosen, choose};
 use super::descriptor::{Descriptor, Refused};
 use super::handle::{Cudnn, Functions};
+use super::recipes::Planned;
+use super::target::Target;
 use crate::core::element::DType;
 use crate::engines::library::CudaLibrary;
 
@@ -29,12 +31,12 @@ pub(super) fn library() -> Option<&'static Functions> {
 }
 
 pub(super) fn h100(api: &'static Functions) -> Descriptor {
-    Descriptor::new(api, 38).unwrap().text(2702, H100).unwrap().finalized().unwrap()
+    Target::described(api, H100).unwrap().descriptor
 }
 
 fn plan(api: &'static Functions, problem: &Problem) -> Result<Chosen, Refused> {
     let finished = problem.graph(api)?;
-    choose(api, &finished, &h100(api), problem.rules())
+    choose(api, &finished, &h100(api), problem.rules(u64::MAX))
 }
 
 type Shape = (&'static str, [usize; 4], usize, [usize; 3], [usize; 3], [(usize, usize); 3], [usize; 3], [usize; 3]);
@@ -84,6 +86,8 @@ fn problem(shape: &Shape, direction: Direction, dtype: DType, channels_last: boo
         relu: false,
         tf32: false,
         deterministic: true,
+        most_workspace: None,
+        pin: None,
     }
 }
 
@@ -104,7 +108,7 @@ fn every_convolution_has_a_strict_and_deterministic_engine() {
                 }
                 for problem in all {
                     match plan(api, &problem) {
-                        Ok(chosen) => assert!(chosen.notes & 1 << 4 == 0, "{:b}", chosen.notes),
+                        Ok(chosen) => assert!(chosen.recipe.notes[0] & 1 << 4 == 0, "{:?}", chosen.recipe),
                         Err(error) => refused.push(format!("{} {dtype} {direction:?} {last}: {error}", shape.0)),
                     }
                 }
@@ -142,7 +146,7 @@ fn every_attention_has_an_engine() {
         tf32: false,
         deterministic: true,
     };
-    let rules = super::choose::Rules { strict: false, deterministic: true };
+    let rules = super::choose::Rules { strict: false, deterministic: true, most: u64::MAX };
     for (causal, window) in [
         (None, None),
         (Some(Corner::TopLeft), None),
@@ -157,7 +161,7 @@ fn every_attention_has_an_engine() {
             ];
             for graph in graphs {
                 match choose(api, &graph, &h100(api), rules) {
-                    Ok(chosen) => assert!(chosen.workspace > 0),
+                    Ok(chosen) => assert!(chosen.workspace() > 0),
                     Err(error) if error.to_string().contains("PREREQUISITE") || error.code.0 == 3000 => {
                         return println!("skipped: {error}");
                     }

@@ -1,7 +1,7 @@
 //! One compilation from a program to its image, with the calls of NVRTC.
 
 use super::super::Arch;
-use super::super::cache::Answer;
+use crate::libraries::disk_cache::Answer;
 use super::super::compiler::Identity;
 use super::super::options::ALONE;
 use super::super::program::{Emit, Prepared, Source};

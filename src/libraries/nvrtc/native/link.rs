@@ -1,6 +1,6 @@
 //! One link from images to an image, with the calls of nvJitLink.
 
-use super::super::cache::Answer;
+use crate::libraries::disk_cache::Answer;
 use super::super::compiler::Identity;
 use super::super::{Arch, Emit, Image, ImageKind};
 use super::compile::build;
