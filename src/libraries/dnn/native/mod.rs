@@ -31,6 +31,8 @@ mod scores;
 mod status;
 mod target;
 #[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
 mod tests;
 
 pub(super) use answer::here;
