@@ -10,6 +10,7 @@ mod convolution;
 mod formulas;
 mod gates;
 mod norms;
+mod plans;
 mod pooling;
 mod row_times;
 mod rows;
