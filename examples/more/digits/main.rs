@@ -50,7 +50,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut losses = Vec::new();
     for epoch in 1..=EPOCHS {
         for first in (0..TRAINING).step_by(BATCH) {
-            let (x, labels) = (pixels.narrow(0, first..first + BATCH)?, digits.narrow(0, first..first + BATCH)?);
+            let batch = first..first + BATCH;
+            let (x, labels) = (pixels.slice(batch.clone())?, digits.slice(batch)?);
             let (next, loss) = net.step(&device, &x, &labels)?;
             net = next;
             losses.push(loss);

@@ -55,11 +55,11 @@ impl Layer {
     }
 
     /// The gradient of the input, by that of the result.
-    fn backward(&self, device: &Device, dy: &Tensor<f32>, input: [usize; 2]) -> Result<Tensor<f32>> {
+    fn backward(&self, device: &Device, dy: &TensorRef<'_, f32>, input: [usize; 2]) -> Result<Tensor<f32>> {
         Ok(device.dnn().convolve_data(&self.conv, dy, &self.w.value, input)?.into_output())
     }
 
-    fn learn(self, device: &Device, x: &TensorRef<'_, f32>, dy: &Tensor<f32>) -> Result<Self> {
+    fn learn(self, device: &Device, x: &TensorRef<'_, f32>, dy: &TensorRef<'_, f32>) -> Result<Self> {
         let window = self.w.value.extents().get(2..).unwrap_or_default().to_vec();
         let of_w = device.dnn().convolve_filter(&self.conv, x, dy, &window[..])?.into_output();
         let of_b = device.sum(dy, [0, 2, 3])?.into_output();
@@ -118,15 +118,16 @@ impl Net {
             Ok(device.map((h, &dy), |(h, dy)| h.gt(0.0).select(dy, 0.0))?.into_output())
         };
         let whole = device.tensor([], [1.0f32])?;
-        let g3 = dnn.cross_entropy_gradient(&scores, labels, &whole, &mean)?.into_output().reshape([batch, 10, 1, 1])?;
+        let g3 = dnn.cross_entropy_gradient(&scores, labels, &whole, &mean)?.into_output();
+        let g3 = g3.reshape([batch, 10, 1, 1])?;
         let back = three.backward(device, &g3, [4, 4])?;
         let g2 = clipped(&h2, dnn.max_pool_gradient(&back, &places2, h2.extents(), &pool)?.into_output())?;
-        let back = two.backward(device, &g2, [8, 8])?;
+        let back = two.backward(device, &g2.view(), [8, 8])?;
         let g1 = clipped(&h1, dnn.max_pool_gradient(&back, &places1, h1.extents(), &pool)?.into_output())?;
 
         let layers = [
-            one.learn(device, x, &g1)?,
-            two.learn(device, &p1.view(), &g2)?,
+            one.learn(device, x, &g1.view())?,
+            two.learn(device, &p1.view(), &g2.view())?,
             three.learn(device, &p2.view(), &g3)?,
         ];
         Ok((Net { layers, pool }, loss))

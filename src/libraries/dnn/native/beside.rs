@@ -11,7 +11,7 @@ use super::functions::RawHandle;
 use super::handle::{Cudnn, Functions};
 use super::recipes::Planned;
 use super::target::Target;
-use crate::core::element::Element;
+use crate::core::clock::Clock;
 use crate::device::Device;
 use crate::device::external::ForeignStream;
 use crate::device::tensor::{Layout, Tensor};
@@ -19,7 +19,7 @@ use crate::engines::library::CudaLibrary;
 use crate::libraries::dnn::{Convolution, DnnElement};
 use cudarc::driver::sys::CUstream;
 use half::f16;
-use std::time::Instant;
+
 
 /// Channels, filters, window, stride, rows of the input.
 const LAYERS: [[usize; 5]; 23] = [
@@ -56,7 +56,7 @@ struct Times([Vec<f64>; 2]);
 
 impl Times {
     fn round(&mut self, mut call: impl FnMut(), wait: impl FnOnce()) {
-        let begin = Instant::now();
+        let begin = Clock::SYSTEM.start();
         (0..CALLS).for_each(|_| call());
         let submitted = begin.elapsed();
         wait();
@@ -194,6 +194,31 @@ fn layers_beside_bare_calls() {
         for shape in LAYERS {
             println!("{}", layer::<f16>(&device, &bare, n, shape, true));
             println!("{}", layer::<f32>(&device, &bare, n, shape, false));
+        }
+    }
+}
+
+/// The same of f32 on the CPU, by the host engine alone; `benches/convolutions.py cpu` has PyTorch's.
+#[test]
+#[ignore = "a measurement"]
+fn layers_on_the_host() {
+    let device = Device::host().unwrap();
+    println!("{} threads, us a call", std::thread::available_parallelism().map_or(0, usize::from));
+    for n in [1, 32] {
+        for shape @ [c, k, r, s, rows] in LAYERS {
+            let (x, w) = (filled::<f32>(&device, [n, c, rows, rows], false), filled::<f32>(&device, [k, c, r, r], false));
+            let conv = Convolution::new().stride(s).padding(r / 2);
+            let mut times: Vec<f64> = Vec::new();
+            for _ in 0..6 {
+                let begin = Clock::SYSTEM.start();
+                device.dnn().convolve(&conv, &x, &w).unwrap().await_result().unwrap();
+                times.push(begin.elapsed().as_secs_f64() * 1e6);
+            }
+            times.remove(0);
+            times.sort_by(f64::total_cmp);
+            let work = problem::<f32>(n, shape, false).work();
+            let (name, us) = (format!("{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s} f32"), times[times.len() / 2]);
+            println!("{name:<34} {us:10.1}   {:7.1} GFLOP/s", 2e-3 * work as f64 / us);
         }
     }
 }

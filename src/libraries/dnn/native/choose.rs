@@ -53,6 +53,8 @@ impl Rules {
 pub(super) struct Chosen {
     pub(super) plan: Descriptor,
     pub(super) recipe: Recipe,
+    /// A better engine needs more workspace than the rules allow.
+    pub(super) short: bool,
 }
 
 impl Chosen {
@@ -104,7 +106,8 @@ fn attempt(
         return Ok(Attempt::TooLarge(workspace));
     }
     let (pin, notes) = pin(configuration)?;
-    Ok(Attempt::Made(Chosen { plan, recipe: Recipe { pin, text: Vec::new(), workspace, notes, tuned: false } }))
+    let recipe = Recipe { pin, text: Vec::new(), workspace, notes, tuned: false };
+    Ok(Attempt::Made(Chosen { plan, recipe, short: false }))
 }
 
 /// The configurations that the heuristic lists.
@@ -143,7 +146,7 @@ pub(super) fn choose(
         };
         for configuration in &all {
             match attempt(api, configuration, device, rules) {
-                Ok(Attempt::Made(chosen)) => return Ok(chosen),
+                Ok(Attempt::Made(chosen)) => return Ok(Chosen { short: least.is_some(), ..chosen }),
                 Ok(Attempt::BreaksRules) => {}
                 Ok(Attempt::TooLarge(bytes)) => least = Some(least.map_or(bytes, |least| least.min(bytes))),
                 Err(refused) => last = Some(refused),
@@ -212,7 +215,7 @@ pub(super) fn restored(api: &'static Functions, device: &Descriptor, recipe: &Re
     // Without the device the library crashes.
     let plan = plan.links(407, &[device])?.finalized()?;
     let recipe = Recipe { workspace: workspace(&plan)?, ..recipe.clone() };
-    Ok(Chosen { plan, recipe })
+    Ok(Chosen { plan, recipe, short: false })
 }
 
 impl Rules {

@@ -80,7 +80,10 @@ fn a_workspace_fits_into_the_memory_or_the_error_says_how_large_it_is() {
         bounded += 1;
         // The kept plan needs too much, too.
         match plan(api, &wanted, usual.workspace - 1, &store) {
-            Ok((other, _)) => assert!(other.workspace < usual.workspace && other.pin != usual.pin),
+            Ok((other, _)) => {
+                assert!(other.workspace < usual.workspace && other.pin != usual.pin);
+                assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().0, usual, "kept for a better moment");
+            }
             Err(Error::OutOfMemory { requested, .. }) => assert!(requested >= usual.workspace),
             Err(error) => panic!("{error}"),
         }

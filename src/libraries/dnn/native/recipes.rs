@@ -81,8 +81,9 @@ pub(super) fn made<W: Planned>(
         Some(chosen) => (chosen, PlanSource::Tuned),
         None => (choose(api, &graph, &target.descriptor, rules)?, PlanSource::Chosen),
     };
-    // A plan whose text cannot be had is made anew in each process.
-    if let (Some([own, _]), Ok(text)) = (&keys, text(&chosen.plan)) {
+    // What memory allowed at this moment is not for later processes. A plan whose text cannot be had is made anew in each.
+    let lasts = !chosen.short || rules.most == wanted.rules(u64::MAX).most;
+    if let (true, Some([own, _]), Ok(text)) = (lasts, &keys, text(&chosen.plan)) {
         chosen.recipe.text = text;
         store.put(own, &chosen.recipe);
     }
