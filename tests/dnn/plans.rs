@@ -15,13 +15,13 @@ fn check(device: &Device, info: &PlanInfo) {
 fn plans_are_explained_and_measured_and_results_stay_right() {
     for device in devices() {
         let (dnn, mut rng) = (device.dnn(), Rng::new(5));
-        let case = Case { padding: vec![(1, 1); 2], ..Case::new(&[4, 16, 13, 15], &[24, 16, 3, 3]) };
+        let case = Case { padding: vec![(1, 1); 2], ..Case::new(&[2, 8, 9, 11], &[16, 8, 3, 3]) };
         let [x, w, dy] = [&case.x, &case.w, &case.y()].map(|extents| Numbers::random::<f16>(&mut rng, extents));
         let (want, scale) = (case.forward(&x, &w), case.forward(&x.magnitudes(), &w.magnitudes()));
         let [x, w, dy] = [&x, &w, &dy].map(|numbers| up::<f16>(&device, &mut rng, numbers, Order::Last));
         let (spec, right) = (case.spec(), |what: &str| {
             let y = dnn.convolve(&case.spec(), &x, &w).unwrap().await_result().unwrap();
-            near(&down(&device, &y), &want, &scale, 144, what);
+            near(&down(&device, &y), &want, &scale, 72, what);
         });
         let plan = dnn.plan_convolution(&spec, &x, &w).unwrap();
         let prepared = plan.prepare().unwrap();
@@ -30,7 +30,7 @@ fn plans_are_explained_and_measured_and_results_stay_right() {
         let info = plan.explain().unwrap();
         assert_eq!((info.engine, &info.knobs), (prepared.engine, &prepared.knobs));
         println!("{:?}: {prepared}; then {info}", device.kind());
-        check(&device, &dnn.plan_convolution_data(&spec, &dy, &w, [13, 15]).unwrap().explain().unwrap());
+        check(&device, &dnn.plan_convolution_data(&spec, &dy, &w, [9, 11]).unwrap().explain().unwrap());
         check(&device, &dnn.plan_convolution_filter(&spec, &x, &dy, [3, 3]).unwrap().explain().unwrap());
 
         let tuning = dnn.autotune_convolution(&spec, &x, &w).unwrap();
@@ -87,8 +87,15 @@ fn extents_that_do_not_fit_have_no_plan() {
         let x = device.zeros_tensor::<f32>([1, 2, 5, 5]).unwrap();
         let spec = windlass::dnn::Convolution::new();
         let named = |error: Error| matches!(error, Error::InvalidArgument { .. });
-        assert!(named(device.dnn().plan_convolution(&spec, &x, &device.zeros_tensor::<f32>([1, 3, 2, 2]).unwrap()).unwrap_err()));
-        assert!(named(device.dnn().autotune_convolution(&spec, &x, &device.zeros_tensor::<f32>([1, 2, 6, 6]).unwrap()).unwrap_err()));
+        assert!(named(
+            device.dnn().plan_convolution(&spec, &x, &device.zeros_tensor::<f32>([1, 3, 2, 2]).unwrap()).unwrap_err()
+        ));
+        assert!(named(
+            device
+                .dnn()
+                .autotune_convolution(&spec, &x, &device.zeros_tensor::<f32>([1, 2, 6, 6]).unwrap())
+                .unwrap_err()
+        ));
         assert!(named(device.dnn().plan_convolution_data(&spec, &x, &x, [3, 3]).unwrap_err()));
     }
 }

@@ -20,10 +20,10 @@ use std::process::ExitCode;
 use windlass::reductions::All;
 use windlass::{Device, Tensor};
 
-const TRAINING: usize = 640;
+const TRAINING: usize = 512;
 const TEST: usize = 200;
 const BATCH: usize = 64;
-const EPOCHS: usize = 12;
+const EPOCHS: usize = 10;
 
 fn main() -> ExitCode {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like

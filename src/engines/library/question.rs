@@ -15,6 +15,7 @@ pub(crate) struct Site<'e, L: CudaLibrary> {
     /// The state that the slots of the epoch share.
     pub(crate) shared: &'e L::Shared,
     /// The engine of the epoch.
+    #[allow(dead_code, reason = "for libraries that make plans for a question")]
     pub(crate) core: &'e Core,
 }
 

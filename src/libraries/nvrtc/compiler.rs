@@ -8,14 +8,14 @@
 //!                         compile     -> keep on disk and in memory
 //! ```
 
-use super::memory::Memory;
-use crate::libraries::disk_cache::{Disk, DiskCache};
 use super::job::{Job, Request};
+use super::memory::Memory;
 use super::produce::Maker;
 use super::single_flight::{Compilation, SingleFlight, help};
 use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Source, backend};
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Ordering};
+use crate::libraries::disk_cache::{Disk, DiskCache};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

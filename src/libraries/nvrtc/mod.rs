@@ -106,10 +106,10 @@ use native as backend;
 
 pub use crate::core::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
 pub use crate::core::trace::CompileStats;
+pub use crate::libraries::disk_cache::DiskCache;
 pub use arch::Arch;
 pub use arg::{Arg, DevicePtr, KernelArgument, Len, Plain};
 pub use args::Args;
-pub use crate::libraries::disk_cache::DiskCache;
 pub use compiler::{Compiler, CompilerBuilder};
 pub use global::Global;
 pub use image::{Image, ImageKind};

@@ -164,6 +164,7 @@ impl Plans {
     }
 
     /// Takes a finished plan off the list: the next op that asks for it has it built anew.
+    #[allow(dead_code, reason = "for libraries that measure")]
     pub(crate) fn forget(&self, key: &Key) {
         let gone = {
             let mut map = self.map.lock();

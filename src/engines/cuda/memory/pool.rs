@@ -241,7 +241,7 @@ impl CudaEngine {
 impl Core {
     /// Bytes that an allocation can have: those of the device that are free, and the unused ones of the pool. The context is
     /// current. An estimate, since other threads and processes allocate too; all there is, if the driver does not tell.
-    #[cfg(feature = "dnn")]
+    #[allow(dead_code, reason = "for libraries that choose an algorithm by it")]
     pub(crate) fn free_memory(&self) -> u64 {
         let (mut free, mut total) = (0usize, 0usize);
         let api = self.context.api;

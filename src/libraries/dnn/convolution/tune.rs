@@ -64,7 +64,8 @@ mod measure {
         let candidates: Vec<Recipe> = ask(device, &Question::Candidates(Wanted::Convolve(problem.clone())))?;
         let timed = device.timed();
         let mut measured = Vec::with_capacity(candidates.len());
-        let mut target: AnyBuffers = [device.uninit_any(problem.dtype, [layout.len()])?.into_parts().0].into_iter().collect();
+        let mut target: AnyBuffers =
+            [device.uninit_any(problem.dtype, [layout.len()])?.into_parts().0].into_iter().collect();
         for recipe in candidates {
             let mut times = Vec::with_capacity(ROUNDS);
             for round in 0..=ROUNDS {
@@ -79,7 +80,9 @@ mod measure {
                     // An engine that the library offers may still fail.
                     Err(failed) => match Error::from(failed) {
                         Error::LibraryError { .. } | Error::Unsupported { .. } | Error::OutOfMemory { .. } => {
-                            target = [device.uninit_any(problem.dtype, [layout.len()])?.into_parts().0].into_iter().collect();
+                            target = [device.uninit_any(problem.dtype, [layout.len()])?.into_parts().0]
+                                .into_iter()
+                                .collect();
                             times.clear();
                             break;
                         }
@@ -92,14 +95,15 @@ mod measure {
                 measured.push((*time, recipe));
             }
         }
-        let chosen = (0..measured.len()).min_by_key(|place| measured.get(*place).map(|(time, _): &(Duration, _)| *time));
+        let chosen =
+            (0..measured.len()).min_by_key(|place| measured.get(*place).map(|(time, _): &(Duration, _)| *time));
         if let Some((_, recipe)) = chosen.and_then(|place| measured.get(place)) {
             let recipe = Recipe { tuned: true, ..recipe.clone() };
             ask::<()>(device, &Question::Keep(Wanted::Convolve(problem), recipe))?;
         }
-        let candidates = measured.into_iter().map(|(time, recipe)| {
-            PlanCandidate { time, plan: PlanInfo::new(recipe, PlanSource::Chosen) }
-        });
+        let candidates = measured
+            .into_iter()
+            .map(|(time, recipe)| PlanCandidate { time, plan: PlanInfo::new(recipe, PlanSource::Chosen) });
         Ok(PlanTuning { candidates: candidates.collect(), chosen })
     }
 }

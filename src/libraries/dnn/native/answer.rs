@@ -25,7 +25,9 @@ enum Sorted {
 
 fn sorted(api: &Functions, wanted: Wanted) -> Result<Sorted> {
     Ok(match wanted {
-        Wanted::Convolve(problem) if problem.is_empty_sum() || problem.count(problem.operands().1) == 0 => Sorted::Nothing,
+        Wanted::Convolve(problem) if problem.is_empty_sum() || problem.count(problem.operands().1) == 0 => {
+            Sorted::Nothing
+        }
         Wanted::Convolve(problem) => Sorted::Convolve(problem),
         Wanted::Attend(scene) if attend::is_empty(&scene) => Sorted::Nothing,
         Wanted::Attend(scene) => {

@@ -20,7 +20,6 @@ use crate::libraries::dnn::{Convolution, DnnElement};
 use cudarc::driver::sys::CUstream;
 use half::f16;
 
-
 /// Channels, filters, window, stride, rows of the input.
 const LAYERS: [[usize; 5]; 23] = [
     [3, 64, 7, 2, 224],
@@ -106,7 +105,10 @@ fn filled<T: DnnElement>(device: &Device, extents: [usize; 4], last: bool) -> Te
     let all: Vec<f32> = (0..1009).map(|k| (k * 7919 % 1024) as f32 / 1024.0 - 0.5).collect();
     let some = device.tensor([1009], all).unwrap();
     let len: usize = extents.iter().product();
-    let places = device.map(&device.tabulate([len], || crate::libraries::expressions::position(0) % 1009i64).unwrap().into_output(), |k| k);
+    let places = device.map(
+        &device.tabulate([len], || crate::libraries::expressions::position(0) % 1009i64).unwrap().into_output(),
+        |k| k,
+    );
     let drawn = device.take(&some, &places.unwrap().into_output(), 0).unwrap().into_output();
     let flat = device.map(&drawn, |x| x.cast::<T>()).unwrap().await_result().unwrap();
     let [_, c, h, w] = extents.map(|n| n as isize);
@@ -167,7 +169,10 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
     }
     let ([a, a_done], [b, b_done], [c_, c_done]) = (ours.medians(), fresh.medians(), again.medians());
     let name = format!("{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s} {}", T::DTYPE);
-    format!("{name:<34} {a_done:8.1} {b_done:8.1} {c_done:8.1}   submit {a:6.2} {b:6.2} {c_:6.2}   workspace {:9}", chosen.workspace())
+    format!(
+        "{name:<34} {a_done:8.1} {b_done:8.1} {c_done:8.1}   submit {a:6.2} {b:6.2} {c_:6.2}   workspace {:9}",
+        chosen.workspace()
+    )
 }
 
 #[test]
@@ -206,7 +211,8 @@ fn layers_on_the_host() {
     println!("{} threads, us a call", std::thread::available_parallelism().map_or(0, usize::from));
     for n in [1, 32] {
         for shape @ [c, k, r, s, rows] in LAYERS {
-            let (x, w) = (filled::<f32>(&device, [n, c, rows, rows], false), filled::<f32>(&device, [k, c, r, r], false));
+            let (x, w) =
+                (filled::<f32>(&device, [n, c, rows, rows], false), filled::<f32>(&device, [k, c, r, r], false));
             let conv = Convolution::new().stride(s).padding(r / 2);
             let mut times: Vec<f64> = Vec::new();
             for _ in 0..6 {

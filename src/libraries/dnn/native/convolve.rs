@@ -13,6 +13,7 @@ use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
+use smallvec::SmallVec;
 
 /// Numbers of the operands: the two that are read, the residual, the bias, the result.
 const OPERANDS: [i64; 5] = [1, 2, 3, 4, 5];
@@ -154,7 +155,7 @@ pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>
     }
     let [one, other, residual, bias, result] = OPERANDS;
     let numbers = [Some(one), Some(other), problem.residual.then_some(residual), problem.bias.then_some(bias)];
-    let mut operands = Vec::with_capacity(5);
+    let mut operands = SmallVec::<[(i64, u64); 5]>::new();
     for (number, span) in numbers.into_iter().flatten().zip(reads) {
         operands.push((number, aligned(queue, span)?));
     }

@@ -50,7 +50,9 @@ impl Refused {
     /// The error of a build.
     pub(super) fn error(&self, builder: &PlanBuilder<'_>) -> Error {
         match self.memory {
-            Some([requested, free]) => Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() },
+            Some([requested, free]) => {
+                Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() }
+            }
             None => builder.failure::<Cudnn>(&self.text(), self.code),
         }
     }
@@ -58,7 +60,9 @@ impl Refused {
     /// The error of a question.
     pub(super) fn plain(&self) -> Error {
         match self.memory {
-            Some([requested, free]) => Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() },
+            Some([requested, free]) => {
+                Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() }
+            }
             None => status_error(Cudnn::STATUS, &self.text(), self.code),
         }
     }
@@ -221,9 +225,8 @@ impl Descriptor {
     pub(super) fn bytes(&self, name: i32) -> Result<Vec<u8>, Refused> {
         let mut count = 0;
         // SAFETY: the descriptor is alive; nothing is written but the length.
-        let code = unsafe {
-            self.api.attribute(self.raw.0, name, Of::Char as i32, 0, &mut count, std::ptr::null_mut())
-        };
+        let code =
+            unsafe { self.api.attribute(self.raw.0, name, Of::Char as i32, 0, &mut count, std::ptr::null_mut()) };
         code.ok().map_err(|code| Refused::new(self.api, "cudnnBackendGetAttribute", code))?;
         let mut text = vec![0u8; usize::try_from(count).unwrap_or(0)];
         // SAFETY: an attribute of characters.

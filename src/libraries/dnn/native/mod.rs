@@ -26,12 +26,12 @@ mod functions;
 mod graph;
 mod handle;
 pub(super) mod plan;
+#[cfg(test)]
+mod plan_tests;
 mod recipes;
 mod scores;
 mod status;
 mod target;
-#[cfg(test)]
-mod plan_tests;
 #[cfg(test)]
 mod tests;
 

@@ -16,6 +16,7 @@ use crate::core::sync::Mutex;
 use crate::engines::cuda::{Native, PlanBuilder, Queue};
 use crate::engines::library::Object;
 use crate::engines::op::Built;
+use smallvec::SmallVec;
 
 const VARIANT_PACK: i32 = 16;
 
@@ -55,7 +56,8 @@ impl Plan {
     /// The addresses are those of tensors as the graph describes them, which this dispatch may access.
     pub(super) unsafe fn execute(&self, queue: &mut Queue<'_>, operands: &[(i64, u64)]) -> Result<()> {
         let area = queue.workspace(self.workspace)?;
-        let (numbers, addresses): (Vec<i64>, Vec<u64>) = operands.iter().copied().unzip();
+        let numbers: SmallVec<[i64; 8]> = operands.iter().map(|(number, _)| *number).collect();
+        let addresses: SmallVec<[u64; 8]> = operands.iter().map(|(_, address)| *address).collect();
         let (api, handle) = queue.library::<Cudnn>()?;
         let handle = handle.0;
         let pack = Descriptor::new(self.api, VARIANT_PACK).and_then(|pack| {

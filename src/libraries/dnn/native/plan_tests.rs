@@ -36,7 +36,11 @@ fn a_plan_is_restored_from_the_librarys_text() {
         // A text that the library does not take is no plan.
         let target = Target::described(api, H100).unwrap();
         let half = first.text.len() / 2;
-        for text in [b"{}".to_vec(), first.text[..half].to_vec(), String::from_utf8_lossy(&first.text).replace(":91", ":90").into()] {
+        for text in [
+            b"{}".to_vec(),
+            first.text[..half].to_vec(),
+            String::from_utf8_lossy(&first.text).replace(":91", ":90").into(),
+        ] {
             keep(api, &target, (&wanted, &Recipe { text, ..first.clone() }), &store);
             assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().1, PlanSource::Chosen);
         }

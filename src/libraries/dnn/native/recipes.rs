@@ -91,7 +91,12 @@ pub(super) fn made<W: Planned>(
 }
 
 /// Keeps a plan that was made elsewhere, or measured.
-pub(super) fn keep<W: Planned>(api: &'static Functions, target: &Target, (wanted, recipe): (&W, &Recipe), store: &Store) {
+pub(super) fn keep<W: Planned>(
+    api: &'static Functions,
+    target: &Target,
+    (wanted, recipe): (&W, &Recipe),
+    store: &Store,
+) {
     let Some([own, any]) = keys(api, target, wanted) else { return };
     store.put(&own, recipe);
     if recipe.tuned {

@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn two_devices_of_a_model_have_one_key() {
-        let one = r#"{"a":[1,2,3],"pciDeviceId":7, "deviceName":"NVIDIA, \"H100\" {x","cudaDeviceId":0,"totalGlobalMem":85}"#;
+        let one =
+            r#"{"a":[1,2,3],"pciDeviceId":7, "deviceName":"NVIDIA, \"H100\" {x","cudaDeviceId":0,"totalGlobalMem":85}"#;
         let other = r#"{ "a":[1, 2,3],"pciDeviceId":99,"deviceName":"NVIDIA, \"H100\" {x","cudaDeviceId":3,"totalGlobalMem":84}"#;
         assert_eq!(model(one), model(other));
         assert_ne!(model(one), model(&other.replace("H100", "H200")));

@@ -40,7 +40,8 @@ fn plan(api: &'static Functions, problem: &Problem) -> Result<Chosen, Refused> {
     choose(api, &finished, &h100(api), problem.rules(u64::MAX))
 }
 
-pub(super) type Shape = (&'static str, [usize; 4], usize, [usize; 3], [usize; 3], [(usize, usize); 3], [usize; 3], [usize; 3]);
+pub(super) type Shape =
+    (&'static str, [usize; 4], usize, [usize; 3], [usize; 3], [(usize, usize); 3], [usize; 3], [usize; 3]);
 
 /// Name; batch, channels, filters, groups; rank; input, window, padding, stride, dilation.
 pub(super) const SHAPES: &[Shape] = &[

@@ -1,9 +1,9 @@
 //! What a caller asks of plans.
 
 use super::super::{Attention, Convolution, Dnn, DnnElement, Spatial};
-use super::recipe::{PlanSource, Recipe, Wanted};
 #[cfg(feature = "cuda")]
 use super::recipe::Question;
+use super::recipe::{PlanSource, Recipe, Wanted};
 #[cfg(feature = "cuda")]
 use crate::core::device_info::DeviceKind;
 use crate::core::error::Result;

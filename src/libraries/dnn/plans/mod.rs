@@ -8,12 +8,12 @@ mod recipe;
 #[cfg(feature = "cuda")]
 mod store;
 
-pub use front::{PlanCandidate, PlanInfo, PlanTuning, Planned};
 #[cfg(feature = "cuda")]
 pub(super) use front::ask;
+pub use front::{PlanCandidate, PlanInfo, PlanTuning, Planned};
 pub use recipe::PlanSource;
-pub(super) use recipe::{Pin, Recipe, Wanted};
 #[cfg(feature = "cuda")]
 pub(super) use recipe::Question;
+pub(super) use recipe::{Pin, Recipe, Wanted};
 #[cfg(feature = "cuda")]
 pub(super) use store::{Store, material};
