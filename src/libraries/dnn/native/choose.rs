@@ -168,10 +168,10 @@ pub(super) fn candidates(
 ) -> Result<Vec<Recipe>, Refused> {
     let mut all: Vec<Recipe> = Vec::new();
     for configuration in &configurations(api, finished, device, (3, 64))? {
-        if let Ok(Attempt::Made(chosen)) = attempt(api, configuration, device, rules) {
-            if !all.iter().any(|other| other.pin == chosen.recipe.pin) {
-                all.push(chosen.recipe);
-            }
+        if let Ok(Attempt::Made(chosen)) = attempt(api, configuration, device, rules)
+            && !all.iter().any(|other| other.pin == chosen.recipe.pin)
+        {
+            all.push(chosen.recipe);
         }
     }
     Ok(all)

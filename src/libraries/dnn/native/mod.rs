@@ -17,7 +17,8 @@
 mod answer;
 pub(super) mod attend;
 pub(super) mod attend_backward;
-#[cfg(all(test, feature = "external"))]
+#[cfg(test)]
+#[cfg(feature = "external")]
 mod beside;
 mod choose;
 pub(super) mod convolve;

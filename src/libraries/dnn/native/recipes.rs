@@ -66,10 +66,10 @@ pub(super) fn made<W: Planned>(
     let fits = |recipe: &Recipe| recipe.workspace <= rules.most;
     let source = |recipe: &Recipe| if recipe.tuned { PlanSource::Tuned } else { PlanSource::Kept };
     let own = keys.as_ref().and_then(|[own, _]| store.get(own));
-    if let Some(recipe) = own.filter(|recipe| fits(recipe) && !recipe.text.is_empty()) {
-        if let Ok(chosen) = restored(api, &target.descriptor, &recipe) {
-            return Ok(Made { source: source(&chosen.recipe), chosen, graph: None });
-        }
+    if let Some(recipe) = own.filter(|recipe| fits(recipe) && !recipe.text.is_empty())
+        && let Ok(chosen) = restored(api, &target.descriptor, &recipe)
+    {
+        return Ok(Made { source: source(&chosen.recipe), chosen, graph: None });
     }
     let graph = wanted.graph(api)?;
     let measured = keys.as_ref().and_then(|[_, any]| store.get(any)).filter(fits);

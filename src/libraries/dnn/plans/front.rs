@@ -141,10 +141,11 @@ impl Planned {
     /// As [`explain`](Self::explain).
     pub fn prepare(&self) -> Result<PlanInfo> {
         #[cfg(feature = "cuda")]
-        if self.device.is_isolated() && self.device.kind() != DeviceKind::Host {
-            if let Some(info) = self.sent()? {
-                return Ok(info);
-            }
+        if self.device.is_isolated()
+            && self.device.kind() != DeviceKind::Host
+            && let Some(info) = self.sent()?
+        {
+            return Ok(info);
         }
         self.explain()
     }
