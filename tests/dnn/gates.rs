@@ -1,5 +1,6 @@
 //! What cuDNN's notes of 9.24 say was wrong before: shapes of depthwise convolutions that take turns, products of tensors with gaps.
-//! The results are compared with the definition, so a wrong engine of the library shows here.
+//! The results are compared with the definition, so a wrong engine of the library shows here. With 9.19 on an H100 none did: no engine
+//! is left out by its release.
 
 use crate::attention::gaps;
 use crate::common::{Rng, devices, is_host};
