@@ -30,7 +30,11 @@
 //! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions and attention. A GPU makes a plan for each combination of sizes,
 //! layouts and types: for a convolution in some milliseconds, for an attention in a second, since the library compiles its kernels.
 //! That happens on a helper thread when the first such call is submitted. Plans are kept with those of the other libraries; all
-//! streams share one.
+//! streams share one. Their data are kept too, in the process and on disk (`plans` in the folder of `WINDLASS_CACHE_DIR`): a later
+//! process, or a worker after a rebuild, restores a plan in about a millisecond.
+//! [`plan_convolution`](Dnn::plan_convolution) and [`plan_attention`](Dnn::plan_attention) say which engine it is
+//! ([`explain`](Planned::explain)) and make it beforehand ([`prepare`](Planned::prepare));
+//! [`autotune_convolution`](Dnn::autotune_convolution) measures.
 
 // The files of this folder: `front` is the handle; `convolution` and `attention` are operations with their host halves, `product` the
 // products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
@@ -48,6 +52,7 @@ pub(crate) mod native;
 mod norms;
 #[cfg(feature = "host")]
 mod number;
+mod plans;
 mod pooling;
 #[cfg(feature = "host")]
 mod product;
@@ -61,6 +66,7 @@ pub use embeddings::Rotary;
 pub use front::Dnn;
 pub use losses::{LabelLoss, LossReduction};
 pub use norms::{Affine, NormKind, ResponseNorm, Running};
+pub use plans::{PlanCandidate, PlanInfo, PlanSource, PlanTuning, Planned};
 pub use pooling::Pool;
 pub use resize::{Coordinates, Interpolation, Nearest, Resize};
 pub use sampling::{Beyond, GridSample, Sampling};

@@ -12,8 +12,12 @@ use windlass::{Device, Error, Tensor, bf16, f16};
 
 /// A tensor of rows: places before heads in memory or after them, perhaps with gaps; other memory is poison.
 fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers) -> Tensor<T> {
-    let [batch, heads, places, width] = numbers.extents[..] else { panic!("{:?}", numbers.extents) };
     let gap = rng.pick(&[0, 0, 8, 3]);
+    up_with(device, rng, numbers, gap)
+}
+
+fn up_with<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, gap: usize) -> Tensor<T> {
+    let [batch, heads, places, width] = numbers.extents[..] else { panic!("{:?}", numbers.extents) };
     let row = width + gap;
     let strides = match rng.below(2) {
         0 => [heads * places * row, places * row, row, 1],
@@ -70,12 +74,35 @@ fn spec<'a, T: Real>(
     spec
 }
 
+/// Rows with gaps that the library takes as they are, in each pass and each mask.
+pub(crate) fn gaps<T: Real>(device: &Device, which: std::ops::Range<usize>) {
+    let all = [[1, 2, 2, 64, 64, 64, 64], [1, 2, 1, 40, 72, 32, 32], [1, 1, 1, 64, 64, 128, 128]];
+    let wide = if is_host(device) { &[8][..] } else { &[8, 16, 64] };
+    for (seed, sizes) in all.into_iter().enumerate().take(which.end).skip(which.start) {
+        for causal in [None, Some(Corner::TopLeft)] {
+            let case = Case { causal, ..Case::new(sizes) };
+            for gap in wide {
+                forward_with::<T>(device, &mut Rng::new(seed as u64), &case, Some(*gap));
+                backward_with::<T>(device, &mut Rng::new(seed as u64), &case, Some(*gap));
+            }
+        }
+    }
+}
+
 fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
+    forward_with::<T>(device, rng, case, None);
+}
+
+fn forward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Option<usize>) {
     let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
     let [q, k, v] = [case.q(), case.k(), case.v()].map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
     let (o, sums, scale, large) = case.forward([&q, &k, &v], bias.as_ref());
-    let [q, k, v] = [&q, &k, &v].map(|numbers| up::<T>(device, rng, numbers));
+    let mut laid = |numbers: &Numbers| match gap {
+        Some(gap) => up_with::<T>(device, rng, numbers, gap),
+        None => up::<T>(device, rng, numbers),
+    };
+    let [q, k, v] = [&q, &k, &v].map(&mut laid);
     let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
     let spec = spec(case, bias.as_ref(), lengths.as_ref());
     let alone = device.dnn().attend(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
@@ -118,12 +145,20 @@ fn random_attention_equals_the_definition() {
 }
 
 fn backward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
+    backward_with::<T>(device, rng, case, None);
+}
+
+fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Option<usize>) {
     let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
     let extents = [case.q(), case.k(), case.v(), case.o()];
     let [q, k, v, dy] = extents.map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
     let want = case.backward([&q, &k, &v, &dy], bias.as_ref());
-    let [q, k, v, dy] = [&q, &k, &v, &dy].map(|numbers| up::<T>(device, rng, numbers));
+    let mut laid = |numbers: &Numbers| match gap {
+        Some(gap) => up_with::<T>(device, rng, numbers, gap),
+        None => up::<T>(device, rng, numbers),
+    };
+    let [q, k, v, dy] = [&q, &k, &v, &dy].map(&mut laid);
     let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
     let spec = spec(case, bias.as_ref(), lengths.as_ref());
     let dnn = device.dnn();

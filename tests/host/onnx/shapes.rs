@@ -184,26 +184,6 @@ fn hot<T: Element>(n: &Node<'_>) -> Made {
     Ok(vec![hot?.into_output().into()])
 }
 
-/// Along each axis the middle part, or as many zeros on either side.
-pub(super) fn center_crop_pad(n: &Node<'_>) -> Made {
-    let mut x = n.typed::<f32>(0);
-    let wanted = n.ints(1).unwrap();
-    let axes = n.list("axes").map_or_else(|| (0..wanted.len() as i64).collect(), <[i64]>::to_vec);
-    let mut widths = vec![(0, 0); x.rank()];
-    for (axis, wanted) in axes.into_iter().zip(wanted) {
-        let (axis, wanted) = (n.axis(axis, x.rank()), wanted as usize);
-        let own = x.extents()[axis];
-        if wanted < own {
-            let start = (own - wanted) / 2;
-            x = x.split(axis as isize, start)?.1.split(axis as isize, wanted)?.0;
-        } else {
-            let before = (wanted - own) / 2;
-            widths[axis] = (before, wanted - own - before);
-        }
-    }
-    Ok(vec![n.device.pad(&x, &widths, Pad::Constant(0.0))?.into_output().into()])
-}
-
 /// A sum of cosines.
 pub(super) fn window(n: &Node<'_>, [a, b, c]: [f64; 3]) -> Made {
     let len = n.scalar(0).unwrap();

@@ -220,7 +220,6 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("GatherElements", moves::gather_elements),
     ("GatherND", moves::gather_nd),
     ("ArrayFeatureExtractor", moves::array_feature_extractor),
-    ("CenterCropPad", shapes::center_crop_pad),
     // Order.
     ("Compress", ordered::compress),
     ("NonZero", ordered::nonzero),

@@ -5,7 +5,7 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
-use crate::libraries::arrays::Side;
+use crate::libraries::arrays::SearchSide;
 use crate::libraries::expressions::build::position;
 use crate::libraries::moves::Place;
 use crate::libraries::reductions::All;
@@ -65,7 +65,7 @@ impl Device {
             }
         };
         let places = self.tabulate([total], || position(0))?.into_output();
-        let numbers = self.searchsorted(&ends, &places, Side::Right)?.into_output();
+        let numbers = self.searchsorted(&ends, &places, SearchSide::Right)?.into_output();
         let (all, least) = (all.broadcast([total])?, least.broadcast([total])?);
         let (sum, none) = (total as i64, n as i64);
         let checked =

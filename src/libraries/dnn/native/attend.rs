@@ -6,7 +6,8 @@ use super::descriptor::Refused;
 use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
-use super::plan::{Plan, settle, target};
+use super::plan::{Plan, aligned, settle, target};
+use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
@@ -14,11 +15,11 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
 
 /// The plan of a forward pass.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub(super) struct Forward(pub(super) Scene);
 
-impl Forward {
-    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+impl Planned for Forward {
+    fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let scene = &self.0;
         let mut all = Scores::new(api, scene)?;
         let q = all.rows(Operand::Q, scene.extents_of_q(), scene.of_q)?;
@@ -46,22 +47,38 @@ impl Forward {
         all.graph.multiply([weights, v, o], lengths)?;
         all.graph.finished()
     }
+
+    fn rules(&self, most: u64) -> Rules {
+        Rules { strict: false, deterministic: self.0.deterministic, most }
+    }
+
+    fn unpinned(&self) -> impl serde::Serialize {
+        ("attend", &self.0)
+    }
 }
 
 impl PlanKey for Forward {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        let version = builder.api::<Cudnn>()?.version;
-        if let Some(why) = broken(version, false).or_else(|| missing(&self.0, false)) {
-            return Err(Error::unsupported(why));
-        }
-        Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })
+        supported(builder.api::<Cudnn>()?, &self.0)?;
+        Plan::build(builder, self)
+    }
+}
+
+/// Whether this release has it.
+///
+/// # Errors
+/// Why it has not.
+pub(super) fn supported(api: &Functions, scene: &Scene) -> Result<()> {
+    match broken(api.version, false).or_else(|| missing(scene, false)) {
+        Some(why) => Err(Error::unsupported(why)),
+        None => Ok(()),
     }
 }
 
 /// Nothing is to be computed.
-fn is_empty(scene: &Scene) -> bool {
+pub(super) fn is_empty(scene: &Scene) -> bool {
     scene.rows() == 0 || scene.keys == 0 || scene.value_width == 0
 }
 
