@@ -8,6 +8,8 @@
 //! | [`convolve_transposed`](Dnn::convolve_transposed) | a transposed convolution |
 //! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
 //! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
+//! | [`recur`](Dnn::recur), [`recur_training`](Dnn::recur_training) | a recurrent net ([`Recurrent`]): plain, LSTM, GRU |
+//! | [`recur_gradients`](Dnn::recur_gradients) | its gradients |
 //! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |
 //! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`Normalization`]) |
 //! | [`batch_norm`](Dnn::batch_norm), [`update_running`](Dnn::update_running) | by the statistics of a training, and these |
@@ -49,6 +51,7 @@ mod number;
 mod pooling;
 #[cfg(feature = "host")]
 mod product;
+mod recurrent;
 mod resize;
 
 pub use activations::Activation;
@@ -59,6 +62,9 @@ pub use front::Dnn;
 pub use losses::{LabelLoss, LossReduction};
 pub use norms::{Affine, Normalization, ResponseNorm, Running};
 pub use pooling::Pool;
+pub use recurrent::{
+    Recurrent, RecurrentBias, RecurrentCell, RecurrentGate, RecurrentParameter, RecurrentTraining, Sequences,
+};
 pub use resize::{Coordinates, Interpolation, Nearest, Resize};
 
 /// Registers the operations of this folder in the registry of a worker program.
@@ -68,4 +74,5 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<attention::AttendBackward>();
     registry.add::<convolution::Convolve>();
     pooling::register(registry);
+    recurrent::register(registry);
 }

@@ -8,6 +8,7 @@
 //! | `plan` | a plan that is kept, and its execution |
 //! | `convolve` | convolutions as graphs |
 //! | `attend`, `attend_backward`, `scores` | attention as graphs |
+//! | `recurrent` | recurrent nets, which are no graphs |
 //!
 //! A graph and its plan need no handle: they are made on a helper thread, for a device that is described. Attributes of
 //! descriptors are numbers of `cudnn_graph.h`.
@@ -21,6 +22,7 @@ mod functions;
 mod graph;
 mod handle;
 pub(super) mod plan;
+pub(super) mod recurrent;
 mod scores;
 mod status;
 #[cfg(test)]
