@@ -10,6 +10,7 @@ mod convolution;
 mod formulas;
 mod norms;
 mod pooling;
+mod recurrent;
 mod row_times;
 mod rows;
 mod sample;

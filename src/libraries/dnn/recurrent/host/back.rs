@@ -22,7 +22,7 @@ pub(super) fn back<A: Cellular>(
     let mut more = reads.more.iter().copied();
     let (y, dy) = (more.next().ok_or_else(lost)?, more.next().ok_or_else(lost)?);
     for (to, there) in [&mut *dh, &mut *dc].into_iter().zip(given) {
-        match more.next().filter(|_| there) {
+        match if there { more.next() } else { None } {
             Some(from) => to.copy_from_slice(from),
             None => to.fill(A::default()),
         }
