@@ -55,6 +55,9 @@ pub(super) struct Case {
     pub(super) outputs: Vec<Stored>,
     #[serde(default)]
     pub(super) attributes: HashMap<String, Attribute>,
+    /// Which outputs the node names, unless they are the first ones.
+    #[serde(default)]
+    pub(super) wanted: Vec<bool>,
 }
 
 #[derive(Deserialize)]

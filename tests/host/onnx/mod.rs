@@ -13,6 +13,7 @@ mod node;
 mod optimizers;
 mod ordered;
 mod quantized;
+mod recurrent;
 mod reductions;
 mod run;
 mod scans;

@@ -2,7 +2,7 @@
 //! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, moves, networks, optimizers, ordered, quantized, reductions, scans, shapes};
+use super::{libraries, moves, networks, optimizers, ordered, quantized, recurrent, reductions, scans, shapes};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -235,6 +235,9 @@ pub(super) const LIBRARIES: &[(&str, Row)] = &[
     ("Einsum", libraries::einsum),
     ("Gemm", libraries::gemm),
     ("MatMul", libraries::matmul),
+    ("GRU", recurrent::gru),
+    ("LSTM", recurrent::lstm),
+    ("RNN", recurrent::rnn),
     ("Compress", ordered::compress),
     ("NonZero", ordered::nonzero),
     ("ReverseSequence", ordered::reverse_sequence),
