@@ -84,7 +84,9 @@ fn of(n: &Node<'_>, cell: RecurrentCell) -> Made {
     let y = if turned { n.device.contiguous_any(y.flip(0)?)? } else { y };
     let y = n.device.contiguous_any(y.permute(if batch_first { &[1, 0, 2, 3] } else { &[0, 2, 1, 3] })?)?;
     let all = [y, order(h.into())?, order(c.into())?];
-    let wanted = |k: usize| if n.case.wanted.is_empty() { k < n.case.outputs.len() } else { n.case.wanted.get(k) == Some(&true) };
+    let wanted = |k: usize| {
+        if n.case.wanted.is_empty() { k < n.case.outputs.len() } else { n.case.wanted.get(k) == Some(&true) }
+    };
     Ok(all.into_iter().enumerate().filter(|(k, _)| wanted(*k)).map(|(_, x)| x).collect())
 }
 

@@ -1,13 +1,13 @@
 //! Both passes.
 
-use super::super::super::recurrent::{Net, Recur, RecurBackward, Scene};
+use super::super::super::recurrent::{Recur, RecurBackward, Scene};
 use super::super::descriptor::Refused;
 use super::super::functions::RawHandle;
 use super::super::graph::{F32, data_type};
 use super::super::handle::Cudnn;
 use super::super::plan::{aligned, settle, target};
 use super::functions::{RawData, RawTensor, RecurrentFunctions};
-use super::plan::Plan;
+use super::plan::{Key, Plan};
 use crate::core::buffer::AnySpan;
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::Queue;
@@ -17,7 +17,7 @@ use crate::engines::op::Prepare;
 
 pub(in super::super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
     if !scene.is_empty() {
-        plans.plan(&scene.net);
+        plans.plan(&Key::new(scene));
     }
 }
 
@@ -134,6 +134,26 @@ fn carry(queue: &mut Queue<'_>, to: &AnySpan, from: Option<&AnySpan>) -> Result<
     }
 }
 
+/// The library writes zeros as the last states of sequences of no steps: they are the initial ones. (And likewise back.)
+///
+/// # Safety
+/// The operands are states, or cells, of the scene.
+unsafe fn restore(scene: &Scene, queue: &mut Queue<'_>, to: &AnySpan, from: Option<&AnySpan>) -> Result<()> {
+    let (Some(lengths), Some(from)) = (&scene.lengths, from) else { return Ok(()) };
+    let layers = scene.net.layers * scene.net.directions();
+    let (ld, mut first) = (to.bytes() / layers.max(1), 0);
+    for run in lengths.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
+        let (start, bytes) = (first * (ld / scene.batch), run.len() * (ld / scene.batch));
+        first += run.len();
+        if run.first() == Some(&0) {
+            let at = |span: &AnySpan| (span.address() + start as u64, ld);
+            // SAFETY: the states of a run of sequences in each layer (the caller's promise).
+            unsafe { queue.copy_columns(at(to), at(from), bytes, layers) }?;
+        }
+    }
+    Ok(())
+}
+
 /// The operands in their order, of which the initial ones may be missing.
 struct Initial<'s> {
     h: Option<&'s AnySpan>,
@@ -174,7 +194,7 @@ pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Re
     let to = [target(queue, y)?, target(queue, h)?, if scene.net.is_lstm() { target(queue, c)? } else { 0 }];
     let kept = reserve.first().map_or(0, AnySpan::address);
     let weight_bytes = parameters.bytes();
-    let plan = queue.plan::<Net>(0)?;
+    let plan = queue.plan::<Key>(0)?;
     {
         let mut compared = plan.compared.lock();
         // SAFETY: it is locked.
@@ -216,7 +236,11 @@ pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Re
             unsafe { settle(queue, span, to) }?;
         }
     }
-    Ok(())
+    // SAFETY: states and cells (the op's check).
+    unsafe {
+        restore(scene, queue, h, initial.h)?;
+        restore(scene, queue, c, initial.c)
+    }
 }
 
 pub(in super::super::super) fn backward(
@@ -250,7 +274,7 @@ pub(in super::super::super) fn backward(
         unsafe { queue.fill(to_dx, dx.bytes(), &[0]) }?;
     }
     let (weight_bytes, kept) = (parameters.bytes(), kept.address());
-    let plan = queue.plan::<Net>(0)?;
+    let plan = queue.plan::<Key>(0)?;
     {
         let mut compared = plan.compared.lock();
         // SAFETY: it is locked.
@@ -317,5 +341,9 @@ pub(in super::super::super) fn backward(
             unsafe { settle(queue, span, to) }?;
         }
     }
-    Ok(())
+    // SAFETY: as in `forward`.
+    unsafe {
+        restore(scene, queue, dh0, last.h)?;
+        restore(scene, queue, dc0, last.c)
+    }
 }

@@ -1,6 +1,6 @@
 //! A net as the library knows it.
 
-use super::super::super::recurrent::{Net, RecurrentParameter};
+use super::super::super::recurrent::{Net, RecurrentParameter, Scene};
 use super::super::descriptor::Refused;
 use super::super::functions::RawHandle;
 use super::super::graph::{F32, F64, data_type};
@@ -25,7 +25,46 @@ pub(in super::super::super) struct Plan {
 
 /// Both passes read and write tensors with gaps behind the ends of sequences.
 const PADDED: u32 = 1;
-const STANDARD: i32 = 0;
+
+/// How the library computes a net.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Algorithm {
+    /// A product for each step.
+    Standard = 0,
+    /// One kernel for all steps, which keeps the matrix of the states in registers.
+    Persistent = 1,
+    /// The same for few elements.
+    PersistentSmall = 3,
+}
+
+/// A net, and how it is computed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    net: Net,
+    algorithm: Algorithm,
+}
+
+impl Key {
+    /// Both passes of a training have the same. The persistent ones take neither lengths nor projections; where they are faster on
+    /// GPUs of many multiprocessors is what others have measured (PyTorch's choice is close to it).
+    pub(super) fn new(scene: &Scene) -> Self {
+        let net = &scene.net;
+        let is_plain = matches!(net.cell, RecurrentCell::Relu | RecurrentCell::Tanh);
+        let single = net.layers == 1 && !net.bidirectional;
+        let even = net.hidden.is_multiple_of(128) && net.input.is_multiple_of(128) && net.hidden <= 1024;
+        let batch = scene.batch.is_multiple_of(8) && scene.batch <= 128;
+        let algorithm = match net.dtype {
+            _ if scene.lengths.is_some() || net.projection.is_some() => Algorithm::Standard,
+            DType::F16 | DType::F32 if net.hidden <= if is_plain { 256 } else { 128 } => Algorithm::PersistentSmall,
+            DType::F16 if single && even && batch && net.is_lstm() => Algorithm::Persistent,
+            DType::F16 if single && even && batch && is_plain && (scene.batch < 96 || net.hidden < 896) => {
+                Algorithm::Persistent
+            }
+            _ => Algorithm::Standard,
+        };
+        Key { net: net.clone(), algorithm }
+    }
+}
 
 fn int(n: usize) -> i32 {
     // The sizes were checked.
@@ -36,15 +75,15 @@ fn of(call: &'static str, dnn: &Functions, code: Code) -> Result<(), Refused> {
     code.ok().map_err(|code| Refused::new(dnn, call, code))
 }
 
-impl Net {
+impl Key {
     /// The rule of arithmetic: products of f32 without tensor cores unless they are allowed.
     fn math(&self) -> i32 {
         const DEFAULT: i32 = 0;
         const TENSOR_CORES: i32 = 1;
         const STRICT: i32 = 3;
-        match self.dtype {
+        match self.net.dtype {
             DType::F16 | DType::Bf16 => TENSOR_CORES,
-            DType::F32 if !self.tf32 => STRICT,
+            DType::F32 if !self.net.tf32 => STRICT,
             _ => DEFAULT,
         }
     }
@@ -56,35 +95,36 @@ impl Net {
         raw: RawNet,
         dropout: RawDropout,
     ) -> Result<(), Refused> {
-        let cell = match self.cell {
+        let net = &self.net;
+        let cell = match net.cell {
             RecurrentCell::Relu => 0,
             RecurrentCell::Tanh => 1,
             RecurrentCell::Lstm => 2,
             RecurrentCell::Gru => 3,
         };
-        let biases = match self.bias {
+        let biases = match net.bias {
             RecurrentBias::None => 0,
             RecurrentBias::Input => 1,
             RecurrentBias::Both => 2,
             RecurrentBias::Recurrent => 3,
         };
-        let of_sums = if self.dtype == DType::F64 { F64 } else { F32 };
+        let of_sums = if net.dtype == DType::F64 { F64 } else { F32 };
         // SAFETY: both are alive.
         let code = unsafe {
             api.net_set(
                 raw,
-                STANDARD,
+                self.algorithm as i32,
                 cell,
                 biases,
-                i32::from(self.bidirectional),
+                i32::from(net.bidirectional),
                 0,
-                data_type(self.dtype).unwrap_or(F32),
+                data_type(net.dtype).unwrap_or(F32),
                 of_sums,
                 self.math(),
-                int(self.input),
-                int(self.hidden),
-                int(self.state()),
-                int(self.layers),
+                int(net.input),
+                int(net.hidden),
+                int(net.state()),
+                int(net.layers),
                 dropout,
                 PADDED,
             )
@@ -93,7 +133,7 @@ impl Net {
     }
 }
 
-impl PlanKey for Net {
+impl PlanKey for Key {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {

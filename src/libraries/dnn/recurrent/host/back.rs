@@ -5,6 +5,7 @@ use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Slope};
 use super::layer::{Layer, Parts, part, part_mut, trimmed};
+use super::panels::Panels;
 use super::{Reads, lost};
 use crate::core::error::Result;
 use crate::core::room;
@@ -78,7 +79,9 @@ impl<A: Cellular> Back<'_, A> {
         let is_gru = net.cell == RecurrentCell::Gru;
         let mut of_gates: Vec<A> = room::zeroed(self.gates.len())?;
         let mut of_products: Vec<A> = room::zeroed(if is_gru { self.gates.len() } else { 0 })?;
-        let (mut raw, mut next) = (room::zeroed(batch * hidden)?, room::zeroed(batch * width)?);
+        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
+        let r = Panels::new((rows, width), self.reads.parameters, r)?;
+        let (mut raw, mut next) = (room::zeroed(batch * hidden)?, room::zeroed(r.count(batch))?);
         let zeros = room::zeroed(hidden)?;
         let dh = part_mut(dh, self.layer.index(), batch * width);
         let mut no_cells = room::zeroed(if net.is_lstm() { 0 } else { batch * hidden })?;
@@ -120,16 +123,13 @@ impl<A: Cellular> Back<'_, A> {
                 .back(net.cell);
             }
             let of_states = if is_gru { &of_products } else { &of_gates };
-            let from = (&of_states[..], Matrix::rows(time * batch * rows, rows));
-            let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
-            let to = (&mut next[..], Matrix::rows(0, width));
-            product((batch, width, rows), to, from, (self.reads.parameters, r), false, true)?;
+            r.multiply(batch, part(of_states, time, batch * rows), &mut next)?;
             for sequence in (0..batch).filter(|sequence| self.layer.is_active(*sequence, time)) {
-                let (to, from) = (part_mut(dh, sequence, width), part(&next, sequence, width));
-                match is_gru {
-                    true => to.iter_mut().zip(from).for_each(|(to, from)| *to = *to + *from),
-                    false => to.copy_from_slice(from),
+                let to = part_mut(dh, sequence, width);
+                if !is_gru {
+                    to.fill(A::default());
                 }
+                r.add((batch, sequence), &next, to);
             }
         }
         let of_states = if is_gru { &of_products } else { &of_gates };

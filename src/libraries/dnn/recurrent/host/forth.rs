@@ -4,7 +4,8 @@ use super::super::net::Scene;
 use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Step};
-use super::layer::{Layer, Parts, part, part_mut, trimmed};
+use super::layer::{Layer, Parts, part_mut, trimmed};
+use super::panels::Panels;
 use super::{Reads, lost};
 use crate::core::error::Result;
 use crate::core::room;
@@ -94,19 +95,14 @@ impl<A: Cellular> Forth<'_, A> {
         product((steps, rows, width), (gates, to), (input, from), (self.parameters, w.turned()), true, true)
     }
 
-    /// The matrix of the states, and of the projection, turned around: as the products read them.
-    fn turned(&self, parameter: RecurrentParameter) -> Result<Vec<A>> {
+    /// A matrix turned around, as the products read it: that of the states, or of the projection.
+    fn turned(&self, parameter: RecurrentParameter) -> Result<Option<Panels<A>>> {
         let net = &self.layer.scene.net;
         let Some((first, rows, columns)) = net.place(self.layer.layer, self.layer.direction, parameter) else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
-        let mut all = room::zeroed(rows * columns)?;
-        let from = self.parameters.get(first..).unwrap_or_default();
-        all.par_chunks_mut(rows.max(1)).enumerate().for_each(|(column, to)| {
-            let line = from.iter().skip(column).step_by(columns);
-            to.iter_mut().zip(line).for_each(|(to, from)| *to = *from);
-        });
-        Ok(all)
+        let of = Matrix::rows(first, columns).turned();
+        Panels::new((columns, rows), self.parameters, of).map(Some)
     }
 
     fn run(
@@ -120,35 +116,32 @@ impl<A: Cellular> Forth<'_, A> {
         let (rows, hidden, width) = (net.rows(), net.hidden, net.state());
         self.sums(input, gates)?;
         let is_gru = net.cell == RecurrentCell::Gru;
-        let turned = self.turned(RecurrentParameter::Recurrent)?;
+        let turned = self.turned(RecurrentParameter::Recurrent)?.ok_or_else(lost)?;
         let projection = self.turned(RecurrentParameter::Projection)?;
-        let mut products = room::zeroed(if is_gru { batch * rows } else { 0 })?;
-        let mut raw = room::zeroed(if net.projection.is_some() { batch * hidden } else { 0 })?;
+        let mut products = room::zeroed(turned.count(batch))?;
+        let mut rows_of_products = room::zeroed(if is_gru { batch * rows } else { 0 })?;
+        let mut raw = room::zeroed(if projection.is_some() { batch * hidden } else { 0 })?;
         let bias = self.layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
         let of_extra = extra.len() / self.layer.scene.time.max(1);
         for time in self.layer.steps() {
             let (gates, extra) = (part_mut(gates, time, batch * rows), part_mut(extra, time, of_extra));
-            let sizes = (batch, rows, width);
-            let (of_r, of_h) = ((&turned[..], Matrix::rows(0, rows)), (&*state, Matrix::rows(0, width)));
-            match is_gru {
-                true => product(sizes, (&mut products, Matrix::rows(0, rows)), of_h, of_r, false, true)?,
-                false => product(sizes, (gates, Matrix::rows(0, rows)), of_h, of_r, true, true)?,
-            }
-            if let Some(bias) = bias.filter(|_| is_gru) {
-                let each = products.chunks_mut(rows);
-                each.for_each(|row| row.iter_mut().zip(bias).for_each(|(sum, bias)| *sum = *sum + *bias));
-            }
+            turned.multiply(batch, state, &mut products)?;
             let gates = gates.par_chunks_mut(rows);
-            let to = if net.projection.is_some() { raw.par_chunks_mut(hidden) } else { state.par_chunks_mut(width) };
-            let cells = cell.par_chunks_mut(hidden).zip(extra_rows(extra, batch));
-            gates.zip(to).zip(cells).enumerate().for_each(|(sequence, ((gates, state), (cell, extra)))| {
-                if self.layer.is_active(sequence, time) {
-                    let products = part(&products, sequence, rows);
-                    Step { hidden, gates, extra, products, cell, state }.forth(net.cell);
+            let to = if projection.is_some() { raw.par_chunks_mut(hidden) } else { state.par_chunks_mut(width) };
+            let cells = cell.par_chunks_mut(hidden).zip(rows_of(extra, batch));
+            let all = gates.zip(to).zip(cells).zip(rows_of(&mut rows_of_products, batch));
+            all.enumerate().for_each(|(sequence, (((gates, state), (cell, extra)), own))| {
+                if !self.layer.is_active(sequence, time) {
+                    return;
                 }
+                if is_gru {
+                    fill(own, bias);
+                }
+                turned.add((batch, sequence), &products, if is_gru { &mut *own } else { &mut *gates });
+                Step { hidden, gates, extra, products: own, cell, state }.forth(net.cell);
             });
-            if net.projection.is_some() {
-                self.project(time, (&raw, &projection), state)?;
+            if let Some(projection) = &projection {
+                self.project(time, (&raw, projection), state)?;
             }
             self.settle(time, state, output);
         }
@@ -156,16 +149,14 @@ impl<A: Cellular> Forth<'_, A> {
     }
 
     /// The states of an LSTM with a projection.
-    fn project(&self, time: usize, (raw, projection): (&[A], &[A]), state: &mut [A]) -> Result<()> {
+    fn project(&self, time: usize, (raw, projection): (&[A], &Panels<A>), state: &mut [A]) -> Result<()> {
         let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
-        let width = net.state();
-        let mut all = room::zeroed(batch * width)?;
-        let (to, from) = (Matrix::rows(0, width), Matrix::rows(0, net.hidden));
-        let sizes = (batch, width, net.hidden);
-        product(sizes, (&mut all, to), (raw, from), (projection, Matrix::rows(0, width)), false, true)?;
-        for (sequence, (to, from)) in state.chunks_mut(width).zip(all.chunks(width)).enumerate() {
+        let mut all = room::zeroed(projection.count(batch))?;
+        projection.multiply(batch, raw, &mut all)?;
+        for (sequence, to) in state.chunks_mut(net.state()).enumerate() {
             if self.layer.is_active(sequence, time) {
-                to.copy_from_slice(from);
+                to.fill(A::default());
+                projection.add((batch, sequence), &all, to);
             }
         }
         Ok(())
@@ -186,8 +177,8 @@ impl<A: Cellular> Forth<'_, A> {
     }
 }
 
-/// The rows of what is kept besides the gates: as many as there are sequences, also if they are empty.
-fn extra_rows<A: Send>(extra: &mut [A], batch: usize) -> impl IndexedParallelIterator<Item = &mut [A]> {
+/// Rows for the sequences, also if they are empty.
+fn rows_of<A: Send>(extra: &mut [A], batch: usize) -> impl IndexedParallelIterator<Item = &mut [A]> {
     let width = extra.len() / batch.max(1);
     let mut rest = extra;
     let rows: Vec<&mut [A]> = (0..batch)
