@@ -1,6 +1,7 @@
 //! Recurrent nets and their gradients against the definition, on every device under test.
 
 mod edges;
+mod larger;
 mod oracle;
 mod places;
 mod speed;
