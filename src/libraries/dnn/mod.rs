@@ -1,4 +1,5 @@
-//! Neural networks: convolutions and attention by cuDNN on a GPU; pooling, normalisation, activations and losses by kernels of our own.
+//! Neural networks: convolutions, attention and recurrent nets by cuDNN on a GPU; pooling, normalisation, activations and losses by
+//! kernels of our own.
 //!
 //! | call of [`Dnn`] | result |
 //! |---|---|
@@ -27,12 +28,12 @@
 //! from the CPU. All that needs no cuDNN has the same bits on both engines, each time.
 //!
 //! # Plans
-//! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions and attention. A GPU makes a plan for each combination of sizes,
+//! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions, attention and recurrent nets. A GPU makes a plan for each combination of sizes,
 //! layouts and types: for a convolution in some milliseconds, for an attention in a second, since the library compiles its kernels.
 //! That happens on a helper thread when the first such call is submitted. Plans are kept with those of the other libraries; all
 //! streams share one.
 
-// The files of this folder: `front` is the handle; `convolution` and `attention` are operations with their host halves, `product` the
+// The files of this folder: `front` is the handle; `convolution`, `attention` and `recurrent` are operations with their host halves, `product` the
 // products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings` and
 // `resize` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
 

@@ -245,7 +245,6 @@ impl Dnn {
     ///
     /// # Errors
     /// As there.
-    #[expect(clippy::type_complexity, reason = "the results, and what is kept")]
     pub fn recur_training<'w, T: DnnElement>(
         &self,
         net: &Recurrent,

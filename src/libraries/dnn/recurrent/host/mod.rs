@@ -77,9 +77,12 @@ fn native<A: Cellular>(
     pass(Reads::new(scene, slices.ok_or_else(lost)?)?, writes.ok_or_else(lost)?, reserve)
 }
 
+/// How a half is widened, and rounded.
+type Halves<H> = (fn(H) -> f32, fn(f32) -> H);
+
 fn narrow<H: Element>(
     scene: &Scene,
-    (wide, round): (fn(H) -> f32, fn(f32) -> H),
+    (wide, round): Halves<H>,
     reads: &[AnySlice<'_>],
     writes: Vec<AnySliceMut<'_>>,
     reserve: Option<AnySliceMut<'_>>,
