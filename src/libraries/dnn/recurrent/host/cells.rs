@@ -53,7 +53,7 @@ impl Cellular for f32 {
         let p = p * square - 17.0 / 315.0;
         let p = p * square + 2.0 / 15.0;
         let p = p * square - 1.0 / 3.0;
-        let near = self + self * square * p;
+        let near = self * (1.0 + square * p);
         let e = exponential(-2.0 * self.abs());
         let far = ((1.0 - e) / (1.0 + e)).copysign(self);
         if square < 0.04 { near } else { far }
