@@ -7,6 +7,7 @@ use super::op::{LIBRARY, Recur};
 use super::spec::Recurrent;
 use super::training::RecurrentTraining;
 use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer};
+use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
@@ -167,7 +168,7 @@ fn buffers(device: &Device, wanted: &[super::net::Wanted]) -> Result<AnyBuffers>
 fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDispatch<AnyBuffers>, Scene)> {
     let mut scene = call.scene()?;
     if trains {
-        let is_host = matches!(device.kind(), crate::DeviceKind::Host);
+        let is_host = device.kind() == DeviceKind::Host;
         let too_large = || Error::invalid("x", format!("extents {:?} are too large for a training", call.x.extents()));
         scene.reserve = scene.reserve(is_host).ok_or_else(too_large)?.max(1);
     }
