@@ -45,7 +45,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Both passes of a training have the same. The persistent ones take neither lengths nor projections; where they are faster on
+    /// Both passes of a training have the same. The persistent ones take neither lengths nor projections, and not every choice of
+    /// biases; that for few elements has a coarser tanh in f32, so it is not strict. Where they are faster on
     /// GPUs of many multiprocessors is what others have measured (PyTorch's choice is close to it).
     pub(super) fn new(scene: &Scene) -> Self {
         let net = &scene.net;
@@ -55,6 +56,8 @@ impl Key {
         let batch = scene.batch.is_multiple_of(8) && scene.batch <= 128;
         let algorithm = match net.dtype {
             _ if scene.lengths.is_some() || net.projection.is_some() => Algorithm::Standard,
+            _ if net.bias != RecurrentBias::Both => Algorithm::Standard,
+            DType::F32 if !net.tf32 => Algorithm::Standard,
             DType::F16 | DType::F32 if net.hidden <= if is_plain { 256 } else { 128 } => Algorithm::PersistentSmall,
             DType::F16 if single && even && batch && net.is_lstm() => Algorithm::Persistent,
             DType::F16 if single && even && batch && is_plain && (scene.batch < 96 || net.hidden < 896) => {
