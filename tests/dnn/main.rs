@@ -13,6 +13,7 @@ mod norms;
 mod places;
 mod plans;
 mod pooling;
+mod recurrent;
 mod row_times;
 mod rows;
 mod sample;

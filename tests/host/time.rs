@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("collective/faults.rs", "tells how long a fault of a real GPU takes; nobody asserts it"),
     ("collective/killed.rs", "processes are killed at any moment; the limit of their loss is far above it"),
     ("collective/timing.rs", "a measurement, for a GPU: not of the merge tier"),
+    ("dnn/recurrent/speed.rs", "a measurement, for a GPU: not of the merge tier"),
     ("dnn/row_times.rs", "a measurement, for a GPU: not of the merge tier"),
     ("dnn/timing.rs", "a measurement, for a GPU: not of the merge tier"),
     ("gpu/", "not of the merge tier: what a real GPU does takes its time"),

@@ -1,4 +1,5 @@
-//! Neural networks: convolutions and attention by cuDNN on a GPU; pooling, normalisation, activations and losses by kernels of our own.
+//! Neural networks: convolutions, attention and recurrent nets by cuDNN on a GPU; pooling, normalisation, activations and losses by
+//! kernels of our own.
 //!
 //! | call of [`Dnn`] | result |
 //! |---|---|
@@ -8,6 +9,8 @@
 //! | [`convolve_transposed`](Dnn::convolve_transposed) | a transposed convolution |
 //! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
 //! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
+//! | [`recur`](Dnn::recur), [`recur_training`](Dnn::recur_training) | a recurrent net ([`Recurrent`]): plain, LSTM, GRU |
+//! | [`recur_gradients`](Dnn::recur_gradients) | its gradients |
 //! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |
 //! | [`max_unpool`](Dnn::max_unpool) | largest elements back at their places |
 //! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`NormKind`]) |
@@ -27,8 +30,8 @@
 //! from the CPU. All that needs no cuDNN has the same bits on both engines, each time.
 //!
 //! # Plans
-//! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions and attention. A GPU makes a plan for each combination of sizes,
-//! layouts and types: for a convolution in some milliseconds, for an attention in a second, since the library compiles its kernels.
+//! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions, attention and recurrent nets. A GPU makes a plan for each
+//! combination of sizes, layouts and types: for a convolution in some milliseconds, for an attention in a second, since the library compiles its kernels.
 //! That happens on a helper thread when the first such call is submitted. Plans are kept with those of the other libraries; all
 //! streams share one. Their data are kept too, in the process and on disk (`plans` in the folder of `WINDLASS_CACHE_DIR`): a later
 //! process, or a worker after a rebuild, restores a plan in about a millisecond.
@@ -36,8 +39,8 @@
 //! ([`explain`](Planned::explain)) and make it beforehand ([`prepare`](Planned::prepare));
 //! [`autotune_convolution`](Dnn::autotune_convolution) measures.
 
-// The files of this folder: `front` is the handle; `convolution` and `attention` are operations with their host halves, `product` the
-// products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
+// The files of this folder: `front` is the handle; `convolution`, `attention` and `recurrent` are operations with their host halves,
+// `product` the products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
 // `resize` and `sampling` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
 
 mod activations;
@@ -56,6 +59,7 @@ mod plans;
 mod pooling;
 #[cfg(feature = "host")]
 mod product;
+mod recurrent;
 mod resize;
 mod sampling;
 
@@ -68,6 +72,9 @@ pub use losses::{LabelLoss, LossReduction};
 pub use norms::{Affine, NormKind, ResponseNorm, Running};
 pub use plans::{PlanCandidate, PlanInfo, PlanSource, PlanTuning, Planned};
 pub use pooling::Pool;
+pub use recurrent::{
+    Recurrent, RecurrentBias, RecurrentCell, RecurrentGate, RecurrentParameter, RecurrentTraining, Sequences,
+};
 pub use resize::{Coordinates, Interpolation, Nearest, Resize};
 pub use sampling::{Beyond, GridSample, Sampling};
 
@@ -78,4 +85,5 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<attention::AttendBackward>();
     registry.add::<convolution::Convolve>();
     pooling::register(registry);
+    recurrent::register(registry);
 }

@@ -15,6 +15,7 @@ mod node;
 mod optimizers;
 mod ordered;
 mod quantized;
+mod recurrent;
 mod reductions;
 mod run;
 mod sampling;

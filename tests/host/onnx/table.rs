@@ -3,8 +3,8 @@
 
 use super::node::{Made, Node};
 use super::{
-    attention, convolutions, libraries, moves, networks, optimizers, ordered, quantized, reductions, sampling, scans,
-    shapes,
+    attention, convolutions, libraries, moves, networks, optimizers, ordered, quantized, recurrent, reductions,
+    sampling, scans, shapes,
 };
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
@@ -261,4 +261,7 @@ pub(super) const LIBRARIES: &[(&str, Row)] = &[
     ("Einsum", libraries::einsum),
     ("Gemm", libraries::gemm),
     ("MatMul", libraries::matmul),
+    ("GRU", recurrent::gru),
+    ("LSTM", recurrent::lstm),
+    ("RNN", recurrent::rnn),
 ];

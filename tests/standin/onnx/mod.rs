@@ -22,6 +22,8 @@ mod optimizers;
 mod ordered;
 #[path = "../../host/onnx/quantized.rs"]
 mod quantized;
+#[path = "../../host/onnx/recurrent.rs"]
+mod recurrent;
 #[path = "../../host/onnx/reductions.rs"]
 mod reductions;
 #[path = "../../host/onnx/run.rs"]

@@ -11,6 +11,7 @@
 //! | `convolve` | convolutions as graphs |
 //! | `attend`, `attend_backward`, `scores` | attention as graphs |
 //! | `lengths` | the lengths of batches, and what belongs to nothing |
+//! | `recurrent` | recurrent nets, which are no graphs |
 //!
 //! A graph and its plan need no handle: they are made on a helper thread, for a device that is described. Attributes of
 //! descriptors are numbers of `cudnn_graph.h`.
@@ -32,6 +33,7 @@ pub(super) mod plan;
 #[cfg(test)]
 mod plan_tests;
 mod recipes;
+pub(super) mod recurrent;
 mod scores;
 mod status;
 mod target;

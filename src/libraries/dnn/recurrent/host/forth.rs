@@ -1,0 +1,192 @@
+//! The forward pass.
+
+use super::super::net::Scene;
+use super::super::parameters::RecurrentParameter;
+use super::super::spec::RecurrentCell;
+use super::cells::{Cellular, Step};
+use super::layer::{Layer, Parts, part_mut, trimmed};
+use super::panels::Panels;
+use super::{Reads, lost};
+use crate::core::error::Result;
+use crate::core::room;
+use crate::libraries::dnn::product::{Matrix, product};
+use rayon::prelude::*;
+
+/// Writes the states of all steps, the last states and the last cells.
+pub(super) fn forth<A: Cellular>(
+    scene: &Scene,
+    reads: &Reads<'_, A>,
+    writes: Vec<&mut [A]>,
+    reserve: &mut [A],
+    round: fn(A) -> A,
+) -> Result<()> {
+    let Ok([y, h, c]) = <[&mut [A]; 3]>::try_from(writes) else { return Err(lost()) };
+    y.fill(A::default());
+    fill(h, reads.states);
+    fill(c, reads.cells);
+    if scene.is_empty() {
+        return Ok(());
+    }
+    let (net, batch) = (&scene.net, scene.batch);
+    let parts = Parts::new(scene);
+    let trains = scene.reserve > 0;
+    let between = (net.layers - 1) * parts.states;
+    let mut own = room::zeroed(if trains { 0 } else { between + parts.gates + parts.extra })?;
+    let kept = if trains { reserve } else { own.as_mut_slice() };
+    let (outputs, gates) = kept.split_at_mut_checked(between).ok_or_else(lost)?;
+    let trimmed = trimmed(scene, reads.x)?;
+    // Only an LSTM has cells: others get a place that they do not use.
+    let mut no_cells = room::zeroed(if net.is_lstm() { 0 } else { batch * net.hidden })?;
+    let mut inner = outputs.chunks_mut(parts.states.max(1));
+    let mut input: &[A] = trimmed.as_deref().unwrap_or(reads.x);
+    let mut last = Some(y);
+    for index in 0..net.layers {
+        let is_last = index + 1 == net.layers;
+        let output = if is_last { last.take() } else { inner.next() };
+        let output = output.ok_or_else(lost)?;
+        for direction in 0..net.directions() {
+            let layer = Layer { scene, layer: index, direction };
+            let of_layer = if trains { layer.index() } else { 0 };
+            let mine = part_mut(gates, of_layer, parts.gates + parts.extra);
+            let (gates, extra) = mine.split_at_mut_checked(parts.gates).ok_or_else(lost)?;
+            let state = part_mut(h, layer.index(), batch * net.state());
+            let cell = match net.is_lstm() {
+                true => part_mut(c, layer.index(), batch * net.hidden),
+                false => no_cells.as_mut_slice(),
+            };
+            let pass = Forth { layer, parameters: reads.parameters, round };
+            pass.run(input, (gates, extra), &mut *output, (state, cell))?;
+        }
+        input = &*output;
+    }
+    Ok(())
+}
+
+fn fill<A: Copy + Default>(to: &mut [A], from: Option<&[A]>) {
+    match from {
+        Some(from) => to.copy_from_slice(from),
+        None => to.fill(A::default()),
+    }
+}
+
+struct Forth<'f, A> {
+    layer: Layer<'f>,
+    parameters: &'f [A],
+    round: fn(A) -> A,
+}
+
+impl<A: Cellular> Forth<'_, A> {
+    /// The sums of the gates that need no states: all biases and the product with the input. A GRU's recurrent bias comes later.
+    fn sums(&self, input: &[A], gates: &mut [A]) -> Result<()> {
+        let (net, layer) = (&self.layer.scene.net, &self.layer);
+        let rows = net.rows();
+        let (width, steps) = (net.width(layer.layer), layer.scene.time * layer.scene.batch);
+        let of_input = layer.bias(self.parameters, RecurrentParameter::InputBias);
+        let of_state = layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
+        let of_state = of_state.filter(|_| net.cell != RecurrentCell::Gru);
+        gates.par_chunks_mut(rows).for_each(|row| {
+            row.fill(A::default());
+            for bias in [of_input, of_state].into_iter().flatten() {
+                row.iter_mut().zip(bias).for_each(|(sum, bias)| *sum = *sum + *bias);
+            }
+        });
+        let w = layer.matrix(RecurrentParameter::Input).ok_or_else(lost)?;
+        let (to, from) = (Matrix::rows(0, rows), Matrix::rows(0, width));
+        product((steps, rows, width), (gates, to), (input, from), (self.parameters, w.turned()), true, true)
+    }
+
+    /// A matrix turned around, as the products read it: that of the states, or of the projection.
+    fn turned(&self, parameter: RecurrentParameter) -> Result<Option<Panels<A>>> {
+        let net = &self.layer.scene.net;
+        let Some((first, rows, columns)) = net.place(self.layer.layer, self.layer.direction, parameter) else {
+            return Ok(None);
+        };
+        let of = Matrix::rows(first, columns).turned();
+        Panels::new((columns, rows), self.parameters, of).map(Some)
+    }
+
+    fn run(
+        &self,
+        input: &[A],
+        (gates, extra): (&mut [A], &mut [A]),
+        output: &mut [A],
+        (state, cell): (&mut [A], &mut [A]),
+    ) -> Result<()> {
+        let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
+        let (rows, hidden, width) = (net.rows(), net.hidden, net.state());
+        self.sums(input, gates)?;
+        let is_gru = net.cell == RecurrentCell::Gru;
+        let turned = self.turned(RecurrentParameter::Recurrent)?.ok_or_else(lost)?;
+        let projection = self.turned(RecurrentParameter::Projection)?;
+        let mut products = room::zeroed(turned.count(batch))?;
+        let mut rows_of_products = room::zeroed(if is_gru { batch * rows } else { 0 })?;
+        let mut raw = room::zeroed(if projection.is_some() { batch * hidden } else { 0 })?;
+        let bias = self.layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
+        let of_extra = extra.len() / self.layer.scene.time.max(1);
+        for time in self.layer.steps() {
+            let (gates, extra) = (part_mut(gates, time, batch * rows), part_mut(extra, time, of_extra));
+            turned.multiply(batch, state, &mut products)?;
+            let gates = gates.par_chunks_mut(rows);
+            let to = if projection.is_some() { raw.par_chunks_mut(hidden) } else { state.par_chunks_mut(width) };
+            let cells = cell.par_chunks_mut(hidden).zip(rows_of(extra, batch));
+            let all = gates.zip(to).zip(cells).zip(rows_of(&mut rows_of_products, batch));
+            all.enumerate().for_each(|(sequence, (((gates, state), (cell, extra)), own))| {
+                if !self.layer.is_active(sequence, time) {
+                    return;
+                }
+                if is_gru {
+                    fill(own, bias);
+                }
+                turned.add((batch, sequence), &products, if is_gru { &mut *own } else { &mut *gates });
+                Step { hidden, gates, extra, products: own, cell, state }.forth(net.cell);
+            });
+            if let Some(projection) = &projection {
+                self.project(time, (&raw, projection), state)?;
+            }
+            self.settle(time, state, output);
+        }
+        Ok(())
+    }
+
+    /// The states of an LSTM with a projection.
+    fn project(&self, time: usize, (raw, projection): (&[A], &Panels<A>), state: &mut [A]) -> Result<()> {
+        let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
+        let mut all = room::zeroed(projection.count(batch))?;
+        projection.multiply(batch, raw, &mut all)?;
+        for (sequence, to) in state.chunks_mut(net.state()).enumerate() {
+            if self.layer.is_active(sequence, time) {
+                to.fill(A::default());
+                projection.add((batch, sequence), &all, to);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rounds the new states, and writes them.
+    fn settle(&self, time: usize, state: &mut [A], output: &mut [A]) {
+        let width = self.layer.scene.net.state();
+        let (stride, first) = self.layer.stride();
+        let output = part_mut(output, time, self.layer.scene.batch * stride);
+        for (sequence, (to, from)) in output.chunks_mut(stride).zip(state.chunks_mut(width)).enumerate() {
+            if self.layer.is_active(sequence, time) {
+                from.iter_mut().for_each(|x| *x = (self.round)(*x));
+                let to = to.get_mut(first..).unwrap_or_default().get_mut(..width).unwrap_or_default();
+                to.copy_from_slice(from);
+            }
+        }
+    }
+}
+
+/// Rows for the sequences, also if they are empty.
+fn rows_of<A: Send>(extra: &mut [A], batch: usize) -> impl IndexedParallelIterator<Item = &mut [A]> {
+    let width = extra.len() / batch.max(1);
+    let mut rest = extra;
+    let rows: Vec<&mut [A]> = (0..batch)
+        .map(|_| {
+            let (row, behind) = std::mem::take(&mut rest).split_at_mut_checked(width).unwrap_or_default();
+            rest = behind;
+            row
+        })
+        .collect();
+    rows.into_par_iter()
+}

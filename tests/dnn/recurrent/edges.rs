@@ -1,0 +1,143 @@
+//! No steps, no sequences, bad input.
+
+use super::{Case, backward, forward};
+use crate::common::{Rng, devices, refused};
+use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, Sequences};
+use windlass::{Device, Tensor};
+
+fn case(cell: RecurrentCell, sizes: [usize; 4], lengths: Option<Vec<usize>>) -> Case {
+    let [time, batch, input, hidden] = sizes;
+    let initial = [true, cell == RecurrentCell::Lstm];
+    let bias = RecurrentBias::Both;
+    Case { cell, time, batch, input, hidden, projection: None, layers: 2, both_ways: true, bias, lengths, initial }
+}
+
+#[test]
+fn sizes_of_none_and_one() {
+    let mut wrong = vec![];
+    for device in &devices() {
+        for cell in [RecurrentCell::Relu, RecurrentCell::Tanh, RecurrentCell::Lstm, RecurrentCell::Gru] {
+            for (sizes, lengths) in [
+                ([0, 2, 3, 2], None),
+                ([2, 0, 3, 2], None),
+                ([0, 0, 1, 1], None),
+                ([1, 1, 1, 1], None),
+                ([3, 1, 1, 1], None),
+                ([2, 3, 2, 2], Some(vec![0, 0, 0])),
+                ([3, 3, 2, 2], Some(vec![0, 2, 0])),
+                ([4, 2, 2, 2], Some(vec![1, 2])),
+                ([1, 1, 1, 1], Some(vec![0])),
+            ] {
+                let case = case(cell, sizes, lengths);
+                wrong.extend(forward::<f32>(device, &mut Rng::new(1), &case));
+                if cell != RecurrentCell::Relu {
+                    wrong.extend(backward::<f32>(device, &mut Rng::new(1), &case));
+                }
+            }
+        }
+    }
+    super::report(&wrong);
+}
+
+/// NaN goes where the formulas say, and nowhere else.
+#[test]
+fn nan_of_a_sequence_stays_in_it() {
+    for device in &devices() {
+        let net = Recurrent::lstm(2, 3);
+        let w: Vec<f32> = (0..net.parameter_count().unwrap()).map(|k| (k % 7) as f32 * 0.1 - 0.3).collect();
+        let w = device.tensor([w.len()], &w[..]).unwrap();
+        let mut x = vec![0.5f32; 3 * 2 * 2];
+        x[2] = f32::NAN;
+        let x = device.tensor([3, 2, 2], x).unwrap();
+        let (y, ..) = device.dnn().recur(&net, &Sequences::new(&x), &w).unwrap().await_result().unwrap();
+        let y = device.download_tensor(&y).unwrap().await_result().unwrap();
+        for (k, y) in y.iter().enumerate() {
+            assert_eq!(y.is_nan(), k / 3 % 2 == 1, "{device:?}: {k}");
+        }
+    }
+}
+
+fn zeros(device: &Device, extents: &[usize]) -> Tensor<f32> {
+    device.zeros_tensor(extents).unwrap()
+}
+
+#[track_caller]
+fn named<T>(answer: windlass::Result<T>, argument: &str, part: &str) {
+    let Err(error) = answer else { panic!("it was not refused") };
+    let (name, reason) = refused(&error);
+    assert!(name == argument && reason.contains(part), "{name}: {reason}");
+    assert_eq!(error.site().and_then(windlass::Site::library), Some("dnn"), "{error}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    for device in &devices() {
+        let dnn = device.dnn();
+        let net = Recurrent::lstm(2, 3);
+        let count = net.parameter_count().unwrap();
+        let (x, w) = (zeros(device, &[4, 2, 2]), zeros(device, &[count]));
+        let run = |net: &Recurrent, sequences: Sequences<'_, f32>| dnn.recur(net, &sequences, &w).map(drop);
+        let plain = || Sequences::new(&x);
+        named(run(&net, Sequences::new(&zeros(device, &[4, 2]))), "x", "steps, sequences");
+        named(run(&net, Sequences::new(&zeros(device, &[4, 2, 3]))), "x", "3 elements");
+        named(run(&Recurrent::lstm(0, 3), plain()), "input", "0");
+        named(run(&Recurrent::lstm(2, 0), plain()), "hidden", "0");
+        named(run(&net.clone().layers(0), plain()), "layers", "0");
+        named(run(&net.clone().projection(3), plain()), "projection", "1 to 2");
+        named(run(&net.clone().projection(0), plain()), "projection", "1 to 2");
+        named(run(&Recurrent::gru(2, 3).projection(1), plain()), "projection", "LSTM");
+        named(run(&Recurrent::lstm(2, (1 << 31) - 1).layers(1 << 30), plain()), "hidden", "addresses");
+        named(run(&net, plain().lengths(&[1])), "lengths", "1 of them");
+        named(run(&net, plain().lengths(&[1, 5])), "lengths", "5");
+        named(run(&net, plain().lengths(&[1, usize::MAX])), "lengths", "4 steps");
+        named(run(&net, plain().states(&zeros(device, &[1, 2, 2]))), "h0", "[1, 2, 3]");
+        named(run(&net, plain().cells(&zeros(device, &[2, 2, 3]))), "c0", "[1, 2, 3]");
+        named(run(&Recurrent::gru(2, 3), plain()), "parameters", "where");
+        let gru = Recurrent::gru(2, 3);
+        let small = zeros(device, &[gru.parameter_count().unwrap()]);
+        let none = zeros(device, &[0, 2, 3]);
+        let with_cells = plain().cells(&none).lengths(&[4, 4]);
+        named(dnn.recur(&gru, &with_cells, &small).map(drop), "c0", "LSTM");
+    }
+}
+
+#[test]
+fn a_training_serves_its_own_call() {
+    for device in &devices() {
+        let dnn = device.dnn();
+        let net = Recurrent::lstm(2, 3);
+        let (x, w) = (zeros(device, &[4, 2, 2]), zeros(device, &[net.parameter_count().unwrap()]));
+        let sequences = Sequences::new(&x);
+        let begin = || {
+            let (made, training) = dnn.recur_training(&net, &sequences, &w).unwrap();
+            (made.into_output().0, training)
+        };
+        let dy = zeros(device, &[4, 2, 3]);
+        let (y, training) = begin();
+        let other = Sequences::new(&x).lengths(&[4, 3]);
+        named(dnn.recur_gradients(&net, &other, &w, &y, &dy, [None, None], training).map(drop), "training", "lengths");
+        let (y, training) = begin();
+        let short = zeros(device, &[4, 2, 2]);
+        named(
+            dnn.recur_gradients(&net, &sequences, &w, &y, &short, [None, None], training).map(drop),
+            "dy",
+            "[4, 2, 3]",
+        );
+        let (y, training) = begin();
+        let dh = zeros(device, &[1, 2, 2]);
+        let last = [Some(dh.view()), None];
+        named(dnn.recur_gradients(&net, &sequences, &w, &y, &dy, last, training).map(drop), "dh", "[1, 2, 3]");
+        // What one refused call has used up is gone; a new one is whole.
+        let (y, training) = begin();
+        dnn.recur_gradients(&net, &sequences, &w, &y, &dy, [None, None], training).unwrap().await_result().unwrap();
+    }
+}
+
+#[test]
+fn another_device_is_refused() {
+    let (a, b) = (Device::host().unwrap(), Device::host().unwrap());
+    let net = Recurrent::gru(1, 1);
+    let (x, w) = (zeros(&a, &[1, 1, 1]), zeros(&b, &[net.parameter_count().unwrap()]));
+    let error = a.dnn().recur(&net, &Sequences::new(&x), &w).unwrap_err();
+    assert!(error.to_string().contains("parameters"), "{error:?}");
+}
