@@ -3,7 +3,7 @@
 
 use super::read;
 use crate::common::devices;
-use windlass::arrays::{Combine, Indexing, Ordered, Side, meshgrid};
+use windlass::arrays::{Combine, Indexing, Ordered, SearchSide, meshgrid};
 use windlass::reductions::{Max, Min, Prod, Reduction, Sum};
 use windlass::{Bool, Device, Element, Tensor, TensorRef, f16};
 
@@ -125,8 +125,8 @@ where
         }
         "search" => {
             let values = call.tensor::<T>(1);
-            call.equals(0, &done!(device.searchsorted(&x, &values, Side::Left)));
-            call.equals(1, &done!(device.searchsorted(&x, &values, Side::Right)));
+            call.equals(0, &done!(device.searchsorted(&x, &values, SearchSide::Left)));
+            call.equals(1, &done!(device.searchsorted(&x, &values, SearchSide::Right)));
         }
         "choose" => {
             let stored = &call.tensors[1];

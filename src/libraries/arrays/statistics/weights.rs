@@ -7,7 +7,7 @@ use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::select_vector;
-use crate::libraries::arrays::{Combine, Ordered, Side};
+use crate::libraries::arrays::{Combine, Ordered, SearchSide};
 use crate::libraries::moves::Place;
 
 /// The weights as a vector, if there is one for each element.
@@ -44,7 +44,7 @@ fn between<T: Ordered, W: Element>(
     let bins = edges.len() - 1;
     let (first, last) = (edges.index(0, 0)?, edges.index(0, -1)?);
     let (first, last) = (first.broadcast([x.len()])?, last.broadcast([x.len()])?);
-    let begun = device.searchsorted(edges, x, Side::Right)?.into_output();
+    let begun = device.searchsorted(edges, x, SearchSide::Right)?.into_output();
     let (most, out) = (bins as i64 - 1, bins as i64);
     let numbers = device.map((x, &begun, &first, &last), |(x, begun, first, last)| {
         // The last bin has its end. A NaN is neither.
