@@ -93,7 +93,7 @@ impl Entry<'_> {
 
     /// The numbers of those that this process takes for lost.
     fn suspects(&self) -> Vec<u32> {
-        self.old.map(Mesh::dead).unwrap_or_default()
+        self.old.map(Mesh::absent).unwrap_or_default()
     }
 
     fn attempt<L>(&self, client: &mut Client, prepare: Prepare<'_, L>, end: Instant) -> Result<Attempt<L>> {

@@ -91,6 +91,8 @@ struct Loss {
     cause: Option<String>,
     /// The processes that are gone: they are of no later epoch.
     dead: Vec<usize>,
+    /// Those that have left: no loss, unless they are waited for.
+    left: Vec<usize>,
 }
 
 impl State {
@@ -157,8 +159,14 @@ impl Mesh {
     }
 
     /// The numbers of the processes that are gone.
-    pub(super) fn dead(&self) -> Vec<u32> {
+    fn dead(&self) -> Vec<u32> {
         self.state.loss.lock().dead.iter().map(|process| self.state.number(*process)).collect()
+    }
+
+    /// The numbers of the processes that are gone or have left.
+    fn absent(&self) -> Vec<u32> {
+        let loss = self.state.loss.lock();
+        loss.dead.iter().chain(&loss.left).map(|process| self.state.number(*process)).collect()
     }
 
     /// The ranks that this mesh has and the other has not: those of processes that are no members there.

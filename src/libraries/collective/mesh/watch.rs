@@ -139,7 +139,10 @@ impl Peer {
 
     fn heed(&mut self, state: &State, number: u32, (kind, of): (u8, usize)) {
         match kind {
-            BYE => self.stays = false, // what it has sent before can still be received
+            BYE => {
+                self.stays = false; // what it has sent before can still be received
+                state.loss.lock().left.push(self.process);
+            }
             GAVE_UP if of == state.own => {
                 state.blame(&[self.process], &format!("process {number} gave up waiting for this one"));
             }

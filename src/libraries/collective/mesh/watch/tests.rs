@@ -11,6 +11,8 @@ struct Watching {
     state: Arc<State>,
     clock: ManualClock,
     peers: Vec<TcpStream>,
+    /// What was read besides signs of life.
+    told: Vec<Vec<Sign>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -28,7 +30,7 @@ impl Watching {
         }
         let watched = state.clone();
         let thread = std::thread::spawn(move || watch(&watched, own, SILENCE));
-        Watching { state, clock, peers, thread: Some(thread) }
+        Watching { state, clock, peers, told: vec![Vec::new(); 2], thread: Some(thread) }
     }
 
     /// Lets time pass until something is lost; `beats` send a sign whenever they have got one, as processes that live do.
@@ -36,15 +38,21 @@ impl Watching {
         while !self.state.is_lost() {
             // The thread tells its own life once in each of these times: so it has looked since the last one.
             self.clock.advance(Duration::from_millis(250));
-            for peer in &mut self.peers {
+            for (peer, told) in self.peers.iter_mut().zip(&mut self.told) {
                 let mut sign = [0; SIGN];
                 peer.read_exact(&mut sign).unwrap();
+                if sign[0] != ALIVE {
+                    told.push(sign);
+                }
             }
             beats.iter().for_each(|peer| self.peers[*peer].write_all(&sign(ALIVE, 0)).unwrap());
         }
     }
 
     fn next_sign(&mut self, peer: usize) -> Sign {
+        if let Some(told) = self.told[peer].pop() {
+            return told;
+        }
         let mut sign = [0; SIGN];
         self.peers[peer].read_exact(&mut sign).unwrap();
         if sign[0] == ALIVE { self.next_sign(peer) } else { sign }

@@ -1,0 +1,169 @@
+//! NCCL's stand-in: communicators of several devices without a GPU, and ranks that never come. Each test has the simulated driver
+//! of the process for itself; none is run where real GPUs are tested.
+
+use crate::LONG;
+use crate::standin::{Mode, Session, session};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store, Transfer};
+use windlass::clock::{Clock, ManualClock, Timing};
+use windlass::{Device, DeviceBuffer, Error};
+
+/// The simulated driver, with so many devices.
+fn simulated(devices: i32) -> Option<Session> {
+    if std::env::var_os("WINDLASS_TEST_DEVICE").is_some() {
+        return None;
+    }
+    let driver = session();
+    driver.set_device_count(devices);
+    driver.mode(Mode::Background);
+    Some(driver)
+}
+
+fn up(device: &Device, x: &[f32]) -> DeviceBuffer<f32> {
+    device.upload(x.to_vec()).unwrap().into_output()
+}
+
+#[test]
+fn a_communicator_of_several_devices_of_one_process() {
+    let Some(driver) = simulated(3) else { return };
+    let devices: Vec<Device> = (0..3).map(|ordinal| Device::cuda(ordinal).unwrap()).collect();
+    let comm = Communicator::new(&devices).unwrap();
+    for _ in 0..20 {
+        let x: Vec<_> = devices.iter().zip(1..).map(|(device, x)| up(device, &[x as f32, 1.0, -2.0])).collect();
+        let sums = comm.all_reduce_in_place(Combine::Sum, x).unwrap().into_output();
+        let all: Vec<_> = devices.iter().map(|device| device.uninit(9).unwrap()).collect();
+        let all = comm.all_gather(&sums, all).unwrap().into_output();
+        let transfers = [Transfer { from: 0, to: 2 }, Transfer { from: 2, to: 0 }];
+        let outputs = vec![devices[2].uninit(3).unwrap(), devices[0].uninit(3).unwrap()];
+        let moved = comm.exchange(&transfers, [&sums[0], &sums[2]], outputs).unwrap().await_result().unwrap();
+        assert_eq!(devices[2].to_vec(&moved[0]).unwrap(), [6.0, 3.0, -6.0]);
+        assert_eq!(devices[1].to_vec(&all[1]).unwrap(), [6.0, 3.0, -6.0].repeat(3));
+    }
+    drop((comm, devices));
+    driver.assert_clean();
+}
+
+/// Threads that play processes, each with a GPU of its own.
+fn job<R: Send>(ranks: usize, clocks: Option<&Clocks>, f: impl Fn(usize, Device, Communicator) -> R + Sync) -> Vec<R> {
+    let store = Store::serve("127.0.0.1:0", "").unwrap();
+    let address = store.address().to_string();
+    std::thread::scope(|scope| {
+        let start = |rank| {
+            let (f, address) = (&f, &address);
+            scope.spawn(move || {
+                let clock = match clocks {
+                    None => Clock::SYSTEM,
+                    Some(clocks) => if rank == 1 { clocks.stopped } else { clocks.living }.clock(),
+                };
+                let timing = Timing { clock, ..Timing::default() };
+                let device = Device::builder().cuda(rank).timing(timing).open().unwrap();
+                let at = Rendezvous::new(address, rank, ranks).limit(LONG).silence(LONG).served();
+                let comm = Communicator::join(&at, [&device]).unwrap();
+                f(rank, device, comm)
+            })
+        };
+        let threads: Vec<_> = (0..ranks).map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn ranks_in_several_processes_reduce_and_move() {
+    let Some(driver) = simulated(3) else { return };
+    job(3, None, |rank, device, comm| {
+        assert_eq!((comm.ranks(), comm.first_rank()), (3, rank));
+        for comm in [comm.clone(), comm.deterministic()] {
+            let x = up(&device, &[rank as f32 + 1.0; 5]);
+            let sums = comm.all_reduce(Combine::Sum, &[x], vec![device.uninit(5).unwrap()]);
+            assert_eq!(device.to_vec(&sums.unwrap().await_result().unwrap()[0]).unwrap(), [6.0; 5]);
+        }
+        let x = up(&device, &[rank as f32; 2]);
+        let turned = comm.all_gather(&[x], vec![device.uninit(6).unwrap()]).unwrap().await_result().unwrap();
+        assert_eq!(device.to_vec(&turned[0]).unwrap(), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
+        let x = up(&device, &[0, 1, 2].map(|to| (10 * rank + to) as f32));
+        let turned = comm.all_to_all(&[x], vec![device.uninit(3).unwrap()]).unwrap().await_result().unwrap();
+        assert_eq!(device.to_vec(&turned[0]).unwrap(), [0, 10, 20].map(|from| (from + rank) as f32));
+        let one = |is_own: bool| if is_own { vec![up(&device, &[7.0])] } else { Vec::new() };
+        let moved = comm.exchange(&[Transfer { from: 2, to: 0 }], &one(rank == 2), one(rank == 0)).unwrap();
+        assert_eq!(moved.await_result().unwrap().len(), usize::from(rank == 0));
+        comm.barrier().unwrap().await_result().unwrap();
+        // What does not fit together is told before NCCL is asked.
+        let wrong = comm.all_reduce_in_place(Combine::Sum, vec![device.zeros::<f32>(1 + rank % 2).unwrap()]).unwrap();
+        assert!(matches!(wrong.await_result().map(drop).unwrap_err().error, Error::InvalidArgument { .. }));
+        comm.barrier().unwrap().await_result().unwrap();
+    });
+    driver.assert_clean();
+}
+
+/// The clocks of a job: that of a process which has stopped stands still.
+struct Clocks {
+    living: ManualClock,
+    stopped: ManualClock,
+}
+
+/// A rank that has agreed to a collective never comes to it in its stream, and says nothing any more: the kernels of the others
+/// wait for it. They are ended, every waiter is told, and the others go on.
+#[test]
+fn a_rank_that_hangs_in_nccl_and_falls_silent_leaves_nobody_waiting() {
+    let Some(driver) = simulated(3) else { return };
+    let clocks = Clocks { living: ManualClock::new(), stopped: ManualClock::new() };
+    let told = AtomicUsize::new(0);
+    job(3, Some(&clocks), |rank, device, comm| {
+        let one = || vec![up(&device, &[1.0; 4])];
+        let sums = comm.all_reduce_in_place(Combine::Sum, one()).unwrap().await_result().unwrap();
+        assert_eq!(device.to_vec(&sums[0]).unwrap(), [3.0; 4]);
+        if rank == 1 {
+            // Endless work is before it in its stream.
+            let x = crate::standin::endless(&device).into_output();
+            let hangs = comm.all_reduce_in_place(Combine::Sum, vec![x]).unwrap();
+            while driver.calls_of("ncclAllReduce") < 6 {
+                std::thread::yield_now();
+            }
+            // Time passes in small steps, in which those that live give signs of life.
+            let (_keep, never) = channel::<()>();
+            while told.load(Ordering::SeqCst) < 2 {
+                clocks.living.advance(Duration::from_millis(100));
+                let _ = never.recv_timeout(Duration::from_millis(1));
+            }
+            driver.release();
+            let error = hangs.await_result().map(drop).unwrap_err().error;
+            return assert!(matches!(error, Error::CollectiveLost { .. }), "{error}");
+        }
+        let first = comm.all_reduce_in_place(Combine::Sum, one()).unwrap();
+        let second = comm.all_reduce_in_place(Combine::Sum, one()).unwrap();
+        for pending in [first, second] {
+            let error = pending.await_result().map(drop).unwrap_err().error;
+            assert!(matches!(&error, Error::CollectiveLost { ranks, .. } if **ranks == [1]), "{error}");
+        }
+        told.fetch_add(1, Ordering::SeqCst);
+        let rebuilt = comm.rebuild(Members::Survivors, LONG).unwrap();
+        assert_eq!((rebuilt.ranks, rebuilt.first_rank), (2, rank / 2));
+        let sums = comm.all_reduce_in_place(Combine::Sum, one()).unwrap().await_result().unwrap();
+        assert_eq!(device.to_vec(&sums[0]).unwrap(), [2.0; 4]);
+    });
+    driver.assert_clean();
+}
+
+#[test]
+fn an_error_of_nccl_in_one_process_is_told_to_all() {
+    let Some(driver) = simulated(2) else { return };
+    job(2, None, |rank, device, comm| {
+        let one = || vec![up(&device, &[1.0; 4])];
+        comm.all_reduce_in_place(Combine::Sum, one()).unwrap().await_result().unwrap();
+        comm.barrier().unwrap().await_result().unwrap();
+        if rank == 0 {
+            driver.fail("ncclAllReduce", 1, 2);
+        }
+        comm.barrier().unwrap().await_result().unwrap();
+        let error = comm.all_reduce_in_place(Combine::Sum, one()).unwrap().await_result().map(drop).unwrap_err().error;
+        assert!(matches!(error, Error::CollectiveLost { .. }), "{error}");
+        // Nobody is dead: all go on.
+        let rebuilt = comm.rebuild(Members::Survivors, LONG).unwrap();
+        assert_eq!((rebuilt.ranks, rebuilt.epoch), (2, 1));
+        let sums = comm.all_reduce_in_place(Combine::Sum, one()).unwrap().await_result().unwrap();
+        assert_eq!(device.to_vec(&sums[0]).unwrap(), [2.0; 4]);
+    });
+    driver.assert_clean();
+}
