@@ -248,12 +248,14 @@ fn losses(signal: i32, silence: u64, (usual, each): (usize, usize)) {
         if processes < 2 {
             return println!("fewer than two GPUs");
         }
+        // To start a process on a GPU takes long.
+        let each = if gpus > 0 { left } else { each.min(left) };
         let mut job = Job::begin(processes, silence);
-        for epoch in 1..=left.min(each) {
+        for epoch in 1..=each {
             job.lose_one(signal, epoch as u64, &mut rng);
         }
         job.end();
-        left -= left.min(each);
+        left -= each;
     }
 }
 

@@ -22,6 +22,7 @@ mod remote;
 mod standin;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod standin_nccl;
+mod tensors;
 mod timing;
 
 use std::time::Duration;

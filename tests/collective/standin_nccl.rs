@@ -6,8 +6,8 @@ use crate::standin::{Mode, Session, session};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store, Transfer};
 use windlass::clock::{Clock, ManualClock, Timing};
+use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store, Transfer};
 use windlass::{Device, DeviceBuffer, Error};
 
 /// The simulated driver, with so many devices.
@@ -69,32 +69,66 @@ fn job<R: Send>(ranks: usize, clocks: Option<&Clocks>, f: impl Fn(usize, Device,
     })
 }
 
-#[test]
-fn ranks_in_several_processes_reduce_and_move() {
-    let Some(driver) = simulated(3) else { return };
-    job(3, None, |rank, device, comm| {
-        assert_eq!((comm.ranks(), comm.first_rank()), (3, rank));
-        for comm in [comm.clone(), comm.deterministic()] {
-            let x = up(&device, &[rank as f32 + 1.0; 5]);
-            let sums = comm.all_reduce(Combine::Sum, &[x], vec![device.uninit(5).unwrap()]);
-            assert_eq!(device.to_vec(&sums.unwrap().await_result().unwrap()[0]).unwrap(), [6.0; 5]);
-        }
-        let x = up(&device, &[rank as f32; 2]);
-        let turned = comm.all_gather(&[x], vec![device.uninit(6).unwrap()]).unwrap().await_result().unwrap();
-        assert_eq!(device.to_vec(&turned[0]).unwrap(), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
-        let x = up(&device, &[0, 1, 2].map(|to| (10 * rank + to) as f32));
-        let turned = comm.all_to_all(&[x], vec![device.uninit(3).unwrap()]).unwrap().await_result().unwrap();
-        assert_eq!(device.to_vec(&turned[0]).unwrap(), [0, 10, 20].map(|from| (from + rank) as f32));
-        let one = |is_own: bool| if is_own { vec![up(&device, &[7.0])] } else { Vec::new() };
-        let moved = comm.exchange(&[Transfer { from: 2, to: 0 }], &one(rank == 2), one(rank == 0)).unwrap();
-        assert_eq!(moved.await_result().unwrap().len(), usize::from(rank == 0));
-        comm.barrier().unwrap().await_result().unwrap();
+/// All collectives of one rank of `n`; its device is a GPU of its own.
+fn reduce_and_move(rank: usize, device: &Device, comm: &Communicator, handles: &[Communicator]) {
+    let n = comm.ranks();
+    assert_eq!(comm.first_rank(), rank);
+    let total = (n * (n + 1) / 2) as f32;
+    for comm in handles {
+        let x = up(device, &[rank as f32 + 1.0; 5]);
+        let sums = comm.all_reduce(Combine::Sum, &[x], vec![device.uninit(5).unwrap()]);
+        assert_eq!(device.to_vec(&sums.unwrap().await_result().unwrap()[0]).unwrap(), [total; 5]);
+        let x = up(device, &vec![rank as f32 + 1.0; n * 2]);
+        let parts = comm.reduce_scatter(Combine::Sum, &[x], vec![device.uninit(2).unwrap()]);
+        assert_eq!(device.to_vec(&parts.unwrap().await_result().unwrap()[0]).unwrap(), [total; 2]);
+    }
+    let all = comm.all_gather(&[up(device, &[rank as f32; 2])], vec![device.uninit(2 * n).unwrap()]);
+    let expected: Vec<f32> = (0..n).flat_map(|rank| [rank as f32; 2]).collect();
+    assert_eq!(device.to_vec(&all.unwrap().await_result().unwrap()[0]).unwrap(), expected);
+    let x: Vec<f32> = (0..n).map(|to| (10 * rank + to) as f32).collect();
+    let turned = comm.all_to_all(&[up(device, &x)], vec![device.uninit(n).unwrap()]).unwrap().await_result().unwrap();
+    let expected: Vec<f32> = (0..n).map(|from| (10 * from + rank) as f32).collect();
+    assert_eq!(device.to_vec(&turned[0]).unwrap(), expected);
+    let one = |is_own: bool, x: f32| if is_own { vec![up(device, &[x])] } else { Vec::new() };
+    let moved = comm.exchange(&[Transfer { from: n - 1, to: 0 }], &one(rank == n - 1, 7.0), one(rank == 0, 0.0));
+    for moved in moved.unwrap().await_result().unwrap() {
+        assert_eq!(device.to_vec(&moved).unwrap(), [7.0]);
+    }
+    let root = n - 1;
+    let sum = comm.reduce(Combine::Max, root, &[up(device, &[rank as f32])], one(rank == root, 0.0)).unwrap();
+    for sum in sum.await_result().unwrap() {
+        assert_eq!(device.to_vec(&sum).unwrap(), [root as f32]);
+    }
+    let x = comm.broadcast_in_place(root, vec![up(device, &[rank as f32])]).unwrap().await_result().unwrap();
+    assert_eq!(device.to_vec(&x[0]).unwrap(), [root as f32]);
+    comm.barrier().unwrap().await_result().unwrap();
+    if n > 1 {
         // What does not fit together is told before NCCL is asked.
         let wrong = comm.all_reduce_in_place(Combine::Sum, vec![device.zeros::<f32>(1 + rank % 2).unwrap()]).unwrap();
         assert!(matches!(wrong.await_result().map(drop).unwrap_err().error, Error::InvalidArgument { .. }));
         comm.barrier().unwrap().await_result().unwrap();
-    });
+    }
+}
+
+#[test]
+fn ranks_in_several_processes_reduce_and_move() {
+    let Some(driver) = simulated(3) else { return };
+    job(3, None, |rank, device, comm| reduce_and_move(rank, &device, &comm, std::slice::from_ref(&comm)));
     driver.assert_clean();
+}
+
+/// The same on real GPUs: each is the rank of a thread that plays a process.
+#[test]
+fn ranks_on_real_gpus_reduce_and_move() {
+    let ranks = crate::gpus().len();
+    if ranks > 0 {
+        job(ranks, None, |rank, device, comm| {
+            reduce_and_move(rank, &device, &comm, &[comm.clone(), comm.deterministic()]);
+            let rebuilt = comm.rebuild(Members::Survivors, LONG).unwrap();
+            assert_eq!((rebuilt.epoch, rebuilt.ranks), (1, ranks));
+            reduce_and_move(rank, &device, &comm, &[comm.clone()]);
+        });
+    }
 }
 
 /// The clocks of a job: that of a process which has stopped stands still.
@@ -109,7 +143,7 @@ struct Clocks {
 fn a_rank_that_hangs_in_nccl_and_falls_silent_leaves_nobody_waiting() {
     let Some(driver) = simulated(3) else { return };
     let clocks = Clocks { living: ManualClock::new(), stopped: ManualClock::new() };
-    let told = AtomicUsize::new(0);
+    let (told, before) = (AtomicUsize::new(0), driver.calls_of("ncclAllReduce"));
     job(3, Some(&clocks), |rank, device, comm| {
         let one = || vec![up(&device, &[1.0; 4])];
         let sums = comm.all_reduce_in_place(Combine::Sum, one()).unwrap().await_result().unwrap();
@@ -118,7 +152,7 @@ fn a_rank_that_hangs_in_nccl_and_falls_silent_leaves_nobody_waiting() {
             // Endless work is before it in its stream.
             let x = crate::standin::endless(&device).into_output();
             let hangs = comm.all_reduce_in_place(Combine::Sum, vec![x]).unwrap();
-            while driver.calls_of("ncclAllReduce") < 6 {
+            while driver.calls_of("ncclAllReduce") < before + 6 {
                 std::thread::yield_now();
             }
             // Time passes in small steps, in which those that live give signs of life.

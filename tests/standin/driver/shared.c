@@ -29,7 +29,8 @@ CUresult standin_enqueue(CUstream handle, const struct operand *operands, int co
 
 CUresult standin_enqueue_when(CUstream handle, const struct operand *operands, int count, bool (*ready)(void *payload),
                               work run, const void *payload, size_t payload_bytes) {
-    struct stream *stream = enter_stream(handle);
+    /* NCCL makes the context of each of its streams current by itself. */
+    struct stream *stream = enter_object(handle, STREAM);
     if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
     if (state.sticky != CUDA_SUCCESS) return state.sticky;
     submit_work_when(stream, operands, count, ready, run, payload, payload_bytes, true);
