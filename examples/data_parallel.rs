@@ -209,7 +209,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for index in 0..PROCESSES {
         let mut child = spawn(&address, index)?;
         let (out, send) = (BufReader::new(child.stdout.take().ok_or("no output")?), send.clone());
-        std::thread::spawn(move || out.lines().map_while(|line| line.ok()).try_for_each(|line| send.send((index, line))));
+        std::thread::spawn(move || {
+            out.lines().map_while(|line| line.ok()).try_for_each(|line| send.send((index, line)))
+        });
         children.push(child);
     }
     drop(send);
@@ -236,7 +238,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             return Err(format!("process {index} did not end as it should").into());
         }
     }
-    let differences = alone.iter().map(|(step, (loss, _))| (loss - together.get(step).map_or(f32::NAN, |of| of.0)).abs());
+    let differences =
+        alone.iter().map(|(step, (loss, _))| (loss - together.get(step).map_or(f32::NAN, |of| of.0)).abs());
     let most = differences.fold(0.0, |most: f32, next| if next.is_nan() { next } else { most.max(next) });
     std::fs::write("data_parallel.svg", picture([&alone, &together]))?;
     println!("the losses differ from those of one process by {most:.1e} at most; data_parallel.svg shows both");
