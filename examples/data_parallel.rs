@@ -215,22 +215,22 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         children.push(child);
     }
     drop(send);
-    let (mut together, mut killed) = (BTreeMap::new(), None);
+    let (mut together, mut killed, mut goes_on) = (BTreeMap::new(), None, false);
     for (index, line) in lines {
         let words: Vec<&str> = line.split(' ').collect();
         let &["step", step, loss, ranks] = &words[..] else { continue };
         let (step, ranks) = (step.parse::<u32>()?, ranks.parse::<usize>()?);
-        together.insert(step, (loss.parse::<f32>()?, ranks));
+        let is_first = together.insert(step, (loss.parse::<f32>()?, ranks)).is_none();
         if step == STEPS / 2 && index == 1 && killed.is_none() {
             children[1].kill()?;
             killed = Some(Instant::now());
         }
-        if let Some(at) = killed.filter(|_| ranks < PROCESSES && together[&step].1 < PROCESSES) {
-            if step % 20 == 0 || step == STEPS {
-                println!("step {step:>3}: {loss} with {ranks} ranks, {:.1?} after the kill", at.elapsed());
-            }
-        } else if step % 20 == 0 && index == 0 {
-            println!("step {step:>3}: {loss} with {ranks} ranks");
+        if let Some(at) = killed.filter(|_| ranks < PROCESSES && !goes_on) {
+            println!("step {step:>3}: the others go on {:.1?} after the kill", at.elapsed());
+            goes_on = true;
+        }
+        if step % 20 == 0 && is_first {
+            println!("step {step:>3}: cross entropy {loss} with {ranks} ranks");
         }
     }
     for (index, mut child) in children.into_iter().enumerate() {
