@@ -134,7 +134,7 @@ fn ranks_on_real_gpus_reduce_and_move() {
             reduce_and_move(rank, &device, &comm, &[comm.clone(), comm.deterministic()]);
             let rebuilt = comm.rebuild(Members::Survivors, LONG).unwrap();
             assert_eq!((rebuilt.epoch, rebuilt.ranks), (1, ranks));
-            reduce_and_move(rank, &device, &comm, &[comm.clone()]);
+            reduce_and_move(rank, &device, &comm, std::slice::from_ref(&comm));
         });
     }
 }
