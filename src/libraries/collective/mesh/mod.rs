@@ -1,4 +1,5 @@
-//! Collectives between processes whose ranks are host devices.
+//! Collectives between processes whose ranks are host devices. For ranks on GPUs the mesh is the plane of control: all agree there
+//! on each collective, and it tells when one is lost; the data is NCCL's (`native/joined.rs`).
 //!
 //! | file | content |
 //! |---|---|
