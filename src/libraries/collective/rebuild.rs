@@ -74,7 +74,7 @@ impl Communicator {
     /// # Errors
     /// [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
     /// the store; with the own ranks, if the others have gone on without this process. [`Error::InvalidArgument`]: others
-    /// want other members. [`Error::Unsupported`]: all ranks are of one process (the next collective needs no rebuild).
+    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of one process (the next collective needs no rebuild).
     ///
     /// ```no_run
     /// # fn main() -> windlass::Result<()> {

@@ -163,9 +163,18 @@ impl Entry<'_> {
                 card: card.clone(),
             })
         };
-        let mut view = come(client, &told)?;
+        let (mut view, mut differs) = (come(client, &told)?, None);
         loop {
             let (round, version, missing) = match view {
+                // Those who want something else may give up on it before this process does.
+                View::Refused(refusal @ Refusal::Mode(_)) if Clock::SYSTEM.now() < end => {
+                    differs = Some(refusal);
+                    self.owner_lives()?;
+                    crate::core::clock::pause(Duration::from_millis(LOOK.into()));
+                    told = self.suspects();
+                    view = come(client, &told)?;
+                    continue;
+                }
                 View::Claimed { round, epoch, members, .. }
                     if members.iter().any(|(number, _)| *number == self.own()) =>
                 {
@@ -181,7 +190,9 @@ impl Entry<'_> {
                 let cause = format!("processes {missing:?} did not come to the store within {:?}", self.limit);
                 match self.leave(client, round, &[], cause.clone())? {
                     View::Claimed { .. } => {} // it was claimed just now, and is aborted by that
-                    _ => return Err(self.lost(&missing, cause)),
+                    _ => {
+                        return Err(differs.map_or_else(|| self.lost(&missing, cause), |differs| self.refused(&differs)));
+                    }
                 }
             }
             self.owner_lives()?;
