@@ -191,7 +191,9 @@ impl Entry<'_> {
                 match self.leave(client, round, &[], cause.clone())? {
                     View::Claimed { .. } => {} // it was claimed just now, and is aborted by that
                     _ => {
-                        return Err(differs.map_or_else(|| self.lost(&missing, cause), |differs| self.refused(&differs)));
+                        return Err(
+                            differs.map_or_else(|| self.lost(&missing, cause), |differs| self.refused(&differs))
+                        );
                     }
                 }
             }
