@@ -1,11 +1,12 @@
-//! One template, a kernel for each type: name expressions give the names that its instances have in the image.
+//! One template, a kernel for each type: name expressions give the names that its instances have in the image. They run on the CPU
+//! as well, but need NVRTC there too.
 //!
 //! ```text
 //! cargo run --release --example templated
 //! ```
 
 use windlass::nvrtc::{LaunchConfig, Len, Module, Source, Write};
-use windlass::{Device, Element, Result};
+use windlass::{Device, Element, Error, Result};
 
 const SOURCE: &str = r"
 template <class T, int POWER>
@@ -41,12 +42,17 @@ fn main() -> Result<()> {
     // Every instance that is wanted is asked for, and the program is compiled once.
     let wanted = [f32::NAME, f64::NAME, i32::NAME, u64::NAME].map(|name| [expression(name, 2), expression(name, 5)]);
     let program = wanted.iter().flatten().fold(Source::new(SOURCE).name("raise.cu"), Source::expression);
-    let module = device.nvrtc().module(&program)?;
-    if let Some(image) = module.image() {
-        for (asked, lowered) in image.names() {
-            println!("{asked:<32} is {lowered}");
+    let image = match device.nvrtc().compile(&program) {
+        Err(Error::LibraryMissing { help, .. }) => {
+            println!("nothing to show: a template needs a compiler ({help})");
+            return Ok(());
         }
+        compiled => compiled?,
+    };
+    for (asked, lowered) in image.names() {
+        println!("{asked:<32} is {lowered}");
     }
+    let module = device.nvrtc().load(&image)?;
     raise::<f32, 2>(&module, &device, &[0.5, 1.5, -3.0])?;
     raise::<f64, 5>(&module, &device, &[0.5, 1.5, -3.0])?;
     raise::<i32, 5>(&module, &device, &[2, -3, 10])?;
@@ -63,11 +69,7 @@ fn raise<T: Number, const POWER: u32>(module: &Module, device: &Device, numbers:
     let power = |base: T| (1..POWER).fold(base, |power, _| power * base);
     let kernel = module.kernel(&expression(T::NAME, POWER))?;
     // SAFETY: an instance of the template above: these parameters, and nothing past the length.
-    let kernel = unsafe { kernel.typed::<(Write<T>, Len)>() }?.twin(move |at, (x, n)| {
-        if at.x() < n {
-            x.set(at.x(), power(x.get(at.x())));
-        }
-    })?;
+    let kernel = unsafe { kernel.typed::<(Write<T>, Len)>() }?;
     let x = device.buffer(numbers)?;
     let x = kernel.launch(LaunchConfig::for_elements(numbers.len())?, (x, Len))?.await_result()?;
     let raised = device.to_vec(&x)?;

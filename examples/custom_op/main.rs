@@ -5,8 +5,11 @@
 //! WINDLASS_DEVICE=host cargo run --release --example custom_op
 //! ```
 //!
-//! `poly.rs` is the operation with its CPU half, `kernel.rs` and `poly.ptx` are its CUDA half.
+//! `poly.rs` is the operation with its CPU half, `kernel.rs` and `poly.ptx` are its CUDA half; `halves.rs` compares the two, without
+//! a GPU.
 
+#[cfg(feature = "host")]
+mod halves;
 #[cfg(feature = "cuda")]
 mod kernel;
 mod poly;
@@ -29,6 +32,8 @@ fn main() -> Result<()> {
 /// A million elements, against plain Rust: the same bits.
 fn compare(device: &Device, n: usize) -> Result<()> {
     let x: Vec<f32> = (0..n).map(|i| (i as f32 / n as f32 - 0.5) * std::f32::consts::PI).collect();
+    #[cfg(feature = "host")]
+    halves::compare(&SINE, x.get(..5000).unwrap_or(&x))?;
     let on_device = device.buffer(&x)?;
     let factors = device.buffer(SINE)?;
     drop(device.poly(&on_device, &factors)?.await_result()?); // the first call pays for compiling the kernel

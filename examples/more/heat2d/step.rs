@@ -1,9 +1,8 @@
 //! One step in time, on a GPU and on the CPU.
 
-use windlass::nvrtc::{LaunchConfig, Out, Read, Source, TypedKernel};
+use windlass::nvrtc::{Image, LaunchConfig, Out, Read, Source, TypedKernel};
 use windlass::{Device, DeviceBuffer, Error, Result, Submitted};
 
-/// The same as the twin below.
 const SOURCE: &str = r#"
 extern "C" __global__ void heat_step(const float* now, float* next, unsigned width, unsigned height, float rate) {
     unsigned x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -29,7 +28,12 @@ pub(crate) struct Step {
 
 impl Step {
     pub(crate) fn new(device: &Device, width: u32, height: u32) -> Result<Self> {
-        let kernel = device.nvrtc().module(&Source::new(SOURCE).name("heat2d.cu"))?.kernel("heat_step")?;
+        // Without NVRTC it is what that made before.
+        let image = match device.nvrtc().compile(&Source::new(SOURCE).name("heat2d.cu")) {
+            Err(Error::LibraryMissing { .. }) => Image::ptx(include_str!("step.ptx"))?,
+            compiled => compiled?,
+        };
+        let kernel = device.nvrtc().load(&image)?.kernel("heat_step")?;
         // SAFETY: these are its parameters; it stays inside `width * height` elements, which the check says both buffers
         // have; and it writes each of them, because the check says that the grid covers the plate.
         let kernel = unsafe {
@@ -44,19 +48,6 @@ impl Step {
                 Err(Error::invalid("now", format!("{now} and {next} cells for a plate of {width} x {height}")))
             })
         }?;
-        let kernel = kernel.twin_fn(|at, (now, next, width, height, rate)| {
-            let (x, y, w, h) = (at.x(), at.y(), width as usize, height as usize);
-            if x >= w || y >= h {
-                return;
-            }
-            let i = y * w + x;
-            let here = now.get(i);
-            let (left, right) =
-                (if x > 0 { now.get(i - 1) } else { here }, if x + 1 < w { now.get(i + 1) } else { here });
-            let (above, below) =
-                (if y > 0 { now.get(i - w) } else { here }, if y + 1 < h { now.get(i + w) } else { here });
-            next.set(i, here + rate * (left + right + above + below - 4.0 * here));
-        })?;
         let config = LaunchConfig::new((width.div_ceil(32), height.div_ceil(8)), (32, 8));
         Ok(Step { kernel, config, size: (width, height) })
     }

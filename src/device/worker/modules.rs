@@ -18,6 +18,8 @@ use crate::device::Device;
 use crate::device::program::Arrived;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::{CudaEngine, Function, LoadedModule};
+#[cfg(feature = "host")]
+use crate::engines::ptx::PtxModule;
 use crate::engines::worker::child::With;
 use crate::engines::worker::parent::{Ask, Question};
 use std::collections::HashMap;
@@ -29,6 +31,9 @@ use std::ffi::CString;
 pub(crate) struct Modules {
     /// Recorded programs, by their numbers.
     programs: Mutex<HashMap<u64, Arc<Arrived>>>,
+    /// PTX that a host device runs.
+    #[cfg(feature = "host")]
+    texts: Mutex<HashMap<u64, Arc<PtxModule>>>,
     #[cfg(feature = "cuda")]
     all: Mutex<HashMap<u64, KeptModule>>,
 }
@@ -63,6 +68,14 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
         server.modules.programs.lock().extend(arrived.map(|arrived| (id, Arc::new(arrived))));
         return encoded(&());
     }
+    #[cfg(feature = "host")]
+    if let (Question::Load { id, is_text: true }, false) = (&what, server.is_gpu()) {
+        let lent = lent.take().ok_or_else(|| Error::library("the text did not arrive"))?;
+        let text = std::str::from_utf8(lent.bytes()).map_err(|_| Error::invalid("image", "the PTX is no UTF-8"))?;
+        let module = PtxModule::new(text).map_err(|fault| Error::invalid("image", fault.to_string()))?;
+        server.modules.texts.lock().insert(*id, Arc::new(module));
+        return encoded(&());
+    }
     #[cfg(feature = "cuda")]
     {
         let epoch = server.device.epoch();
@@ -90,13 +103,24 @@ impl Modules {
         program.ok_or_else(|| Error::library("an order names a recorded program that the worker does not have"))
     }
 
+    /// PTX that a host device runs, for a launch that names it.
+    #[cfg(feature = "host")]
+    pub(crate) fn text(&self, id: u64) -> Result<Arc<PtxModule>> {
+        let text = self.texts.lock().get(&id).cloned();
+        text.ok_or_else(|| Error::library("an order names PTX that the worker does not have"))
+    }
+
     /// The client's last handle was dropped. Replays in flight keep what they need of a program. A module is unloaded
     /// when nothing of it is in flight any more.
     pub(crate) fn remove(&self, id: u64) {
         let program = self.programs.lock().remove(&id);
+        #[cfg(feature = "host")]
+        let text = self.texts.lock().remove(&id);
         #[cfg(feature = "cuda")]
         let module = self.all.lock().remove(&id);
-        drop(program); // both without a lock
+        drop(program); // each without a lock
+        #[cfg(feature = "host")]
+        drop(text);
         #[cfg(feature = "cuda")]
         drop(module);
     }

@@ -7,10 +7,11 @@ use super::finding::Found;
 use super::halves;
 use super::lanes::{LANES, Lane, Row};
 use super::memory::{self, Area, LOCAL_WINDOW, Memory, PARAMETER_WINDOW, SHARED_WINDOW};
-use super::notes::Touch;
+use super::shadow::Does;
 use super::types::{Kind, Space, Type};
 use super::warp::{Warp, lanes_of};
 use crate::core::error::FindingKind;
+use smallvec::{SmallVec, smallvec};
 
 /// The spaces of generic addresses.
 const SPACES: [(Space, u64); 4] = [
@@ -97,7 +98,7 @@ impl Warp {
     }
 
     /// The lanes of an access by their space, with addresses of that space.
-    fn runs(&self, space: Space, base: Reg, offset: i64, active: u32) -> Vec<Run> {
+    fn runs(&self, space: Space, base: Reg, offset: i64, active: u32) -> SmallVec<[Run; 1]> {
         let mut addresses = *self.row(base);
         let run = |addresses, mask, space| Run {
             addresses,
@@ -112,13 +113,13 @@ impl Warp {
         if space == Space::Shared || space == Space::Local || space == Space::Param {
             // An address of 32 bits may stand in a register with more.
             addresses.iter_mut().for_each(|one| *one = (*one as u32).wrapping_add(offset as u32).into());
-            return vec![run(addresses, active, space)];
+            return smallvec![run(addresses, active, space)];
         }
         addresses.iter_mut().for_each(|one| *one = one.wrapping_add(offset as u64));
         if space != Space::Generic {
-            return vec![run(addresses, active, Space::Global)];
+            return smallvec![run(addresses, active, Space::Global)];
         }
-        let mut all = Vec::with_capacity(1);
+        let mut all = SmallVec::new();
         for (space, window) in SPACES {
             let is_here = |lane: &usize| addresses.get(*lane).is_some_and(|one| space_of(*one) == space);
             let mask = lanes_of(active).filter(is_here).fold(0, |mask, lane| mask | 1 << lane);
@@ -195,71 +196,6 @@ impl Warp {
         Ok(None)
     }
 
-    /// The values at `addresses + further`, which were checked.
-    fn read(&mut self, place: &mut Place<'_, '_>, run: &Run, further: u64) -> Result<Row, Box<Found>> {
-        let mut values = [0; LANES];
-        let (strong, mut held) = (run.order != Order::Weak, None);
-        for (lane, value) in values.iter_mut().enumerate() {
-            if run.mask >> lane & 1 == 0 {
-                continue;
-            }
-            let address = run.address(lane, further);
-            if strong {
-                self.synchronise(place, run, address, 0, &mut held);
-            }
-            *value = match run.space {
-                Space::Shared => memory::load_bytes(&place.shared, address, run.bytes).unwrap_or_default(),
-                Space::Local => {
-                    let at = lane as u64 * place.kernel.local_bytes + address;
-                    memory::load_bytes(&self.local, at, run.bytes).unwrap_or_default()
-                }
-                Space::Param => memory::load_bytes(place.parameters, address, run.bytes).unwrap_or_default(),
-                _ => match run.host(place.memory, address) {
-                    // SAFETY: `check` found the area of these bytes, and their alignment.
-                    Some(address) => unsafe { memory::load(address, run.bytes) },
-                    None => 0,
-                },
-            };
-        }
-        drop(held);
-        self.note(place, run, further, Touch::Read)?;
-        Ok(values)
-    }
-
-    /// Lane by lane: a later one sees what an earlier one wrote.
-    fn write(&mut self, place: &mut Place<'_, '_>, run: &Run, further: u64, values: &Row) -> Result<(), Box<Found>> {
-        let mut held = None;
-        let noted = self.is_noted(place, run);
-        let told = (run.order != Order::Weak).then(|| self.told(place, run.order));
-        for lane in lanes_of(run.mask) {
-            let value = values.get(lane).copied().unwrap_or_default();
-            if noted {
-                self.note_lane(place, run, further, lane, Touch::Write(value), &mut held)?;
-            }
-            let address = run.address(lane, further);
-            if let Some(told) = told {
-                self.synchronise(place, run, address, told, &mut held);
-            }
-            match run.space {
-                Space::Shared => {
-                    memory::store_bytes(&mut place.shared, address, run.bytes, value);
-                }
-                Space::Local => {
-                    let at = lane as u64 * place.kernel.local_bytes + address;
-                    memory::store_bytes(&mut self.local, at, run.bytes, value);
-                }
-                Space::Param => {}
-                _ => {
-                    if let Some(address) = run.host(place.memory, address) {
-                        // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                        unsafe { memory::store(address, run.bytes, value) }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn atomic(
         &mut self,
         place: &mut Place<'_, '_>,
@@ -275,8 +211,9 @@ impl Warp {
         for run in self.runs(atomic.space, base, atomic.offset, active) {
             let run = Run { bytes, whole: bytes, writes: true, order: Order::Relaxed, ..run };
             let run = Run { area: self.check(place, &run)?, ..run };
-            self.note(place, &run, 0, Touch::Replaced)?;
-            self.note(place, &run, 0, Touch::Update)?;
+            // What it replaces, and what it makes of that.
+            self.note(place, &run, 0, Does::Look)?;
+            self.note(place, &run, 0, Does::Write { same: false })?;
             let mut held = None;
             for lane in lanes_of(run.mask) {
                 let at = |row: &Row| row.get(lane).copied().unwrap_or_default();

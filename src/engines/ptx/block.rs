@@ -4,7 +4,7 @@ use super::code::{Kernel, Voting};
 use super::finding::Found;
 use super::launch::{Common, Shape};
 use super::memory::Memory;
-use super::shadow::Cell;
+use super::shadow::Cells;
 use super::warp::{Group, Wait, Warp, lanes_of};
 use crate::core::error::FindingKind;
 
@@ -16,7 +16,7 @@ pub(super) struct Place<'r, 'm> {
     pub(super) parameters: &'r [u8],
     pub(super) shape: &'r Shape,
     pub(super) shared: Vec<u8>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Cells,
     pub(super) printed: &'r (dyn Fn(String) + Sync),
     /// The predicates of `bar.red` so far, by barrier: true ones and all.
     pub(super) votes: [(u32, u32); 16],
@@ -64,6 +64,17 @@ impl<'r, 'm> Block<'r, 'm> {
         let warps = shape.threads().div_ceil(32);
         let warps = (0..warps).map(|number| Warp::new(kernel, shape, index, number, races)).collect();
         Block { index, warps, place }
+    }
+
+    /// As a new block: its memory is used again.
+    pub(super) fn again(&mut self, index: [u32; 3]) {
+        self.index = index;
+        let Place { kernel, shape, shared, cells, votes, outcomes, arrived, .. } = &mut self.place;
+        shared.fill(0);
+        cells.clear();
+        (*votes, *outcomes) = ([(0, 0); 16], [(0, 0); 16]);
+        arrived.clear();
+        self.warps.iter_mut().for_each(|warp| warp.again(kernel, shape, index));
     }
 
     /// Runs all warps until they wait or had their turn.

@@ -9,7 +9,7 @@ use super::finding::{Found, finding};
 use super::launch::{Checks, Common, Shape};
 use super::memory::{Area, Memory};
 use super::module::PtxModule;
-use super::shadow::{Cell, GlobalShadow};
+use super::shadow::{Cells, GlobalShadow};
 use crate::core::error::{Finding, FindingKind};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ const TURNS: u32 = 4;
 /// Blocks put aside; with more, a thread goes on with an old one.
 const ASIDE: usize = 4096;
 
-/// Larger areas have no shadow: it takes sixteen times their size.
+/// Larger areas have no shadow: it takes nineteen times their size.
 const MOST_SHADOW: u64 = 256 << 20;
 
 /// Runs a kernel: `parameters` are the bytes of its parameters, each at its place.
@@ -50,7 +50,7 @@ pub(super) fn run(
         // The initial bytes of an output matter even where races are not looked for.
         let wanted = checks.races && area.writable || checks.initialised && area.fresh;
         if wanted && area.bytes <= MOST_SHADOW {
-            area.shadow = Some(GlobalShadow::new(area.bytes + (area.start & 7)));
+            area.shadow = Some(GlobalShadow::new(area.bytes + (area.start & 7), checks.races));
         }
     }
     let memory = Memory::new(areas);
@@ -145,14 +145,19 @@ struct Grid<'r, 'm> {
 impl<'r, 'm> Grid<'r, 'm> {
     /// Runs blocks until none is left.
     fn work(&self) -> Result<(), ([u32; 3], Where)> {
-        while let Some(mut block) = self.take() {
+        // The last block that ended.
+        let mut ended = None;
+        while let Some(mut block) = self.take(&mut ended) {
             let mut turns = 0;
             loop {
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
                 match block.run(TURN).map_err(|at| (block.index, *at))? {
-                    Progress::Done => break,
+                    Progress::Done => {
+                        ended = Some(block);
+                        break;
+                    }
                     Progress::Turn => turns += 1,
                 }
                 if turns >= TURNS && self.blocks > 1 {
@@ -164,11 +169,13 @@ impl<'r, 'm> Grid<'r, 'm> {
         Ok(())
     }
 
-    fn take(&self) -> Option<Block<'r, 'm>> {
+    fn take(&self, ended: &mut Option<Block<'r, 'm>>) -> Option<Block<'r, 'm>> {
         if self.aside.lock().len() < ASIDE {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number < self.blocks {
-                return Some(self.block(number));
+                let Some(mut block) = ended.take() else { return Some(self.block(number)) };
+                block.again(self.shape.block_index(number));
+                return Some(block);
             }
         }
         self.aside.lock().pop_front()
@@ -184,7 +191,7 @@ impl<'r, 'm> Grid<'r, 'm> {
             common: self.common,
             parameters: self.parameters,
             shape: self.shape,
-            cells: vec![Cell::default(); if shared.is_empty() { 0 } else { cells }],
+            cells: Cells::new(if shared.is_empty() { 0 } else { cells }, checks.races),
             shared,
             printed: self.printed,
             votes: [(0, 0); 16],

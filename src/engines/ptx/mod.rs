@@ -9,7 +9,7 @@
 // - text: `token.rs`, `parse.rs`, `variables.rs`, `operands.rs`, `text.rs`, `types.rs`
 // - decoding: `decode.rs`, `body.rs`, `scope.rs`, `ops.rs`, `ops_jump.rs`, `ops_memory.rs`, `ops_together.rs`, `code.rs`
 // - arithmetic: `lanes.rs`, `integers.rs`, `floats.rs`, `halves.rs`, `rounding.rs`, `exact.rs`, `convert.rs`
-// - running: `module.rs`, `launch.rs`, `grid.rs`, `block.rs`, `warp.rs`, `execute.rs`, `access.rs`, `meet.rs`, `print.rs`
+// - running: `module.rs`, `launch.rs`, `grid.rs`, `block.rs`, `warp.rs`, `execute.rs`, `access.rs`, `transfer.rs`, `meet.rs`, `print.rs`
 // - checks: `memory.rs`, `shadow.rs`, `notes.rs`, `finding.rs`
 
 mod access;
@@ -43,6 +43,7 @@ mod scope;
 mod shadow;
 mod text;
 mod token;
+mod transfer;
 mod types;
 mod variables;
 mod warp;

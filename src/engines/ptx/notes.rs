@@ -6,48 +6,11 @@ use super::code::Order;
 use super::finding::Found;
 use super::lanes::LANES;
 use super::memory::{self, Memory};
-use super::shadow::{Cell, Held, Stamp, Wrong, each_cell};
+use super::shadow::{Cell, Does, Held, Noted, Stamp, Wrong};
 use super::types::Space;
 use super::warp::{Warp, lanes_of};
 
-/// What an access does, for the shadow.
-#[derive(Clone, Copy)]
-pub(super) enum Touch {
-    Read,
-    /// Reads what it replaces.
-    Replaced,
-    /// Writes this value.
-    Write(u64),
-    /// Writes what it makes of the old value.
-    Update,
-}
-
-impl Touch {
-    /// Of a write: whether it changes nothing.
-    fn same(self, bytes: u32, there: impl FnOnce() -> Option<u64>) -> Option<bool> {
-        match self {
-            Touch::Read | Touch::Replaced => None,
-            Touch::Write(value) => Some(there() == Some(masked(value, bytes))),
-            Touch::Update => Some(false),
-        }
-    }
-}
-
 impl Warp {
-    fn stamp(&self, place: &Place<'_, '_>, lane: usize, pc: u32, atomic: bool) -> Stamp {
-        Stamp {
-            block: self.order.block,
-            epoch: self.order.epoch,
-            time: self.order.time,
-            thread: (self.number as usize * LANES + lane) as u16,
-            bytes: 0,
-            atomic,
-            updates: false,
-            tick: place.common.tick.load(std::sync::atomic::Ordering::Relaxed),
-            pc,
-        }
-    }
-
     /// Whether the shadow is told of an access.
     pub(super) fn is_noted(&self, place: &Place<'_, '_>, run: &Run) -> bool {
         let checks = place.common.checks;
@@ -58,77 +21,119 @@ impl Warp {
         }
     }
 
-    /// Tells the shadow of an access by all lanes of a run.
+    /// What all lanes of an access have in common, for the shadow. The thread is that of lane 0.
+    pub(super) fn noted(&self, place: &Place<'_, '_>, run: &Run, does: Does) -> Noted {
+        let stamp = Stamp {
+            block: self.order.block,
+            epoch: self.order.epoch,
+            time: self.order.time,
+            thread: (self.number as usize * LANES) as u16,
+            bytes: 0,
+            atomic: run.order != Order::Weak,
+            tick: place.common.tick.load(std::sync::atomic::Ordering::Relaxed),
+            pc: self.groups.iter().find(|group| group.mask & run.mask != 0).map_or(0, |group| group.pc),
+        };
+        Noted { stamp, fresh: place.common.checks.initialised, does }
+    }
+
+    /// Tells the shadow of a read by all lanes of a run.
+    pub(super) fn note_read(&self, place: &mut Place<'_, '_>, run: &Run, further: u64) -> Result<(), Box<Found>> {
+        if !self.is_noted(place, run) {
+            return Ok(());
+        }
+        let noted = self.noted(place, run, Does::Read);
+        if run.space == Space::Shared {
+            let wrong = place.cells.read(&noted, run, 0u64.wrapping_sub(further), run.mask, &self.order);
+            return wrong.map_or(Ok(()), |wrong| Err(self.describe(place, run, further, noted.does, wrong)));
+        }
+        let memory: &Memory<'_> = place.memory;
+        let Some(area) = run.area.and_then(|at| memory.areas.get(at)) else {
+            return self.note(place, run, further, Does::Read);
+        };
+        let Some(shadow) = &area.shadow else { return Ok(()) };
+        let noted = Noted { fresh: noted.fresh && area.fresh, ..noted };
+        let (start, mut held, mut left) = ((area.start & !7).wrapping_sub(further), None, run.mask);
+        while left != 0 {
+            let first = run.address(left.trailing_zeros() as usize, 0);
+            let Some((cells, at)) = shadow.page(&mut held, first.wrapping_sub(start)) else { break };
+            // All lanes in that page.
+            let page = first.wrapping_sub(at);
+            let here = run.addresses.iter().enumerate().fold(0u32, |here, (lane, address)| {
+                here | u32::from(shadow.are_together(address.wrapping_sub(page))) << lane
+            });
+            if let Some(wrong) = cells.read(&noted, run, page, left & here, &self.order) {
+                drop(held);
+                return Err(self.describe(place, run, further, noted.does, wrong));
+            }
+            left &= !here;
+        }
+        Ok(())
+    }
+
+    /// Tells the shadow of an access by all lanes of a run, one after the other; of no write of values that are known.
     pub(super) fn note(
         &self,
         place: &mut Place<'_, '_>,
         run: &Run,
         further: u64,
-        touch: Touch,
+        does: Does,
     ) -> Result<(), Box<Found>> {
-        let mut held = None;
-        match self.is_noted(place, run) {
-            true => lanes_of(run.mask).try_for_each(|lane| self.note_lane(place, run, further, lane, touch, &mut held)),
-            false => Ok(()),
+        if !self.is_noted(place, run) {
+            return Ok(());
         }
+        let (noted, mut held) = (self.noted(place, run, does), None);
+        lanes_of(run.mask).try_for_each(|lane| self.note_lane(place, run, further, lane, noted, None, &mut held))
     }
 
-    /// Tells the shadow of an access by one lane. `held` is the page of the lane before.
+    #[cold]
+    fn describe(
+        &self,
+        place: &Place<'_, '_>,
+        run: &Run,
+        further: u64,
+        does: Does,
+        (wrong, lane): (Wrong, usize),
+    ) -> Box<Found> {
+        describe(place, run, lane, run.address(lane, further), matches!(does, Does::Write { .. }), &wrong)
+    }
+
+    /// Tells the shadow of an access by one lane, with the value that it writes. `held` is the page of the lane before.
+    #[expect(clippy::too_many_arguments, reason = "called for each lane")]
+    #[inline(always)]
     pub(super) fn note_lane<'m>(
         &self,
         place: &mut Place<'m, '_>,
         run: &Run,
         further: u64,
         lane: usize,
-        touch: Touch,
+        mut noted: Noted,
+        value: Option<u64>,
         held: &mut Option<Held<'m>>,
     ) -> Result<(), Box<Found>> {
-        let checks = place.common.checks;
-        let pc = self.groups.iter().find(|group| group.mask & run.mask != 0).map_or(0, |group| group.pc);
         let address = run.address(lane, further);
-        let stamp = self.stamp(place, lane, pc, run.order != Order::Weak);
-        let stamp = Stamp { updates: matches!(touch, Touch::Replaced), ..stamp };
+        noted.stamp.thread += lane as u16;
+        let same = |there: u64| Does::Write { same: value.is_some_and(|value| there == masked(value, run.bytes)) };
         let wrong = if run.space == Space::Shared {
-            let same = touch.same(run.bytes, || memory::load_bytes(&place.shared, address, run.bytes));
-            let mut at = |cell: &mut Cell, bytes| {
-                self.touch(Stamp { bytes, ..stamp }, lane, same, checks.initialised, checks.races, cell)
-            };
-            each_cell(&mut place.cells, address, run.bytes, &mut at)
+            if value.is_some() {
+                noted.does = same(memory::load_bytes(&place.shared, address, run.bytes).unwrap_or_default());
+            }
+            place.cells.note(&noted, address, run.bytes, lane, &self.order)
         } else {
             let memory: &'m Memory<'_> = place.memory;
             let area = run.area(memory, address).and_then(|area| Some((area, area.shadow.as_ref()?)));
             let Some((area, shadow)) = area else { return Ok(()) };
-            // SAFETY: as in `read`.
-            let there = || Some(unsafe { memory::load(area.host(address), run.bytes) });
-            let (fresh, mut same) = (checks.initialised && area.fresh, None);
-            let mut at = |cell: &mut Cell, bytes| {
+            let Some((cells, at)) = shadow.page(held, address - (area.start & !7)) else { return Ok(()) };
+            if value.is_some() {
                 // While the page is held: others write as well.
-                let same = *same.get_or_insert_with(|| touch.same(run.bytes, there));
-                self.touch(Stamp { bytes, ..stamp }, lane, same, fresh, checks.races, cell)
-            };
-            shadow.cells(held, address - (area.start & !7), run.bytes, &mut at)
+                // SAFETY: as in `read`.
+                noted.does = same(unsafe { memory::load(area.host(address), run.bytes) });
+            }
+            noted.fresh &= area.fresh;
+            cells.note(&noted, at, run.bytes, lane, &self.order)
         };
         match wrong {
-            Some(wrong) => {
-                Err(describe(place, run, lane, address, !matches!(touch, Touch::Read | Touch::Replaced), &wrong))
-            }
+            Some(wrong) => Err(self.describe(place, run, further, noted.does, (wrong, lane))),
             None => Ok(()),
-        }
-    }
-
-    /// Notes an access in a cell; `same` is of a write, and tells whether it changes nothing.
-    fn touch(
-        &self,
-        stamp: Stamp,
-        lane: usize,
-        same: Option<bool>,
-        fresh: bool,
-        races: bool,
-        cell: &mut Cell,
-    ) -> Option<Wrong> {
-        match same {
-            Some(same) => cell.write(stamp, lane, &self.order, same, races),
-            None => cell.read(stamp, lane, &self.order, fresh, races),
         }
     }
 
@@ -165,20 +170,16 @@ impl Warp {
             return;
         }
         let mut seen = 0;
-        let mut at = |cell: &mut Cell, _: u8| {
-            seen = seen.max(cell.tell(told));
-            None
-        };
+        let mut at = |cell: &mut Cell| seen = seen.max(cell.tell(told));
         match run.space {
-            Space::Shared => {
-                each_cell(&mut place.cells, address, run.bytes, &mut at);
-            }
+            Space::Shared => place.cells.of(address, run.bytes).for_each(at),
             Space::Global => {
                 let memory: &'m Memory<'_> = place.memory;
                 let Some(area) = run.area(memory, address) else { return };
                 match &area.shadow {
                     Some(shadow) => {
-                        shadow.cells(held, address - (area.start & !7), run.bytes, &mut at);
+                        let page = shadow.page(held, address - (area.start & !7));
+                        page.into_iter().for_each(|(cells, place)| cells.of(place, run.bytes).for_each(&mut at));
                     }
                     // What is too large for a shadow may tell of everything.
                     None if area.writable => seen = place.common.tick.load(std::sync::atomic::Ordering::Acquire),
@@ -192,6 +193,7 @@ impl Warp {
 }
 
 /// A finding of the shadow, with the memory and the other thread.
+#[cold]
 fn describe(place: &Place<'_, '_>, run: &Run, lane: usize, address: u64, writes: bool, wrong: &Wrong) -> Box<Found> {
     let access = format!("{} of {} bytes at", if writes { "write" } else { "read" }, run.bytes);
     let spot = match run.space {

@@ -116,8 +116,13 @@ impl<'t> Tokens<'t> {
 
     fn name(&mut self, number: bool) {
         let start = self.at;
+        let directive = self.byte(0) == b'.';
         loop {
             let byte = self.byte(0);
+            // `.param.u64` are two.
+            if directive && byte == b'.' && self.at > start {
+                return;
+            }
             let exponent = number
                 && matches!(byte, b'+' | b'-')
                 && self

@@ -56,6 +56,7 @@ pub(super) struct Order {
 }
 
 impl Knows for Order {
+    #[inline(always)]
     fn is_after(&self, lane: usize, earlier: &Stamp) -> bool {
         let same = earlier.block == self.block;
         if same && earlier.epoch < self.epoch || earlier.tick < self.acquired {
@@ -96,34 +97,51 @@ impl Order {
 
 impl Warp {
     pub(super) fn new(kernel: &Kernel, shape: &Shape, block: [u32; 3], number: u32, races: bool) -> Self {
-        let threads = shape.threads();
-        let first = number * LANES as u32;
-        let count = (threads - first.min(threads)).min(LANES as u32);
-        let mask = if count >= 32 { u32::MAX } else { (1 << count) - 1 };
+        let warps = if races { shape.threads().div_ceil(LANES as u32) as usize } else { 0 };
+        let order =
+            Order { lanes: races.then(|| Box::new([[0; LANES]; LANES])), warps: vec![0; warps], ..Order::default() };
         let mut warp = Warp {
             number,
             rows: vec![[0; LANES]; kernel.registers as usize],
             local: vec![0; kernel.local_bytes as usize * LANES],
-            groups: vec![Group { pc: 0, mask, wait: Wait::No }],
+            groups: Vec::new(),
             shared_turn: 0,
-            order: Order {
-                block: shape.block_number(block) as u32 + 1,
-                warp: number,
-                lanes: races.then(|| Box::new([[0; LANES]; LANES])),
-                warps: vec![0; if races { threads.div_ceil(LANES as u32) as usize } else { 0 }],
-                ..Order::default()
-            },
+            order,
         };
+        warp.begin(kernel, shape, block);
+        warp
+    }
+
+    /// As a new warp of another block: its memory is used again.
+    pub(super) fn again(&mut self, kernel: &Kernel, shape: &Shape, block: [u32; 3]) {
+        self.rows.fill([0; LANES]);
+        self.local.fill(0);
+        let Order { lanes, warps, .. } = &mut self.order;
+        lanes.iter_mut().for_each(|lanes| lanes.fill([0; LANES]));
+        warps.fill(0);
+        self.begin(kernel, shape, block);
+    }
+
+    /// At the first instruction, with zeros in all memory.
+    fn begin(&mut self, kernel: &Kernel, shape: &Shape, block: [u32; 3]) {
+        let first = self.number * LANES as u32;
+        let count = shape.threads().saturating_sub(first).min(LANES as u32);
+        let mask = if count >= 32 { u32::MAX } else { (1 << count) - 1 };
+        self.groups.clear();
+        self.groups.push(Group { pc: 0, mask, wait: Wait::No });
+        self.shared_turn = 0;
+        let Order { lanes, warps, .. } = std::mem::take(&mut self.order);
+        let block_number = shape.block_number(block) as u32 + 1;
+        self.order = Order { block: block_number, warp: self.number, lanes, warps, ..Order::default() };
         for (register, value) in &kernel.constants {
-            *warp.row_mut(*register) = [*value; LANES];
+            *self.row_mut(*register) = [*value; LANES];
         }
         for (register, special) in &kernel.specials {
-            let row = warp.row_mut(*register);
+            let row = self.row_mut(*register);
             for (lane, value) in row.iter_mut().enumerate() {
                 *value = value_of(*special, shape, block, first + lane as u32).into();
             }
         }
-        warp
     }
 
     #[inline(always)]

@@ -1,6 +1,8 @@
 //! How a launch is sent to a worker: the code, the configuration, and the arguments as bytes. The message itself names
 //! the buffers.
 
+#[cfg(feature = "host")]
+use super::interpreted::{Interpreted, Sent};
 use super::launch::{KernelCode, Launch};
 #[cfg(feature = "cuda")]
 use super::loaded::Function;
@@ -16,7 +18,8 @@ use smallvec::SmallVec;
 #[derive(Serialize, Deserialize)]
 struct Head<'k> {
     kernel: &'k str,
-    what: What,
+    #[serde(borrow)]
+    what: What<'k>,
     config: LaunchConfig,
     /// Bytes moved, for traces.
     moved: u64,
@@ -26,11 +29,17 @@ struct Head<'k> {
 
 /// The code to launch.
 #[derive(Serialize, Deserialize)]
-enum What {
+enum What<'k> {
     /// A twin, by its distances in the executable.
     Twin(u64, u64),
     /// A kernel, by its number in the module.
     Kernel { module: u64, number: u32 },
+    /// A kernel as its PTX.
+    #[cfg(feature = "host")]
+    #[serde(borrow)]
+    Text(Sent<'k>),
+    #[cfg(not(feature = "host"))]
+    None(std::marker::PhantomData<&'k ()>),
 }
 
 pub(super) fn wire() -> Option<Wire<Launch>> {
@@ -44,6 +53,8 @@ fn encode(launch: &Launch, out: &mut Outgoing) -> Result<()> {
             let (static_twin, function) = twin.distances(kernel)?;
             What::Twin(static_twin, function)
         }
+        #[cfg(feature = "host")]
+        KernelCode::Interpreted(code) => What::Text(code.sent()?),
         #[cfg(feature = "cuda")]
         KernelCode::Cuda(Function::There(distant)) => {
             What::Kernel { module: distant.module.address, number: distant.number }
@@ -88,6 +99,13 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         }
         #[cfg(feature = "cuda")]
         What::Kernel { module, number } => KernelCode::Cuda(Function::Here(incoming.loaded()?.kernel(module, number)?)),
+        #[cfg(feature = "host")]
+        What::Text(sent) => {
+            let module = incoming.loaded()?.text(sent.text())?;
+            KernelCode::Interpreted(Interpreted::arrived(&sent, module))
+        }
+        #[cfg(not(feature = "host"))]
+        What::None(_) => return Err(Error::unsupported("this worker has no host engine")),
         #[cfg(not(feature = "cuda"))]
         What::Kernel { .. } => return Err(Error::unsupported("this worker has no CUDA engine")),
     };

@@ -4,11 +4,14 @@ use super::launch::KernelCode;
 use super::packed::{PackedArguments, Slot, Written};
 use super::{Image, ImageKind, Nvrtc};
 use crate::core::buffer::{AnySlice, AnySliceMut};
+use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::launch::{Dim3, LaunchConfig};
 use crate::core::sync::Arc;
 use crate::device::DeviceBuilder;
-use crate::engines::ptx::{Area, Fault, PtxModule, Shape};
+use crate::engines::ptx::{Area, Checks, Fault, PtxModule, Shape};
+#[cfg(target_os = "linux")]
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// What is checked while a kernel runs on a host device, beyond bounds, alignment and barriers, which always are.
@@ -27,17 +30,17 @@ use smallvec::SmallVec;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelChecks(crate::engines::ptx::Checks);
+pub struct KernelChecks(Checks);
 
 impl KernelChecks {
     /// All checks: the default.
     pub fn all() -> Self {
-        KernelChecks(crate::engines::ptx::Checks::ALL)
+        KernelChecks(Checks::ALL)
     }
 
-    /// Bounds, alignment and barriers: some three times faster.
+    /// Bounds, alignment and barriers: up to twice as fast.
     pub fn bounds() -> Self {
-        KernelChecks(crate::engines::ptx::Checks::BOUNDS)
+        KernelChecks(Checks::BOUNDS)
     }
 
     /// The most instructions that the warps of one launch execute together; more are taken for a loop without an end. The default
@@ -66,16 +69,39 @@ impl DeviceBuilder {
 /// The code of a kernel on a host device.
 #[derive(Clone)]
 pub(super) struct Interpreted {
-    module: Arc<PtxModule>,
+    text: OnHost,
     /// The kernel's name in the PTX.
     name: Arc<str>,
     checks: KernelChecks,
 }
 
+/// PTX that a host device runs.
+#[derive(Clone)]
+pub(super) struct OnHost {
+    module: Arc<PtxModule>,
+    /// The same in the worker process of an isolated device, as long as this lives.
+    #[cfg(target_os = "linux")]
+    there: Option<Arc<crate::core::buffer::Allocation>>,
+}
+
 /// Reads the PTX of an image.
-pub(super) fn module(image: &Image) -> Result<Arc<PtxModule>> {
+pub(super) fn module(epoch: &Arc<Epoch>, image: &Image) -> Result<OnHost> {
     match (image.kind(), image.text()) {
-        (ImageKind::Ptx, Some(text)) => PtxModule::new(text).map(Arc::new).map_err(error),
+        (ImageKind::Ptx, Some(text)) => {
+            let module = PtxModule::new(text).map(Arc::new).map_err(error)?;
+            #[cfg(target_os = "linux")]
+            let there = match epoch.engine.as_worker() {
+                Some(worker) => Some(worker.load_module(epoch, text.as_bytes(), true)?),
+                None => None,
+            };
+            #[cfg(not(target_os = "linux"))]
+            let _ = epoch;
+            Ok(OnHost {
+                module,
+                #[cfg(target_os = "linux")]
+                there,
+            })
+        }
         (kind, _) => Err(Error::unsupported(format!(
             "a host device runs PTX, and this module is {kind:?}: compile it to PTX, or give the kernel a twin"
         ))),
@@ -83,10 +109,10 @@ pub(super) fn module(image: &Image) -> Result<Arc<PtxModule>> {
 }
 
 /// The kernel as code for a launch.
-pub(super) fn code(nvrtc: &Nvrtc, module: &Arc<PtxModule>, name: &str) -> Result<KernelCode> {
-    module.parameters(name).map_err(error)?;
+pub(super) fn code(nvrtc: &Nvrtc, text: &OnHost, name: &str) -> Result<KernelCode> {
+    text.module.parameters(name).map_err(error)?;
     let checks = nvrtc.device().inner().config.settings.get::<KernelChecks>().copied().unwrap_or_default();
-    Ok(KernelCode::Interpreted(Interpreted { module: module.clone(), name: name.into(), checks }))
+    Ok(KernelCode::Interpreted(Interpreted { text: text.clone(), name: name.into(), checks }))
 }
 
 fn error(fault: Fault) -> Error {
@@ -95,6 +121,40 @@ fn error(fault: Fault) -> Error {
         Fault::Unsupported { .. } => Error::unsupported(format!("{fault}; give the kernel a twin")),
         Fault::Missing(_) => Error::invalid("name", fault.to_string()),
         Fault::Text { .. } => Error::invalid("image", fault.to_string()),
+    }
+}
+
+/// A kernel as it is sent to a worker: the number of its text there, its name, and the checks: initialised, races, the budget,
+/// side by side.
+#[cfg(target_os = "linux")]
+#[derive(Serialize, Deserialize)]
+pub(super) struct Sent<'k> {
+    text: u64,
+    name: &'k str,
+    checks: (bool, bool, u64, bool),
+}
+
+#[cfg(target_os = "linux")]
+impl Interpreted {
+    pub(super) fn sent(&self) -> Result<Sent<'_>> {
+        let elsewhere = || Error::library("internal error: the kernel's text is not in the worker");
+        let text = self.text.there.as_ref().ok_or_else(elsewhere)?.address;
+        let Checks { initialised, races, budget, parallel } = self.checks.0;
+        Ok(Sent { text, name: &self.name, checks: (initialised, races, budget, parallel) })
+    }
+
+    /// In the worker.
+    pub(super) fn arrived(sent: &Sent<'_>, module: Arc<PtxModule>) -> Self {
+        let (initialised, races, budget, parallel) = sent.checks;
+        let checks = KernelChecks(Checks { initialised, races, budget, parallel });
+        Interpreted { text: OnHost { module, there: None }, name: sent.name.into(), checks }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Sent<'_> {
+    pub(super) fn text(&self) -> u64 {
+        self.text
     }
 }
 
@@ -107,7 +167,7 @@ impl Interpreted {
         writes: SmallVec<[AnySliceMut<'_>; 4]>,
     ) -> Result<()> {
         let missing = || Error::library("internal error: an argument without its buffer");
-        let (places, bytes) = self.module.parameters(&self.name).map_err(error)?;
+        let (places, bytes) = self.text.module.parameters(&self.name).map_err(error)?;
         let position = |is: &dyn Fn(&Slot) -> bool| packed.slots.iter().position(is).unwrap_or_default();
         let mut areas = Vec::with_capacity(reads.len() + writes.len());
         for (index, read) in reads.iter().enumerate() {
@@ -142,6 +202,6 @@ impl Interpreted {
         let extents = |dims: Dim3| [dims.x, dims.y, dims.z];
         let shape = Shape::new(extents(config.grid()), extents(config.block()), config.shared_bytes());
         let print = |text: String| print!("{text}");
-        self.module.launch(&self.name, shape, &parameters, areas, self.checks.0, &print).map_err(error)
+        self.text.module.launch(&self.name, shape, &parameters, areas, self.checks.0, &print).map_err(error)
     }
 }

@@ -275,7 +275,7 @@ impl Kernel {
     /// many arguments; an argument whose size or kind differs from the kernel's parameter (named by its position,
     /// counted from 0, and by the parameter's name if the source is known); a grid, block, cluster, priority or shared memory that the device or the kernel does not allow;
     /// a buffer of another device. [`Error::GpuRefStale`] if the kernel or a buffer is of an earlier generation.
-    /// [`Error::Unsupported`] on a host device if the kernel has no twin.
+    /// [`Error::Unsupported`] on a host device if the kernel has no twin, and no PTX that runs there.
     ///
     /// PTX declares the kernel's parameters: their number and sizes, and whether each is an integer or a float. For a
     /// CUBIN or a fatbin the driver reports number and sizes, from CUDA 12.4 on, and only these are compared: an `f32`
@@ -365,13 +365,6 @@ impl Kernel {
     /// Its code on a host device, without a twin.
     fn interpreted(&self, config: &LaunchConfig) -> Result<KernelCode> {
         let inner = &*self.inner;
-        #[cfg(target_os = "linux")]
-        if inner.module.epoch().engine.as_worker().is_some() {
-            return Err(Error::unsupported(format!(
-                "`{}` has no host twin, and an isolated host device runs only these: add one with `Kernel::twin_fn`",
-                inner.name
-            )));
-        }
         config.check(inner.name, &DeviceLimits::HOST, &KernelLimits::HOST)?;
         #[cfg(feature = "host")]
         return inner.module.interpreted(&self.device, inner.name);

@@ -26,7 +26,7 @@ use once_cell::sync::OnceCell;
 /// device does this at a moment when nothing is in flight; if sixteen modules wait for such a moment, the next load
 /// does it.
 ///
-/// On a host device nothing is loaded: kernels run as their twins.
+/// On a host device kernels run as their twins; those without one run as their PTX, which is read at their first launch.
 #[derive(Clone)]
 pub struct Module {
     device: Device,
@@ -55,7 +55,7 @@ struct OnGpu {
 
 /// A module on a host device whose kernels have no twins: the image, and its PTX as it runs there.
 #[cfg(feature = "host")]
-type OnHost = (Image, Arc<crate::engines::ptx::PtxModule>);
+type OnHost = (Image, super::interpreted::OnHost);
 
 /// The code of a module.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl Nvrtc {
     }
 
     /// Makes a module from a program, compiled for this device by [`compile`](Self::compile), which uses the caches. On
-    /// a host device nothing is compiled, only [checked](Source::check): kernels run as their twins.
+    /// a host device the program is [checked](Source::check), and compiled when a kernel without a twin is first launched.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -259,10 +259,10 @@ impl SharedModule {
                     return Err(Error::unsupported(reason));
                 }
             };
-            super::interpreted::module(&image).map(|module| (image, module))
+            super::interpreted::module(&self.epoch, &image).map(|text| (image, text))
         };
-        let (image, module) = self.interpreted.get_or_try_init(make)?;
-        super::interpreted::code(&nvrtc, module, image.lowered_name(name).unwrap_or(name))
+        let (image, text) = self.interpreted.get_or_try_init(make)?;
+        super::interpreted::code(&nvrtc, text, image.lowered_name(name).unwrap_or(name))
     }
 
     pub(super) fn epoch(&self) -> &Arc<Epoch> {

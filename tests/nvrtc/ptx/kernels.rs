@@ -87,3 +87,49 @@ fn a_program_runs_without_a_twin_where_a_compiler_is() {
         }
     }
 }
+
+/// The text crosses once; its kernels, their checks and what they find are as in this process, and its variables live in the worker.
+#[cfg(target_os = "linux")]
+#[test]
+fn kernels_run_in_a_worker_process() {
+    let open = |checks| Device::builder().host().isolated().check_kernels(checks).open().unwrap();
+    let device = open(KernelChecks::all());
+    let module = device.nvrtc().load(&Image::ptx(SELF_TEST).unwrap()).unwrap();
+    // SAFETY: not so where it is launched with more elements than there are, which the host engine finds.
+    let kernel = unsafe { module.kernel("self_test").unwrap().typed::<(Out<u32>, Read<u32>, u64)>() }.unwrap();
+    let x = device.buffer((0..1000).collect::<Vec<u32>>()).unwrap();
+    let config = LaunchConfig::for_elements(1000).unwrap();
+    let launch = |n| kernel.launch(config, (device.uninit::<u32>(1000).unwrap(), &x, n)).unwrap();
+    let y = launch(1000).await_result().unwrap();
+    assert_eq!(device.to_vec(&y).unwrap(), (0..1000).map(|i| i * i + 1).collect::<Vec<u32>>());
+    for _ in 0..2 {
+        let error = launch(999).await_result().unwrap_err().error;
+        let Error::KernelCheck { finding, .. } = &error else { panic!("{error}") };
+        assert!(finding.kind == FindingKind::NotWritten && finding.detail.contains("argument 0"), "{error}");
+    }
+    drop((module, kernel));
+    // The device goes on, and a module counts for itself.
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 calls;
+        .visible .entry count(.param .u64 y) {
+            .reg .u64 %y; .reg .u32 %n;
+            ld.param.u64 %y, [y]; atom.global.add.u32 %n, [calls], 1; st.global.u32 [%y], %n; ret;
+        }";
+    for _ in 0..2 {
+        let module = device.nvrtc().load(&Image::ptx(text).unwrap()).unwrap();
+        // SAFETY: it writes one word.
+        let count = unsafe { module.kernel("count").unwrap().typed::<(Write<u32>,)>() }.unwrap();
+        let mut y = device.zeros::<u32>(1).unwrap();
+        for calls in 0..3 {
+            y = count.launch(LaunchConfig::new(1, 1), (y,)).unwrap().await_result().unwrap();
+            assert_eq!(device.to_vec(&y).unwrap(), [calls]);
+        }
+    }
+    // With other checks another device; what is no PTX is refused where it is loaded.
+    let device = open(KernelChecks::bounds());
+    let module = device.nvrtc().load(&Image::ptx(SELF_TEST).unwrap()).unwrap();
+    // SAFETY: as above.
+    let kernel = unsafe { module.kernel("self_test").unwrap().typed::<(Out<u32>, Read<u32>, u64)>() }.unwrap();
+    let (x, out) = (device.buffer(vec![1u32; 1000]).unwrap(), device.uninit::<u32>(1000).unwrap());
+    let out = kernel.launch(config, (out, &x, 999)).unwrap().await_result().unwrap();
+    assert_eq!(device.to_vec(&out).unwrap()[..999], [2; 999]);
+}

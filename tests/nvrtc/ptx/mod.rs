@@ -10,6 +10,7 @@ mod mutations;
 mod patterns;
 mod races;
 mod random;
+mod samples;
 mod texts;
 
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};

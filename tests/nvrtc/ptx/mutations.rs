@@ -1,11 +1,11 @@
 //! Kernels of the crate with one instruction changed: a barrier deleted, or a comparison shifted by one (`lt` becomes `le`). Each
 //! mutant must be reported by a check or compute something else on one of the launches that were written down; the others are the
-//! survivors, of which `survivors.txt` gives the reason.
+//! survivors. Of a barrier `survivors.txt` gives the reason; of a comparison the machine finds it (`Reason`).
 //!
 //! `WINDLASS_TEST_LAUNCHES` is the folder that `WINDLASS_STANDIN_RECORD` filled. `.ci/deep texts` does both.
 
 use crate::common::machine::record::{Recorded, recorded};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use windlass::FindingKind;
 use windlass::ptx::Fault;
@@ -61,12 +61,52 @@ fn is_seen(launches: &[(Recorded, Vec<Vec<u8>>)], text: &str) -> bool {
     })
 }
 
+/// Why a comparison that is shifted by one changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Reason {
+    /// Its two sides are never equal in these launches, so the two comparisons are the same one.
+    NeverEqual,
+    /// It only picks one of two values, which are equal where the sides are: a minimum or a maximum.
+    Picks,
+    /// One side is a number: mostly a choice between two loops that compute the same, four elements at a time or one.
+    Number,
+    /// Both ways compute the same in these launches.
+    Same,
+}
+
+impl Reason {
+    fn of(launches: &[(Recorded, Vec<Vec<u8>>)], lines: &[String], mutant: &Mutant) -> Reason {
+        let line = lines[mutant.line].trim();
+        let found = line.find("setp.").and_then(|at| {
+            let (how, operands) = line[at..].split_once(char::is_whitespace)?;
+            let operands: Vec<_> = operands.trim_end_matches(';').split(',').map(str::trim).collect();
+            Some((how.rsplit('.').next()?, operands))
+        });
+        let Some((ty, operands)) = found else { return Reason::Same };
+        let [predicate, a, b, ..] = operands[..] else { return Reason::Same };
+        let equal = format!("{{ .reg .pred %same; setp.eq.{ty} %same, {a}, {b}; @%same trap; }} {line}");
+        let with = lines.iter().enumerate().map(|(n, old)| if n == mutant.line { &equal } else { old });
+        if !is_seen(launches, &with.map(String::as_str).collect::<Vec<_>>().join("\n")) {
+            return Reason::NeverEqual;
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_$%".contains(c);
+        let uses = |line: &&String| line.split(|c| !is_name(c)).any(|word| word == predicate);
+        let mut others = lines.iter().enumerate().filter(|(n, _)| *n != mutant.line).map(|(_, line)| line).filter(uses);
+        match others.all(|line| line.trim_start().starts_with("selp.")) {
+            true => Reason::Picks,
+            false if !b.starts_with('%') => Reason::Number,
+            false => Reason::Same,
+        }
+    }
+}
+
 /// What became of the mutants of one kind.
 #[derive(Default)]
 struct Count {
     seen: usize,
     unreached: usize,
     survivors: BTreeSet<String>,
+    reasons: BTreeMap<Reason, usize>,
     left: usize,
 }
 
@@ -84,16 +124,22 @@ impl Count {
         match is_seen(launches, &with("trap;")) {
             true => {
                 let line = lines[mutant.line].split_whitespace().collect::<Vec<_>>().join(" ");
-                self.survivors.insert(format!("{} {}: {line}", launches[0].0.kernel, mutant.line + 1));
+                let mut survivor = format!("{} {}: {line}", launches[0].0.kernel, mutant.line + 1);
+                if !mutant.text.is_empty() {
+                    let reason = Reason::of(launches, lines, mutant);
+                    *self.reasons.entry(reason).or_default() += 1;
+                    survivor += &format!(" ({reason:?})");
+                }
+                self.survivors.insert(survivor);
             }
             false => self.unreached += 1,
         }
     }
 
     fn report(&self, what: &str) {
-        let Count { seen, unreached, survivors, left } = self;
+        let Count { seen, unreached, survivors, reasons, left } = self;
         eprintln!(
-            "{what}: {seen} seen, {} survive, {unreached} where no thread came, {left} not tried",
+            "{what}: {seen} seen, {} survive {reasons:?}, {unreached} where no thread came, {left} not tried",
             survivors.len()
         );
     }

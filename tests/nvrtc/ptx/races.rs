@@ -2,7 +2,7 @@
 //! reported, whatever the order of their blocks; the others are found.
 
 use super::Case;
-use super::patterns::{PATTERNS, Pattern, UNSEEN};
+use super::patterns::{Pattern, UNSEEN, patterns};
 use windlass::FindingKind;
 use windlass::ptx::{Checks, Fault};
 
@@ -25,7 +25,7 @@ fn run(case: &Case) -> Result<(), Fault> {
 #[test]
 fn nothing_is_found_where_everything_is_ordered() {
     let mut kernels = 0;
-    for pattern in PATTERNS {
+    for pattern in patterns() {
         for right in pattern.right {
             kernels += 1;
             for parallel in [false, true] {
@@ -41,7 +41,7 @@ fn nothing_is_found_where_everything_is_ordered() {
 #[test]
 fn what_is_not_ordered_is_found() {
     let (mut kernels, mut unseen) = (0, Vec::new());
-    for pattern in PATTERNS {
+    for pattern in patterns() {
         for wrong in pattern.wrong {
             kernels += 1;
             for parallel in [false, true] {
