@@ -235,6 +235,7 @@ fn processes_that_want_different_members_are_told() {
         match process.comm.rebuild(wants(process.index), Duration::from_secs(2)) {
             Err(Error::InvalidArgument { argument, .. }) if argument == "members" => 1,
             Err(Error::CollectiveLost { .. }) => 0,
+            Ok(alone) if alone.ranks == 1 => 0, // the other has given up, and has left
             other => panic!("{other:?}"),
         }
     });

@@ -124,11 +124,12 @@ impl Rounds {
         self.round != round || self.version > version || self.fatal.is_some()
     }
 
-    /// The connection of a process that has come is closed.
-    pub(super) fn gone(&mut self, process: u32) -> bool {
-        let before = (self.round, self.version);
-        self.leave(process, self.round, &[], format!("process {process} left the store"));
-        (self.round, self.version) != before
+    /// The connection is closed by which a process has come with that nonce. It may have come again by another since.
+    pub(super) fn gone(&mut self, process: u32, nonce: [u8; 32]) {
+        let of = |cards: &BTreeMap<u32, Card>| cards.get(&process).is_some_and(|card| card.nonce == nonce);
+        if of(&self.cards) || of(&self.newcomers) || self.claimed.as_ref().is_some_and(of) {
+            self.leave(process, self.round, &[], format!("process {process} left the store"));
+        }
     }
 
     fn come(&mut self, process: u32, (mode, epoch): (Mode, u64), suspects: &[u32], card: Card) -> Result<(), Refusal> {

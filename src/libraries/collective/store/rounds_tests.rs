@@ -102,6 +102,16 @@ fn a_newcomer_takes_the_number_of_one_that_is_lost_and_no_other() {
 }
 
 #[test]
+fn a_connection_that_closes_late_takes_nothing_from_the_one_that_came_after() {
+    let mut rounds = joined();
+    come(&mut rounds, 0, Mode::Survivors, 0, &[2]);
+    rounds.gone(0, [77; 32]);
+    assert_eq!(members(&come(&mut rounds, 1, Mode::Survivors, 0, &[])), [0, 1]);
+    rounds.gone(0, [0; 32]);
+    assert!(matches!(look(&mut rounds, 1, 1), View::Aborted { .. }));
+}
+
+#[test]
 fn a_newcomer_that_was_not_needed_is_not_told_that_it_is_a_member() {
     let mut rounds = joined();
     come(&mut rounds, 1, Mode::Newcomer, 0, &[]);

@@ -122,17 +122,17 @@ impl Shared {
         socket.set_read_timeout(None)?;
         let mut come = None;
         let served = self.converse(&mut socket, &mut come);
-        if let Some(process) = come {
+        if let Some((process, nonce)) = come {
             let mut rounds = self.rounds.lock();
-            let _ = rounds.gone(process);
+            rounds.gone(process, nonce);
             self.come.fetch_sub(1, Ordering::SeqCst);
             self.changed.notify_all();
         }
         served
     }
 
-    /// Answers a process step by step. `come`: its number, once it has come.
-    fn converse(&self, socket: &mut TcpStream, come: &mut Option<u32>) -> io::Result<()> {
+    /// Answers a process step by step. `come`: its number and nonce, once it has come.
+    fn converse(&self, socket: &mut TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
         let broken = |error: postcard::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         while !self.is_over() {
             let order = read(socket, super::frame::MOST)?;
@@ -143,7 +143,7 @@ impl Shared {
         Ok(())
     }
 
-    fn carry_out(&self, step: Step, come: &mut Option<u32>) -> View {
+    fn carry_out(&self, step: Step, come: &mut Option<(u32, [u8; 32])>) -> View {
         let mut rounds = self.rounds.lock();
         if let Step::Look { round, version, millis, .. } = step {
             let end = Clock::SYSTEM.now() + Duration::from_millis(millis.into());
@@ -154,11 +154,12 @@ impl Shared {
                 }
             }
         }
-        let comes = if let Step::Come { process, .. } = step { Some(process) } else { None };
+        let comes = if let Step::Come { process, card, .. } = &step { Some((*process, card.nonce)) } else { None };
         let (view, wakes) = rounds.step(step);
         // One that is refused leaves nothing behind: the number may be another's.
-        if let (Some(process), None) = (comes.filter(|_| !matches!(view, View::Refused(_))), &come) {
-            *come = Some(process);
+        if let Some(comes) = comes.filter(|_| !matches!(view, View::Refused(_)))
+            && come.replace(comes).is_none()
+        {
             self.come.fetch_add(1, Ordering::SeqCst);
         }
         if wakes {
