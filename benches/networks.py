@@ -1,4 +1,4 @@
-"""The rows of tests/dnn/row_times.rs for PyTorch; with the argument "compile" by torch.compile."""
+"""The rows of tests/dnn/row_times.rs for PyTorch; with the argument "compile" by torch.compile, with "norms" those of norms alone."""
 import statistics
 import sys
 import time
@@ -25,7 +25,7 @@ def row(name, size, call):
 
 def rows(dtype, name):
     size = torch.finfo(dtype).bits // 8
-    for n, m in [(8192, 128), (8192, 4096), (8192, 32000)]:
+    for n, m in [] if "norms" in sys.argv else [(8192, 128), (8192, 4096), (8192, 32000)]:
         x = torch.rand(n, m, device="cuda", dtype=dtype)
         row(f"softmax {n} x {m} {name}", 2 * n * m * size, lambda: torch.softmax(x, 1))
         row(f"log_softmax {n} x {m} {name}", 2 * n * m * size, lambda: torch.log_softmax(x, 1))
@@ -58,6 +58,7 @@ def pools():
 if __name__ == "__main__":
     print(torch.cuda.get_device_name(), torch.__version__)
     with torch.no_grad():
-        rows(torch.float32, "f32")
         rows(torch.bfloat16, "bf16")
-        pools()
+        if "norms" not in sys.argv:
+            rows(torch.float32, "f32")
+            pools()

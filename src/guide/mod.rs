@@ -8,6 +8,7 @@
 //! | move data, slice buffers, share them, stay within memory | [`memory`] |
 //! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
 //! | sum products of tensors, and see how they are computed | [`contractions`] |
+//! | run and train neural networks, and keep their plans | [`nets`] |
 //! | know what a fault does, and go on after one | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |
@@ -160,6 +161,33 @@ pub mod checking {}
 /// [`math`]: crate::tensor_ops::TensorOps::math
 /// [`memory_limit`]: crate::tensor_ops::Einsum::memory_limit
 pub mod contractions {}
+#[cfg(feature = "dnn")]
+#[doc = include_str!("nets.md")]
+///
+/// [`Attention::deterministic`]: crate::dnn::Attention::deterministic
+/// [`Attention::tf32`]: crate::dnn::Attention::tf32
+/// [`Attention`]: crate::dnn::Attention
+/// [`Convolution::deterministic`]: crate::dnn::Convolution::deterministic
+/// [`Convolution::most_workspace`]: crate::dnn::Convolution::most_workspace
+/// [`Convolution::tf32`]: crate::dnn::Convolution::tf32
+/// [`NormKind`]: crate::dnn::NormKind
+/// [`Planned::explain`]: crate::dnn::Planned::explain
+/// [`Planned::prepare`]: crate::dnn::Planned::prepare
+/// [`Planned`]: crate::dnn::Planned
+/// [`attend_gradients`]: crate::dnn::Dnn::attend_gradients
+/// [`attend_training`]: crate::dnn::Dnn::attend_training
+/// [`attend`]: crate::dnn::Dnn::attend
+/// [`autotune_convolution`]: crate::dnn::Dnn::autotune_convolution
+/// [`batch_norm`]: crate::dnn::Dnn::batch_norm
+/// [`norm_gradient`]: crate::dnn::Dnn::norm_gradient
+/// [`norm_weight_gradient`]: crate::dnn::Dnn::norm_weight_gradient
+/// [`norm`]: crate::dnn::Dnn::norm
+/// [`plan_attention`]: crate::dnn::Dnn::plan_attention
+/// [`plan_convolution_data`]: crate::dnn::Dnn::plan_convolution_data
+/// [`plan_convolution_filter`]: crate::dnn::Dnn::plan_convolution_filter
+/// [`plan_convolution`]: crate::dnn::Dnn::plan_convolution
+/// [`update_running`]: crate::dnn::Dnn::update_running
+pub mod nets {}
 #[doc = include_str!("performance.md")]
 ///
 /// [`Device::pipeline`]: crate::Device::pipeline

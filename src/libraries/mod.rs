@@ -15,6 +15,9 @@ pub mod blas;
 pub mod blaslt;
 #[cfg(feature = "collective")]
 pub mod collective;
+#[cfg(any(feature = "nvrtc", all(feature = "dnn", feature = "cuda")))]
+#[cfg_attr(not(feature = "nvrtc"), allow(dead_code, reason = "what only compilers ask"))]
+mod disk_cache;
 #[cfg(feature = "dnn")]
 pub mod dnn;
 #[cfg(feature = "expressions")]

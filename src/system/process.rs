@@ -27,7 +27,7 @@ pub(crate) fn at_exit(handler: extern "C" fn()) {
 }
 
 /// Whether the program has more rights than the user who started it, who controls the environment variables.
-#[cfg(feature = "nvrtc")]
+#[cfg(any(feature = "nvrtc", feature = "dnn"))]
 pub(crate) fn is_privileged() -> bool {
     #[cfg(unix)]
     // SAFETY: these take nothing and cannot fail.

@@ -8,7 +8,10 @@ mod common;
 mod attention;
 mod convolution;
 mod formulas;
+mod gates;
 mod norms;
+mod places;
+mod plans;
 mod pooling;
 mod row_times;
 mod rows;
@@ -57,4 +60,31 @@ fn what_does_not_fit_is_told() {
     let device = &devices()[0];
     pooling::what_does_not_fit_is_told(device);
     norms::axes_that_do_not_fit_are_told(device);
+}
+
+#[test]
+fn elements_at_places_are_those_of_the_definition() {
+    places::cases(&devices(), 0, 60);
+}
+
+#[test]
+fn gradients_of_tables_and_biases_are_sums() {
+    places::tables(&devices());
+    places::biases(&devices());
+}
+
+#[test]
+fn largest_elements_go_back_to_their_places() {
+    places::unpooled(&devices());
+}
+
+#[test]
+#[cfg(feature = "rng")]
+fn dropout_is_the_same_everywhere() {
+    places::dropout(&devices());
+}
+
+#[test]
+fn places_that_do_not_fit_are_told() {
+    places::what_does_not_fit(&devices()[0]);
 }

@@ -1,44 +1,38 @@
 //! Normalisation beside its definition in `f64`; gradients beside central differences; the same bits on all devices.
 
 use crate::sample::{Laid, Number, Rng, read, same_bits, typed};
-use windlass::dnn::{Affine, Normalization, Running};
+use windlass::dnn::{Affine, NormKind, Running};
 use windlass::reductions::SoftmaxElement;
 use windlass::{Complex, Device, Element, bf16, f16};
 
 /// For each element the number of those with which it is normalised, and the number of its weight.
-fn groups(norm: Normalization, extents: &[usize]) -> (Vec<usize>, Vec<usize>) {
+fn groups(norm: NormKind, extents: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let len: usize = extents.iter().product();
     let behind: usize = extents.iter().skip(2).product();
     let channels = extents.get(1).copied().unwrap_or(1);
     let of = |at: usize| match norm {
-        Normalization::Layer(count) | Normalization::Rms(count) => {
+        NormKind::Layer(count) | NormKind::Rms(count) => {
             let row: usize = extents[extents.len() - count..].iter().product();
             (at / row, at % row)
         }
-        Normalization::Group(groups) => {
+        NormKind::Group(groups) => {
             let (batch, channel) = (at / behind / channels, at / behind % channels);
             (batch * groups + channel / (channels / groups), channel)
         }
-        Normalization::Instance => (at / behind, at / behind % channels),
-        Normalization::Batch => (at / behind % channels, at / behind % channels),
+        NormKind::Instance => (at / behind, at / behind % channels),
+        NormKind::Batch => (at / behind % channels, at / behind % channels),
     };
     (0..len).map(of).unzip()
 }
 
-fn forward(
-    norm: Normalization,
-    extents: &[usize],
-    x: &[f64],
-    weights: Option<(&[f64], &[f64])>,
-    epsilon: f64,
-) -> Vec<f64> {
+fn forward(norm: NormKind, extents: &[usize], x: &[f64], weights: Option<(&[f64], &[f64])>, epsilon: f64) -> Vec<f64> {
     let (group, weight) = groups(norm, extents);
     let count = group.iter().max().map_or(0, |most| most + 1);
     let moments: Vec<(f64, f64)> = (0..count)
         .map(|g| {
             let own: Vec<f64> = group.iter().zip(x).filter(|(k, _)| **k == g).map(|(_, x)| *x).collect();
             let n = own.len() as f64;
-            let mean = if matches!(norm, Normalization::Rms(_)) { 0.0 } else { own.iter().sum::<f64>() / n };
+            let mean = if matches!(norm, NormKind::Rms(_)) { 0.0 } else { own.iter().sum::<f64>() / n };
             (mean, own.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n)
         })
         .collect();
@@ -64,16 +58,10 @@ fn near<T: Number>(got: &[T], want: &[f64], allowed: f64, what: &str) {
     }
 }
 
-fn run<T: Number + SoftmaxElement>(
-    devices: &[Device],
-    norm: Normalization,
-    extents: &[usize],
-    rng: &mut Rng,
-    what: &str,
-) {
+fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: &[usize], rng: &mut Rng, what: &str) {
     let weights = groups(norm, extents).1.iter().max().map_or(0, |most| most + 1);
     let weight_extents = match norm {
-        Normalization::Layer(count) | Normalization::Rms(count) => extents[extents.len() - count..].to_vec(),
+        NormKind::Layer(count) | NormKind::Rms(count) => extents[extents.len() - count..].to_vec(),
         _ => vec![extents[1]],
     };
     let (scale, shift) = (rng.among(&[0.01, 1.0, 100.0]), rng.among(&[0.0, 3.0]));
@@ -141,11 +129,11 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
         let mut extents: Vec<usize> = (0..1 + rng.below(3)).map(|_| rng.among(&[1, 2, 3, 4])).collect();
         extents.push(rng.among(last));
         let norm = match kind {
-            0 => Normalization::Layer(1 + rng.below(extents.len())),
-            1 => Normalization::Rms(1 + rng.below(extents.len())),
-            2 => Normalization::Group(if extents[1].is_multiple_of(2) { 2 } else { 1 }),
-            3 => Normalization::Instance,
-            _ => Normalization::Batch,
+            0 => NormKind::Layer(1 + rng.below(extents.len())),
+            1 => NormKind::Rms(1 + rng.below(extents.len())),
+            2 => NormKind::Group(if extents[1].is_multiple_of(2) { 2 } else { 1 }),
+            3 => NormKind::Instance,
+            _ => NormKind::Batch,
         };
         let what = format!("seed {seed}: {norm:?} of {extents:?}");
         match rng.below(5) {
@@ -166,7 +154,7 @@ pub(crate) fn statistics(devices: &[Device]) {
     for device in devices {
         let dnn = device.dnn();
         let x = device.tensor([2, 2, 2], [1.0f32, 3.0, 10.0, 30.0, 5.0, 7.0, 50.0, 70.0]).unwrap();
-        let (_, moments) = dnn.norm(&x, Normalization::Batch, 1e-3, &Affine::none()).unwrap().await_result().unwrap();
+        let (_, moments) = dnn.norm(&x, NormKind::Batch, 1e-3, &Affine::none()).unwrap().await_result().unwrap();
         let got: Vec<Complex<f32>> = read(device, &moments);
         assert_eq!(got.iter().map(|m| m.re).collect::<Vec<_>>(), [4.0, 40.0]);
         let old = (list(device, [0.0f32, 1.0]), list(device, [1.0f32, 2.0]));
@@ -187,20 +175,20 @@ pub(crate) fn statistics(devices: &[Device]) {
 pub(crate) fn axes_that_do_not_fit_are_told(device: &Device) {
     let (dnn, x) = (device.dnn(), device.zeros_tensor::<f32>([2, 6, 4]).unwrap());
     let weight = device.zeros_tensor::<f32>([5]).unwrap();
-    let told = |norm: Normalization, affine: &Affine<'_, f32>, epsilon: f64| {
+    let told = |norm: NormKind, affine: &Affine<'_, f32>, epsilon: f64| {
         dnn.norm(&x, norm, epsilon, affine).unwrap_err().to_string()
     };
     for (norm, what) in [
-        (Normalization::Layer(0), "the last 0 of 3 axes"),
-        (Normalization::Rms(4), "the last 4 of 3 axes"),
-        (Normalization::Group(4), "4 of 6 channels"),
-        (Normalization::Group(0), "0 of 6 channels"),
+        (NormKind::Layer(0), "the last 0 of 3 axes"),
+        (NormKind::Rms(4), "the last 4 of 3 axes"),
+        (NormKind::Group(4), "4 of 6 channels"),
+        (NormKind::Group(0), "0 of 6 channels"),
     ] {
         let error = told(norm, &Affine::none(), 0.0);
         assert!(error.contains(what), "{error}");
     }
-    let error = told(Normalization::Batch, &Affine::weight(&weight), 0.0);
+    let error = told(NormKind::Batch, &Affine::weight(&weight), 0.0);
     assert!(error.contains("weight") && error.contains("[5] instead of [6]"), "{error}");
-    let error = told(Normalization::Batch, &Affine::none(), -1.0);
+    let error = told(NormKind::Batch, &Affine::none(), -1.0);
     assert!(error.contains("epsilon"), "{error}");
 }

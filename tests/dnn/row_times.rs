@@ -1,7 +1,7 @@
 //! Times beside `benches/networks.py`: `dnn --ignored --nocapture times`, on a GPU.
 
 use std::time::Instant;
-use windlass::dnn::{Affine, Normalization, Pool};
+use windlass::dnn::{Affine, NormKind, Pool};
 use windlass::reductions::SoftmaxElement;
 use windlass::{Device, Element, Tensor, bf16};
 
@@ -52,7 +52,7 @@ fn rows<T: SoftmaxElement>(device: &Device, name: &str) {
         let [w, b] = [0, 1].map(|_| filled::<T>(device, [1, m]));
         let (w, b) = (w.reshape([m]).unwrap(), b.reshape([m]).unwrap());
         let affine = Affine::new(&w, &b);
-        for (what, norm) in [("layer norm", Normalization::Layer(1)), ("rms norm", Normalization::Rms(1))] {
+        for (what, norm) in [("layer norm", NormKind::Layer(1)), ("rms norm", NormKind::Rms(1))] {
             calls!(&format!("{what} {n} x {m} {name}"), 2 * n * m * size, dnn.norm(&x, norm, 1e-5, &affine));
             let (_, moments) = dnn.norm(&x, norm, 1e-5, &affine).unwrap().await_result().unwrap();
             let back = format!("{what} gradient {n} x {m} {name}");

@@ -14,6 +14,9 @@ use serde::de::DeserializeOwned;
 pub(crate) struct Site<'e, L: CudaLibrary> {
     /// The state that the slots of the epoch share.
     pub(crate) shared: &'e L::Shared,
+    /// The engine of the epoch.
+    #[allow(dead_code, reason = "for libraries that make plans for a question")]
+    pub(crate) core: &'e Core,
 }
 
 /// Answers a question to the library `name` in this process.
@@ -26,7 +29,7 @@ pub(crate) fn answer_here(core: &Arc<Core>, epoch: &Arc<Epoch>, name: &str, ques
 }
 
 pub(crate) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>> {
-    L::answer(&Site { shared: core.shared::<L>()? }, question)
+    L::answer(&Site { shared: core.shared::<L>()?, core }, question)
 }
 
 /// Serializes a question or an answer.

@@ -239,24 +239,28 @@ pub(super) fn insert(bits: u32) -> Apply {
     }
 }
 
-/// The carry of `a + b + c` (or the borrow of `a - b - c`), and the sum.
-pub(super) fn carry(subtract: bool, bits: u32) -> Option<(Apply, Apply)> {
-    Some(match (subtract, bits) {
-        (false, 32) => (
+/// The flag that is carried, and the sum: of `a + b + c`, or of a difference. A difference leaves the complement of its borrow and
+/// takes it so, as a GPU does (an `addc` behind a `sub.cc` sees it; PTX itself says that the borrow is written): `next` is `subc`,
+/// which takes the flag.
+pub(super) fn carry(subtract: bool, next: bool, bits: u32) -> Option<(Apply, Apply)> {
+    Some(match (subtract, next, bits) {
+        (false, _, 32) => (
             lanes!(|a: u32, b: u32, c: bool| u64::from(a) + u64::from(b) + u64::from(c) > u64::from(u32::MAX)),
             lanes!(|a: u32, b: u32, c: bool| a.wrapping_add(b).wrapping_add(c.into())),
         ),
-        (false, 64) => (
+        (false, _, 64) => (
             lanes!(|a: u64, b: u64, c: bool| u128::from(a) + u128::from(b) + u128::from(c) > u128::from(u64::MAX)),
             lanes!(|a: u64, b: u64, c: bool| a.wrapping_add(b).wrapping_add(c.into())),
         ),
-        (true, 32) => (
-            lanes!(|a: u32, b: u32, c: bool| u64::from(a) < u64::from(b) + u64::from(c)),
-            lanes!(|a: u32, b: u32, c: bool| a.wrapping_sub(b).wrapping_sub(c.into())),
+        (true, false, 32) => (lanes!(|a: u32, b: u32| a >= b), lanes!(|a: u32, b: u32| a.wrapping_sub(b))),
+        (true, false, 64) => (lanes!(|a: u64, b: u64| a >= b), lanes!(|a: u64, b: u64| a.wrapping_sub(b))),
+        (true, true, 32) => (
+            lanes!(|a: u32, b: u32, c: bool| u64::from(a) >= u64::from(b) + u64::from(!c)),
+            lanes!(|a: u32, b: u32, c: bool| a.wrapping_sub(b).wrapping_sub((!c).into())),
         ),
-        (true, 64) => (
-            lanes!(|a: u64, b: u64, c: bool| u128::from(a) < u128::from(b) + u128::from(c)),
-            lanes!(|a: u64, b: u64, c: bool| a.wrapping_sub(b).wrapping_sub(c.into())),
+        (true, true, 64) => (
+            lanes!(|a: u64, b: u64, c: bool| u128::from(a) >= u128::from(b) + u128::from(!c)),
+            lanes!(|a: u64, b: u64, c: bool| a.wrapping_sub(b).wrapping_sub((!c).into())),
         ),
         _ => return None,
     })

@@ -310,11 +310,12 @@ impl Decoder<'_> {
             self.map(apply, product, [a, b, ZERO])?;
             (a, b) = (product, c);
         }
-        let Some((carry, sum)) = integers::carry(name.starts_with("sub"), ty.bits) else {
+        let next = name.ends_with('c');
+        let Some((carry, sum)) = integers::carry(name.starts_with("sub"), next, ty.bits) else {
             return Err(self.unsupported(format!("`{name}.{}`", mods.join("."))));
         };
         let held = self.carry()?;
-        let before = if name.ends_with('c') { held } else { ZERO };
+        let before = if next { held } else { ZERO };
         let after = self.temporary()?;
         self.map(carry, after, [a, b, before])?;
         self.map(sum, to, [a, b, before])?;

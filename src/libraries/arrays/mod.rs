@@ -1,15 +1,22 @@
-//! Tensors in order: sorted, searched, counted, chosen and put into places, with the same bits on both engines.
+//! Tensors in order: sorted, searched, counted, chosen and put into places, and tensors that a position or an index decides, with the
+//! same bits on both engines.
 //!
 //! | call | result |
 //! |---|---|
 //! | [`Device::sort`](crate::Device::sort), `argsort`, `sort_with_indices` | the elements in order, where they were, both |
 //! | [`Device::top_k`](crate::Device::top_k), `bottom_k` | the largest and the smallest ones, with their places |
+//! | [`Device::partition`](crate::Device::partition), `argpartition` | a sort, under NumPy's names |
 //! | [`Device::searchsorted`](crate::Device::searchsorted) | places in a sorted vector |
 //! | [`Device::quantile`](crate::Device::quantile), `median` | quantiles, by [`Method`] |
 //! | [`Device::histogram`](crate::Device::histogram), `histogram_between`, `bincount` | counts |
+//! | [`Device::histogram_weighted`](crate::Device::histogram_weighted), `histogram_weighted_between`, `bincount_weighted` | sums of weights |
+//! | [`Device::cummax_with_indices`](crate::Device::cummax_with_indices), `cummin_with_indices`, `cummean` | statistics of all elements up to each one |
 //! | [`Device::unique`](crate::Device::unique), `unique_all` | the different elements |
 //! | [`Device::masked_select`](crate::Device::masked_select), `compress`, `nonzero` | the elements that fulfil a condition, or where they are |
 //! | [`Device::put`](crate::Device::put), `put_along_axis`, `put_nd` | elements written to places, or [combined](Combine) with what is there |
+//! | [`Device::tril`](crate::Device::tril), `triu`, [`eye`](crate::Device::eye) | triangles of matrices, the identity |
+//! | [`Device::one_hot`](crate::Device::one_hot), [`meshgrid`] | vectors by an index, coordinates of a grid |
+//! | [`Device::repeat_each`](crate::Device::repeat_each) | slices, each so often as a number says; see also [`tile`](crate::Device::tile), [`repeat`](crate::Device::repeat) |
 //!
 //! # The order
 //! Sorts are stable, in both directions. A NaN comes last in both; zeros of either sign are equal, and keep their bits. Of truth values
@@ -20,18 +27,20 @@
 //! extents.
 
 // `sort/` is the operation behind most of it, `search/` and `scatter/` are two more; `loaded.rs` has what their kernels share.
-// `select/` and `statistics/` are made of these, of reductions, formulas and moves, and have no kernel.
+// `select/`, `statistics/` and `make/` are made of these, of reductions, formulas and moves, and have no kernel.
 
 #[cfg(feature = "cuda")]
 mod loaded;
+mod make;
 mod scatter;
 mod search;
 mod select;
 mod sort;
 mod statistics;
 
+pub use make::{Indexing, meshgrid};
 pub use scatter::Combine;
-pub use search::Side;
+pub use search::SearchSide;
 use select::vector as select_vector;
 pub use select::{Found, Unique};
 pub use sort::{By, Ordered};

@@ -4,19 +4,21 @@
 //! |---|---|
 //! | [`convolve`](Dnn::convolve), [`convolve_into`](Dnn::convolve_into) | a convolution of one to three spatial axes |
 //! | [`convolve_fused`](Dnn::convolve_fused) | with residual, bias and clipping in the same pass |
-//! | [`convolve_data`](Dnn::convolve_data), [`convolve_filter`](Dnn::convolve_filter) | its gradients |
+//! | [`convolve_data`](Dnn::convolve_data), [`convolve_filter`](Dnn::convolve_filter), [`convolve_bias`](Dnn::convolve_bias) | its gradients |
 //! | [`convolve_transposed`](Dnn::convolve_transposed) | a transposed convolution |
 //! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
 //! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
 //! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |
-//! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`Normalization`]) |
+//! | [`max_unpool`](Dnn::max_unpool) | largest elements back at their places |
+//! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`NormKind`]) |
 //! | [`batch_norm`](Dnn::batch_norm), [`update_running`](Dnn::update_running) | by the statistics of a training, and these |
 //! | [`response_norm`](Dnn::response_norm) | across channels, and its gradient |
 //! | [`activate`](Dnn::activate), [`activation_gradient`](Dnn::activation_gradient) | an [`Activation`], which closures of [`map`](crate::Device::map) take too |
 //! | [`cross_entropy`](Dnn::cross_entropy), [`negative_log_likelihood`](Dnn::negative_log_likelihood) | losses of labels, and their gradients |
+//! | [`embedding`](Dnn::embedding), [`embedding_gradient`](Dnn::embedding_gradient) | rows of a table by their numbers |
 //! | [`rotary`](Dnn::rotary), `dropout` | rotary embedding; dropout by a stream of random numbers |
-//! | [`resize`](Dnn::resize) | nearest, linear and cubic |
-//! | [`Device::softmax`](crate::Device::softmax), [`take`](crate::Device::take) | softmax; embedding |
+//! | [`resize`](Dnn::resize), [`grid_sample`](Dnn::grid_sample) | nearest, linear and cubic |
+//! | [`Device::softmax`](crate::Device::softmax) | softmax |
 //!
 //! # Arithmetic
 //! `f16` and `bf16` are summed in f32 and rounded once for each operation; f32 and f64 are computed as such. On a GPU an engine of
@@ -28,11 +30,15 @@
 //! cuDNN 9.8 or newer, and cuBLASLt, are needed for convolutions and attention. A GPU makes a plan for each combination of sizes,
 //! layouts and types: for a convolution in some milliseconds, for an attention in a second, since the library compiles its kernels.
 //! That happens on a helper thread when the first such call is submitted. Plans are kept with those of the other libraries; all
-//! streams share one.
+//! streams share one. Their data are kept too, in the process and on disk (`plans` in the folder of `WINDLASS_CACHE_DIR`): a later
+//! process, or a worker after a rebuild, restores a plan in about a millisecond.
+//! [`plan_convolution`](Dnn::plan_convolution) and [`plan_attention`](Dnn::plan_attention) say which engine it is
+//! ([`explain`](Planned::explain)) and make it beforehand ([`prepare`](Planned::prepare));
+//! [`autotune_convolution`](Dnn::autotune_convolution) measures.
 
 // The files of this folder: `front` is the handle; `convolution` and `attention` are operations with their host halves, `product` the
-// products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings` and
-// `resize` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
+// products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
+// `resize` and `sampling` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
 
 mod activations;
 mod attention;
@@ -46,10 +52,12 @@ pub(crate) mod native;
 mod norms;
 #[cfg(feature = "host")]
 mod number;
+mod plans;
 mod pooling;
 #[cfg(feature = "host")]
 mod product;
 mod resize;
+mod sampling;
 
 pub use activations::Activation;
 pub use attention::{Attention, Corner};
@@ -57,9 +65,11 @@ pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
 pub use embeddings::Rotary;
 pub use front::Dnn;
 pub use losses::{LabelLoss, LossReduction};
-pub use norms::{Affine, Normalization, ResponseNorm, Running};
+pub use norms::{Affine, NormKind, ResponseNorm, Running};
+pub use plans::{PlanCandidate, PlanInfo, PlanSource, PlanTuning, Planned};
 pub use pooling::Pool;
 pub use resize::{Coordinates, Interpolation, Nearest, Resize};
+pub use sampling::{Beyond, GridSample, Sampling};
 
 /// Registers the operations of this folder in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

@@ -15,7 +15,8 @@ use std::marker::PhantomData;
 /// `T` from the stream's position on.
 ///
 /// The place is a buffer that each replay is given and gives back, so it can be read and set between replays, and saved beside
-/// the program's file, which has the stream. Each draw moves it on by the number of its numbers, rounded up to an even one, so
+/// the program's file, which has the stream. The place itself is not in the file, for a file holds no memory: what a program reads and
+/// writes is given to each replay, so that one file serves any number of replays, each at a place of its own. Each draw moves it on by the number of its numbers, rounded up to an even one, so
 /// that uniform and normal numbers never use the same bits.
 ///
 /// ```

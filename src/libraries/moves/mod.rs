@@ -1,13 +1,14 @@
 //! New tensors of the elements of others: [`concat`](crate::Device::concat), [`stack`](crate::Device::stack),
-//! [`pad`](crate::Device::pad), [`roll`](crate::Device::roll),
+//! [`pad`](crate::Device::pad), [`roll`](crate::Device::roll), [`tile`](crate::Device::tile), [`repeat`](crate::Device::repeat),
 //! [`take`](crate::Device::take).
 
 // `compose.rs` is the operation behind `join.rs`, `roll.rs` and `pad.rs`: pieces of a new tensor. `take.rs` is that of slices by number, with its
-// halves in `take_host.rs` and `take_cuda.rs`.
+// halves in `take_host.rs` and `take_cuda.rs`. `repeat.rs` copies views.
 
 mod compose;
 mod join;
 mod pad;
+mod repeat;
 mod roll;
 mod take;
 #[cfg(feature = "cuda")]

@@ -1,10 +1,10 @@
 //! Replaces the compiler in a build without the feature `cuda`, which has no loader.
 
-use super::cache::Answer;
 use super::compiler::Identity;
 use super::program::{Prepared, Source};
 use super::{Arch, Emit, Image};
 use crate::core::error::{Error, Result};
+use crate::libraries::disk_cache::Answer;
 use std::path::PathBuf;
 
 fn absent<T>(library: &'static str) -> Result<T> {

@@ -8,13 +8,14 @@
 //!                         compile     -> keep on disk and in memory
 //! ```
 
-use super::cache::{Disk, DiskCache, Memory};
 use super::job::{Job, Request};
+use super::memory::Memory;
 use super::produce::Maker;
 use super::single_flight::{Compilation, SingleFlight, help};
 use super::{Arch, CompileStats, Emit, Image, Link, PendingCompile, Source, backend};
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Ordering};
+use crate::libraries::disk_cache::{Disk, DiskCache};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -265,7 +266,7 @@ impl CompilerBuilder {
     pub fn build(self) -> Compiler {
         crate::core::process::watch_fork();
         let folder = self.disk.folder().filter(|_| self.disk_bytes > 0);
-        let disk = folder.map(|folder| Disk::new(&folder, self.disk_bytes));
+        let disk = folder.map(|folder| Disk::new(&folder, "kernels", self.disk_bytes));
         let zero = || AtomicU64::new(0);
         let inner = Inner {
             compilations: SingleFlight::default(),

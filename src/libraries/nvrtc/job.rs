@@ -1,12 +1,12 @@
 //! One job for the compiler or the linker, with everything that its answer depends on.
 
-use super::cache::Answer;
 use super::compiler::Identity;
 use super::extent::extent;
 use super::files::Files;
 use super::key::{Key, Writer};
 use super::{Arch, Emit, Image, ImageKind, Link, Source, backend, cudas};
 use crate::core::error::Result;
+use crate::libraries::disk_cache::Answer;
 use std::path::PathBuf;
 
 /// The input of a job.

@@ -35,7 +35,8 @@
 // - `compiler.rs`: from a program to its image; `single_flight.rs`: merges identical compilations that run at the same
 //   time; `pending.rs`: a compilation in progress; `produce.rs`: the work of a helper thread.
 // - `job.rs`: one compilation or link, and everything that its result depends on; `key.rs`: the hash of these;
-//   `files.rs` and `scan.rs`: the headers on disk that a source can include; `cache/`: where results are kept.
+//   `files.rs` and `scan.rs`: the headers on disk that a source can include; `memory.rs` and
+//   `../disk_cache/`: where results are kept.
 // - `native/`: the bindings of NVRTC and nvJitLink; `absent.rs`: a build without them; `link.rs`: linking.
 // - `module.rs`: an image on a device; `loaded.rs`: its code on a GPU, in this process or in a worker; `global.rs` and
 //   `variable.rs`: its variables; `kernel.rs` and `occupancy.rs`: its kernels. `args.rs` and `arg.rs`: the arguments
@@ -51,7 +52,6 @@ mod absent;
 mod arch;
 mod arg;
 mod args;
-mod cache;
 mod check;
 mod compiler;
 #[cfg(target_os = "linux")]
@@ -71,6 +71,7 @@ mod launch;
 mod link;
 #[cfg(feature = "cuda")]
 mod loaded;
+mod memory;
 mod module;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
@@ -105,10 +106,10 @@ use native as backend;
 
 pub use crate::core::launch::{Dim3, KernelAttributes, LaunchConfig, LaunchDims};
 pub use crate::core::trace::CompileStats;
+pub use crate::libraries::disk_cache::DiskCache;
 pub use arch::Arch;
 pub use arg::{Arg, DevicePtr, KernelArgument, Len, Plain};
 pub use args::Args;
-pub use cache::DiskCache;
 pub use compiler::{Compiler, CompilerBuilder};
 pub use global::Global;
 pub use image::{Image, ImageKind};

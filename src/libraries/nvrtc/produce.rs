@@ -1,11 +1,12 @@
 //! Produces one image: from the disk cache, or with the compiler or linker.
 
-use super::cache::{Answer, Disk, Memory};
 use super::job::{Job, Request};
 use super::key::Key;
+use super::memory::Memory;
 use super::{CompileStats, Image};
 use crate::core::error::Result;
 use crate::core::sync::{AtomicU64, Ordering};
+use crate::libraries::disk_cache::{Answer, Disk};
 
 /// Produces images and caches them.
 pub(super) struct Maker {

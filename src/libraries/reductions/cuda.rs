@@ -2,7 +2,7 @@
 
 use super::kind::ReductionKind;
 use super::op::Reduce;
-use super::ptx::{Geometry, Kernel, Launch, Way};
+use super::ptx::{COLUMNS, Geometry, Kernel, Launch, Way};
 use super::recipe::Recipe;
 use super::shape::Shape;
 use super::space::Space;
@@ -138,6 +138,7 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
         let threads = match geometry.way {
             Way::Warps { .. } => tasks.saturating_mul(32),
             Way::Threads { .. } => tasks,
+            Way::Columns => tasks.div_ceil(COLUMNS).saturating_mul(BLOCK as usize),
         };
         let blocks = threads.div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
         let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });

@@ -54,6 +54,7 @@ mod axes;
 mod cuda;
 mod deferred;
 mod element;
+mod exponentials;
 #[cfg(feature = "cuda")]
 pub(in crate::libraries) mod folding;
 pub(in crate::libraries) mod front;

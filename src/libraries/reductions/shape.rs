@@ -42,6 +42,8 @@ struct Found {
     prepared: OnceLock<Prepared>,
     #[cfg(feature = "cuda")]
     levels: OnceLock<Vec<super::cuda::Level>>,
+    #[cfg(feature = "host")]
+    exponentials: OnceLock<[Arc<Shape>; 2]>,
 }
 
 impl std::fmt::Debug for Found {
@@ -63,6 +65,23 @@ impl Shape {
     pub(super) fn with_formula(&self, formula: Shared, inputs: Vec<Layout>) -> Self {
         let (finish, output) = (self.finish.clone(), self.output.clone());
         Shape { kind: self.kind, formula, finish, inputs, axes: self.axes, output, found: Found::default() }
+    }
+
+    /// Another reduction along the same axes, of a formula of these inputs.
+    #[cfg(feature = "host")]
+    pub(super) fn of_kind(&self, kind: ReductionKind, formula: Arc<Kept>, inputs: Vec<Layout>) -> Self {
+        let (formula, output) = (Shared(formula), self.output.clone());
+        Shape { kind, formula, finish: None, inputs, axes: self.axes, output, found: Found::default() }
+    }
+
+    /// Those that it is made of, where rows are read again: see `exponentials.rs`.
+    #[cfg(feature = "host")]
+    pub(super) fn exponentials(&self) -> Result<&[Arc<Shape>; 2]> {
+        if let Some(two) = self.found.exponentials.get() {
+            return Ok(two);
+        }
+        let two = super::exponentials::two(self)?;
+        Ok(self.found.exponentials.get_or_init(|| two))
     }
 
     /// What the engines work with; call after [`check`](Self::check).

@@ -1,5 +1,6 @@
 //! Attention and its gradients against the definition, on every device under test.
 
+mod lengths;
 mod oracle;
 
 use crate::common::{Rng, devices, is_host, refused, seeds};
@@ -11,8 +12,12 @@ use windlass::{Device, Error, Tensor, bf16, f16};
 
 /// A tensor of rows: places before heads in memory or after them, perhaps with gaps; other memory is poison.
 fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers) -> Tensor<T> {
-    let [batch, heads, places, width] = numbers.extents[..] else { panic!("{:?}", numbers.extents) };
     let gap = rng.pick(&[0, 0, 8, 3]);
+    up_with(device, rng, numbers, gap)
+}
+
+fn up_with<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, gap: usize) -> Tensor<T> {
+    let [batch, heads, places, width] = numbers.extents[..] else { panic!("{:?}", numbers.extents) };
     let row = width + gap;
     let strides = match rng.below(2) {
         0 => [heads * places * row, places * row, row, 1],
@@ -69,12 +74,35 @@ fn spec<'a, T: Real>(
     spec
 }
 
+/// Rows with gaps that the library takes as they are, in each pass and each mask.
+pub(crate) fn gaps<T: Real>(device: &Device, which: std::ops::Range<usize>) {
+    let all = [[1, 2, 2, 64, 64, 64, 64], [1, 2, 1, 40, 72, 32, 32], [1, 1, 1, 64, 64, 128, 128]];
+    let wide = if is_host(device) { &[8][..] } else { &[8, 16, 64] };
+    for (seed, sizes) in all.into_iter().enumerate().take(which.end).skip(which.start) {
+        for causal in [None, Some(Corner::TopLeft)] {
+            let case = Case { causal, ..Case::new(sizes) };
+            for gap in wide {
+                forward_with::<T>(device, &mut Rng::new(seed as u64), &case, Some(*gap));
+                backward_with::<T>(device, &mut Rng::new(seed as u64), &case, Some(*gap));
+            }
+        }
+    }
+}
+
 fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
+    forward_with::<T>(device, rng, case, None);
+}
+
+fn forward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Option<usize>) {
     let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
     let [q, k, v] = [case.q(), case.k(), case.v()].map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
     let (o, sums, scale, large) = case.forward([&q, &k, &v], bias.as_ref());
-    let [q, k, v] = [&q, &k, &v].map(|numbers| up::<T>(device, rng, numbers));
+    let mut laid = |numbers: &Numbers| match gap {
+        Some(gap) => up_with::<T>(device, rng, numbers, gap),
+        None => up::<T>(device, rng, numbers),
+    };
+    let [q, k, v] = [&q, &k, &v].map(&mut laid);
     let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
     let spec = spec(case, bias.as_ref(), lengths.as_ref());
     let alone = device.dnn().attend(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
@@ -117,12 +145,20 @@ fn random_attention_equals_the_definition() {
 }
 
 fn backward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) {
+    backward_with::<T>(device, rng, case, None);
+}
+
+fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Option<usize>) {
     let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
     let extents = [case.q(), case.k(), case.v(), case.o()];
     let [q, k, v, dy] = extents.map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
     let want = case.backward([&q, &k, &v, &dy], bias.as_ref());
-    let [q, k, v, dy] = [&q, &k, &v, &dy].map(|numbers| up::<T>(device, rng, numbers));
+    let mut laid = |numbers: &Numbers| match gap {
+        Some(gap) => up_with::<T>(device, rng, numbers, gap),
+        None => up::<T>(device, rng, numbers),
+    };
+    let [q, k, v, dy] = [&q, &k, &v, &dy].map(&mut laid);
     let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
     let spec = spec(case, bias.as_ref(), lengths.as_ref());
     let dnn = device.dnn();
@@ -169,11 +205,9 @@ fn a_query_that_sees_nothing_gives_zeros() {
         let mut case = Case::new([2, 2, 1, 16, 16, 8, 8]);
         case.lengths = Some([vec![16, 5], vec![7, 1]]);
         forward::<f16>(&device, &mut Rng::new(1), &case);
-        if is_host(&device) {
-            case.causal = Some(Corner::BottomRight);
-            case.lengths = Some([vec![16, 5], vec![7, 0]]);
-            forward::<f16>(&device, &mut Rng::new(1), &case);
-        }
+        case.causal = Some(Corner::BottomRight);
+        case.lengths = Some([vec![16, 5], vec![7, 0]]);
+        forward::<f16>(&device, &mut Rng::new(1), &case);
     }
 }
 
@@ -214,6 +248,32 @@ fn what_a_library_lacks_is_said() {
         dnn.attend(&Attention::new().tf32(true), &x, &x, &x).unwrap().await_result().unwrap();
         let x = device.zeros_tensor::<f16>([1, 1, 2, 5]).unwrap();
         told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
+    }
+}
+
+#[test]
+fn windows_at_the_bottom_right_are_right_or_refused() {
+    for device in devices() {
+        for (queries, keys) in [(5, 16), (1, 16), (16, 16)] {
+            let mut case = Case::new([2, 2, 1, queries, keys, 16, 16]);
+            (case.causal, case.window) = (Some(Corner::BottomRight), Some(3));
+            if is_host(&device) || queries == keys {
+                forward::<f16>(&device, &mut Rng::new(4), &case);
+                continue;
+            }
+            let (dnn, x) = (device.dnn(), |places| device.zeros_tensor::<f16>([2, 2, places, 16]).unwrap());
+            let (q, k) = (x(queries), x(keys));
+            let spec = spec::<f16>(&case, None, None);
+            match dnn.attend(&spec, &q, &k, &k).unwrap().await_result().unwrap_err().error {
+                Error::Unsupported { reason, .. } => assert!(reason.contains("bottom right"), "{reason}"),
+                other => panic!("{other}"),
+            }
+            // Without the window, and at the other corner, there is one.
+            case.window = None;
+            forward::<f16>(&device, &mut Rng::new(5), &case);
+            (case.causal, case.window) = (Some(Corner::TopLeft), Some(3));
+            forward::<f16>(&device, &mut Rng::new(6), &case);
+        }
     }
 }
 

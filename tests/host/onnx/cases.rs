@@ -53,6 +53,9 @@ pub(super) struct Case {
     pub(super) inputs: Vec<Option<Stored>>,
     #[serde(default)]
     pub(super) outputs: Vec<Stored>,
+    /// Which outputs are there, if some in the middle are not.
+    #[serde(default)]
+    pub(super) wanted: Vec<bool>,
     #[serde(default)]
     pub(super) attributes: HashMap<String, Attribute>,
 }

@@ -4,8 +4,10 @@
 //! as calls of this crate: a library that comes adds its rows there, and takes its nodes out of the lists in `run.rs`. The counts
 //! are a part of the test, so that no case vanishes. `tests/standin/onnx` runs the same on the stand-in for a GPU.
 
+mod attention;
 mod cases;
 mod compare;
+mod convolutions;
 mod libraries;
 mod moves;
 mod networks;
@@ -15,6 +17,7 @@ mod ordered;
 mod quantized;
 mod reductions;
 mod run;
+mod sampling;
 mod scans;
 mod shapes;
 mod table;

@@ -2,7 +2,7 @@
 
 use super::node::{Made, Node};
 use windlass::dnn::{
-    Affine, Coordinates, Interpolation, LabelLoss, LossReduction, Nearest, Normalization, Pool, Resize, ResponseNorm,
+    Affine, Coordinates, Interpolation, LabelLoss, LossReduction, Nearest, NormKind, Pool, Resize, ResponseNorm,
     Rotary, Running,
 };
 use windlass::expressions::{Symbol, position};
@@ -96,21 +96,21 @@ pub(super) fn batch_norm(n: &Node<'_>) -> Made {
     if n.int("training_mode", 0) == 0 {
         return one(dnn.batch_norm(&x, &mean, &variance, epsilon, &affine(n))?.into_output());
     }
-    let (y, moments) = dnn.norm(&x, Normalization::Batch, epsilon, &affine(n))?.into_output();
+    let (y, moments) = dnn.norm(&x, NormKind::Batch, epsilon, &affine(n))?.into_output();
     let old = (n.device.contiguous(&mean)?.into_output(), n.device.contiguous(&variance)?.into_output());
     let running = Running { momentum: 1.0 - n.float("momentum", 0.9), epsilon, sample: 0 };
     let (mean, variance) = dnn.update_running::<f32>(&moments, old, running)?.into_output();
     Ok(vec![y.into(), mean.into(), variance.into()])
 }
 
-fn norm(n: &Node<'_>, norm: Normalization) -> windlass::Result<(Tensor<f32>, Tensor<windlass::Complex<f32>>)> {
+fn norm(n: &Node<'_>, norm: NormKind) -> windlass::Result<(Tensor<f32>, Tensor<windlass::Complex<f32>>)> {
     let x = n.typed::<f32>(0);
     Ok(n.device.dnn().norm(&x, norm, n.float("epsilon", 1e-5), &affine(n))?.into_output())
 }
 
 pub(super) fn channel_norm(n: &Node<'_>) -> Made {
     let groups = n.int("num_groups", 0) as usize;
-    one(norm(n, if groups > 0 { Normalization::Group(groups) } else { Normalization::Instance })?.0)
+    one(norm(n, if groups > 0 { NormKind::Group(groups) } else { NormKind::Instance })?.0)
 }
 
 fn last_axes(n: &Node<'_>) -> usize {
@@ -119,7 +119,7 @@ fn last_axes(n: &Node<'_>) -> usize {
 }
 
 pub(super) fn layer_norm(n: &Node<'_>) -> Made {
-    let (y, moments) = norm(n, Normalization::Layer(last_axes(n)))?;
+    let (y, moments) = norm(n, NormKind::Layer(last_axes(n)))?;
     let (mean, inverse) = n.device.map(&moments, |m| (m.re(), m.im()))?.into_output();
     let mut made: Vec<AnyTensor> = vec![y.into(), mean.into(), inverse.into()];
     made.truncate(n.case.outputs.len());
@@ -127,7 +127,7 @@ pub(super) fn layer_norm(n: &Node<'_>) -> Made {
 }
 
 pub(super) fn rms_norm(n: &Node<'_>) -> Made {
-    one(norm(n, Normalization::Rms(last_axes(n)))?.0)
+    one(norm(n, NormKind::Rms(last_axes(n)))?.0)
 }
 
 pub(super) fn response_norm(n: &Node<'_>) -> Made {
@@ -152,7 +152,7 @@ pub(super) fn lp_norm(n: &Node<'_>) -> Made {
 
 pub(super) fn mean_variance(n: &Node<'_>) -> Made {
     assert!(n.list("axes").is_none_or(|axes| axes == [0, 2, 3]));
-    one(n.device.dnn().norm(n.typed::<f32>(0), Normalization::Batch, 1e-18, &Affine::none())?.into_output().0)
+    one(n.device.dnn().norm(n.typed::<f32>(0), NormKind::Batch, 1e-18, &Affine::none())?.into_output().0)
 }
 
 pub(super) fn loss(n: &Node<'_>, normal: bool) -> Made {

@@ -51,6 +51,24 @@ pub(super) fn scatter_nd(n: &Node<'_>) -> Made {
     Ok(vec![n.device.put_nd(x, &indices, &updates, combine(n))?.into_output().into()])
 }
 
+/// Elements of a cache at the places from an index on, for each batch; they may go around its end.
+pub(super) fn tensor_scatter(n: &Node<'_>) -> Made {
+    let (cache, updates) = (n.device.contiguous(n.typed::<f32>(0))?.into_output(), n.typed::<f32>(1));
+    let (rank, axis) = (updates.rank(), n.axis(n.int("axis", -2), updates.rank()));
+    let (count, len) = (updates.extents()[0], cache.extents()[axis] as i64);
+    let mut thin = vec![1; rank];
+    thin[0] = count;
+    let starts = n.typed::<i64>(2).reshape(thin)?.broadcast(updates.extents())?;
+    let is_circular = n.text("mode", "linear") == "circular";
+    let places = n.device.map(&starts, |start| {
+        let place = start + windlass::expressions::position(axis as u8);
+        if is_circular { place % len } else { place }
+    })?;
+    let places = places.into_output();
+    let made = n.device.put_along_axis(cache, &places, &updates, axis as isize, Combine::Replace)?;
+    Ok(vec![made.into_output().into()])
+}
+
 pub(super) fn nonzero(n: &Node<'_>) -> Made {
     Ok(vec![n.device.nonzero(n.typed::<Bool>(0))?.await_result()?.into()])
 }

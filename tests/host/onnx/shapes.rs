@@ -2,9 +2,10 @@
 
 use super::cases::{Attribute, Stored};
 use super::node::{Made, Node};
-use windlass::DType;
-use windlass::expressions::{Compare, Function};
+use windlass::expressions::{Function, Overflow};
+use windlass::moves::Pad;
 use windlass::tensor::AxisSlice;
+use windlass::{DType, Element, bf16};
 
 pub(super) fn transpose(n: &Node<'_>) -> Made {
     let x = n.input(0);
@@ -91,17 +92,9 @@ pub(super) fn expand(n: &Node<'_>) -> Made {
     n.view(n.input(0).broadcast(n.common(&extents)))
 }
 
-/// New axes in front of each, repeated; then as one.
 pub(super) fn tile(n: &Node<'_>) -> Made {
-    let x = n.input(0);
-    let (mut thin, mut wide, mut whole) = (vec![], vec![], vec![]);
-    for (m, times) in x.extents().iter().zip(n.ints(1).unwrap()) {
-        thin.extend([1, *m]);
-        wide.extend([times as usize, *m]);
-        whole.push(times as usize * m);
-    }
-    let made = n.device.contiguous_any(x.reshape(thin)?.broadcast(wide)?)?;
-    Ok(vec![n.reshaped(made, &whole)])
+    let counts: Vec<usize> = n.ints(1).unwrap().iter().map(|times| *times as usize).collect();
+    Ok(vec![n.device.tile(n.typed::<f32>(0), counts)?.into_output().into()])
 }
 
 pub(super) fn depth_to_space(n: &Node<'_>) -> Made {
@@ -161,36 +154,34 @@ pub(super) fn range(n: &Node<'_>) -> Made {
 }
 
 pub(super) fn eye_like(n: &Node<'_>) -> Made {
-    let dtype = n.case.outputs[0].dtype();
-    let above = n.int("k", 0) as f64;
-    n.tabulate(n.input(0).extents(), |f| {
-        let on = f.position(1).compare(Compare::Eq, f.position(0) + above);
-        on.select(f.number(dtype, 1.0), 0.0)
-    })
+    let (extents, k) = (n.input(0).extents().try_into().unwrap(), n.int("k", 0) as isize);
+    Ok(vec![match n.case.outputs[0].dtype() {
+        DType::I32 => n.device.eye::<i32>(extents, k)?.into_output().into(),
+        DType::F64 => n.device.eye::<f64>(extents, k)?.into_output().into(),
+        _ => n.device.eye::<f32>(extents, k)?.into_output().into(),
+    }])
 }
 
 pub(super) fn trilu(n: &Node<'_>) -> Made {
-    let (rank, k) = (n.input(0).rank(), n.scalar(1).unwrap_or(0.0));
-    let side = if n.int("upper", 1) == 1 { Compare::Ge } else { Compare::Le };
-    n.one(|x| {
-        let (row, column) = (x.formula().position(rank - 2), x.formula().position(rank - 1));
-        column.compare(side, row + k).select(x, 0.0)
-    })
+    let (x, k) = (n.typed::<i64>(0), n.scalar(1).unwrap_or(0.0) as isize);
+    let made = if n.int("upper", 1) == 1 { n.device.triu(&x, k) } else { n.device.tril(&x, k) };
+    Ok(vec![made?.into_output().into()])
 }
 
-/// The indices with a new axis, repeated along it, beside the position there.
 pub(super) fn one_hot(n: &Node<'_>) -> Made {
-    let (indices, depth) = (n.input(0), n.scalar(1).unwrap());
-    let axis = n.axis(n.int("axis", -1), indices.rank() + 1);
-    let mut extents = indices.extents().to_vec();
-    extents.insert(axis, depth as usize);
-    let wide = indices.unsqueeze(axis as isize)?.broadcast(extents)?;
-    let values = n.input(2);
-    n.formula(&[wide, values.index(0, 0)?, values.index(0, 1)?], |x| {
-        let index = x[0].cast(DType::I64);
-        let index = index.lt(0.0).select(index + depth, index);
-        index.compare(Compare::Eq, x[0].formula().position(axis)).select(x[2], x[1])
-    })
+    match n.input(2).dtype() {
+        DType::I32 => hot::<i32>(n),
+        DType::Bf16 => hot::<bf16>(n),
+        _ => hot::<f32>(n),
+    }
+}
+
+fn hot<T: Element>(n: &Node<'_>) -> Made {
+    let indices = n.device.cast_any(n.input(0), DType::I64, Overflow::Saturate)?;
+    let (depth, axis) = (n.scalar(1).unwrap() as usize, n.int("axis", -1) as isize);
+    let values = n.device.download_tensor(n.typed::<T>(2))?.await_result()?;
+    let hot = n.device.one_hot::<T, i64>(indices.view().downcast().unwrap(), depth, axis, [values[0], values[1]]);
+    Ok(vec![hot?.into_output().into()])
 }
 
 /// A sum of cosines.

@@ -2,7 +2,10 @@
 //! beside this one.
 
 use super::node::{Made, Node};
-use super::{libraries, moves, networks, optimizers, ordered, quantized, reductions, scans, shapes};
+use super::{
+    attention, convolutions, libraries, moves, networks, optimizers, ordered, quantized, reductions, sampling, scans,
+    shapes,
+};
 use windlass::DType;
 use windlass::expressions::{Binary, Compare, Function, Unary};
 
@@ -171,6 +174,9 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("SoftmaxCrossEntropyLoss", |n| networks::loss(n, false)),
     ("RotaryEmbedding", networks::rotary),
     ("Resize", networks::resize),
+    ("GridSample", sampling::grid_sample),
+    ("AffineGrid", sampling::affine_grid),
+    ("CenterCropPad", sampling::center_crop_pad),
     ("Upsample", networks::upsample),
     // Views, each as a tensor of its own.
     ("Identity", |n| n.view(Ok(n.input(0).view()))),
@@ -214,6 +220,16 @@ pub(super) const TABLE: &[(&str, Row)] = &[
     ("GatherElements", moves::gather_elements),
     ("GatherND", moves::gather_nd),
     ("ArrayFeatureExtractor", moves::array_feature_extractor),
+    // Order.
+    ("Compress", ordered::compress),
+    ("NonZero", ordered::nonzero),
+    ("ReverseSequence", ordered::reverse_sequence),
+    ("Scatter", ordered::scatter_elements),
+    ("ScatterElements", ordered::scatter_elements),
+    ("ScatterND", ordered::scatter_nd),
+    ("TopK", ordered::top_k),
+    ("Unique", ordered::unique),
+    ("TensorScatter", ordered::tensor_scatter),
     // What the host knows.
     ("Shape", shapes::shape),
     ("Size", |n| n.known(&[], &[n.input(0).len() as i64])),
@@ -231,16 +247,18 @@ pub(super) const TABLE: &[(&str, Row)] = &[
 
 /// Rows that the stand-in cannot run: of CUDA's libraries, which it does not have, and of kernels whose threads share memory.
 pub(super) const LIBRARIES: &[(&str, Row)] = &[
+    ("Attention", attention::attention),
+    ("FlexAttention", attention::attention),
+    ("LinearAttention", attention::linear),
+    ("Conv", convolutions::conv),
+    ("ConvTranspose", convolutions::transposed),
+    ("ConvInteger", convolutions::of_integers),
+    ("QLinearConv", convolutions::of_quantized),
+    ("CausalConvWithState", convolutions::causal),
+    ("Col2Im", convolutions::col2im),
+    ("MaxUnpool", sampling::max_unpool),
     ("DFT", libraries::dft),
     ("Einsum", libraries::einsum),
     ("Gemm", libraries::gemm),
     ("MatMul", libraries::matmul),
-    ("Compress", ordered::compress),
-    ("NonZero", ordered::nonzero),
-    ("ReverseSequence", ordered::reverse_sequence),
-    ("Scatter", ordered::scatter_elements),
-    ("ScatterElements", ordered::scatter_elements),
-    ("ScatterND", ordered::scatter_nd),
-    ("TopK", ordered::top_k),
-    ("Unique", ordered::unique),
 ];

@@ -1,9 +1,12 @@
 //! Tensors in order: sorts and what is made of them.
 
+mod against;
 mod chosen;
 mod facts;
+mod made;
 mod places;
 mod sorts;
+mod weights;
 
 /// The elements in row-major order.
 fn read<'a, T: windlass::Element>(

@@ -5,7 +5,7 @@ use super::read;
 use crate::common::{Rng, devices, refused, seeds};
 use std::cmp::Ordering;
 use windlass::arrays::{By, Ordered};
-use windlass::{Bool, Device, bf16, f16};
+use windlass::{Bool, Device, HostPool, bf16, f16};
 
 /// NaN last.
 fn compare<T: PartialOrd>(a: &T, b: &T, descending: bool) -> Ordering {
@@ -93,6 +93,23 @@ fn every_type_is_sorted_by_value_and_place() {
                 _ => check(&devices, rng, n, &|bits| (of(bits) as i16) >> 3),
             }
         }
+    });
+}
+
+#[test]
+fn a_long_line_is_sorted_by_any_number_of_threads() {
+    let open = |threads| Device::builder().host_pool(HostPool::Threads(threads)).host().open().unwrap();
+    let devices = [open(1), open(3), open(8)];
+    seeds(2, |rng, seed| {
+        let n = 65_000 + rng.below(60_000);
+        let of = move |bits: u64| if seed == 1 { bits % 5 } else { bits };
+        let zeros = move |bits: u64| if of(bits) % 4 == 0 { -0.0 } else { (of(bits) % 4000) as f64 - 2.0 };
+        check(&devices, rng, n, &zeros);
+        check(&devices, rng, n, &|bits| zeros(bits) as f32);
+        check(&devices, rng, n, &|bits| of(bits) as i32);
+        check(&devices, rng, n, &|bits| of(bits) as i16);
+        check(&devices, rng, n, &|bits| of(bits) as u8);
+        check(&devices, rng, n, &of);
     });
 }
 

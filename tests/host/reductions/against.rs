@@ -22,4 +22,5 @@ fn random_scans_equal_their_definition() {
         super::scans::run(&devices, seed, 80_000);
     }
     super::scans::complex(&devices);
+    super::scans::neighbours(&devices, usize::MAX);
 }

@@ -186,3 +186,74 @@ pub(crate) fn complex(devices: &[Device]) {
         }
     }
 }
+
+/// Lines whose elements are neighbours, of lengths about those at which another way begins.
+pub(crate) fn neighbours(devices: &[Device], most: usize) {
+    for (k, n) in [1, 16, 17, 32, 33, 95, 480, 1023, 1024, 1025, 2048, 4096, 4097, 8192, 8193, 9000, 40_000, 270_000]
+        .into_iter()
+        .filter(|n| *n <= most)
+        .enumerate()
+    {
+        let rows = if n < 5000 { [1, 3, 35][k % 3] } else { 2 };
+        let (exclusive, reverse) = (k % 2 == 1, k % 5 < 2);
+        let along = if exclusive { Along::axis(-1).exclusive() } else { Along::axis(-1) };
+        let along = if reverse { along.reverse() } else { along };
+        let random = &mut Random(n as u64);
+        macro_rules! of {
+            ($t:ty, $call:ident, $make:expr, $line:expr) => {{
+                let make: fn(u64) -> $t = $make;
+                let data: Vec<$t> = (0..rows * n).map(|_| make(random.bits())).collect();
+                let mut wanted = vec![];
+                for row in data.chunks(n) {
+                    let mut row = row.to_vec();
+                    if reverse {
+                        row.reverse();
+                    }
+                    let mut line = ($line)(&row);
+                    if reverse {
+                        line.reverse();
+                    }
+                    wanted.extend(line);
+                }
+                for device in devices {
+                    // One element further than where memory begins.
+                    let buffer = device.upload([&data[..1], &data].concat()).unwrap().into_output();
+                    let layout = windlass::tensor::Layout::new([rows, n], [n as isize, 1], 1).unwrap();
+                    let view = TensorRef::from_buffer(&buffer, layout).unwrap();
+                    let got = device.$call(&view, along).unwrap().await_result().unwrap();
+                    let got = device.download_tensor(&got).unwrap().await_result().unwrap();
+                    let (got, wanted) = (bytemuck::cast_slice::<_, u8>(&got), bytemuck::cast_slice::<_, u8>(&wanted));
+                    assert!(
+                        got == wanted,
+                        "{} of {rows} lines of {n} {}, {along:?}",
+                        stringify!($call),
+                        stringify!($t)
+                    );
+                }
+            }};
+        }
+        let first = if exclusive { 0.0 } else { -0.0 };
+        let real = |bits: u64| (bits as i32 as f32) / 65536.0;
+        of!(f32, cumsum, real, |x: &[f32]| scan(x, (first, -0.0), exclusive, &|a, b| a + b));
+        of!(f64, cummin, |bits| bits as i64 as f64, |x: &[f64]| scan(
+            x,
+            [f64::INFINITY; 2].into(),
+            exclusive,
+            &f64::min
+        ));
+        of!(i8, cumsum, |bits| bits as i8, |x: &[i8]| {
+            let wide: Vec<i64> = x.iter().map(|x| i64::from(*x)).collect();
+            scan(&wide, (0, 0), exclusive, &|a, b| a + b)
+        });
+        of!(u8, cummax, |bits| (bits % 251) as u8, |x: &[u8]| scan(x, (0, 0), exclusive, &std::cmp::max));
+        of!(u64, cumprod, |bits| bits | 1, |x: &[u64]| scan(x, (1, 1), exclusive, &|a, b| a.wrapping_mul(b)));
+        of!(f16, cumsum, |bits| f16::from_f32((bits % 7) as f32 / 8.0), |x: &[f16]| {
+            let wide: Vec<f32> = x.iter().map(|x| x.to_f32()).collect();
+            let sums = scan(&wide, (first, -0.0), exclusive, &|a, b| a + b);
+            sums.into_iter().map(f16::from_f32).collect::<Vec<_>>()
+        });
+        of!(Bool, cumany, |bits| Bool(u8::from(bits % 61 == 0)), |x: &[Bool]| {
+            truth(x.iter().map(|x| x.0 != 0), exclusive, false)
+        });
+    }
+}

@@ -157,6 +157,16 @@ fn integers_are_those_of_rust() {
         let carry = u64::from((a as u32).checked_add(b as u32).is_none());
         a.wrapping_add(b).wrapping_add(carry)
     });
+    // A GPU keeps the complement of a borrow.
+    same("sub.cc.u32 %r8, A, B; subc.u32 D, A, 0", r, 32, |a, b, _| a.wrapping_sub(u64::from((a as u32) < b as u32)));
+    same("sub.cc.u32 %r8, A, B; addc.u32 D, A, 0", r, 32, |a, b, _| a.wrapping_add(u64::from(a as u32 >= b as u32)));
+    same("add.cc.u32 %r8, A, B; subc.u32 D, A, 0", r, 32, |a, b, _| {
+        a.wrapping_sub(u64::from((a as u32).checked_add(b as u32).is_some()))
+    });
+    same("sub.cc.u64 %q8, A, B; subc.cc.u64 %q8, A, B; subc.u64 D, A, 0", ["%q", "%q"], 64, |a, b, _| {
+        let first = a < b;
+        a.wrapping_sub(u64::from(u128::from(a) < u128::from(b) + u128::from(first)))
+    });
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! The node tests of ONNX (`tests/host/onnx`) on the CUDA engine: the stand-in runs the text of the kernels.
 
+#[path = "../../host/onnx/attention.rs"]
+mod attention;
 #[path = "../../host/onnx/cases.rs"]
 mod cases;
 #[path = "../../host/onnx/compare.rs"]
 mod compare;
+#[path = "../../host/onnx/convolutions.rs"]
+mod convolutions;
 #[path = "../../host/onnx/libraries.rs"]
 mod libraries;
 #[path = "../../host/onnx/moves.rs"]
@@ -22,6 +26,8 @@ mod quantized;
 mod reductions;
 #[path = "../../host/onnx/run.rs"]
 mod run;
+#[path = "../../host/onnx/sampling.rs"]
+mod sampling;
 #[path = "../../host/onnx/scans.rs"]
 mod scans;
 #[path = "../../host/onnx/shapes.rs"]

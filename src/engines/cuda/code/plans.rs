@@ -163,6 +163,23 @@ impl Plans {
         }
     }
 
+    /// Takes a finished plan off the list: the next op that asks for it has it built anew.
+    #[allow(dead_code, reason = "for libraries that measure")]
+    pub(crate) fn forget(&self, key: &Key) {
+        let gone = {
+            let mut map = self.map.lock();
+            if !map.places.peek(key).is_some_and(PlanState::is_ready) {
+                return;
+            }
+            let gone = map.places.pop(key);
+            if let Some(PlanState::Ready(_, bytes)) = &gone {
+                (map.ready, map.bytes) = (map.ready - 1, map.bytes.saturating_sub(*bytes));
+            }
+            gone
+        };
+        drop(gone);
+    }
+
     /// Takes all finished plans off the list, at the end of the epoch.
     pub(crate) fn clear(&self) {
         let all = {

@@ -239,6 +239,17 @@ impl CudaEngine {
 }
 
 impl Core {
+    /// Bytes that an allocation can have: those of the device that are free, and the unused ones of the pool. The context is
+    /// current. An estimate, since other threads and processes allocate too; all there is, if the driver does not tell.
+    #[allow(dead_code, reason = "for libraries that choose an algorithm by it")]
+    pub(crate) fn free_memory(&self) -> u64 {
+        let (mut free, mut total) = (0usize, 0usize);
+        let api = self.context.api;
+        // SAFETY: the pointers are valid.
+        let answer = unsafe { api.mem_get_info(&mut free, &mut total) }.ok().and_then(|()| self.memory.pool.info(api));
+        answer.map_or(u64::MAX, |pool| free as u64 + pool.reserved.saturating_sub(pool.used))
+    }
+
     /// Frees tables of addresses, waits for a bounded time until work in flight is complete and its memory is freed,
     /// then trims the pool.
     pub(crate) fn give_back(&self, epoch: &Arc<Epoch>) -> Result<()> {

@@ -126,8 +126,8 @@ impl Device {
     /// ```
     ///
     /// # Costs
-    /// A sort of the numbers, of as many bytes as they need. Elements for one place are taken one after the other by one thread for
-    /// each element of the slice.
+    /// A sort of the numbers, of as many bytes as they need. Elements for one place are taken one after the other, on a GPU by one
+    /// thread for each element of the slice; where a place gets 64 of them or more on average, by one warp, which loads many at once.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for an axis that is not there, indices that are no vector, other extents of `updates`, an `x` with

@@ -3,6 +3,7 @@
 
 use super::front::Combine;
 use super::op::Put;
+use super::walk;
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::engines::cuda::PlanBuilder;
@@ -14,11 +15,11 @@ use crate::libraries::reductions::folding::Folding;
 
 const THREADS: u32 = 256;
 const MOST_BLOCKS: usize = 1 << 20;
-/// The words: elements of slices; target, result; numbers, places, elements; the width of a slice, the slices, the numbers.
-const WORDS: usize = 9;
+/// The words: elements of slices, or of the target where the kernel walks; target, result; numbers, places, elements; the width of a slice, the slices, the numbers.
+pub(super) const WORDS: usize = 9;
 
 /// Blocks and threads.
-pub(super) fn blocks(all: usize) -> (u32, u32) {
+fn blocks(all: usize) -> (u32, u32) {
     (all.div_ceil(THREADS as usize).min(MOST_BLOCKS) as u32, THREADS)
 }
 
@@ -26,14 +27,30 @@ pub(super) fn blocks(all: usize) -> (u32, u32) {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// What is joined; of what is replaced, an unsigned type of the size.
-    dtype: DType,
+    pub(super) dtype: DType,
     combine: Combine,
+    /// Whether a warp goes through the run of each slice.
+    walks: bool,
 }
+
+/// Elements for each slice from which on a warp goes through them.
+const MANY: usize = 64;
 
 impl Key {
     pub(super) fn new(put: &Put) -> Self {
         let dtype = if put.combine == Combine::Replace { DType::of_size(put.dtype.size()) } else { put.dtype };
-        Key { dtype, combine: put.combine }
+        let walks = put.combine != Combine::Replace && put.slots.saturating_mul(MANY) <= put.count;
+        Key { dtype, combine: put.combine, walks }
+    }
+
+    /// The tasks of a launch, its blocks and its threads.
+    pub(super) fn launch(&self, put: &Put) -> (usize, (u32, u32)) {
+        if self.walks {
+            let all = put.slots.saturating_mul(put.width);
+            return (all, walk::blocks(all));
+        }
+        let all = put.count.saturating_mul(put.width);
+        (all, blocks(all))
     }
 }
 
@@ -62,6 +79,9 @@ struct Work {
 
 impl Key {
     pub(super) fn text(&self) -> Result<String> {
+        if let (true, Some(kind)) = (self.walks, self.combine.kind()) {
+            return self.walk(kind);
+        }
         let writer = &mut Writer::default();
         let folding = self.combine.kind().map(|kind| Folding::new(writer, kind, self.dtype)).transpose()?;
         let (folding, helpers) = folding.map_or((None, String::new()), |(folding, helpers)| (Some(folding), helpers));

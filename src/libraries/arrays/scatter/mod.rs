@@ -2,7 +2,7 @@
 //!
 //! The front (`front.rs`, `places.rs`) makes of all indices the numbers of slices, and sorts these with their places. So the elements
 //! of a slice are neighbours, in their order: `op.rs` is the operation that takes them one after the other. `host.rs` and `kernel.rs`
-//! are its halves.
+//! are its halves; `walk.rs` is the kernel for few slices with many elements each.
 
 mod front;
 #[cfg(feature = "host")]
@@ -13,6 +13,8 @@ mod op;
 mod places;
 #[cfg(all(test, feature = "cuda", feature = "host"))]
 mod tests;
+#[cfg(feature = "cuda")]
+mod walk;
 
 pub use front::Combine;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

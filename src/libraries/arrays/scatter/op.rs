@@ -122,10 +122,10 @@ impl Op for Put {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         queue.zero_result()?;
-        let all = self.count.saturating_mul(self.width);
-        if all == 0 {
+        if self.count.saturating_mul(self.width) == 0 {
             return Ok(());
         }
+        let (all, blocks) = super::kernel::Key::new(self).launch(self);
         let address = |span: Option<&AnySpan>| span.map_or(0, |span| span.address());
         let mut words = vec![all as u64, address(queue.writes().first()), queue.result()?];
         words.extend(queue.reads().iter().map(|span| span.address()));
@@ -133,7 +133,7 @@ impl Op for Put {
         let loaded = queue.plan::<super::kernel::Key>(0)?;
         // SAFETY: the words are the kernel's. It reads the three operands, whose sizes were checked; the places are below their
         // number, or counted as out of range. It writes slices whose numbers are below those of the target, and the result.
-        unsafe { loaded.launch(queue, super::kernel::blocks(all), &mut words) }
+        unsafe { loaded.launch(queue, blocks, &mut words) }
     }
 
     #[cfg(not(feature = "cuda"))]

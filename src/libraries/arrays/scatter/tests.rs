@@ -1,7 +1,7 @@
 //! The kernel on the machine for PTX, and the host half: the same bits.
 
 use super::front::Combine;
-use super::kernel::{Key, blocks};
+use super::kernel::Key;
 use super::op::Put;
 use crate::core::element::DType;
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
@@ -15,7 +15,7 @@ fn the_kernel_equals_the_host_half() {
     };
     let all = [Combine::Replace, Combine::Add, Combine::Mul, Combine::Min, Combine::Max];
     for (k, dtype) in DType::ALL.into_iter().flat_map(|dtype| [dtype; 5]).enumerate() {
-        let (slots, width, count) = (1 + k % 9, [1, 3, 40][k % 3], [0, 1, 7, 90][k % 4]);
+        let (slots, width, count) = (1 + k % 9, [1, 3, 40][k % 3], [0, 1, 7, 90, 700, 1300][k % 6]);
         let put = Put { dtype, combine: all[k % 5], slots, width, count };
         if put.check_data().is_err() {
             continue;
@@ -39,7 +39,8 @@ fn the_kernel_equals_the_host_half() {
             .unwrap();
         let mut result = [0u64];
         if count > 0 {
-            let mut arguments = vec![(count * width) as u64, machine.as_mut_ptr() as u64, result.as_mut_ptr() as u64];
+            let (all, (grid, threads)) = Key::new(&put).launch(&put);
+            let mut arguments = vec![all as u64, machine.as_mut_ptr() as u64, result.as_mut_ptr() as u64];
             arguments.extend([keys.as_ptr() as u64, places.as_ptr() as u64, updates.as_ptr() as u64]);
             arguments.extend([width as u64, slots as u64, count as u64]);
             let areas = vec![
@@ -51,7 +52,6 @@ fn the_kernel_equals_the_host_half() {
             ];
             let text = Key::new(&put).text().unwrap();
             let module = PtxModule::new(&text).unwrap_or_else(|fault| panic!("{fault} in\n{text}"));
-            let (grid, threads) = blocks(count * width);
             let shape = Shape::new([grid, 1, 1], [threads, 1, 1], 0);
             let run = module.launch("expression", shape, bytemuck::cast_slice(&arguments), areas, Checks::ALL, &|_| ());
             run.unwrap_or_else(|fault| panic!("{fault} of {put:?}"));

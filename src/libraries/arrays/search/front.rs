@@ -13,7 +13,7 @@ use crate::libraries::expressions::operands::Read;
 
 /// Where a value stands among elements that are equal to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum SearchSide {
     /// Before them.
     Left,
     /// Behind them.
@@ -25,11 +25,11 @@ fn submit(
     device: &Device,
     dtype: DType,
     (sorted, values): (Read<'_>, Read<'_>),
-    side: Side,
+    side: SearchSide,
 ) -> Result<PendingDispatch<Tensor<i64>>> {
     let output = Layout::row_major(values.1.extents())?;
     let buffer = device.uninit::<i64>(output.len())?;
-    let search = Search { dtype, sorted: sorted.1, values: values.1, right: side == Side::Right };
+    let search = Search { dtype, sorted: sorted.1, values: values.1, right: side == SearchSide::Right };
     let reads: AnyIns<'_> = [sorted.0, values.0].into_iter().collect();
     let pending =
         device.dispatch(search, reads, [buffer.into()].into_iter().collect()).map_err(Rejected::into_error)?;
@@ -37,17 +37,17 @@ fn submit(
 }
 
 impl Device {
-    /// Where values stand in a sorted vector: the number of its elements that are smaller, and with [`Side::Right`] also of those
+    /// Where values stand in a sorted vector: the number of its elements that are smaller, and with [`SearchSide::Right`] also of those
     /// that are equal. NumPy's `searchsorted`. A NaN is larger than all numbers.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::arrays::Side;
+    /// use windlass::arrays::SearchSide;
     /// let device = windlass::Device::best()?;
     /// let edges = device.tensor([4], [0.0f32, 1.0, 1.0, 2.0])?;
     /// let values = device.tensor([3], [1.0f32, -1.0, 7.0])?;
-    /// assert_eq!(device.show(&device.searchsorted(&edges, &values, Side::Left)?.await_result()?)?.to_string(), "[1 0 4]");
-    /// assert_eq!(device.show(&device.searchsorted(&edges, &values, Side::Right)?.await_result()?)?.to_string(), "[3 0 4]");
+    /// assert_eq!(device.show(&device.searchsorted(&edges, &values, SearchSide::Left)?.await_result()?)?.to_string(), "[1 0 4]");
+    /// assert_eq!(device.show(&device.searchsorted(&edges, &values, SearchSide::Right)?.await_result()?)?.to_string(), "[3 0 4]");
     /// # Ok(()) }
     /// ```
     ///
@@ -58,7 +58,7 @@ impl Device {
         &self,
         sorted: impl ReadableTensor<'a, T>,
         values: impl ReadableTensor<'v, T>,
-        side: Side,
+        side: SearchSide,
     ) -> Result<PendingDispatch<Tensor<i64>>> {
         let (sorted, values) = (sorted.into(), values.into());
         let (one, other) = (sorted.operand()?, values.operand()?);

@@ -9,6 +9,6 @@ mod op;
 #[cfg(all(test, feature = "cuda", feature = "host"))]
 mod tests;
 
-pub use front::Side;
+pub use front::SearchSide;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use op::Search;

@@ -15,6 +15,7 @@ pub(super) mod kernel;
 mod lines;
 mod op;
 pub(super) mod order;
+mod partition;
 #[cfg(feature = "cuda")]
 mod plan;
 #[cfg(all(test, feature = "cuda", feature = "host"))]

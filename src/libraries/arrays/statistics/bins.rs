@@ -4,33 +4,72 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::tensor::{ReadableTensor, Tensor};
+use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::select_vector;
-use crate::libraries::arrays::{Ordered, Side};
+use crate::libraries::arrays::{Ordered, SearchSide};
 use crate::libraries::expressions::build::position;
 use crate::libraries::moves::Place;
 use crate::libraries::reductions::All;
 
-/// A floating-point element that bins have edges of: `f32`, `f64`. Sealed.
+/// A floating-point element that bins have edges of, and quantiles lie between: `f32`, `f64`, `f16`, `bf16`. Cast integers to one
+/// of them. Sealed.
 pub trait Measured: Ordered + sealed::Measured {}
 
 mod sealed {
     pub trait Measured {}
     impl Measured for f32 {}
     impl Measured for f64 {}
+    impl Measured for half::f16 {}
+    impl Measured for half::bf16 {}
 }
 
 impl Measured for f32 {}
 impl Measured for f64 {}
+impl Measured for half::f16 {}
+impl Measured for half::bf16 {}
 
 /// How many elements lie between neighbours of the edges, the last bin with its end.
 fn counts<T: Ordered>(device: &Device, x: &Tensor<T>, edges: &Tensor<T>) -> Result<PendingDispatch<Tensor<i64>>> {
     let sorted = device.sort(x, 0)?.into_output();
     let (front, end) = edges.split(0, edges.len() - 1)?;
-    let begins = device.searchsorted(&sorted, &front, Side::Left)?.into_output();
-    let end = device.searchsorted(&sorted, &end, Side::Right)?.into_output();
+    let begins = device.searchsorted(&sorted, &front, SearchSide::Left)?.into_output();
+    let end = device.searchsorted(&sorted, &end, SearchSide::Right)?.into_output();
     let ends = device.concat([begins.split(0, 1)?.1, end.view()], 0)?.into_output();
     device.map((&begins, &ends), |(begin, end)| end - begin)
+}
+
+/// Refuses edges that are no edges.
+pub(super) fn edges_between<T: Element>(edges: &TensorRef<'_, T>) -> Result<()> {
+    if edges.rank() != 1 || edges.len() < 2 {
+        return Err(Error::invalid("edges", format!("extents {:?}, but a vector of 2 or more", edges.extents())));
+    }
+    Ok(())
+}
+
+/// The edges of bins of the same width: see [`Device::histogram`].
+pub(super) fn ends<T: Measured>(
+    device: &Device,
+    x: &Tensor<T>,
+    bins: usize,
+    range: Option<[f64; 2]>,
+) -> Result<Tensor<T>> {
+    if bins == 0 {
+        return Err(Error::invalid("bins", "there is none"));
+    }
+    let ends = match range {
+        Some([low, high]) if low <= high && low.is_finite() && high.is_finite() => device.tensor([2], [low, high])?,
+        Some(range) => return Err(Error::invalid("range", format!("{range:?} is no range"))),
+        None if x.is_empty() => return Err(Error::invalid("range", "no element and no range")),
+        None => {
+            let wide = device.map(x, |x| x.cast::<f64>())?.into_output();
+            let (low, high) = (
+                device.item(&device.min(&wide, All)?.into_output())?,
+                device.item(&device.max(&wide, All)?.into_output())?,
+            );
+            device.tensor([2], [low, high])?
+        }
+    };
+    edges(device, &ends, bins)
 }
 
 impl Device {
@@ -55,9 +94,7 @@ impl Device {
         edges: impl ReadableTensor<'e, T>,
     ) -> Result<PendingDispatch<Tensor<i64>>> {
         let edges = edges.into();
-        if edges.rank() != 1 || edges.len() < 2 {
-            return Err(Error::invalid("edges", format!("extents {:?}, but a vector of 2 or more", edges.extents())));
-        }
+        edges_between(&edges)?;
         counts(self, &select_vector(self, x)?, &select_vector(self, &edges)?)
     }
 
@@ -85,23 +122,7 @@ impl Device {
         range: Option<[f64; 2]>,
     ) -> Result<(PendingDispatch<Tensor<i64>>, Tensor<T>)> {
         let x = select_vector(self, x)?;
-        if bins == 0 {
-            return Err(Error::invalid("bins", "there is none"));
-        }
-        let ends = match range {
-            Some([low, high]) if low <= high && low.is_finite() && high.is_finite() => self.tensor([2], [low, high])?,
-            Some(range) => return Err(Error::invalid("range", format!("{range:?} is no range"))),
-            None if x.is_empty() => return Err(Error::invalid("range", "no element and no range")),
-            None => {
-                let wide = self.map(&x, |x| x.cast::<f64>())?.into_output();
-                let (low, high) = (
-                    self.item(&self.min(&wide, All)?.into_output())?,
-                    self.item(&self.max(&wide, All)?.into_output())?,
-                );
-                self.tensor([2], [low, high])?
-            }
-        };
-        let edges = edges(self, &ends, bins)?;
+        let edges = ends(self, &x, bins, range)?;
         Ok((counts(self, &x, &edges)?, edges))
     }
 
@@ -132,8 +153,8 @@ impl Device {
         let (sorted, _) =
             crate::libraries::arrays::sort::sort_numbers(self, &numbers.into_output().view(), bins)?.into_output();
         let all = self.tabulate([bins], || position(0))?.into_output();
-        let begins = self.searchsorted(&sorted, &all, Side::Left)?.into_output();
-        let ends = self.searchsorted(&sorted, &all, Side::Right)?.into_output();
+        let begins = self.searchsorted(&sorted, &all, SearchSide::Left)?.into_output();
+        let ends = self.searchsorted(&sorted, &all, SearchSide::Right)?.into_output();
         self.map((&begins, &ends), |(begin, end)| end - begin)
     }
 }

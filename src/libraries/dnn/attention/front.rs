@@ -2,6 +2,7 @@
 
 use super::super::{Dnn, DnnElement};
 use super::gradient::AttendBackward;
+use super::laid::{Laid, copied, four, heads_last, laid, layout_of, packed};
 use super::op::{Attend, LIBRARY};
 use super::scene::{Rows, Scene};
 use super::spec::Attention;
@@ -11,90 +12,6 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
-
-/// An operand whose rows are contiguous: itself, or a copy.
-enum Laid<'a> {
-    Own(AnyIn<'a>),
-    Copied(AnyTensor),
-}
-
-impl Laid<'_> {
-    fn part(&self) -> AnyIn<'_> {
-        match self {
-            Laid::Own(part) => *part,
-            Laid::Copied(tensor) => tensor.buffer().as_in(),
-        }
-    }
-}
-
-/// Elements that rows begin at multiples of, where a library reads them: 16 bytes.
-fn granule(dtype: DType) -> usize {
-    16 / dtype.size().max(1)
-}
-
-/// Packed rows: batches, heads, places; or batches, places, heads.
-fn packed([_, heads, places, width]: [usize; 4], heads_last: bool) -> Rows {
-    match heads_last {
-        true => [places * heads * width, width, heads * width],
-        false => [heads * places * width, places * width, width],
-    }
-}
-
-/// Whether the heads of a place are neighbours.
-fn heads_last(layout: &Layout) -> bool {
-    match (layout.extents(), layout.strides()) {
-        ([_, heads, places, _], [_, of_head, of_place, _]) => {
-            *heads > 1 && *places > 1 && of_head.unsigned_abs() < of_place.unsigned_abs()
-        }
-        _ => false,
-    }
-}
-
-/// The distances of rows whose elements are neighbours; those of axes with one element are as if all were packed.
-fn rows_of(layout: &Layout, extents: [usize; 4]) -> Option<Rows> {
-    let [.., width] = extents;
-    if width > 1 && layout.strides().last() != Some(&1) {
-        return None;
-    }
-    let mut rows = packed(extents, heads_last(layout));
-    for ((to, stride), n) in rows.iter_mut().zip(layout.strides()).zip(extents) {
-        if n > 1 {
-            *to = usize::try_from(*stride).ok()?;
-        }
-    }
-    Some(rows)
-}
-
-/// An operand as a library takes it. `dense`: without gaps, for what is written has the same order.
-fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) -> Result<(Laid<'a>, Rows)> {
-    let (part, layout) = view.operand()?;
-    let extents = four("operand", layout.extents())?;
-    let (last, granule) = (heads_last(&layout), granule(view.dtype()));
-    let is_packed = |rows: Rows| rows == packed(extents, last);
-    let takes = |rows: Rows| rows.iter().all(|step| step.is_multiple_of(granule) && *step >= extents[3]);
-    match rows_of(&layout, extents).filter(|rows| is_packed(*rows) || (!dense && takes(*rows))) {
-        Some(rows) => Ok((Laid::Own(part), rows)),
-        None => copied(device, view, last),
-    }
-}
-
-fn copied<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<(Laid<'a>, Rows)> {
-    let extents = four("operand", view.extents())?;
-    let rows = packed(extents, last);
-    let tensor = device.uninit_any(view.dtype(), [view.layout().len()])?.into_parts().0;
-    let target = AnyTensor::from_buffer(tensor, layout_of(extents, rows)?)?;
-    Ok((Laid::Copied(device.assign_any(target, |all| Ok(all.clone()), view)?), rows))
-}
-
-fn layout_of(extents: [usize; 4], [b, h, s]: Rows) -> Result<Layout> {
-    let step = |n: usize| isize::try_from(n).map_err(|_| Error::invalid("q", "the sizes are too large"));
-    Layout::new(extents, [step(b)?, step(h)?, step(s)?, 1], 0)
-}
-
-fn four(name: &'static str, extents: &[usize]) -> Result<[usize; 4]> {
-    <[usize; 4]>::try_from(extents)
-        .map_err(|_| Error::invalid(name, format!("extents {extents:?}; batch, heads, places and width are needed")))
-}
 
 fn any<'a, T: Element>(view: &'a TensorRef<'_, T>) -> AnyTensorRef<'a> {
     view.into()
@@ -215,28 +132,50 @@ fn told(op: &'static str) -> impl Fn(Error) -> Error {
     move |error| error.in_op(op, LIBRARY)
 }
 
-/// Submits the forward pass. Returns the layout of the result, too.
-fn attend(
+/// What a forward pass needs a plan for.
+pub(in super::super) fn planned<T: DnnElement>(
     device: &Device,
-    call: &Call<'_>,
-    reads: [&AnyTensorRef<'_>; 3],
+    spec: &Attention<'_, T>,
+    [q, k, v]: [TensorRef<'_, T>; 3],
     stats: bool,
-) -> Result<(PendingDispatch<AnyBuffers>, Layout)> {
-    let mut scene = call.scene(reads)?;
+) -> Result<Scene> {
+    let reads = [&any(&q), &any(&k), &any(&v)];
+    laid_out(device, &Call::new(spec), reads, stats).map(|(scene, ..)| scene).map_err(told(Attend::OP))
+}
+
+/// The operands as the library takes them: queries, keys and values; bias and lengths; and what is computed of them.
+type LaidOut<'a> = (Scene, [Laid<'a>; 3], Vec<Laid<'a>>);
+
+fn laid_out<'a>(
+    device: &Device,
+    call: &Call<'a>,
+    [q, k, v]: [&AnyTensorRef<'a>; 3],
+    stats: bool,
+) -> Result<LaidOut<'a>> {
+    let mut scene = call.scene([q, k, v])?;
     scene.stats = stats;
-    let [q, k, v] = reads;
     let ((q_part, of_q), (k_part, of_k), (v_part, of_v)) =
         (laid(device, q, false)?, laid(device, k, false)?, laid(device, v, false)?);
     (scene.of_q, scene.of_k, scene.of_v) = (of_q, of_k, of_v);
     scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
     let others = call.others(device, &mut scene)?;
+    Ok((scene, [q_part, k_part, v_part], others))
+}
+
+/// Submits the forward pass. Returns the layout of the result, too.
+fn attend<'a>(
+    device: &Device,
+    call: &Call<'a>,
+    reads: [&AnyTensorRef<'a>; 3],
+    stats: bool,
+) -> Result<(PendingDispatch<AnyBuffers>, Layout)> {
+    let (scene, all, others) = laid_out(device, call, reads, stats)?;
     let layout = layout_of(scene.extents_of_o(), scene.of_o)?;
     let mut writes = AnyBuffers::from_iter([]);
     writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
     if stats {
         writes.push(device.uninit_any(scene.sums(), [scene.rows()])?.into_parts().0);
     }
-    let all = [q_part, k_part, v_part];
     let ins: AnyIns<'_> = all.iter().chain(&others).map(Laid::part).collect();
     Ok((device.dispatch(Attend(scene), ins, writes).map_err(Rejected::into_error)?, layout))
 }

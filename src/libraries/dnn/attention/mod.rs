@@ -1,16 +1,18 @@
 //! Attention: softmax(scale * Q K^T + bias) V, and its gradients.
 //!
 //! `spec.rs` is what a caller says, `scene.rs` an attention with all its sizes, `op.rs` and `gradient.rs` the operations; `host/` computes
-//! them on the CPU, `../native/attend.rs` and `attend_backward.rs` by cuDNN. `front.rs` has the calls.
+//! them on the CPU, `../native/attend.rs` and `attend_backward.rs` by cuDNN. `laid.rs` lays operands out, `front.rs` has the calls.
 
 mod front;
 mod gradient;
 #[cfg(feature = "host")]
 mod host;
+mod laid;
 mod op;
 mod scene;
 mod spec;
 
+pub(super) use front::planned;
 pub(super) use gradient::AttendBackward;
 pub(super) use op::Attend;
 pub(super) use scene::{Rows, Scene};

@@ -79,9 +79,9 @@ impl<'a, T: Element> Attention<'a, T> {
         self
     }
 
-    /// For each batch, how many of its queries and keys there are; the others are neither seen nor computed. They lie in device
-    /// memory, and are not checked on a GPU, where the results of a batch without keys are undefined. With
-    /// [`Corner::BottomRight`] a batch has no more queries than keys there.
+    /// For each batch, how many of its queries and keys there are; the others are neither seen nor computed: they have zeros as result
+    /// and as gradients, also in a batch without queries or keys. Lengths count from 0 to the sizes; what is beyond is as if it were
+    /// there.
     #[must_use]
     pub fn lengths(mut self, queries: impl ReadableTensor<'a, i32>, keys: impl ReadableTensor<'a, i32>) -> Self {
         self.lengths = Some([queries.into(), keys.into()]);

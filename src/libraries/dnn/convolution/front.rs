@@ -10,6 +10,8 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef, WritableTensor};
+use crate::libraries::dnn::formulas::formula;
+use crate::libraries::reductions::{self, ReductionKind};
 use half::{bf16, f16};
 
 /// An element of which convolutions are made: a floating point number of 16 bits or more. Sealed.
@@ -229,6 +231,26 @@ impl Dnn {
         let mut call = Call::new(conv, Direction::Filter, [any(&x), any(&dy)]);
         call.spatial = Some(window.extents());
         self.new_tensor(&call)
+    }
+
+    /// The gradient of the bias, one for each filter: the sum of the gradient of the result over batch and places. It needs no cuDNN,
+    /// and has the same bits on both engines.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if `dy` has not three to five axes; a stale tensor, or one of another device;
+    /// [`Error::OutOfMemory`].
+    pub fn convolve_bias<'y, T: DnnElement>(
+        &self,
+        dy: impl ReadableTensor<'y, T>,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let dy = dy.into();
+        sizes("dy", dy.extents()).map_err(told)?;
+        let axes: Vec<i32> = (0..dy.rank() as i32).filter(|axis| *axis != 1).collect();
+        let read = dy.operand().map(|(read, layout)| [(read.into(), layout)].into_iter().collect());
+        let itself = formula(&[T::DTYPE], <[_]>::to_vec);
+        let call =
+            reductions::front::Call { kind: ReductionKind::Sum, less: 0, axes: &axes, formula: itself, finish: None };
+        reductions::front::submit(&self.device, call, read)
     }
 
     /// The transposed convolution, which is the gradient of the input of a convolution: of `x` with batch, filters and spatial

@@ -2,7 +2,7 @@
 //!
 //! `spec.rs` is what a caller says, `problem.rs` a convolution with all its sizes, `op.rs` the operation; `host/` computes it on the
 //! CPU, `../native/convolve.rs` by cuDNN. `order.rs` brings tensors into the order that both need, `run.rs` submits
-//! calls without their types, `front.rs` has the calls.
+//! calls without their types, `tune.rs` measures engines for them, `front.rs` has the calls.
 
 mod front;
 #[cfg(feature = "host")]
@@ -12,8 +12,10 @@ mod order;
 mod problem;
 mod run;
 mod spec;
+mod tune;
 
 pub use front::{DnnElement, Fused};
 pub(super) use op::Convolve;
 pub(super) use problem::{Direction, Problem, Sizes};
 pub use spec::{Convolution, Paddings, Spatial};
+pub(super) use tune::{planned, tune};

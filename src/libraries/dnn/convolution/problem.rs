@@ -1,5 +1,6 @@
 //! A convolution with all its sizes: what both engines compute.
 
+use super::super::plans::Pin;
 use super::spec::{Convolution, spread};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -43,6 +44,10 @@ pub(in super::super) struct Problem {
     pub(in super::super) relu: bool,
     pub(in super::super) tf32: bool,
     pub(in super::super) deterministic: bool,
+    /// The most bytes of workspace.
+    pub(in super::super) most_workspace: Option<usize>,
+    /// The library's engine, while it is measured.
+    pub(in super::super) pin: Option<Pin>,
 }
 
 /// The sizes of one tensor: batch and channels, or filters and channels of a group, and the spatial axes.
@@ -119,6 +124,8 @@ impl Problem {
             relu: false,
             tf32: spec.tf32 && dtype == DType::F32,
             deterministic: spec.deterministic,
+            most_workspace: spec.most_workspace,
+            pin: None,
         };
         problem.output = problem.moved()?;
         problem.forget_distances();

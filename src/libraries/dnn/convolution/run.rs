@@ -58,7 +58,7 @@ impl<'a> Call<'a> {
     }
 
     /// The sizes.
-    fn problem(&self) -> Result<Problem> {
+    pub(super) fn problem(&self) -> Result<Problem> {
         let [one, other] = &self.reads;
         let [name, other_name] = self.names();
         let (of_one, rank) = sizes(name, one.extents())?;
@@ -116,7 +116,7 @@ impl<'a> Call<'a> {
 type Target = (AnyBuffer, Layout);
 
 /// The order in which everything is computed: that of the target, else of the first operand that has one.
-fn common(call: &Call<'_>, target: Option<&Target>) -> bool {
+pub(super) fn common(call: &Call<'_>, target: Option<&Target>) -> bool {
     let of_target = target.and_then(|(_, layout)| order(layout));
     of_target.or_else(|| call.reads.iter().find_map(|view| order(view.layout()))).unwrap_or(false)
 }
@@ -150,7 +150,7 @@ pub(super) fn run(
 }
 
 /// The sizes, the operands in their order, and the layout of the result.
-fn prepare<'a>(
+pub(super) fn prepare<'a>(
     device: &Device,
     call: &Call<'a>,
     target: Option<&Target>,

@@ -19,6 +19,7 @@ pub struct Convolution {
     pub(super) groups: Option<usize>,
     pub(super) tf32: bool,
     pub(super) deterministic: bool,
+    pub(super) most_workspace: Option<usize>,
 }
 
 /// A value for all axes, one for each, or none.
@@ -139,6 +140,14 @@ impl Convolution {
     #[must_use]
     pub fn deterministic(mut self, deterministic: bool) -> Self {
         self.deterministic = deterministic;
+        self
+    }
+
+    /// On a GPU, the most bytes of device memory that the library may use meanwhile. Without it an engine is taken whose workspace
+    /// fits into the memory that is free when the plan is made.
+    #[must_use]
+    pub fn most_workspace(mut self, bytes: usize) -> Self {
+        self.most_workspace = Some(bytes);
         self
     }
 }

@@ -1,7 +1,8 @@
-//! Rotary embedding and dropout: each one formula of the elements.
+//! Rows by their numbers, rotary embedding and dropout.
 
 #[cfg(feature = "rng")]
 mod dropout;
 mod rotary;
+mod table;
 
 pub use rotary::Rotary;

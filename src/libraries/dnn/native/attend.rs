@@ -5,7 +5,9 @@ use super::choose::Rules;
 use super::descriptor::Refused;
 use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
 use super::handle::{Cudnn, Functions};
+use super::lengths::{self, Blanked};
 use super::plan::{Plan, aligned, settle, target};
+use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
@@ -13,11 +15,11 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
 
 /// The plan of a forward pass.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub(super) struct Forward(pub(super) Scene);
 
-impl Forward {
-    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+impl Planned for Forward {
+    fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let scene = &self.0;
         let mut all = Scores::new(api, scene)?;
         let q = all.rows(Operand::Q, scene.extents_of_q(), scene.of_q)?;
@@ -45,22 +47,38 @@ impl Forward {
         all.graph.multiply([weights, v, o], lengths)?;
         all.graph.finished()
     }
+
+    fn rules(&self, most: u64) -> Rules {
+        Rules { strict: false, deterministic: self.0.deterministic, most }
+    }
+
+    fn unpinned(&self) -> impl serde::Serialize {
+        ("attend", &self.0)
+    }
 }
 
 impl PlanKey for Forward {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        let version = builder.api::<Cudnn>()?.version;
-        if let Some(why) = broken(version, false).or_else(|| missing(&self.0, false)) {
-            return Err(Error::unsupported(why));
-        }
-        Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })
+        supported(builder.api::<Cudnn>()?, &self.0)?;
+        Plan::build(builder, self)
+    }
+}
+
+/// Whether this release has it.
+///
+/// # Errors
+/// Why it has not.
+pub(super) fn supported(api: &Functions, scene: &Scene) -> Result<()> {
+    match broken(api.version, false).or_else(|| missing(scene, false)) {
+        Some(why) => Err(Error::unsupported(why)),
+        None => Ok(()),
     }
 }
 
 /// Nothing is to be computed.
-fn is_empty(scene: &Scene) -> bool {
+pub(super) fn is_empty(scene: &Scene) -> bool {
     scene.rows() == 0 || scene.keys == 0 || scene.value_width == 0
 }
 
@@ -93,9 +111,8 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     let mut operands = numbers.operands(scene);
     let mut names = vec![Operand::Q, Operand::K, Operand::V];
     names.extend(others(scene));
-    for (operand, span) in names.into_iter().zip(reads) {
-        operands.push((operand as i64, aligned(queue, span)?));
-    }
+    let addresses = lengths::addresses(scene, queue, reads)?;
+    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
     let to = target(queue, o)?;
     operands.push((Operand::O as i64, to));
     let to_sums = sums.map(|sums| target(queue, sums)).transpose()?;
@@ -104,6 +121,12 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check) or in copies of them; the numbers live until
     // the call has returned.
     unsafe { plan.execute(queue, &operands) }?;
+    if let Some(lengths) = lengths::of(scene, reads)? {
+        let (extents, rows) = (scene.extents_of_o(), scene.of_o);
+        let blanked = Blanked { to, sums: to_sums.unwrap_or(0), extents, rows, of_keys: false };
+        // SAFETY: the result and the sums, as the graph describes them; rows are multiples of 16 bytes, or there is no plan.
+        unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
+    }
     // SAFETY: the addresses are those of `target`.
     unsafe {
         settle(queue, o, to)?;

@@ -10,7 +10,9 @@ use super::choose::Rules;
 use super::descriptor::{Descriptor, Refused};
 use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
+use super::lengths::{self, Blanked};
 use super::plan::{Plan, aligned, settle, target};
+use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
@@ -18,7 +20,7 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
 
 /// The plan of a backward pass.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub(super) struct Backward(pub(super) Scene);
 
 /// The most memory for the scores of a deterministic pass.
@@ -76,8 +78,8 @@ impl Scores<'_> {
     }
 }
 
-impl Backward {
-    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+impl Planned for Backward {
+    fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let scene = &self.0;
         let mut all = Scores::new(api, scene)?;
         let [b, h, s, _] = all.extents;
@@ -127,22 +129,38 @@ impl Backward {
         all.graph.pointwise(Pointwise::Identity, F32, Inputs::one(wide), dq)?;
         all.graph.finished()
     }
+
+    fn rules(&self, most: u64) -> Rules {
+        Rules { strict: false, deterministic: self.0.deterministic, most }
+    }
+
+    fn unpinned(&self) -> impl serde::Serialize {
+        ("attend backward", &self.0)
+    }
+}
+
+/// Whether this release has it.
+///
+/// # Errors
+/// Why it has not.
+pub(super) fn supported(api: &Functions, scene: &Scene) -> Result<()> {
+    match broken(api.version, true).or_else(|| refusal(scene)) {
+        Some(why) => Err(Error::unsupported(why)),
+        None => Ok(()),
+    }
 }
 
 impl PlanKey for Backward {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        let version = builder.api::<Cudnn>()?.version;
-        if let Some(why) = broken(version, true).or_else(|| refusal(&self.0)) {
-            return Err(Error::unsupported(why));
-        }
-        Plan::build(builder, |api| self.graph(api), Rules { strict: false, deterministic: self.0.deterministic })
+        supported(builder.api::<Cudnn>()?, &self.0)?;
+        Plan::build(builder, self)
     }
 }
 
 /// Nothing is to be computed: all gradients are zeros.
-fn is_empty(scene: &Scene) -> bool {
+pub(super) fn is_empty(scene: &Scene) -> bool {
     scene.rows() == 0 || scene.keys == 0 || scene.width == 0 || scene.value_width == 0
 }
 
@@ -182,9 +200,8 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     operands.push(numbers.one());
     let mut names = vec![Operand::Q, Operand::K, Operand::V, Operand::O, Operand::Dy, Operand::Sums];
     names.extend(others(scene));
-    for (operand, span) in names.into_iter().zip(reads) {
-        operands.push((operand as i64, aligned(queue, span)?));
-    }
+    let addresses = lengths::addresses(scene, queue, reads)?;
+    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
     for (operand, bytes, zeroed) in scratch(scene) {
         let address = queue.scratch(bytes)?;
         if zeroed {
@@ -203,6 +220,18 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check), in copies of them, or in scratch memory of their
     // sizes; the numbers live until the call has returned.
     unsafe { plan.execute(queue, &operands) }?;
+    if let Some(lengths) = lengths::of(scene, reads)? {
+        let tensors = [
+            (scene.extents_of_q(), scene.of_q, false),
+            (scene.extents_of_k(), scene.of_k, true),
+            (scene.extents_of_v(), scene.of_v, true),
+        ];
+        for ((_, to), (extents, rows, of_keys)) in written.iter().zip(tensors) {
+            let blanked = Blanked { to: *to, sums: 0, extents, rows, of_keys };
+            // SAFETY: a gradient, as the graph describes it; rows are multiples of 16 bytes, or there is no plan.
+            unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
+        }
+    }
     for (span, to) in written {
         // SAFETY: the address is that of `target`.
         unsafe { settle(queue, span, to) }?;

@@ -1,16 +1,19 @@
 //! A convolution as a graph.
 
 use super::super::convolution::{Convolve, Direction, Problem, Sizes};
+use super::super::plans::Pin;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Of, Refused};
 use super::graph::{F32, F64, Finished, Graph, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
 use super::plan::{Plan, aligned, settle, target};
+use super::recipes::Planned;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
+use smallvec::SmallVec;
 
 /// Numbers of the operands: the two that are read, the residual, the bias, the result.
 const OPERANDS: [i64; 5] = [1, 2, 3, 4, 5];
@@ -73,8 +76,10 @@ impl Problem {
         graph.operation(made);
         Ok(())
     }
+}
 
-    pub(super) fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
+impl Planned for Problem {
+    fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let dtype = data_type(self.dtype).unwrap_or(F32);
         let mut graph = Graph::new(api);
         let [one, other, residual, bias, result] = OPERANDS;
@@ -113,8 +118,17 @@ impl Problem {
         graph.finished()
     }
 
-    pub(super) fn rules(&self) -> Rules {
-        Rules { strict: self.dtype == DType::F32 && !self.tf32, deterministic: self.deterministic }
+    fn rules(&self, free: u64) -> Rules {
+        let most = self.most_workspace.map_or(free, |most| free.min(most as u64));
+        Rules { strict: self.dtype == DType::F32 && !self.tf32, deterministic: self.deterministic, most }
+    }
+
+    fn pin(&self) -> Option<&Pin> {
+        self.pin.as_ref()
+    }
+
+    fn unpinned(&self) -> impl serde::Serialize {
+        Problem { pin: None, ..self.clone() }
     }
 }
 
@@ -122,7 +136,7 @@ impl PlanKey for Problem {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        Plan::build(builder, |api| self.graph(api), self.rules())
+        Plan::build(builder, self)
     }
 }
 
@@ -141,7 +155,7 @@ pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>
     }
     let [one, other, residual, bias, result] = OPERANDS;
     let numbers = [Some(one), Some(other), problem.residual.then_some(residual), problem.bias.then_some(bias)];
-    let mut operands = Vec::with_capacity(5);
+    let mut operands = SmallVec::<[(i64, u64); 5]>::new();
     for (number, span) in numbers.into_iter().flatten().zip(reads) {
         operands.push((number, aligned(queue, span)?));
     }

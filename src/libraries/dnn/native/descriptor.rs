@@ -2,9 +2,9 @@
 
 use super::functions::RawDescriptor;
 use super::handle::{Cudnn, Functions};
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Result, Site};
 use crate::engines::cuda::{Native, PlanBuilder};
-use crate::engines::library::{Code, CudaLibrary, name};
+use crate::engines::library::{Code, CudaLibrary, name, status_error};
 use std::ffi::c_void;
 
 /// A call that failed, with the library's reason.
@@ -13,17 +13,30 @@ pub(super) struct Refused {
     call: &'static str,
     pub(super) code: Code,
     reason: String,
+    /// Bytes that were needed, and those that there are.
+    memory: Option<[u64; 2]>,
 }
 
 impl Refused {
     /// With the reason that the library gives on this thread: to be made at once after the call.
     pub(super) fn new(api: &Functions, call: &'static str, code: Code) -> Self {
-        Refused { call, code, reason: api.reason() }
+        Refused { call, code, reason: api.reason(), memory: None }
     }
 
     /// With a reason of our own.
     pub(super) fn told(call: &'static str, code: Code, reason: String) -> Self {
-        Refused { call, code, reason }
+        Refused { call, code, reason, memory: None }
+    }
+
+    /// For want of memory.
+    pub(super) fn needing(call: &'static str, code: Code, needed: u64, free: u64) -> Self {
+        let reason = format!("each engine needs a workspace, of {needed} bytes at least, where {free} can be had");
+        Refused { call, code, reason, memory: Some([needed, free]) }
+    }
+
+    /// An engine that the caller has named does not keep the call's rules.
+    pub(super) fn broken_rules(call: &'static str) -> Self {
+        Self::told(call, Code(3000), "the engine does not keep the rules of this call, or needs too much memory".into())
     }
 
     /// The call, with the library's reason.
@@ -36,7 +49,22 @@ impl Refused {
 
     /// The error of a build.
     pub(super) fn error(&self, builder: &PlanBuilder<'_>) -> Error {
-        builder.failure::<Cudnn>(&self.text(), self.code)
+        match self.memory {
+            Some([requested, free]) => {
+                Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() }
+            }
+            None => builder.failure::<Cudnn>(&self.text(), self.code),
+        }
+    }
+
+    /// The error of a question.
+    pub(super) fn plain(&self) -> Error {
+        match self.memory {
+            Some([requested, free]) => {
+                Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() }
+            }
+            None => status_error(Cudnn::STATUS, &self.text(), self.code),
+        }
     }
 }
 
@@ -58,12 +86,13 @@ pub(super) enum Of {
     Pointer = 6,
     ConvolutionMode = 7,
     HeuristicMode = 8,
+    KnobType = 9,
     NumericalNote = 11,
     PointwiseMode = 14,
     Descriptor = 15,
     ReductionOperator = 18,
+    BehaviorNote = 19,
     Int32 = 23,
-    #[cfg(test)]
     Char = 24,
 }
 
@@ -149,10 +178,11 @@ impl Descriptor {
         unsafe { self.set(name, Of::Descriptor, &raws) }
     }
 
-    #[cfg(test)]
-    pub(super) fn text(self, name: i32, text: &str) -> Result<Self, Refused> {
-        // SAFETY: an attribute of characters.
-        unsafe { self.set(name, Of::Char, text.as_bytes()) }
+    pub(super) fn text(self, name: i32, text: &[u8]) -> Result<Self, Refused> {
+        // Some releases read up to a zero.
+        let ended: Vec<u8> = text.iter().copied().chain([0]).collect();
+        // SAFETY: an attribute of characters, which lie before a zero.
+        unsafe { self.set(name, Of::Char, ended.get(..text.len()).unwrap_or(text)) }
     }
 
     pub(super) fn finalized(self) -> Result<Self, Refused> {
@@ -181,6 +211,31 @@ impl Descriptor {
         // SAFETY: an attribute of 64-bit integers.
         unsafe { self.get(name, Of::Int64, &mut value) }?;
         Ok(value[0])
+    }
+
+    /// A member of an enum.
+    pub(super) fn kind(&self, name: i32, of: Of) -> Result<i32, Refused> {
+        let mut value = [0i32];
+        // SAFETY: enums of the header have 32 bits.
+        unsafe { self.get(name, of, &mut value) }?;
+        Ok(value[0])
+    }
+
+    /// A text, of which the library tells the length first.
+    pub(super) fn bytes(&self, name: i32) -> Result<Vec<u8>, Refused> {
+        let mut count = 0;
+        // SAFETY: the descriptor is alive; nothing is written but the length.
+        let code =
+            unsafe { self.api.attribute(self.raw.0, name, Of::Char as i32, 0, &mut count, std::ptr::null_mut()) };
+        code.ok().map_err(|code| Refused::new(self.api, "cudnnBackendGetAttribute", code))?;
+        let mut text = vec![0u8; usize::try_from(count).unwrap_or(0)];
+        // SAFETY: an attribute of characters.
+        let count = unsafe { self.get(name, Of::Char, &mut text) }?;
+        text.truncate(count);
+        while text.last() == Some(&0) {
+            text.pop();
+        }
+        Ok(text)
     }
 
     /// A set of members of an enum, as the bits of their numbers.

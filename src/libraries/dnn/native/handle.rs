@@ -2,9 +2,10 @@
 
 use super::functions::{CudnnFunctions, RawHandle};
 use super::status::STATUS;
+use crate::core::error::Result;
 use crate::core::sync::Mutex;
 use crate::engines::cuda::Native;
-use crate::engines::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Status};
+use crate::engines::library::{Code, CudaLibrary, LoadError, Refusal, Seat, Site, Status};
 use crate::engines::loader::{self, Library, Version};
 use std::ffi::{CStr, c_char};
 use std::ops::Deref;
@@ -90,5 +91,9 @@ impl CudaLibrary for Cudnn {
     fn destroy(api: &'static Functions, handle: Native<RawHandle>) -> Code {
         // SAFETY: made by `create`, destroyed once, idle.
         unsafe { api.regular.destroy(handle.0) }
+    }
+
+    fn answer(site: &Site<'_, Self>, question: &[u8]) -> Result<Vec<u8>> {
+        super::answer::answer(site, question)
     }
 }

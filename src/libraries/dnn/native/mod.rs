@@ -5,25 +5,38 @@
 //! | `functions`, `status`, `handle` | the functions of the library, its status codes, its description for the core |
 //! | `descriptor` | the library's descriptors |
 //! | `graph`, `choose` | a graph of operations; the choice of an engine for it |
+//! | `target`, `recipes` | the device that plans are for; plans by way of those of earlier processes |
 //! | `plan` | a plan that is kept, and its execution |
+//! | `answer` | what the front asks about plans |
 //! | `convolve` | convolutions as graphs |
 //! | `attend`, `attend_backward`, `scores` | attention as graphs |
+//! | `lengths` | the lengths of batches, and what belongs to nothing |
 //!
 //! A graph and its plan need no handle: they are made on a helper thread, for a device that is described. Attributes of
 //! descriptors are numbers of `cudnn_graph.h`.
 
+mod answer;
 pub(super) mod attend;
 pub(super) mod attend_backward;
+#[cfg(test)]
+#[cfg(feature = "external")]
+mod beside;
 mod choose;
 pub(super) mod convolve;
 mod descriptor;
 mod functions;
 mod graph;
 mod handle;
+mod lengths;
 pub(super) mod plan;
+#[cfg(test)]
+mod plan_tests;
+mod recipes;
 mod scores;
 mod status;
+mod target;
 #[cfg(test)]
 mod tests;
 
+pub(super) use answer::here;
 pub(crate) use handle::Cudnn;

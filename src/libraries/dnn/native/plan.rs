@@ -3,17 +3,20 @@
 //! A plan of cuDNN may be executed by one thread at a time, so it has a lock, which is held while it enqueues its kernels. It
 //! serves all slots: each passes its own handle, addresses and workspace.
 
-use super::choose::{Rules, choose, device};
+use super::super::plans::Store;
 use super::descriptor::{Descriptor, Refused};
 use super::functions::RawDescriptor;
-use super::graph::{Finished, Graph};
+use super::graph::Graph;
 use super::handle::{Cudnn, Functions};
+use super::recipes::{Made, Planned, made};
+use super::target::Target;
 use crate::core::buffer::AnySpan;
 use crate::core::error::Result;
 use crate::core::sync::Mutex;
 use crate::engines::cuda::{Native, PlanBuilder, Queue};
 use crate::engines::library::Object;
 use crate::engines::op::Built;
+use smallvec::SmallVec;
 
 const VARIANT_PACK: i32 = 16;
 
@@ -29,25 +32,18 @@ pub(in super::super) struct Plan {
 const CODE_BYTES: u64 = 1 << 20;
 
 impl Plan {
-    /// Makes the plan of a graph.
-    pub(super) fn build(
-        builder: &PlanBuilder<'_>,
-        graph: impl FnOnce(&'static Functions) -> Result<Finished, Refused>,
-        rules: Rules,
-    ) -> Result<Built<Plan>> {
+    /// Makes a plan, or restores one.
+    pub(super) fn build(builder: &PlanBuilder<'_>, wanted: &impl Planned) -> Result<Built<Plan>> {
         let api = builder.api::<Cudnn>()?;
-        let ordinal = builder.core.context.device;
-        let chosen = graph(api).and_then(|finished| {
-            let device = device(api, ordinal)?;
-            let chosen = choose(api, &finished, &device, rules)?;
-            Ok((chosen, finished, device))
-        });
-        let (chosen, finished, device) = chosen.map_err(|refused| refused.error(builder))?;
-        let workspace = chosen.workspace;
+        let free = builder.core.free_memory();
+        let made = Target::of(api, builder.core.context.device)
+            .and_then(|target| Ok((made(api, &target, (wanted, free), Store::shared())?, target)));
+        let (Made { chosen, graph, .. }, target) = made.map_err(|refused| refused.error(builder))?;
+        let workspace = chosen.workspace();
         // SAFETY: made above; the epoch destroys it once, when nothing uses it. What it was made of goes after it.
         let destroy = move |raw: Native<RawDescriptor>| unsafe {
             let code = api.descriptor_destroy(raw.0);
-            drop((finished, device));
+            drop((graph, target));
             code
         };
         let raw = builder.object(chosen.plan.into_raw(), destroy);
@@ -60,7 +56,8 @@ impl Plan {
     /// The addresses are those of tensors as the graph describes them, which this dispatch may access.
     pub(super) unsafe fn execute(&self, queue: &mut Queue<'_>, operands: &[(i64, u64)]) -> Result<()> {
         let area = queue.workspace(self.workspace)?;
-        let (numbers, addresses): (Vec<i64>, Vec<u64>) = operands.iter().copied().unzip();
+        let numbers: SmallVec<[i64; 8]> = operands.iter().map(|(number, _)| *number).collect();
+        let addresses: SmallVec<[u64; 8]> = operands.iter().map(|(_, address)| *address).collect();
         let (api, handle) = queue.library::<Cudnn>()?;
         let handle = handle.0;
         let pack = Descriptor::new(self.api, VARIANT_PACK).and_then(|pack| {

@@ -3,15 +3,18 @@
 //! What they show: the library takes each descriptor, and has an engine for each row of the tables. A release that loses one fails
 //! here, not in a program.
 
+use super::super::attention::Scene;
 use super::super::convolution::{Direction, Problem};
 use super::choose::{Chosen, choose};
 use super::descriptor::{Descriptor, Refused};
 use super::handle::{Cudnn, Functions};
+use super::recipes::Planned;
+use super::target::Target;
 use crate::core::element::DType;
 use crate::engines::library::CudaLibrary;
 
 /// An H100, as the library describes one.
-const H100: &str = r#"{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
+pub(super) const H100: &str = r#"{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
 "multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,
 "reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,
 "maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,
@@ -29,18 +32,19 @@ pub(super) fn library() -> Option<&'static Functions> {
 }
 
 pub(super) fn h100(api: &'static Functions) -> Descriptor {
-    Descriptor::new(api, 38).unwrap().text(2702, H100).unwrap().finalized().unwrap()
+    Target::described(api, H100).unwrap().descriptor
 }
 
 fn plan(api: &'static Functions, problem: &Problem) -> Result<Chosen, Refused> {
     let finished = problem.graph(api)?;
-    choose(api, &finished, &h100(api), problem.rules())
+    choose(api, &finished, &h100(api), problem.rules(u64::MAX))
 }
 
-type Shape = (&'static str, [usize; 4], usize, [usize; 3], [usize; 3], [(usize, usize); 3], [usize; 3], [usize; 3]);
+pub(super) type Shape =
+    (&'static str, [usize; 4], usize, [usize; 3], [usize; 3], [(usize, usize); 3], [usize; 3], [usize; 3]);
 
 /// Name; batch, channels, filters, groups; rank; input, window, padding, stride, dilation.
-const SHAPES: &[Shape] = &[
+pub(super) const SHAPES: &[Shape] = &[
     ("same", [4, 32, 64, 1], 2, [1, 28, 28], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
     ("odd", [4, 3, 5, 1], 2, [1, 7, 9], [1, 3, 3], [(0, 0), (1, 1), (1, 1)], [1; 3], [1; 3]),
     ("one", [1, 1, 1, 1], 2, [1, 1, 1], [1, 1, 1], [(0, 0); 3], [1; 3], [1; 3]),
@@ -55,7 +59,7 @@ const SHAPES: &[Shape] = &[
     ("lopsided volume", [2, 16, 8, 2], 3, [8, 9, 10], [3; 3], [(1, 0); 3], [1, 2, 1], [1; 3]),
 ];
 
-fn problem(shape: &Shape, direction: Direction, dtype: DType, channels_last: bool) -> Problem {
+pub(super) fn problem(shape: &Shape, direction: Direction, dtype: DType, channels_last: bool) -> Problem {
     let (_, [batch, channels, filters, groups], rank, input, kernel, padding, stride, dilation) = *shape;
     let mut output = [1; 3];
     for axis in 0..3 {
@@ -84,6 +88,8 @@ fn problem(shape: &Shape, direction: Direction, dtype: DType, channels_last: boo
         relu: false,
         tf32: false,
         deterministic: true,
+        most_workspace: None,
+        pin: None,
     }
 }
 
@@ -104,7 +110,7 @@ fn every_convolution_has_a_strict_and_deterministic_engine() {
                 }
                 for problem in all {
                     match plan(api, &problem) {
-                        Ok(chosen) => assert!(chosen.notes & 1 << 4 == 0, "{:b}", chosen.notes),
+                        Ok(chosen) => assert!(chosen.recipe.notes[0] & 1 << 4 == 0, "{:?}", chosen.recipe),
                         Err(error) => refused.push(format!("{} {dtype} {direction:?} {last}: {error}", shape.0)),
                     }
                 }
@@ -114,58 +120,83 @@ fn every_convolution_has_a_strict_and_deterministic_engine() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// Needs a driver too, since the library compiles kernels: on a machine without one it is skipped.
+/// Needs a driver too, since the library compiles kernels: without one it is skipped. `WINDLASS_TEST_PLANS=all`: every row, and
+/// nothing may be skipped.
 #[test]
 fn every_attention_has_an_engine() {
-    use super::super::attention::Scene;
-    use crate::libraries::dnn::Corner;
     let Some(api) = library() else { return };
-    let scene = |causal, window, lengths, kv_heads, width: usize| Scene {
-        dtype: DType::Bf16,
+    let all = std::env::var_os("WINDLASS_TEST_PLANS").is_some();
+    let device = h100(api);
+    let plan = |graph: &super::graph::Finished, what: &str| {
+        let rules = super::choose::Rules { strict: false, deterministic: true, most: u64::MAX };
+        match choose(api, graph, &device, rules) {
+            Ok(chosen) => assert!(chosen.recipe.pin.engine >= 0, "{what}"),
+            Err(error) if !all && (error.to_string().contains("PREREQUISITE") || error.code.0 == 3000) => {
+                println!("skipped: {error}");
+                return false;
+            }
+            Err(error) => panic!("{what}: {error}"),
+        }
+        true
+    };
+    let rows = attentions();
+    for scene in rows.iter().filter(|scene| all || (scene.dtype, scene.bias) == (DType::Bf16, None)) {
+        let what = format!("{scene:?}");
+        if !plan(&super::attend::Forward(scene.clone()).graph(api).unwrap(), &what) {
+            return;
+        }
+        let backward = scene.dtype != DType::F32 && scene.queries > 1 && scene.bias.is_none();
+        if backward && !plan(&super::attend_backward::Backward(scene.clone()).graph(api).unwrap(), &what) {
+            return;
+        }
+    }
+}
+
+/// Types, masks, heads, lengths, widths, bias, one query.
+fn attentions() -> Vec<Scene> {
+    use crate::libraries::dnn::Corner;
+    let scene = |dtype, queries, kv_heads, width: usize| Scene {
+        dtype,
         batch: 2,
         heads: 8,
         kv_heads,
-        queries: 128,
+        queries,
         keys: 256,
         width,
         value_width: width,
-        of_q: [8 * 128 * width, 128 * width, width],
+        of_q: [8 * queries * width, queries * width, width],
         of_k: [kv_heads * 256 * width, 256 * width, width],
         of_v: [kv_heads * 256 * width, 256 * width, width],
-        of_o: [8 * 128 * width, 128 * width, width],
+        of_o: [8 * queries * width, queries * width, width],
         scale: 0.125f64.to_bits(),
-        causal,
-        window,
+        causal: None,
+        window: None,
         bias: None,
-        lengths,
+        lengths: false,
         stats: true,
-        tf32: false,
+        tf32: dtype == DType::F32,
         deterministic: true,
     };
-    let rules = super::choose::Rules { strict: false, deterministic: true };
-    for (causal, window) in [
+    let masks = [
         (None, None),
         (Some(Corner::TopLeft), None),
         (Some(Corner::BottomRight), None),
         (Some(Corner::BottomRight), Some(64)),
-    ] {
-        for (lengths, kv_heads, width) in [(false, 8, 64), (true, 2, 128)] {
-            let scene = scene(causal, window, lengths, kv_heads, width);
-            let graphs = [
-                super::attend::Forward(scene.clone()).graph(api).unwrap(),
-                super::attend_backward::Backward(scene).graph(api).unwrap(),
-            ];
-            for graph in graphs {
-                match choose(api, &graph, &h100(api), rules) {
-                    Ok(chosen) => assert!(chosen.workspace > 0),
-                    Err(error) if error.to_string().contains("PREREQUISITE") || error.code.0 == 3000 => {
-                        return println!("skipped: {error}");
-                    }
-                    Err(error) => panic!("{causal:?} {window:?} {lengths}: {error}"),
-                }
-            }
+    ];
+    let mut rows = Vec::new();
+    for dtype in [DType::F16, DType::Bf16, DType::F32] {
+        for (causal, window) in masks {
+            rows.push(Scene { causal, window, ..scene(dtype, 128, 8, 64) });
+            rows.push(Scene { causal, window, lengths: true, ..scene(dtype, 128, 2, 128) });
         }
+        for width in [8, 40, 96] {
+            rows.push(scene(dtype, 128, 4, width));
+        }
+        rows.push(scene(dtype, 1, 1, 128));
+        rows.push(Scene { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..scene(dtype, 128, 8, 64) });
+        rows.push(Scene { bias: Some([0, 0, 256]), ..scene(dtype, 128, 8, 64) });
     }
+    rows
 }
 
 #[test]

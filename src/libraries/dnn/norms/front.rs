@@ -18,7 +18,7 @@ use crate::libraries::reductions::{Keep, ReductionKind, SoftmaxElement};
 
 /// Which elements are normalised together. Channels are axis 1 of a tensor, groups of them neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Normalization {
+pub enum NormKind {
     /// Those of the last axes, so many, by mean and deviation. Weight and bias have their extents.
     Layer(usize),
     /// Those of the last axes, so many, by the root of the mean square. Weight and bias have their extents.
@@ -31,20 +31,20 @@ pub enum Normalization {
     Batch,
 }
 
-impl Normalization {
+impl NormKind {
     fn axes(self, extents: &[usize]) -> Result<Axes> {
         match self {
-            Normalization::Layer(count) | Normalization::Rms(count) => Axes::last(extents, count),
-            Normalization::Group(groups) => Axes::groups(extents, groups),
+            NormKind::Layer(count) | NormKind::Rms(count) => Axes::last(extents, count),
+            NormKind::Group(groups) => Axes::groups(extents, groups),
             // A tensor without channels has nothing to divide.
-            Normalization::Instance => Axes::groups(extents, extents.get(1).copied().unwrap_or(1).max(1)),
-            Normalization::Batch => Axes::channels(extents),
+            NormKind::Instance => Axes::groups(extents, extents.get(1).copied().unwrap_or(1).max(1)),
+            NormKind::Batch => Axes::channels(extents),
         }
     }
 
     const fn taken(self) -> Taken {
         match self {
-            Normalization::Rms(_) => Taken::Root,
+            NormKind::Rms(_) => Taken::Root,
             _ => Taken::Moments,
         }
     }
@@ -90,14 +90,14 @@ impl Dnn {
     ///
     /// The second tensor has for the elements that are normalised together their mean as real part, and the inverse deviation as
     /// imaginary part; [`norm_gradient`](Self::norm_gradient) takes it. Its axes that are normalised have the extent 1; those of
-    /// [`Normalization::Group`] and [`Normalization::Instance`] are batch, groups, channels of a group, and the axes behind.
+    /// [`NormKind::Group`] and [`NormKind::Instance`] are batch, groups, channels of a group, and the axes behind.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::dnn::{Affine, Normalization};
+    /// use windlass::dnn::{Affine, NormKind};
     /// let device = windlass::Device::best()?;
     /// let x = device.tensor([2, 2], [1.0f32, 3.0, 10.0, 30.0])?;
-    /// let (y, moments) = device.dnn().norm(&x, Normalization::Layer(1), 0.0, &Affine::none())?.await_result()?;
+    /// let (y, moments) = device.dnn().norm(&x, NormKind::Layer(1), 0.0, &Affine::none())?.await_result()?;
     /// assert_eq!(device.show(&y)?.to_string(), "[[-1.  1.]\n [-1.  1.]]");
     /// let mean = device.map(&moments, |moments| moments.re())?.await_result()?;
     /// assert_eq!(device.show(&mean)?.to_string(), "[[ 2.]\n [20.]]");
@@ -111,7 +111,7 @@ impl Dnn {
     pub fn norm<'a, T: SoftmaxElement>(
         &self,
         x: impl ReadableTensor<'a, T>,
-        norm: Normalization,
+        norm: NormKind,
         epsilon: f64,
         affine: &Affine<'_, T>,
     ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T::Pair>)>> {
@@ -139,7 +139,7 @@ impl Dnn {
         x: impl ReadableTensor<'a, T>,
         dy: impl ReadableTensor<'d, T>,
         moments: impl ReadableTensor<'m, T::Pair>,
-        norm: Normalization,
+        norm: NormKind,
         affine: &Affine<'_, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, dy, moments) = (x.into(), dy.into(), moments.into());
@@ -170,7 +170,7 @@ impl Dnn {
         x: impl ReadableTensor<'a, T>,
         dy: impl ReadableTensor<'d, T>,
         moments: impl ReadableTensor<'m, T::Pair>,
-        norm: Normalization,
+        norm: NormKind,
     ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T>)>> {
         let (x, dy, moments) = (x.into(), dy.into(), moments.into());
         let ((x, x_layout), (dy, dy_layout), (moments, moments_layout)) =

@@ -12,6 +12,6 @@ mod moments;
 mod statistics;
 
 pub use affine::Affine;
-pub use front::Normalization;
+pub use front::NormKind;
 pub use lrn::ResponseNorm;
 pub use statistics::Running;

@@ -81,7 +81,7 @@ impl Dnn {
     }
 
     /// Statistics of a whole training with those of a batch mixed in: `(1 - momentum) * old + momentum * new`, mean and variance,
-    /// in place. `moments` is what [`norm`](Self::norm) gave for [`Normalization::Batch`](super::super::Normalization::Batch).
+    /// in place. `moments` is what [`norm`](Self::norm) gave for [`NormKind::Batch`](super::super::NormKind::Batch).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for extents that are not the channels; the tensors come back. A stale tensor, or one of another

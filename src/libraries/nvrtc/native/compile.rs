@@ -1,7 +1,6 @@
 //! One compilation from a program to its image, with the calls of NVRTC.
 
 use super::super::Arch;
-use super::super::cache::Answer;
 use super::super::compiler::Identity;
 use super::super::options::ALONE;
 use super::super::program::{Emit, Prepared, Source};
@@ -10,6 +9,7 @@ use super::status;
 use crate::core::error::{Diagnostic, Error, PTX_INPUT, Result, Site};
 use crate::core::process::leaving;
 use crate::engines::library::{self, Code};
+use crate::libraries::disk_cache::Answer;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io::Read;

@@ -1,6 +1,5 @@
 //! One link from images to an image, with the calls of nvJitLink.
 
-use super::super::cache::Answer;
 use super::super::compiler::Identity;
 use super::super::{Arch, Emit, Image, ImageKind};
 use super::compile::build;
@@ -9,6 +8,7 @@ use super::status;
 use crate::core::error::{Diagnostic, Error, PTX_INPUT, Result};
 use crate::core::process::leaving;
 use crate::engines::library::{self, Code};
+use crate::libraries::disk_cache::Answer;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 

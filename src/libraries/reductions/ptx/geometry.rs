@@ -14,7 +14,12 @@ pub(in super::super) enum Way {
     Warps { by_result: bool },
     /// A thread has a group, of so many chains; neighbouring threads have groups of neighbouring results.
     Threads { chains: usize },
+    /// A block has the groups of neighbouring results.
+    Columns,
 }
+
+/// The results of a block that has columns: as many as a warp has lanes.
+pub(in super::super) const COLUMNS: usize = 32;
 
 /// From how many groups on a thread has one, where results lie side by side. With less of them more of the device is busy if a
 /// warp has one. Tests lower it.
@@ -44,7 +49,9 @@ impl Geometry {
         let tasks = space.results.saturating_mul(space.groups());
         let near = space.results_are_near();
         let threads = THREADS_FROM.load(Ordering::Relaxed);
-        let way = if space.results >= CHAINS / 2 && (space.length <= FEW || (near && tasks >= threads)) {
+        let way = if near && space.results >= COLUMNS && space.length > CHAINS {
+            Way::Columns
+        } else if space.results >= CHAINS / 2 && (space.length <= FEW || (near && tasks >= threads)) {
             Way::Threads { chains: space.length.clamp(1, CHAINS).next_power_of_two() }
         } else {
             Way::Warps { by_result: near }

@@ -2,12 +2,14 @@
 //!
 //! A task is a group of a result. A *warp* has one, of which a lane holds two chains, and joins them by shuffles; or a *thread*
 //! has one, and goes through the chains of the group so that neighbours of the tree come one after the other, with some chains
-//! at once. A level makes accumulators of elements, or joins those of the level before; the last one makes results. No shared
-//! memory, no barrier.
+//! at once; or a *block* has those of neighbouring results, and shares memory. A level makes accumulators of elements, or joins those
+//! of the level before; the last one makes results.
 //!
 //! `geometry.rs` says what the text depends on besides the expressions, and gives a launch its arguments. `text.rs` writes
-//! what all kernels have, `task.rs` finds what a task treats, `elements.rs` the loads and steps, `tree.rs` the two ways through a group.
+//! what all kernels have, `task.rs` finds what a task treats, `elements.rs` the loads and steps, `tree.rs` and `columns.rs` the ways through
+//! a group.
 
+mod columns;
 mod elements;
 mod geometry;
 mod task;
@@ -16,7 +18,7 @@ mod tree;
 
 #[doc(hidden)]
 pub use geometry::THREADS_FROM;
-pub(super) use geometry::{Geometry, Launch, Way, in_register};
+pub(super) use geometry::{COLUMNS, Geometry, Launch, Way, in_register};
 
 use super::recipe::Recipe;
 use crate::core::element::DType;

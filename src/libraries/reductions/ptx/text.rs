@@ -1,6 +1,7 @@
 //! What all kernels have: arguments, the loop over tasks, expressions, results.
 
 use super::super::recipe::Recipe;
+use super::columns::Thread;
 use super::geometry::{Argument, Geometry, Way};
 use super::task::Task;
 use super::{Program, Programs};
@@ -98,8 +99,10 @@ pub(super) fn write(
     // Which words of the arguments are addresses; the first one counts tasks.
     let written = if geometry.is_last { 1 } else { text.slots.len() };
     let operands = format!("// written 1 to {}, read {} to {}", 1 + written, 1 + written, 1 + written + in_memory);
+    let shared = if geometry.way == Way::Columns { text.shared_memory() } else { String::new() };
     let body = text.writer.finish();
-    let text_of = format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{body}}}\n");
+    let text_of =
+        format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
     Ok((text_of, text.arguments))
 }
 
@@ -138,9 +141,12 @@ impl Text<'_> {
         ptx!(self.writer, "mov.u32 {threads}, %ntid.x");
         ptx!(self.writer, "mov.u32 {thread}, %tid.x");
         ptx!(self.writer, "mov.u32 {grid}, %nctaid.x");
-        let [number, step] = [(); 2].map(|()| self.writer.reg(class));
         let lane = self.writer.reg(Class::Word);
         ptx!(self.writer, "and.b32 {lane}, {thread}, 31");
+        if self.geometry.way == Way::Columns {
+            return self.columns(&Thread { block, grid, thread, lane }, tasks, &targets, &bases);
+        }
+        let [number, step] = [(); 2].map(|()| self.writer.reg(class));
         let is_warps = matches!(self.geometry.way, Way::Warps { .. });
         if is_warps {
             ptx!(self.writer, "shr.u32 {thread}, {thread}, 5");
@@ -165,6 +171,8 @@ impl Text<'_> {
         let own = match self.geometry.way {
             Way::Warps { .. } => self.warp(&task, lane),
             Way::Threads { chains } => self.thread(&task, chains),
+            // Has a loop of its own.
+            Way::Columns => Vec::new(),
         };
         let writes = is_warps.then(|| {
             let first = self.writer.reg(Class::Predicate);
@@ -180,7 +188,7 @@ impl Text<'_> {
     }
 
     /// Numbers that are the same for all elements.
-    fn bind_uniforms(&mut self) {
+    pub(super) fn bind_uniforms(&mut self) {
         let programs = self.programs;
         for program in [Program::Element, Program::Step, Program::Join, Program::Finish, Program::After] {
             for (k, (uniform, lane)) in (0..).zip(programs.get(program).uniforms()) {
@@ -239,7 +247,7 @@ impl Text<'_> {
     }
 
     /// Writes the result, or the accumulators, where the predicate is true.
-    fn store(&mut self, task: &Task, targets: &[Reg], own: Regs, writes: Option<Reg>) {
+    pub(super) fn store(&mut self, task: &Task, targets: &[Reg], own: Regs, writes: Option<Reg>) {
         let guard = writes.map(|guard| format!("@{guard} ")).unwrap_or_default();
         if !self.geometry.is_last {
             let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();

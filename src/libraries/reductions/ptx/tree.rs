@@ -1,4 +1,4 @@
-//! The two ways through a group.
+//! Two of the ways through a group.
 
 use super::super::space::CHAINS;
 use super::Program;
@@ -61,7 +61,7 @@ impl Text<'_> {
     }
 
     /// Joins chains: the first half with the second one, until one is left.
-    fn halves(&mut self, mut all: Vec<Regs>) -> Regs {
+    pub(super) fn halves(&mut self, mut all: Vec<Regs>) -> Regs {
         while all.len() > 1 {
             let other = all.split_off(all.len().div_ceil(2));
             all = all.iter().zip(&other).map(|(own, other)| self.join(own, other)).collect();
@@ -89,25 +89,19 @@ impl Text<'_> {
         } else {
             ptx!(self.writer, "mov.b32 {first}, 0");
         }
-        let own_chains: Vec<(Chain, _)> = (0..at_once)
+        let own_chains: Vec<Chain> = (0..at_once)
             .map(|k| {
                 let local = self.writer.reg(Class::Word);
                 ptx!(self.writer, "add.u32 {local}, {first}, {}", k * turns);
-                (self.chain(task, local), local)
+                self.chain(task, local)
             })
             .collect();
-        let again = self.writer.fresh_label();
-        self.writer.label(&again);
-        let loaded: Vec<_> = own_chains.iter().map(|(chain, _)| self.load(task, chain, &steps)).collect();
-        for ((chain, _), loaded) in own_chains.iter().zip(&loaded) {
+        // A chain has one element at most: longer groups go the way of columns.
+        let loaded: Vec<_> = own_chains.iter().map(|chain| self.load(task, chain, &steps)).collect();
+        for (chain, loaded) in own_chains.iter().zip(&loaded) {
             self.take(chain, loaded);
         }
-        if let (CHAINS, Some((_, local))) = (chains, own_chains.first()) {
-            let more = self.writer.reg(Class::Predicate);
-            ptx!(self.writer, "setp.lt.u32 {more}, {local}, {}", task.len);
-            ptx!(self.writer, "@{more} bra {again}");
-        }
-        let joined = self.halves(own_chains.into_iter().map(|(chain, _)| chain.own).collect());
+        let joined = self.halves(own_chains.into_iter().map(|chain| chain.own).collect());
         self.copy(&own, &joined);
         for (level, pending) in pending.iter().enumerate() {
             // The bits of the turn say which of its elders wait for it.

@@ -153,7 +153,11 @@ impl Text<'_> {
         let mut body = |text: &mut Self, _: usize, at: Option<Reg>, values: &[Vec<Element>; QUAD]| {
             for (j, (chain, values)) in chains.iter().zip(values).enumerate() {
                 let there = at.map(|at| text.there(at, if is_vector { 0 } else { j }, place));
-                let element = text.run(Program::Element, &|k, part| part_of(values, k, part));
+                let mut element = text.run(Program::Element, &|k, part| part_of(values, k, part));
+                if let (Some(largest), false) = (text.largest, text.finds_largest) {
+                    let input = |k: usize, _| if k == 0 { element.first().copied() } else { Some(largest) };
+                    element = text.run(Program::Distance, &input);
+                }
                 let new = text.step(chain, &element);
                 text.keep(chain, &new, there);
             }

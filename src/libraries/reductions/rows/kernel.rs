@@ -1,5 +1,6 @@
 //! A kernel: what it depends on, its expressions, and the words of its argument.
 
+use super::super::exponentials::{self, distance, larger};
 use super::super::kind::ReductionKind;
 use super::super::recipe::Recipe;
 use crate::core::element::DType;
@@ -54,32 +55,57 @@ pub(super) enum Program {
     Finish,
     After,
     Spread,
+    /// Of exponentials: the larger one of two elements, and the exponential of a distance from the largest one.
+    Larger,
+    Distance,
 }
 
 impl Program {
-    pub(super) const ALL: [Program; 6] =
-        [Program::Element, Program::Step, Program::Join, Program::Finish, Program::After, Program::Spread];
+    pub(super) const ALL: [Program; 8] = [
+        Program::Element,
+        Program::Step,
+        Program::Join,
+        Program::Finish,
+        Program::After,
+        Program::Spread,
+        Program::Larger,
+        Program::Distance,
+    ];
 }
 
 /// The expressions of a kernel.
-pub(super) struct Programs([Low; 6]);
+pub(super) struct Programs([Low; 8]);
 
 impl Programs {
-    pub(super) fn new(recipe: &Recipe, element: &Expr, after: Option<&Expr>, spread: &Expr) -> Self {
+    /// `sums` are the recipes of exponentials.
+    pub(super) fn new(
+        (recipe, sums): (&Recipe, Option<&Recipe>),
+        element: &Expr,
+        after: Option<&Expr>,
+        spread: &Expr,
+    ) -> Result<Self> {
         let open = |expr: &Expr| lower_as(expr, Calls::Expand, false);
         let closed = |expr: &Expr| lower(expr, Calls::Expand);
-        Programs([
+        let folds = sums.unwrap_or(recipe);
+        let more = match folds.accumulators.first() {
+            Some(own) if sums.is_some() => [larger(*own)?, distance(*own)?].map(|kept| open(&kept.expr)),
+            _ => Default::default(),
+        };
+        let [larger, distance] = more;
+        Ok(Programs([
             open(element),
-            open(&recipe.step.expr),
-            open(&recipe.join.expr),
+            open(&folds.step.expr),
+            open(&folds.join.expr),
             closed(&recipe.finish.expr),
             after.map(closed).unwrap_or_default(),
             closed(spread),
-        ])
+            larger,
+            distance,
+        ]))
     }
 
     pub(super) fn get(&self, program: Program) -> &Low {
-        let [element, step, join, finish, after, spread] = &self.0;
+        let [element, step, join, finish, after, spread, larger, distance] = &self.0;
         match program {
             Program::Element => element,
             Program::Step => step,
@@ -87,6 +113,8 @@ impl Programs {
             Program::Finish => finish,
             Program::After => after,
             Program::Spread => spread,
+            Program::Larger => larger,
+            Program::Distance => distance,
         }
     }
 }
@@ -127,8 +155,12 @@ impl Kernel {
     pub(super) fn new(key: &Key) -> Result<Self> {
         let recipe = Recipe::for_kind(key.kind, key.dtype)?;
         let after = key.finish.as_ref().map(|kept| &kept.0.expr);
-        let programs = Programs::new(&recipe, &key.element.0.expr, after, &key.spread.0.expr);
-        let (entry, arguments) = super::text::write(key, &recipe, &programs)?;
+        let sums = match exponentials::is_it(key.kind) {
+            true => Some(Recipe::for_kind(ReductionKind::Sum, exponentials::own(key.dtype))?),
+            false => None,
+        };
+        let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, &key.spread.0.expr)?;
+        let (entry, arguments) = super::text::write(key, sums.as_deref().unwrap_or(&recipe), &programs)?;
         let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
         let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
         Ok(Kernel { text, arguments, programs })

@@ -1,5 +1,6 @@
 //! The operation: a reduction and a map of its result.
 
+use super::super::exponentials;
 use super::super::op::Reduce;
 use super::shape::Plan;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
@@ -41,6 +42,7 @@ impl Rows {
             return Err(Error::invalid("inputs", format!("{} read and {} written", reads.len(), writes.len())));
         };
         self.reduce.check_data()?;
+        exponentials::check(&self.reduce.shape)?;
         self.reduce.check_operands(reduced, std::slice::from_ref(results))?;
         self.map.check_layouts()?;
         let read: Vec<AnySpan> = reads.iter().chain([results]).copied().collect();
@@ -125,11 +127,11 @@ impl Op for Rows {
         // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of what is written
         // are distinct (above). The operands that are written are exclusively ours.
         unsafe {
-            super::super::host::run(
-                &self.reduce,
-                sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default(),
-                *results,
-            )?;
+            let reduced = sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default();
+            match (exponentials::is_it(self.reduce.shape.kind), reduced) {
+                (true, [input]) => exponentials::reduce(&self.reduce, *input, *results)?,
+                _ => super::super::host::run(&self.reduce, reduced, *results)?,
+            }
             sources.push(results.cast_const());
             self.map.compute(&sources, &[*target])
         }

@@ -1,4 +1,4 @@
-//! Softmax: a reduction to the largest element and the sum of exponentials, in one pass, and a formula that takes both.
+//! Softmax: a reduction to the largest element and the sum of exponentials, and a formula that takes both.
 
 use super::super::axes::Keep;
 use super::super::front::{Call, itself};
@@ -9,7 +9,7 @@ use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor};
-use crate::libraries::expressions::build::Symbol;
+use crate::libraries::expressions::build::{Symbol, constant};
 use crate::libraries::expressions::formula::record;
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
@@ -43,18 +43,25 @@ fn softmax<T: SoftmaxElement>(
     axis: i32,
     logarithm: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let call =
-        Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish: None };
+    // The logarithm, or the inverse, of a row's sum instead of the sum.
+    let finish = record(&[T::Pair::DTYPE], |open| {
+        let pair = Symbol::<f64>::new(open.input(0));
+        let sum = Symbol::<f64>::new(pair.im().raw);
+        let of_sum = if logarithm { sum.log() } else { constant(1) / sum };
+        vec![pair.re().complex(of_sum).raw]
+    });
+    let kind = ReductionKind::Exponentials;
+    let call = Call { kind, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish: Some(finish) };
     let formula = record(&[T::DTYPE, T::Pair::DTYPE], |open| {
         // The recording knows the types: those here have no meaning.
         let [x, pair] = [0, 1].map(|k| Symbol::<f64>::new(open.input(k)));
-        let (largest, sum) = (pair.re(), pair.im());
+        let (largest, of_sum) = (pair.re(), pair.im());
         let x = match T::Pair::DTYPE {
             crate::core::element::DType::C32 => Symbol::new(x.cast::<f32>().raw),
             _ => x,
         };
         let distance = x - largest;
-        let y = if logarithm { distance - sum.log() } else { distance.exp() / sum };
+        let y = if logarithm { distance - of_sum } else { distance.exp() * of_sum };
         vec![y.cast::<T>().raw]
     });
     let made = submit::<T, T::Pair>(device, Spread { call, formula }, &[(x, layout)], &[])?;
@@ -64,7 +71,7 @@ fn softmax<T: SoftmaxElement>(
 impl Device {
     /// exp(x) divided by its sum along an axis, without overflow.
     ///
-    /// The largest element and the sum come from one pass, and the result from another one. Where an element is +inf or NaN, or all
+    /// The exponentials are multiplied by the inverse of their sum. Where an element is +inf or NaN, or all
     /// are -inf, the results along the axis are NaN.
     ///
     /// ```

@@ -66,6 +66,9 @@ pub(super) struct Text<'a> {
     pub(super) slots: Vec<Slot>,
     /// The parts of the element of each operand that has one for a row.
     pub(super) constants: Vec<Element>,
+    /// Of exponentials: whether the largest element is being found; then what it is.
+    pub(super) finds_largest: bool,
+    pub(super) largest: Option<Reg>,
 }
 
 /// The entry point, and the words of its parameter.
@@ -79,6 +82,8 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
         uniforms: Vec::new(),
         slots: slots(recipe),
         constants: Vec::new(),
+        finds_largest: false,
+        largest: None,
     };
     text.write();
     let size = 8 * text.arguments.len();
@@ -92,7 +97,10 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
             .slots
             .iter()
             .enumerate()
-            .map(|(k, slot)| format!("\t.shared .align 8 .b8 groups_{k}[{}];\n", PLACES * slot.lane.size()))
+            .flat_map(|(k, slot)| {
+                let of = move |name| format!("\t.shared .align 8 .b8 {name}_{k}[{}];\n", PLACES * slot.lane.size());
+                ["groups", "largest"].into_iter().take(1 + usize::from(is_exponentials(key))).map(of)
+            })
             .collect(),
     };
     let operands = format!("// written 1 to 3, read 3 to {}", 3 + key.inputs.len());
@@ -100,6 +108,10 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
     let entry =
         format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
     Ok((entry, text.arguments))
+}
+
+fn is_exponentials(key: &Key) -> bool {
+    super::super::exponentials::is_it(key.kind)
 }
 
 impl Text<'_> {
@@ -128,15 +140,25 @@ impl Text<'_> {
         self.bind_uniforms();
         let place = self.place(rows, target, &bases);
         self.load_constants(&place);
-        let chains: Vec<Regs> = (0..QUAD).map(|_| self.identity()).collect();
-        self.steps(&place, &chains);
-        let own = self.join_chains(chains);
-        let own = self.join_groups(&place, own);
-        let own: Regs = own.into_iter().map(|register| self.first_of_team(register)).collect();
+        if is_exponentials(self.key) {
+            self.finds_largest = true;
+            self.largest = self.reduced(&place).first().copied();
+            self.finds_largest = false;
+        }
+        let own = self.reduced(&place);
         let stats = self.finish(own);
         self.store_results(&place, results, &stats);
         self.spread(&place, &stats);
         ptx!(self.writer, "ret");
+    }
+
+    /// The accumulators of a row, in each of its threads.
+    fn reduced(&mut self, place: &Place) -> Regs {
+        let chains: Vec<Regs> = (0..QUAD).map(|_| self.identity()).collect();
+        self.steps(place, &chains);
+        let own = self.join_chains(chains);
+        let own = self.join_groups(place, own);
+        own.into_iter().map(|register| self.first_of_team(register)).collect()
     }
 
     /// Numbers that are the same for all elements.
@@ -257,8 +279,15 @@ impl Text<'_> {
 
     pub(super) fn identity(&mut self) -> Regs {
         let slots = self.slots.clone();
-        let of =
-            |slot: &Slot| self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane));
+        let known = is_exponentials(self.key);
+        let of = |slot: &Slot| match (known, self.finds_largest, slot.lane) {
+            (false, ..) => self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane)),
+            (_, true, Lane::F64) => self.writer.constant(slot.lane, f64::NEG_INFINITY.to_bits()),
+            (_, true, _) => self.writer.constant(slot.lane, f32::NEG_INFINITY.to_bits().into()),
+            // -0, which changes no sum.
+            (_, false, Lane::F64) => self.writer.constant(slot.lane, (-0f64).to_bits()),
+            (_, false, _) => self.writer.constant(slot.lane, (-0f32).to_bits().into()),
+        };
         slots.iter().map(of).collect()
     }
 
@@ -300,8 +329,17 @@ impl Text<'_> {
         let own: Regs = own.into_iter().zip(&slots).map(|(own, slot)| self.writer.canonical(slot.lane, own)).collect();
         let accumulators = self.recipe.accumulators.len();
         let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::for_lane(computed(dtype))));
-        let results = self.run(Program::Finish, &|k, part| {
-            if k >= accumulators { count } else { Self::slot(&slots, &own, k, part) }
+        let largest = self.largest;
+        let results = self.run(Program::Finish, &|k, part| match largest {
+            Some(largest) => {
+                if k == 0 {
+                    Some(largest)
+                } else {
+                    own.first().copied()
+                }
+            }
+            None if k >= accumulators => count,
+            None => Self::slot(&slots, &own, k, part),
         });
         if self.key.finish.is_none() {
             return results;

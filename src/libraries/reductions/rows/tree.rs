@@ -20,7 +20,8 @@ impl Text<'_> {
 
     pub(super) fn step(&mut self, chain: &[Reg], element: &[Reg]) -> Regs {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
-        self.run(Program::Step, &|k, part| match k.checked_sub(accumulators) {
+        let program = if self.finds_largest { Program::Larger } else { Program::Step };
+        self.run(program, &|k, part| match k.checked_sub(accumulators) {
             None => Self::slot(&slots, chain, k, part),
             Some(_) => element.get(part).copied(),
         })
@@ -28,7 +29,8 @@ impl Text<'_> {
 
     pub(super) fn join(&mut self, own: &[Reg], other: &[Reg]) -> Regs {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
-        self.run(Program::Join, &|k, part| match k.checked_sub(accumulators) {
+        let program = if self.finds_largest { Program::Larger } else { Program::Join };
+        self.run(program, &|k, part| match k.checked_sub(accumulators) {
             None => Self::slot(&slots, own, k, part),
             Some(k) => Self::slot(&slots, other, k, part),
         })
@@ -101,7 +103,8 @@ impl Text<'_> {
     /// The address of a place for a group.
     pub(super) fn shared(&mut self, k: usize, at: Reg, size: usize) -> Reg {
         let (base, address) = (self.writer.reg(Class::Word), self.writer.reg(Class::Word));
-        ptx!(self.writer, "mov.u32 {base}, groups_{k}");
+        let name = if self.finds_largest { "largest" } else { "groups" };
+        ptx!(self.writer, "mov.u32 {base}, {name}_{k}");
         ptx!(self.writer, "mad.lo.u32 {address}, {at}, {size}, {base}");
         address
     }

@@ -1,7 +1,8 @@
-//! The CUDA half: up the levels for the totals of chunks, and down again for the results, one kernel each.
+//! The CUDA half: up the levels for the totals of chunks, and down again for the results, one kernel each; or the launches of `lines/`.
 
 use super::kernel::{Key, Pass, total_size};
 use super::levels::{Level, levels};
+use super::lines::{self, steps};
 use super::op::Scan;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
@@ -9,7 +10,7 @@ use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda::{Function, PlanBuilder};
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Built, PlanKey};
+use crate::engines::op::{Built, PlanKey, Prepare};
 use std::ffi::{CString, c_void};
 
 /// Threads of a block.
@@ -24,15 +25,26 @@ impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let text = self.text()?;
-        let bytes = 16 * text.lines().count() as u64;
-        let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-        let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, c"expression")?;
-        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-        Ok(Built { plan: Loaded(function), bytes })
+        load(self.text()?, builder)
     }
+}
+
+impl PlanKey for lines::Key {
+    type Plan = Loaded;
+
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+        load(self.text()?, builder)
+    }
+}
+
+fn load(text: String, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+    let bytes = 16 * text.lines().count() as u64;
+    let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
+    let (core, epoch) = (builder.core, builder.epoch);
+    let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
+    let function = Function::find(core, epoch, &module, c"expression")?;
+    let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
+    Ok(Built { plan: Loaded(function), bytes })
 }
 
 /// The launches in their order: the number of the level, and the kernel.
@@ -57,15 +69,40 @@ fn launches(scan: &Scan, levels: &[Level]) -> Vec<(usize, Key)> {
     up.chain(down).collect()
 }
 
-/// The kernels of an operation that was checked.
-pub(super) fn keys(scan: &Scan) -> Result<Vec<Key>> {
-    Ok(launches(scan, &levels(scan)?).into_iter().map(|(_, key)| key).collect())
+/// Requests the kernels of an operation that was checked.
+pub(super) fn prepare(scan: &Scan, plans: &mut Prepare<'_>) {
+    match steps(scan, [0; 2], &mut |_| Ok(0)) {
+        Ok(Some(steps)) => steps.iter().for_each(|step| plans.plan(&step.key)),
+        Ok(None) => {
+            let levels = levels(scan).unwrap_or_default();
+            launches(scan, &levels).iter().for_each(|(_, key)| plans.plan(key));
+        }
+        // The enqueue fails with it.
+        Err(_) => {}
+    }
+}
+
+/// Enqueues the launches of lines whose elements are neighbours.
+fn enqueue_lines(steps: Vec<lines::Step>, queue: &mut Enqueue<'_, Scan>) -> Result<()> {
+    for (k, mut step) in steps.into_iter().enumerate() {
+        let loaded = queue.plan::<lines::Key>(k)?;
+        let dims = LaunchDims { grid: (step.grid, 1, 1), block: (step.key.threads(), 1, 1), shared: 0 };
+        let mut parameters = [step.words.as_mut_ptr().cast::<c_void>()];
+        // SAFETY: the kernel has one parameter, a block of as many words. It reads and writes what the layouts reach, which lies
+        // inside the operands (the check of the operation), or totals in scratch memory, of which there is one for each group. A
+        // group belongs to one warp, which reads all of it before it writes.
+        unsafe { loaded.0.launch(queue, &LaunchConfig::from(dims), &mut parameters) }?;
+    }
+    Ok(())
 }
 
 pub(super) fn enqueue(scan: &Scan, queue: &mut Enqueue<'_, Scan>) -> Result<()> {
-    let levels = levels(scan)?;
     let address = |span: Option<&crate::core::buffer::AnySpan>| span.map_or(0, |span| span.address());
     let (x, output) = (address(queue.reads().first()), address(queue.writes().first()));
+    if let Some(steps) = steps(scan, [x, output], &mut |bytes| queue.scratch(bytes))? {
+        return enqueue_lines(steps, queue);
+    }
+    let levels = levels(scan)?;
     let (dtype, result) = (scan.dtype.part(), scan.result_type().part());
     let total = total_size(scan.kind, dtype)?;
     let inner = levels.iter().take(levels.len().saturating_sub(1));

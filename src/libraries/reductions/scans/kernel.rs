@@ -56,7 +56,7 @@ pub(super) fn total_size(kind: ReductionKind, dtype: DType) -> Result<usize> {
 }
 
 /// Reads a word of the arguments.
-fn word(writer: &mut Writer, at: usize) -> Reg {
+pub(super) fn word(writer: &mut Writer, at: usize) -> Reg {
     let register = writer.reg(Class::Long);
     ptx!(writer, "ld.param.u64 {register}, [args+{}]", 8 * at);
     register

@@ -64,7 +64,7 @@ fn totals(extents: &[usize], axis: usize) -> Result<Layout> {
 
 /// The elements as parts: of complex ones the parts are along one more axis. The stride of an axis of one element, which may be any
 /// number, becomes 0.
-fn parts(layout: &Layout, is_complex: bool) -> Result<Layout> {
+pub(super) fn parts(layout: &Layout, is_complex: bool) -> Result<Layout> {
     let mut extents = layout.extents().to_vec();
     let own = extents.iter().zip(layout.strides()).map(|(n, stride)| if *n == 1 { 0 } else { *stride });
     if !is_complex {

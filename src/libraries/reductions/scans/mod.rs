@@ -28,6 +28,10 @@
 //! taken one after the other. So the error of a sum grows by at most 32 roundings for each level, of which there are two up to 1024
 //! elements, four up to 2^20.
 //!
+//! # Costs
+//! On a GPU, lines whose elements are neighbours in memory are read and written once up to 8192 elements, 4096 if they are
+//! accumulated in 8 bytes; longer ones are read twice. Along other axes each level reads the elements below it.
+//!
 //! # Types and special values
 //! They are those of the [reductions](crate::reductions): sums and products of integers and [`Bool`](crate::Bool) are `i64` or `u64`
 //! and wrap, halves are accumulated in `f32` and rounded once. From a NaN on, sums, products and extremes are NaN, of the one
@@ -35,8 +39,8 @@
 //! with the truth value that changes nothing.
 
 // `op.rs` is the operation with its checks, `levels.rs` numbers the chunks of each level for both engines. `host.rs` is the one
-// half, `cuda.rs` with the text of `kernel.rs` the other one; its arithmetic comes from the recipes of the reductions. `front.rs` is
-// the caller's side.
+// half, `cuda.rs` the other one, with the text of `kernel.rs` for columns, and of `lines/` for lines whose elements are neighbours;
+// its arithmetic comes from the recipes of the reductions. `front.rs` is the caller's side.
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -46,6 +50,8 @@ pub(in crate::libraries) mod host;
 #[cfg(feature = "cuda")]
 mod kernel;
 mod levels;
+#[cfg(feature = "cuda")]
+mod lines;
 mod op;
 
 pub use front::{Along, Cumulative};

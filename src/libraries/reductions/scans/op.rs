@@ -129,7 +129,7 @@ impl Op for Scan {
 
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        super::cuda::keys(self).unwrap_or_default().iter().for_each(|key| plans.plan(key));
+        super::cuda::prepare(self, plans);
     }
 
     #[cfg(feature = "cuda")]

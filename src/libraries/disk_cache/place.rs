@@ -20,7 +20,7 @@ pub enum DiskCache {
 
 impl DiskCache {
     /// The folder, if there is one.
-    pub(in super::super) fn folder(&self) -> Option<PathBuf> {
+    pub(in crate::libraries) fn folder(&self) -> Option<PathBuf> {
         match self {
             // In a set-user-id program another user controls the environment variables.
             DiskCache::Default if crate::system::process::is_privileged() => None,

@@ -20,10 +20,10 @@ const HASH: usize = 32;
 
 /// The contents of an entry: the result of a compilation or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Answer {
-    pub(in super::super) bytes: Vec<u8>,
-    pub(in super::super) log: String,
-    pub(in super::super) names: Vec<(String, String)>,
+pub(in crate::libraries) struct Answer {
+    pub(in crate::libraries) bytes: Vec<u8>,
+    pub(in crate::libraries) log: String,
+    pub(in crate::libraries) names: Vec<(String, String)>,
 }
 
 /// Why a file does not contain the answer.

@@ -33,12 +33,12 @@ fn counted(counter: &AtomicU64) -> u64 {
 #[test]
 fn what_was_put_is_got_by_another_process_too() {
     let folder = Folder::new();
-    let disk = Disk::new(&folder.join("deep/er"), 1 << 20);
+    let disk = Disk::new(&folder.join("deep/er"), "kernels", 1 << 20);
     assert_eq!(disk.get(&material(1), any), None);
     disk.put(&material(1), &answer(100));
     assert_eq!(disk.get(&material(1), any), Some(answer(100)));
     assert_eq!(disk.get(&material(2), any), None);
-    let other = Disk::new(&folder.join("deep/er"), 1 << 20);
+    let other = Disk::new(&folder.join("deep/er"), "kernels", 1 << 20);
     assert_eq!(other.get(&material(1), any), Some(answer(100)));
     assert_eq!(
         (counted(&disk.hits), counted(&disk.misses), counted(&disk.stored), counted(&disk.failures)),
@@ -49,7 +49,7 @@ fn what_was_put_is_got_by_another_process_too() {
 #[test]
 fn damaged_truncated_and_foreign_entries_are_ignored_and_replaced() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 1 << 20);
+    let disk = Disk::new(folder.path(), "kernels", 1 << 20);
     disk.put(&material(1), &answer(100));
     let path = files(&disk).remove(0);
     let sound = std::fs::read(&path).unwrap();
@@ -80,7 +80,7 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
     let one = entry::write(&material(1), &answer(1000)).len() as u64;
     let limit = 4 * one;
     let clock = ManualClock::new();
-    let disk = Disk::by(folder.path(), limit, Timing::by(clock).keep());
+    let disk = Disk::by(folder.path(), "kernels", limit, Timing::by(clock).keep());
     let pause = || clock.advance(Duration::from_secs(1)); // each is used at a time of its own
     for i in 1..=4 {
         disk.put(&material(i), &answer(1000));
@@ -105,7 +105,7 @@ fn the_entries_used_longest_ago_go_first_and_the_bound_holds() {
 #[test]
 fn entries_of_the_future_are_the_first_to_go() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 10_000);
+    let disk = Disk::new(folder.path(), "kernels", 10_000);
     let tomorrow = Clock::SYSTEM.today() + Duration::from_secs(86_400);
     disk.put(&material(0), &answer(2500));
     std::fs::write(disk.folder().join("left.tmp"), "half").unwrap();
@@ -125,7 +125,7 @@ fn entries_of_the_future_are_the_first_to_go() {
 #[test]
 fn a_file_that_is_being_written_stays_however_new_it_is() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 10_000);
+    let disk = Disk::new(folder.path(), "kernels", 10_000);
     folder.write("kernels/1-0-0.tmp", "being written");
     let soon = Clock::SYSTEM.today() + Duration::from_secs(60);
     File::options().write(true).open(folder.join("kernels/1-0-0.tmp")).unwrap().set_modified(soon).unwrap();
@@ -136,7 +136,7 @@ fn a_file_that_is_being_written_stays_however_new_it_is() {
 #[test]
 fn an_answer_that_its_reader_does_not_take_is_refused() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 1 << 20);
+    let disk = Disk::new(folder.path(), "kernels", 1 << 20);
     disk.put(&material(1), &answer(100));
     assert_eq!(disk.get(&material(1), |answer| answer.bytes.len() > 100), None);
     assert_eq!((counted(&disk.refused), counted(&disk.misses), counted(&disk.hits)), (1, 1, 0));
@@ -145,7 +145,7 @@ fn an_answer_that_its_reader_does_not_take_is_refused() {
 #[test]
 fn an_entry_larger_than_the_bound_is_not_stored() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 1000);
+    let disk = Disk::new(folder.path(), "kernels", 1000);
     disk.put(&material(1), &answer(2000));
     assert_eq!(disk.get(&material(1), any), None);
     assert_eq!(counted(&disk.stored), 0);
@@ -155,7 +155,7 @@ fn an_entry_larger_than_the_bound_is_not_stored() {
 #[test]
 fn what_is_not_ours_in_the_folder_stays_and_what_was_left_behind_goes() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 3000);
+    let disk = Disk::new(folder.path(), "kernels", 3000);
     disk.put(&material(0), &answer(100));
     folder.write("kernels/notes.txt", vec![0; 5000]);
     folder.write("kernels/1-0-0.tmp", "left behind");
@@ -173,7 +173,7 @@ fn what_is_not_ours_in_the_folder_stays_and_what_was_left_behind_goes() {
 
 #[test]
 fn a_place_that_cannot_be_a_folder_is_no_error() {
-    let disk = Disk::new(Path::new("/dev/null/cache"), 1 << 20);
+    let disk = Disk::new(Path::new("/dev/null/cache"), "kernels", 1 << 20);
     disk.put(&material(1), &answer(100));
     assert_eq!(disk.get(&material(1), any), None);
     assert!(counted(&disk.failures) >= 1);
@@ -185,7 +185,7 @@ fn a_place_that_cannot_be_a_folder_is_no_error() {
 fn the_folder_is_for_its_owner_alone_and_one_that_is_not_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    let disk = Disk::new(&folder.join("cache"), 1 << 20);
+    let disk = Disk::new(&folder.join("cache"), "kernels", 1 << 20);
     disk.put(&material(1), &answer(100));
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder.join("cache")), mode(disk.folder())), (0o700, 0o700));
@@ -221,7 +221,7 @@ fn is_bound_by_modes(test: &str) -> bool {
 /// Runs one of these tests in a process of its own, with `variable` set.
 #[cfg(unix)]
 fn passes_in_a_child(test: &str, variable: &str) {
-    let name = format!("libraries::nvrtc::cache::disk::tests::{test}");
+    let name = format!("libraries::disk_cache::disk::tests::{test}");
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     let output = child.args(["--exact", &name]).env(variable, "").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -238,7 +238,7 @@ fn an_entry_that_was_written_in_part_is_taken_away_again() {
         return;
     }
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 1 << 20);
+    let disk = Disk::new(folder.path(), "kernels", 1 << 20);
     disk.put(&material(1), &answer(100));
     let limit = libc::rlimit { rlim_cur: 4096, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: this process runs only one test. The signal would end the process; with the signal ignored, the write
@@ -261,7 +261,7 @@ fn a_read_only_folder_still_answers() {
         return;
     }
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 1 << 20);
+    let disk = Disk::new(folder.path(), "kernels", 1 << 20);
     disk.put(&material(1), &answer(100));
     std::fs::set_permissions(disk.folder(), std::fs::Permissions::from_mode(0o500)).unwrap();
     assert_eq!(disk.get(&material(1), any), Some(answer(100)));
@@ -275,14 +275,14 @@ fn a_read_only_folder_still_answers() {
 #[test]
 fn readers_never_see_a_part_of_what_many_writers_write() {
     let folder = Folder::new();
-    let disk = Disk::new(folder.path(), 64 << 20);
+    let disk = Disk::new(folder.path(), "kernels", 64 << 20);
     let large = answer(200_000);
     disk.put(&material(1), &large);
     let writing = AtomicU64::new(3);
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let own = Disk::new(folder.path(), 64 << 20);
+                let own = Disk::new(folder.path(), "kernels", 64 << 20);
                 for _ in 0..100 {
                     own.put(&material(1), &large);
                 }
@@ -308,7 +308,7 @@ const HAMMER: &str = "WINDLASS_TEST_CACHE_HAMMER";
 #[test]
 fn hammers_one_entry() {
     let Some(folder) = std::env::var_os(HAMMER) else { return };
-    let disk = Disk::new(Path::new(&folder), 64 << 20);
+    let disk = Disk::new(Path::new(&folder), "kernels", 64 << 20);
     let large = answer(50_000);
     for _ in 0..200 {
         disk.put(&material(1), &large);
@@ -322,7 +322,7 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
     let folder = Folder::new();
     let start = || {
         std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "libraries::nvrtc::cache::disk::tests::hammers_one_entry"])
+            .args(["--exact", "libraries::disk_cache::disk::tests::hammers_one_entry"])
             .env(HAMMER, folder.path())
             .output()
     };
@@ -334,7 +334,7 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
             assert!(output.status.success() && text.contains("1 passed"), "{text}");
         }
     });
-    let disk = Disk::new(folder.path(), 64 << 20);
+    let disk = Disk::new(folder.path(), "kernels", 64 << 20);
     assert_eq!(disk.get(&material(1), any), Some(answer(50_000)));
     assert_eq!(files(&disk).len(), 1, "no temporary file stays");
 }
@@ -345,7 +345,7 @@ fn processes_that_write_one_entry_at_the_same_time_do_not_meet() {
 fn what_is_no_file_in_an_entrys_place_is_replaced() {
     use std::ffi::CString;
     let folder = Folder::new();
-    let disk = std::sync::Arc::new(Disk::new(folder.path(), 1 << 20));
+    let disk = std::sync::Arc::new(Disk::new(folder.path(), "kernels", 1 << 20));
     disk.put(&material(1), &answer(100));
     let path = files(&disk).remove(0);
     let pipe = |path: &Path| {

@@ -1,13 +1,13 @@
 //! Images in memory.
 
-use super::super::Image;
-use super::super::job::Request;
-use super::super::key::Key;
+use super::Image;
+use super::job::Request;
+use super::key::Key;
 use crate::core::sync::Mutex;
 use std::collections::HashMap;
 
 /// A bounded cache that removes the least recently used images first.
-pub(in super::super) struct Memory {
+pub(super) struct Memory {
     most_images: usize,
     most_bytes: u64,
     kept: Mutex<Kept>,
@@ -33,12 +33,12 @@ fn weight(image: &Image, request: &Request) -> u64 {
 }
 
 impl Memory {
-    pub(in super::super) fn new(most_images: usize, most_bytes: u64) -> Self {
+    pub(super) fn new(most_images: usize, most_bytes: u64) -> Self {
         Memory { most_images, most_bytes, kept: Mutex::default() }
     }
 
     /// The image of exactly this request; the requests themselves are compared, not only their hashes.
-    pub(in super::super) fn get(&self, key: &Key, request: &Request) -> Option<Image> {
+    pub(super) fn get(&self, key: &Key, request: &Request) -> Option<Image> {
         let mut kept = self.kept.lock();
         kept.clock += 1;
         let clock = kept.clock;
@@ -49,7 +49,7 @@ impl Memory {
 
     /// Stores an image; returns the number of images that were removed for it. An image that is larger than the limit
     /// is not stored.
-    pub(in super::super) fn put(&self, key: Key, request: &Request, image: &Image) -> u64 {
+    pub(super) fn put(&self, key: Key, request: &Request, image: &Image) -> u64 {
         let size = weight(image, request);
         if self.most_images == 0 || size > self.most_bytes {
             return 0;
@@ -80,13 +80,13 @@ impl Memory {
     }
 
     /// Removes all images.
-    pub(in super::super) fn clear(&self) {
+    pub(super) fn clear(&self) {
         let all = std::mem::take(&mut *self.kept.lock());
         drop(all);
     }
 
     /// The number of images and of bytes held.
-    pub(in super::super) fn held(&self) -> (u64, u64) {
+    pub(super) fn held(&self) -> (u64, u64) {
         let kept = self.kept.lock();
         (kept.images.len() as u64, kept.bytes)
     }

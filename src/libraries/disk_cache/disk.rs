@@ -1,4 +1,4 @@
-//! Images on disk, shared by any number of processes.
+//! Images and plans on disk, shared by any number of processes.
 //!
 //! An entry is written to a file with a name of its own, which is then renamed into place. So a reader sees a whole
 //! entry or none; of two writers the later one wins, with the same contents. No file is locked. Each use of an entry
@@ -6,7 +6,7 @@
 //! process counts the bytes that it writes, and measures the folder from time to time, so the limit can be exceeded by
 //! what other processes wrote in between.
 //!
-//! Nothing here makes a compilation fail: a folder that cannot be read or written acts as an empty cache.
+//! Nothing here makes a compilation or a plan fail: a folder that cannot be read or written acts as an empty cache.
 
 use super::entry::{self, Answer, Refused};
 use crate::core::clock::Timing;
@@ -27,19 +27,19 @@ const ASIDE: &str = "aside";
 const COUNT_EVERY: u64 = 16;
 
 /// A folder of entries.
-pub(in super::super) struct Disk {
+pub(in crate::libraries) struct Disk {
     folder: PathBuf,
     limit: u64,
     timing: &'static Timing,
     /// Bytes in the folder, as far as this process knows.
     bytes: AtomicU64,
     puts: AtomicU64,
-    pub(in super::super) hits: AtomicU64,
-    pub(in super::super) misses: AtomicU64,
-    pub(in super::super) refused: AtomicU64,
-    pub(in super::super) stored: AtomicU64,
-    pub(in super::super) evicted: AtomicU64,
-    pub(in super::super) failures: AtomicU64,
+    pub(in crate::libraries) hits: AtomicU64,
+    pub(in crate::libraries) misses: AtomicU64,
+    pub(in crate::libraries) refused: AtomicU64,
+    pub(in crate::libraries) stored: AtomicU64,
+    pub(in crate::libraries) evicted: AtomicU64,
+    pub(in crate::libraries) failures: AtomicU64,
 }
 
 fn count(counter: &AtomicU64) {
@@ -47,15 +47,15 @@ fn count(counter: &AtomicU64) {
 }
 
 impl Disk {
-    /// Uses the folder `kernels` of `folder`, with at most `limit` bytes. Does not access it yet.
-    pub(in super::super) fn new(folder: &Path, limit: u64) -> Self {
-        Disk::by(folder, limit, Timing::standard())
+    /// Uses the folder `name` of `folder`, with at most `limit` bytes. Does not access it yet.
+    pub(in crate::libraries) fn new(folder: &Path, name: &str, limit: u64) -> Self {
+        Disk::by(folder, name, limit, Timing::standard())
     }
 
-    fn by(folder: &Path, limit: u64, timing: &'static Timing) -> Self {
+    fn by(folder: &Path, name: &str, limit: u64, timing: &'static Timing) -> Self {
         let zero = || AtomicU64::new(0);
         Disk {
-            folder: folder.join("kernels"),
+            folder: folder.join(name),
             limit,
             timing,
             bytes: zero(),
@@ -70,7 +70,7 @@ impl Disk {
     }
 
     /// The folder of the entries.
-    pub(in super::super) fn folder(&self) -> &Path {
+    pub(in crate::libraries) fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -79,7 +79,7 @@ impl Disk {
     }
 
     /// The answer for `material`, if there is one that is undamaged and that `takes` accepts.
-    pub(in super::super) fn get(&self, material: &[u8], takes: impl Fn(&Answer) -> bool) -> Option<Answer> {
+    pub(in crate::libraries) fn get(&self, material: &[u8], takes: impl Fn(&Answer) -> bool) -> Option<Answer> {
         match self.look(material) {
             Ok(Ok(answer)) if takes(&answer) => {
                 count(&self.hits);
@@ -121,7 +121,7 @@ impl Disk {
     }
 
     /// Keeps an answer.
-    pub(in super::super) fn put(&self, material: &[u8], answer: &Answer) {
+    pub(in crate::libraries) fn put(&self, material: &[u8], answer: &Answer) {
         let contents = entry::write(material, answer);
         let length = contents.len() as u64;
         if length > self.limit || self.store(&self.path(material), &contents).is_err() {
@@ -233,6 +233,6 @@ fn trusted(found: &Metadata) -> io::Result<()> {
     system::only_ours(found)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "nvrtc"))]
 #[path = "disk_tests.rs"]
 mod tests;

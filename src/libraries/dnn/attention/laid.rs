@@ -1,0 +1,92 @@
+//! Operands as a library takes them: rows of neighbours, at distances that it knows.
+
+use super::scene::Rows;
+use crate::core::buffer::AnyIn;
+use crate::core::element::DType;
+use crate::core::error::{Error, Result};
+use crate::device::Device;
+use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
+
+/// An operand whose rows are contiguous: itself, or a copy.
+pub(super) enum Laid<'a> {
+    Own(AnyIn<'a>),
+    Copied(AnyTensor),
+}
+
+impl Laid<'_> {
+    pub(super) fn part(&self) -> AnyIn<'_> {
+        match self {
+            Laid::Own(part) => *part,
+            Laid::Copied(tensor) => tensor.buffer().as_in(),
+        }
+    }
+}
+
+/// Elements that rows begin at multiples of, where a library reads them: 16 bytes.
+pub(super) fn granule(dtype: DType) -> usize {
+    16 / dtype.size().max(1)
+}
+
+/// Packed rows: batches, heads, places; or batches, places, heads.
+pub(super) fn packed([_, heads, places, width]: [usize; 4], heads_last: bool) -> Rows {
+    match heads_last {
+        true => [places * heads * width, width, heads * width],
+        false => [heads * places * width, places * width, width],
+    }
+}
+
+/// Whether the heads of a place are neighbours.
+pub(super) fn heads_last(layout: &Layout) -> bool {
+    match (layout.extents(), layout.strides()) {
+        ([_, heads, places, _], [_, of_head, of_place, _]) => {
+            *heads > 1 && *places > 1 && of_head.unsigned_abs() < of_place.unsigned_abs()
+        }
+        _ => false,
+    }
+}
+
+/// The distances of rows whose elements are neighbours; those of axes with one element are as if all were packed.
+pub(super) fn rows_of(layout: &Layout, extents: [usize; 4]) -> Option<Rows> {
+    let [.., width] = extents;
+    if width > 1 && layout.strides().last() != Some(&1) {
+        return None;
+    }
+    let mut rows = packed(extents, heads_last(layout));
+    for ((to, stride), n) in rows.iter_mut().zip(layout.strides()).zip(extents) {
+        if n > 1 {
+            *to = usize::try_from(*stride).ok()?;
+        }
+    }
+    Some(rows)
+}
+
+/// An operand as a library takes it. `dense`: without gaps, for what is written has the same order.
+pub(super) fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) -> Result<(Laid<'a>, Rows)> {
+    let (part, layout) = view.operand()?;
+    let extents = four("operand", layout.extents())?;
+    let (last, granule) = (heads_last(&layout), granule(view.dtype()));
+    let is_packed = |rows: Rows| rows == packed(extents, last);
+    let takes = |rows: Rows| rows.iter().all(|step| step.is_multiple_of(granule) && *step >= extents[3]);
+    match rows_of(&layout, extents).filter(|rows| is_packed(*rows) || (!dense && takes(*rows))) {
+        Some(rows) => Ok((Laid::Own(part), rows)),
+        None => copied(device, view, last),
+    }
+}
+
+pub(super) fn copied<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<(Laid<'a>, Rows)> {
+    let extents = four("operand", view.extents())?;
+    let rows = packed(extents, last);
+    let tensor = device.uninit_any(view.dtype(), [view.layout().len()])?.into_parts().0;
+    let target = AnyTensor::from_buffer(tensor, layout_of(extents, rows)?)?;
+    Ok((Laid::Copied(device.assign_any(target, |all| Ok(all.clone()), view)?), rows))
+}
+
+pub(super) fn layout_of(extents: [usize; 4], [b, h, s]: Rows) -> Result<Layout> {
+    let step = |n: usize| isize::try_from(n).map_err(|_| Error::invalid("q", "the sizes are too large"));
+    Layout::new(extents, [step(b)?, step(h)?, step(s)?, 1], 0)
+}
+
+pub(super) fn four(name: &'static str, extents: &[usize]) -> Result<[usize; 4]> {
+    <[usize; 4]>::try_from(extents)
+        .map_err(|_| Error::invalid(name, format!("extents {extents:?}; batch, heads, places and width are needed")))
+}

@@ -1,0 +1,93 @@
+//! The lengths of batches, as the library takes them.
+//!
+//! An engine of the library has no result for a batch without queries or keys, and no bound for lengths beyond the sizes; lengths lie in
+//! device memory, so that nobody can refuse them. It gets lengths from 1 to the sizes, and what belongs to nothing becomes zeros after
+//! it: all of a batch depends on this batch alone.
+
+use super::super::attention::{Corner, Rows, Scene};
+use super::plan::aligned;
+use crate::core::buffer::AnySpan;
+use crate::core::error::{Error, Result};
+use crate::core::launch::LaunchDims;
+use crate::engines::cuda::{Ptx, Queue};
+
+/// Also run by the PTX machine, in `tests/dnn`.
+static KERNELS: Ptx = Ptx::new(include_str!("lengths.ptx"));
+
+/// The lengths of queries and of keys, as the caller gave them.
+pub(super) type Lengths = [u64; 2];
+
+/// What [`Lengths::blank`] makes zeros: rows of queries or of keys.
+pub(super) struct Blanked {
+    pub(super) to: u64,
+    /// The sums of the rows, or 0.
+    pub(super) sums: u64,
+    pub(super) extents: [usize; 4],
+    pub(super) rows: Rows,
+    pub(super) of_keys: bool,
+}
+
+/// The last operands that are read, if the batches have lengths.
+pub(super) fn of(scene: &Scene, reads: &[AnySpan]) -> Result<Option<Lengths>> {
+    match (scene.lengths, reads) {
+        (false, _) => Ok(None),
+        (true, [.., queries, keys]) => Ok(Some([queries.address(), keys.address()])),
+        _ => Err(Error::library("internal error: unchecked operands")),
+    }
+}
+
+/// Operands in the order in which they are read, each at an address that the library takes; of lengths, copies from 1 to the sizes.
+pub(super) fn addresses(scene: &Scene, queue: &mut Queue<'_>, reads: &[AnySpan]) -> Result<Vec<u64>> {
+    let first = reads.len() - if scene.lengths { 2.min(reads.len()) } else { 0 };
+    let (operands, lengths) = reads.split_at_checked(first).unwrap_or((reads, &[]));
+    let mut all = Vec::with_capacity(reads.len());
+    for span in operands {
+        all.push(aligned(queue, span)?);
+    }
+    for (span, most) in lengths.iter().zip([scene.queries, scene.keys]) {
+        let to = queue.scratch(4 * scene.batch)?;
+        let args = [span.address().into(), to.into(), scene.batch.into(), most.into()];
+        // SAFETY: the arguments are the kernel's parameters in order and type; it reads a length of each batch (the op's check), and
+        // writes as many to scratch.
+        unsafe { queue.launch(&KERNELS, c"bounded", LaunchDims::for_elements(scene.batch)?, &args) }?;
+        all.push(to);
+    }
+    Ok(all)
+}
+
+/// Makes zeros of the rows that belong to nothing.
+///
+/// # Safety
+/// `to` is a tensor of these extents and rows that the dispatch may write, in multiples of 16 bytes; `sums`, if it is not 0, has a number
+/// of 4 bytes for each row.
+pub(super) unsafe fn blank(
+    scene: &Scene,
+    queue: &mut Queue<'_>,
+    [queries, keys]: Lengths,
+    blanked: &Blanked,
+) -> Result<()> {
+    let &Blanked { to, sums, extents: [batch, heads, places, width], rows: [of_batch, of_head, of_place], of_keys } =
+        blanked;
+    let size = scene.dtype.size();
+    let (own, other, others) = if of_keys { (keys, queries, scene.queries) } else { (queries, keys, scene.keys) };
+    let skip = usize::from(!of_keys && scene.causal == Some(Corner::BottomRight));
+    let len = batch * heads * places;
+    let args = [
+        own.into(),
+        other.into(),
+        to.into(),
+        sums.into(),
+        len.into(),
+        heads.into(),
+        places.into(),
+        others.into(),
+        (width * size / 16).into(),
+        (of_batch * size).into(),
+        (of_head * size).into(),
+        (of_place * size).into(),
+        skip.into(),
+    ];
+    // SAFETY: the arguments are the kernel's parameters in order and type; it reads a length of each batch (the op's check); the caller
+    // vouches for what it writes.
+    unsafe { queue.launch(&KERNELS, c"blanked", LaunchDims::for_elements(len)?, &args) }
+}

@@ -1,0 +1,261 @@
+//! What a caller asks of plans.
+
+use super::super::{Attention, Convolution, Dnn, DnnElement, Spatial};
+#[cfg(feature = "cuda")]
+use super::recipe::Question;
+use super::recipe::{PlanSource, Recipe, Wanted};
+#[cfg(feature = "cuda")]
+use crate::core::device_info::DeviceKind;
+use crate::core::error::Result;
+use crate::device::Device;
+use crate::device::tensor::ReadableTensor;
+use std::time::Duration;
+
+/// A convolution or an attention with its sizes and layouts: what a plan is for. [`Dnn::plan_convolution`] and its neighbours make
+/// one.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    device: Device,
+    wanted: Wanted,
+}
+
+/// The plan of a convolution or an attention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlanInfo {
+    /// The number of the library's engine for this operation.
+    pub engine: Option<i64>,
+    /// The engine's settings: `cudnnBackendKnobType_t`, and the value.
+    pub knobs: Vec<(i32, i64)>,
+    /// What the library notes of the engine: its arithmetic, and whether its kernel is compiled at run time.
+    pub notes: Vec<&'static str>,
+    /// Bytes of device memory that it needs meanwhile.
+    pub workspace: u64,
+    /// Where the plan came from.
+    pub source: PlanSource,
+}
+
+impl std::fmt::Display for PlanInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some(engine) = self.engine else { return f.write_str("no plan is needed") };
+        write!(f, "engine {engine}, workspace {} bytes, {:?}", self.workspace, self.source)?;
+        if !self.notes.is_empty() {
+            write!(f, ", {}", self.notes.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// `cudnnBackendNumericalNote_t`, in the order of its numbers.
+const NUMERICAL: [&str; 10] = [
+    "tensor cores",
+    "operands rounded to fewer bits",
+    "sums of fewer bits",
+    "Fourier transforms",
+    "not the same bits each time",
+    "Winograd",
+    "Winograd 4x4",
+    "Winograd 6x6",
+    "Winograd 13x13",
+    "strict NaN",
+];
+/// `cudnnBackendBehaviorNote_t`.
+const BEHAVIOUR: [&str; 5] =
+    ["compiled at run time", "reordered filters", "reordered bias", "CUDA graph by the library", "cuBLASLt"];
+
+fn names(bits: u64, all: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
+    all.iter().enumerate().filter(move |(place, _)| bits >> place & 1 == 1).map(|(_, name)| *name)
+}
+
+impl PlanInfo {
+    fn none() -> Self {
+        PlanInfo { engine: None, knobs: Vec::new(), notes: Vec::new(), workspace: 0, source: PlanSource::None }
+    }
+
+    pub(in super::super) fn new(recipe: Recipe, source: PlanSource) -> Self {
+        let [numerical, behaviour] = recipe.notes;
+        PlanInfo {
+            engine: Some(recipe.pin.engine),
+            knobs: recipe.pin.knobs,
+            notes: names(numerical, &NUMERICAL).chain(names(behaviour, &BEHAVIOUR)).collect(),
+            workspace: recipe.workspace,
+            source,
+        }
+    }
+}
+
+/// What [`Dnn::autotune_convolution`] has measured, in the order in which the library offered it. Empty on a host device.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PlanTuning {
+    /// The measured engines.
+    pub candidates: Vec<PlanCandidate>,
+    /// Which of them is used from now on.
+    pub chosen: Option<usize>,
+}
+
+/// An engine that was measured.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlanCandidate {
+    /// The median of the times that the device took.
+    pub time: Duration,
+    /// The engine.
+    pub plan: PlanInfo,
+}
+
+impl Planned {
+    pub(in super::super) fn new(device: &Device, wanted: Wanted) -> Self {
+        Planned { device: device.clone(), wanted }
+    }
+
+    /// The engine that computes it, with its notes and its workspace. Makes the plan if there is none yet, and keeps it. Waits for
+    /// that, not for the device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::dnn::Convolution;
+    /// let device = windlass::Device::best()?;
+    /// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
+    /// println!("{}", device.dnn().plan_convolution(&Convolution::new(), &x, &w)?.explain()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`LibraryMissing`](crate::Error::LibraryMissing) without cuDNN, [`Unsupported`](crate::Error::Unsupported) with the library's
+    /// reason, [`OutOfMemory`](crate::Error::OutOfMemory) with the bytes of the workspace.
+    pub fn explain(&self) -> Result<PlanInfo> {
+        #[cfg(feature = "cuda")]
+        if self.device.kind() != DeviceKind::Host {
+            let answer: Option<(Recipe, PlanSource)> = ask(&self.device, &Question::Plan(self.wanted.clone()))?;
+            return Ok(answer.map_or_else(PlanInfo::none, |(recipe, source)| PlanInfo::new(recipe, source)));
+        }
+        let _ = (&self.device, &self.wanted);
+        Ok(PlanInfo::none())
+    }
+
+    /// Makes the plan before the first call needs it. For a GPU of a worker process it is made in this process, if cuDNN is found
+    /// here, and sent: a worker that was replaced gets it again by the next `prepare`, or from the cache on disk.
+    ///
+    /// # Errors
+    /// As [`explain`](Self::explain).
+    pub fn prepare(&self) -> Result<PlanInfo> {
+        #[cfg(feature = "cuda")]
+        if self.device.is_isolated()
+            && self.device.kind() != DeviceKind::Host
+            && let Some(info) = self.sent()?
+        {
+            return Ok(info);
+        }
+        self.explain()
+    }
+
+    /// Makes the plan in this process and sends it to the worker. `None` if this process cannot.
+    #[cfg(feature = "cuda")]
+    fn sent(&self) -> Result<Option<PlanInfo>> {
+        use crate::engines::library::decode;
+        let description: String = ask(&self.device, &Question::Describe)?;
+        // What the library lacks here, such as a driver for compiled kernels, the worker may have.
+        let Ok(answer) = super::super::native::here(&description, Question::Plan(self.wanted.clone())) else {
+            return Ok(None);
+        };
+        let Some((recipe, source)) = decode::<Option<(Recipe, PlanSource)>>(&answer)? else {
+            return Ok(Some(PlanInfo::none()));
+        };
+        ask::<()>(&self.device, &Question::Keep(self.wanted.clone(), recipe.clone()))?;
+        Ok(Some(PlanInfo::new(recipe, source)))
+    }
+}
+
+#[cfg(feature = "cuda")]
+pub(in super::super) fn ask<A: serde::de::DeserializeOwned>(device: &Device, question: &Question) -> Result<A> {
+    crate::device::library::ask(device, "dnn", question)
+}
+
+impl Dnn {
+    /// What [`convolve`](Self::convolve) of these operands needs a plan for. Their contents do not matter.
+    ///
+    /// # Errors
+    /// As there, for extents that do not fit.
+    pub fn plan_convolution<'x, 'w, T: DnnElement>(
+        &self,
+        conv: &Convolution,
+        x: impl ReadableTensor<'x, T>,
+        w: impl ReadableTensor<'w, T>,
+    ) -> Result<Planned> {
+        Ok(Planned::new(&self.device, super::super::convolution::planned(conv, x.into(), w.into(), None)?))
+    }
+
+    /// What [`convolve_data`](Self::convolve_data) needs a plan for.
+    ///
+    /// # Errors
+    /// As there, for extents that do not fit.
+    pub fn plan_convolution_data<'y, 'w, T: DnnElement>(
+        &self,
+        conv: &Convolution,
+        dy: impl ReadableTensor<'y, T>,
+        w: impl ReadableTensor<'w, T>,
+        input: impl Spatial,
+    ) -> Result<Planned> {
+        let spatial = Some((super::super::convolution::Direction::Data, input.extents()));
+        Ok(Planned::new(&self.device, super::super::convolution::planned(conv, dy.into(), w.into(), spatial)?))
+    }
+
+    /// What [`convolve_filter`](Self::convolve_filter) needs a plan for.
+    ///
+    /// # Errors
+    /// As there, for extents that do not fit.
+    pub fn plan_convolution_filter<'x, 'y, T: DnnElement>(
+        &self,
+        conv: &Convolution,
+        x: impl ReadableTensor<'x, T>,
+        dy: impl ReadableTensor<'y, T>,
+        window: impl Spatial,
+    ) -> Result<Planned> {
+        let spatial = Some((super::super::convolution::Direction::Filter, window.extents()));
+        Ok(Planned::new(&self.device, super::super::convolution::planned(conv, x.into(), dy.into(), spatial)?))
+    }
+
+    /// What [`attend`](Self::attend) of these operands needs a plan for; with `training` what
+    /// [`attend_training`](Self::attend_training) needs.
+    ///
+    /// # Errors
+    /// As there, for extents that do not fit.
+    pub fn plan_attention<'q, 'k, 'v, T: DnnElement>(
+        &self,
+        spec: &Attention<'_, T>,
+        q: impl ReadableTensor<'q, T>,
+        k: impl ReadableTensor<'k, T>,
+        v: impl ReadableTensor<'v, T>,
+        training: bool,
+    ) -> Result<Planned> {
+        let scene = super::super::attention::planned(&self.device, spec, [q.into(), k.into(), v.into()], training)?;
+        Ok(Planned::new(&self.device, Wanted::Attend(scene)))
+    }
+
+    /// Measures the library's engines for the convolution of these operands. Later convolutions of this problem use the fastest one:
+    /// on this device, and by the cache on disk in later processes and with later releases of the library.
+    ///
+    /// Results go to memory of their own. Waits for each; other work on the device at the same time distorts the times.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::dnn::Convolution;
+    /// let device = windlass::Device::best()?;
+    /// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
+    /// let tuning = device.dnn().autotune_convolution(&Convolution::new(), &x, &w)?;
+    /// println!("{:?} of {:?}", tuning.chosen, tuning.candidates);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`convolve`](Self::convolve). An engine that fails is left out.
+    pub fn autotune_convolution<'x, 'w, T: DnnElement>(
+        &self,
+        conv: &Convolution,
+        x: impl ReadableTensor<'x, T>,
+        w: impl ReadableTensor<'w, T>,
+    ) -> Result<PlanTuning> {
+        super::super::convolution::tune(&self.device, conv, x.into(), w.into())
+    }
+}

@@ -1,0 +1,9 @@
+//! Elements at places between the elements: sampling by a grid.
+
+// `places.rs` has the formulas: for each place and corner around it the number of an element, and its weight. `front.rs` takes the
+// elements by number, all channels of one at once, and sums their products with the weights.
+
+mod front;
+mod places;
+
+pub use places::{Beyond, GridSample, Sampling};

@@ -1,0 +1,176 @@
+//! Which elements a place takes, and with what weights.
+
+use crate::core::element::DType;
+use crate::core::truth::Bool;
+use crate::libraries::dnn::formulas::{Value, cast, either};
+use crate::libraries::expressions::Symbol;
+use crate::libraries::expressions::{constant, position};
+
+/// How [`Dnn::grid_sample`](crate::dnn::Dnn::grid_sample) makes an element of those around a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// The nearest one, ties to even.
+    Nearest,
+    /// Of two along each axis, by their distances.
+    Linear,
+    /// Of four along each axis, by cubic convolution with the parameter -0.75 (R. Keys, 1981).
+    Cubic,
+}
+
+/// What is beyond the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// Zeros.
+    Zeros,
+    /// The nearest elements.
+    Border,
+    /// The elements mirrored, at the centres of the outer ones if corners are aligned, else at their edges.
+    Reflection,
+}
+
+/// The settings of [`Dnn::grid_sample`](crate::dnn::Dnn::grid_sample).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GridSample {
+    pub(super) sampling: Sampling,
+    pub(super) beyond: Beyond,
+    pub(super) align: bool,
+}
+
+impl GridSample {
+    /// Zeros beyond the elements; -1 and 1 are the edges of the outer elements.
+    pub const fn new(sampling: Sampling) -> Self {
+        GridSample { sampling, beyond: Beyond::Zeros, align: false }
+    }
+
+    /// What is beyond the elements.
+    #[must_use]
+    pub const fn beyond(mut self, beyond: Beyond) -> Self {
+        self.beyond = beyond;
+        self
+    }
+
+    /// Whether -1 and 1 are the centres of the outer elements.
+    #[must_use]
+    pub const fn align_corners(mut self, align: bool) -> Self {
+        self.align = align;
+        self
+    }
+
+    /// Elements that are taken along an axis.
+    const fn taps(self) -> usize {
+        match self.sampling {
+            Sampling::Nearest => 1,
+            Sampling::Linear => 2,
+            Sampling::Cubic => 4,
+        }
+    }
+
+    /// Elements that are taken for a place.
+    pub(super) fn corners(self, rank: usize) -> usize {
+        self.taps().pow(rank as u32)
+    }
+
+    /// Of the coordinates of a place, one for each axis of these extents: number and weight of the element at the corner that is the
+    /// last axis of positions. The first axis counts batches.
+    pub(super) fn corner(self, coordinates: &[Value], extents: &[usize], wide: DType) -> [Value; 2] {
+        let corner = position(coordinates.len() as u8 + 1);
+        let mut flat: Symbol<i64> = position(0);
+        let mut weight: Option<Value> = None;
+        let mut after = self.corners(coordinates.len());
+        for (coordinate, n) in coordinates.iter().zip(extents) {
+            after /= self.taps();
+            let tap = corner / after as i64 % self.taps() as i64;
+            let along = Axis { grid: self, n: *n, wide };
+            let (index, own) = along.element(*coordinate, tap);
+            flat = flat * *n as i64 + index;
+            weight = Some(weight.map_or(own, |before| before * own));
+        }
+        let weight = weight.unwrap_or_else(|| cast(Value::new(flat.raw), wide));
+        [Value::new(flat.raw), weight]
+    }
+}
+
+/// An axis of the elements.
+struct Axis {
+    grid: GridSample,
+    n: usize,
+    wide: DType,
+}
+
+impl Axis {
+    /// Where the reflection is.
+    fn edges(&self) -> [f64; 2] {
+        let last = self.n as f64 - 1.0;
+        if self.grid.align { [0.0, last] } else { [-0.5, last + 0.5] }
+    }
+
+    fn either(&self, condition: Symbol<Bool>, a: Value, b: Value) -> Value {
+        either(condition, a, b, self.wide)
+    }
+
+    /// A place, mirrored until it is inside.
+    fn mirrored(&self, x: Value) -> Value {
+        let [low, high] = self.edges();
+        let range = high - low;
+        if range <= 0.0 {
+            return x * 0.0 + low;
+        }
+        let distance = (x - low).abs();
+        let times = (distance / range).floor();
+        let rest = distance - times * range;
+        let even = (times * 0.5).floor().eq(times * 0.5);
+        let inside = self.either(even, rest + low, -rest + high);
+        let outside = x.lt(low) | x.gt(high);
+        self.either(outside, inside, x)
+    }
+
+    /// A place among the elements.
+    fn place(&self, x: Value) -> Value {
+        let (n, [low, high]) = (self.n as f64, self.edges());
+        let at = if self.grid.align { (x + 1.0) / 2.0 * (n - 1.0) } else { ((x + 1.0) * n - 1.0) / 2.0 };
+        let at = if self.grid.sampling == Sampling::Nearest { at.round_even() } else { at };
+        match self.grid.beyond {
+            Beyond::Zeros => at,
+            Beyond::Border => {
+                let outside = at.lt(low) | at.gt(high);
+                self.either(outside, at.maximum(0.0).minimum(n - 1.0), at)
+            }
+            Beyond::Reflection => self.mirrored(at),
+        }
+    }
+
+    /// The number of an element around a place, and its weight.
+    fn element(&self, x: Value, tap: Symbol<i64>) -> (Symbol<i64>, Value) {
+        let (last, at) = (self.n as f64 - 1.0, self.place(x));
+        let before = if self.grid.sampling == Sampling::Cubic { 1.0 } else { 0.0 };
+        let first = at.floor();
+        let own = first + cast(Value::new(tap.raw), self.wide) - before;
+        let weight = match self.grid.sampling {
+            Sampling::Nearest => at * 0.0 + 1.0,
+            Sampling::Linear => {
+                let part = at - first;
+                self.either(tap.eq(constant(0)), -part + 1.0, part)
+            }
+            Sampling::Cubic => self.cubic((at - own).abs()),
+        };
+        let (index, weight) = match self.grid.beyond {
+            Beyond::Zeros => {
+                let there = own.ge(0.0) & own.le(last);
+                (own, self.either(there, weight, weight * 0.0))
+            }
+            Beyond::Border => (own, weight),
+            Beyond::Reflection => (self.mirrored(own), weight),
+        };
+        // Not a number counts as 0; nothing is taken from beyond the elements.
+        let index = Symbol::<i64>::new(cast(index, DType::I64).raw);
+        (index.clamp(0i64, self.n as i64 - 1), weight)
+    }
+
+    /// The weight at a distance of up to 2.
+    fn cubic(&self, x: Value) -> Value {
+        const A: f64 = -0.75;
+        let near = (x * (A + 2.0) - (A + 3.0)) * x * x + 1.0;
+        let far = ((x * A - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
+        self.either(x.le(1.0), near, far)
+    }
+}

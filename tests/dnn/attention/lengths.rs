@@ -1,0 +1,113 @@
+//! The lengths of batches: of none, and beyond the sizes; the kernels for a GPU on the PTX machine.
+
+use super::oracle::Case;
+use super::{backward, forward, spec};
+use crate::common::{Rng, devices};
+use crate::convolution::oracle::{Numbers, down};
+use windlass::dnn::Corner;
+use windlass::ptx::{Area, Checks, PtxModule, Shape};
+use windlass::{Device, Tensor, bf16, f16};
+
+const TEXT: &str = include_str!("../../../src/libraries/dnn/native/lengths.ptx");
+
+#[test]
+fn a_batch_of_nothing_has_zeros_and_no_gradient() {
+    for device in devices() {
+        for (corner, queries, keys) in [
+            (None, vec![16, 5, 0, 16, 0], vec![7, 0, 3, 0, 0]),
+            (Some(Corner::TopLeft), vec![0, 16, 1, 9, 0], vec![16, 0, 1, 2, 0]),
+            (Some(Corner::BottomRight), vec![0, 5, 4, 16, 1], vec![16, 0, 9, 0, 1]),
+        ] {
+            let mut case = Case::new([5, 2, 1, 16, 16, 8, 8]);
+            (case.causal, case.lengths) = (corner, Some([queries, keys]));
+            forward::<f16>(&device, &mut Rng::new(1), &case);
+            backward::<f16>(&device, &mut Rng::new(2), &case);
+            forward::<bf16>(&device, &mut Rng::new(3), &case);
+        }
+    }
+}
+
+/// Result, sums and gradients of some lengths; elements that are not seen are NaN.
+fn bits(device: &Device, lengths: [Vec<i32>; 2], seen: [usize; 2]) -> Vec<Vec<u8>> {
+    let mut case = Case::new([1, 1, 1, 8, 16, 8, 8]);
+    case.lengths = Some(lengths.clone());
+    let of = |count: usize, rows: usize| {
+        let mut x = Numbers::random::<f16>(&mut Rng::new(count as u64), &[1, 1, count, 8]);
+        x.all[8 * rows..].fill(f64::NAN);
+        let all: Vec<f16> = x.all.iter().map(|x| f16::from_f64(*x)).collect();
+        device.tensor([1, 1, count, 8], all).unwrap()
+    };
+    let (q, k) = (of(8, seen[0]), of(16, seen[1]));
+    let lengths = lengths.map(|all| device.tensor([1], all).unwrap());
+    let spec = spec::<f16>(&case, None, Some(&lengths));
+    let dnn = device.dnn();
+    let (o, sums) = dnn.attend_training(&spec, &q, &k, &k).unwrap().await_result().unwrap();
+    let (dq, dk, dv) = dnn.attend_gradients(&spec, &q, &k, &k, &o, &q, &sums).unwrap().await_result().unwrap();
+    let raw = |x: &Tensor<f16>| down(device, x).iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>();
+    let sums = super::numbers(device, &sums).iter().flat_map(|x| x.to_ne_bytes()).collect();
+    vec![raw(&o), sums, raw(&dq), raw(&dk), raw(&dv)]
+}
+
+#[test]
+fn lengths_beyond_the_sizes_are_the_sizes() {
+    for device in devices() {
+        let whole = bits(&device, [vec![8], vec![16]], [8, 16]);
+        assert_eq!(bits(&device, [vec![9], vec![i32::MAX]], [8, 16]), whole);
+        let none = bits(&device, [vec![0], vec![0]], [8, 16]);
+        for lengths in [[-1, i32::MIN], [8, 0], [0, 16]] {
+            assert_eq!(bits(&device, lengths.map(|n| vec![n]), [8, 16]), none);
+            // Nothing is read where nothing is seen, or what is read does not matter.
+            assert_eq!(bits(&device, lengths.map(|n| vec![n]), [0, 0]), none);
+        }
+        let [o, sums, gradients @ ..] = &none[..] else { panic!() };
+        assert!(o.iter().chain(gradients.iter().flatten()).all(|byte| *byte == 0), "{:?}", device.kind());
+        assert!(sums.chunks(8).all(|x| f64::from_ne_bytes(x.try_into().unwrap()) == f64::NEG_INFINITY));
+    }
+}
+
+fn words(all: &[u64]) -> Vec<u8> {
+    all.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn the_kernels_bound_lengths_and_make_zeros() {
+    let module = PtxModule::new(TEXT).unwrap();
+    let shape = |n: usize| Shape::new([n.div_ceil(256).max(1) as u32, 1, 1], [256, 1, 1], 0);
+    let given = [3i32, 0, -7, i32::MAX, i32::MIN, 1];
+    let mut kept = [9i32; 6];
+    let from = Area::read("from", bytemuck::cast_slice(&given));
+    let to = Area::output("to", bytemuck::cast_slice_mut(&mut kept));
+    let parameters = words(&[from.address(), to.address(), 6, 5]);
+    module.launch("bounded", shape(6), &parameters, vec![from, to], Checks::ALL, &|_| ()).unwrap();
+    assert_eq!(kept, [3, 1, 1, 5, 1, 1]);
+
+    let (heads, places, others) = (2usize, 5usize, 4usize);
+    for skip in [0u64, 1] {
+        let (own, other) = ([5i32, 3, 0, 9, -1, 4], [4i32, 2, 3, 0, 1, 7]);
+        let rows = own.len() * heads * places;
+        // Rows of two units, with a gap of one behind each: places before heads.
+        let mut data = vec![[1u64; 2]; rows * 3];
+        let mut sums = vec![0f32; rows];
+        {
+            let areas = [
+                Area::read("own", bytemuck::cast_slice(&own)),
+                Area::read("other", bytemuck::cast_slice(&other)),
+                Area::write("to", bytemuck::cast_slice_mut(&mut data)),
+                Area::write("sums", bytemuck::cast_slice_mut(&mut sums)),
+            ];
+            let at: Vec<u64> = areas.iter().map(Area::address).collect();
+            let [heads, places, others] = [heads, places, others].map(|n| n as u64);
+            let steps = [heads * places * 48, 48, heads * 48];
+            let all = [&at[..], &[rows as u64, heads, places, others, 2], &steps, &[skip]].concat();
+            module.launch("blanked", shape(rows), &words(&all), areas.into(), Checks::ALL, &|_| ()).unwrap();
+        }
+        for (row, sum) in sums.iter().enumerate() {
+            let (batch, head, place) = (row / places / heads, row / places % heads, row % places);
+            let (queries, keys) = ((own[batch].min(places as i32)), other[batch].min(others as i32));
+            let none = place as i32 >= queries || keys <= 0 || (skip == 1 && (place as i32) < queries - keys);
+            assert_eq!(*sum == f32::NEG_INFINITY, none, "{batch} {head} {place}");
+            let at = 3 * ((batch * places + place) * heads + head);
+            assert_eq!(data[at..at + 3], [[u64::from(!none); 2], [u64::from(!none); 2], [1; 2]]);
+        }
+    }
+}
