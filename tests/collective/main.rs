@@ -9,12 +9,20 @@
 mod checks;
 mod faults;
 mod killed;
+mod kills;
 mod local;
 mod model;
 mod operands;
 mod programs;
 mod ptx;
+mod rebuilt;
 mod remote;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+#[path = "../standin/driver/mod.rs"]
+mod standin;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod standin_nccl;
+mod tensors;
 mod timing;
 
 use std::time::Duration;

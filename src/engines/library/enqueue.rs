@@ -165,6 +165,14 @@ impl<'q> Queue<'q> {
         self.check("cuStreamSynchronize", code)
     }
 
+    /// Whether everything enqueued so far is complete: for halves whose calls wait anyway, and for more than the device.
+    pub(crate) fn is_complete(&mut self) -> Result<bool> {
+        self.not_in_a_graph("a wait for the device")?;
+        // SAFETY: the stream is this slot's, under its lease.
+        let code = unsafe { self.core.context.api.stream_query(self.stream()) };
+        if code == Code::NOT_READY { Ok(false) } else { self.check("cuStreamQuery", code).map(|()| true) }
+    }
+
     /// The stream, for calls that take it as an argument. The caller must also call [`touch`](Self::touch).
     pub(crate) fn stream_of_handles(&self) -> CUstream {
         self.state.stream.0

@@ -245,16 +245,19 @@ impl Communicator {
         outputs: Vec<DeviceBuffer<T>>,
     ) -> Written<T> {
         let name = kind.name();
-        let reduction = match combine.map(|combine| combine.erased(self.devices().len())).transpose() {
-            Ok(reduction) => reduction,
-            Err(error) => return Err(Rejected::new(error.in_op(name, "collective"), (outputs,))),
-        };
-        let spec = self.spec(kind, T::DTYPE, reduction, in_place);
+        let refused = |error: Error, outputs| Rejected::new(error.in_op(name, "collective"), (outputs,));
         let reads: Vec<u64> = inputs.iter().map(|input| input.region.epoch.device).collect();
         let writes: Vec<u64> = outputs.iter().map(|output| output.region.epoch.device).collect();
-        let live = match self.check_owners(&spec, &reads, &writes).and_then(|()| self.live()) {
-            Ok(live) => live,
-            Err(error) => return Err(Rejected::new(error.in_op(name, "collective"), (outputs,))),
+        // The number of ranks may change up to here, and not before it is submitted.
+        let prepared = self.live().and_then(|live| {
+            let reduction = combine.map(|combine| combine.erased(self.devices().len())).transpose()?;
+            let spec = self.spec(kind, T::DTYPE, reduction, in_place);
+            self.check_owners(&spec, &reads, &writes)?;
+            Ok((live, spec))
+        });
+        let (live, spec) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(refused(error, outputs)),
         };
         // SAFETY: both handles are used for submissions under the lock alone; no other operand is a part of that buffer.
         let turn = unsafe { live.turn.alias() };

@@ -1,20 +1,14 @@
 //! The ranks, and what they need to reach each other.
 
 use super::launch::Rendezvous;
+use super::live::Live;
 use super::mesh::Mesh;
-use super::op::Link;
 use super::spec::Spec;
-use crate::core::buffer::DeviceBuffer;
-use crate::core::device_info::DeviceKind;
+use super::store::Server;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::device::Device;
 use parking_lot::MappedMutexGuard;
-use std::time::Duration;
-
-/// How long the initialisation of NCCL may take.
-#[cfg(feature = "cuda")]
-const INITIALISATION: Duration = Duration::from_secs(120);
 
 /// Several devices that exchange data: each is a *rank*, numbered in the order of the devices.
 ///
@@ -45,31 +39,42 @@ pub struct Communicator {
 }
 
 pub(super) struct Inner {
-    devices: Vec<Device>,
-    /// For ranks in several processes: the connections, and the device on whose one thread the host halves wait for others.
-    remote: Option<(Arc<Mesh>, Device)>,
+    pub(super) devices: Vec<Device>,
+    /// For ranks in several processes.
+    pub(super) remote: Option<Remote>,
     /// What belongs to the current generation of each device. Locked while a collective is submitted: so the collectives of a
     /// communicator have one order.
-    live: Mutex<Option<Live>>,
-    /// How many collectives were submitted; changed under that lock.
-    submitted: AtomicU64,
+    pub(super) live: Mutex<Option<Live>>,
+    /// How many collectives were submitted in this epoch; changed under that lock.
+    pub(super) submitted: AtomicU64,
+}
+
+/// What ranks in several processes have besides their devices.
+pub(super) struct Remote {
+    pub(super) at: Rendezvous,
+    /// The connections of the current epoch. Changed under the lock of `live`.
+    pub(super) mesh: Mutex<Arc<Mesh>>,
+    /// Held by the one thread that rebuilds.
+    pub(super) rebuilding: Mutex<()>,
+    /// The device on whose one thread the host halves wait for others; none for GPUs.
+    pub(super) waiting: Option<Device>,
+    #[expect(dead_code, reason = "serves until the communicator is dropped")]
+    pub(super) server: Option<Server>,
+}
+
+impl Remote {
+    pub(super) fn mesh(&self) -> Arc<Mesh> {
+        self.mesh.lock().clone()
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         // Not when the mesh is dropped: a buffer may keep the op that wrote it, and the op its mesh.
-        if let Some((mesh, _)) = &self.remote {
-            mesh.close();
+        if let Some(remote) = &self.remote {
+            remote.mesh().close();
         }
     }
-}
-
-/// What belongs to one generation of each device.
-pub(super) struct Live {
-    generations: Vec<u64>,
-    /// Written by each collective: so each follows the one before.
-    pub(super) turn: DeviceBuffer<u8>,
-    pub(super) link: Link,
 }
 
 impl Communicator {
@@ -88,20 +93,22 @@ impl Communicator {
         Ok(comm)
     }
 
-    /// Joins the processes of a job: each calls this with its own host devices, whose ranks follow those of the processes
-    /// before it. All must call the same collectives in the same order, with the operands of their own ranks. Reductions have
-    /// the same bits as in one process, for every size.
+    /// Joins the processes of a job: each calls this with its own devices, whose ranks follow those of the processes before
+    /// it: any number of host devices, or one GPU. All must call the same collectives in the same order, with the operands of
+    /// their own ranks. Reductions of host devices have the same bits as in one process, for every size.
     ///
     /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
     /// one process fails in all of them, and the next one can run. If a process ends or falls silent, all collectives fail with
     /// [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections is noticed, or after
     /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged. The processes that
-    /// are left can join again, at another address and with new numbers.
+    /// are left go on after [`rebuild`](Self::rebuild).
+    ///
+    /// Silence is measured by the clock of the first device ([`DeviceBuilder::timing`](crate::DeviceBuilder::timing)).
     ///
     /// # Errors
     /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time; a store
     /// that cannot be reached, or that refuses this process (another token, or a number that is taken);
-    /// [`Error::Unsupported`] for GPUs.
+    /// [`Error::Unsupported`] for several GPUs in one process.
     ///
     /// ```
     /// # fn main() -> windlass::Result<()> {
@@ -115,33 +122,30 @@ impl Communicator {
     pub fn join<'d>(at: &Rendezvous, devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
         let devices: Vec<Device> = devices.into_iter().cloned().collect();
         at.check()?;
-        if at.processes() == 1 {
+        if at.processes() == 1 && !at.is_served {
             return Self::new(&devices);
         }
         check_devices(&devices)?;
-        if devices.iter().any(|device| device.kind() != DeviceKind::Host) {
-            return Err(Error::unsupported(
-                "ranks in several processes are host devices so far; GPUs must be of one process",
-            ));
-        }
-        let remote = Some((Mesh::join(at, devices.len())?, waiting_device()?));
-        let inner = Inner { devices, remote, live: Mutex::default(), submitted: AtomicU64::new(0) };
-        let comm = Communicator { inner: Arc::new(inner), deterministic: false };
-        drop(comm.live()?);
-        Ok(comm)
+        let inner = super::rebuild::join(at, devices)?;
+        Ok(Communicator { inner: Arc::new(inner), deterministic: false })
     }
 
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
-        self.inner.remote.as_ref().map_or(self.inner.devices.len(), |(mesh, _)| mesh.size())
+        self.inner.remote.as_ref().map_or(self.inner.devices.len(), |remote| remote.mesh().size())
     }
 
     /// The number of the first rank of this process.
     pub fn first_rank(&self) -> usize {
-        self.inner.remote.as_ref().map_or(0, |(mesh, _)| mesh.first())
+        self.inner.remote.as_ref().map_or(0, |remote| remote.mesh().first())
     }
 
-    /// The number of the next collective, counted from 1. Called under the lock of [`live`](Self::live).
+    /// How often the ranks of several processes were [rebuilt](Self::rebuild).
+    pub fn epoch(&self) -> u64 {
+        self.inner.remote.as_ref().map_or(0, |remote| remote.mesh().epoch())
+    }
+
+    /// The number of the next collective of the epoch, counted from 1. Called under the lock of [`live`](Self::live).
     pub(super) fn next_sequence(&self) -> u64 {
         self.inner.submitted.load(Ordering::Relaxed) + 1
     }
@@ -153,7 +157,8 @@ impl Communicator {
 
     /// The devices of a dispatch.
     pub(super) fn dispatch_devices(&self) -> Vec<&Device> {
-        self.inner.remote.iter().map(|(_, device)| device).chain(&self.inner.devices).collect()
+        let waiting = self.inner.remote.iter().filter_map(|remote| remote.waiting.as_ref());
+        waiting.chain(&self.inner.devices).collect()
     }
 
     /// The device of each rank of this process, in the order of the ranks.
@@ -200,13 +205,9 @@ impl Communicator {
         crate::core::inside::refuse_inside("a collective")?;
         let mut live = self.inner.live.lock();
         let devices = &self.inner.devices;
-        let is_current = |live: &Live| {
-            live.generations.iter().zip(devices).all(|(generation, device)| device.generation() == *generation)
-                && live.link.is_alive()
-        };
-        if !live.as_ref().is_some_and(is_current) {
+        if !live.as_ref().is_some_and(|live| live.is_current(devices)) {
             *live = None; // NCCL's communicators are given back before others are made
-            *live = Some(Live::make(&self.inner)?);
+            *live = Some(Live::again(&self.inner)?);
         }
         parking_lot::MutexGuard::try_map(live, Option::as_mut)
             .map_err(|_| Error::library("internal error: a communicator without ranks"))
@@ -251,59 +252,4 @@ fn check_devices(devices: &[Device]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl Live {
-    fn make(inner: &Inner) -> Result<Self> {
-        let devices = &inner.devices;
-        let generations = devices.iter().map(Device::generation).collect();
-        if let Some((mesh, device)) = &inner.remote {
-            let link = Link::Mesh(mesh.clone());
-            return Ok(Live { generations, turn: device.uninit(1)?, link });
-        }
-        let Some(lead) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
-        let link = match lead.kind() {
-            #[cfg(feature = "cuda")]
-            DeviceKind::Cuda => nccl(devices)?,
-            _ => Link::Memory,
-        };
-        Ok(Live { generations, turn: lead.uninit(1)?, link })
-    }
-}
-
-/// A host device with one thread, for the host halves that wait for other processes.
-fn waiting_device() -> Result<Device> {
-    #[cfg(feature = "host")]
-    return Device::builder().host().host_pool(crate::engines::host::HostPool::Threads(1)).open();
-    #[cfg(not(feature = "host"))]
-    Err(Error::unsupported("this build has no host engine (feature `host`)"))
-}
-
-/// Makes NCCL's communicators. Its kernels access the memory of the other ranks, where the GPUs can.
-#[cfg(feature = "cuda")]
-fn nccl(devices: &[Device]) -> Result<Link> {
-    for (to, from) in devices.iter().flat_map(|to| devices.iter().map(move |from| (to, from))) {
-        match to.open_path_from(from) {
-            Ok(()) | Err(Error::Unsupported { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let epochs: Vec<_> = devices.iter().map(Device::epoch).collect();
-    let mut ordinals = Vec::new();
-    for epoch in &epochs {
-        epoch.admit()?;
-        ordinals.extend(epoch.engine.as_cuda().map(crate::engines::cuda::CudaEngine::ordinal));
-    }
-    super::native::Group::begin(&epochs, ordinals, INITIALISATION).map(Link::Nccl)
-}
-
-impl Link {
-    fn is_alive(&self) -> bool {
-        match self {
-            // A mesh that is lost says so itself.
-            Link::Memory | Link::Mesh(_) => true,
-            #[cfg(feature = "cuda")]
-            Link::Nccl(group) => group.is_alive(),
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use super::store::Key;
 use crate::core::error::{Error, Result};
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// The port of the store if nothing tells another.
@@ -31,6 +30,8 @@ pub struct Rendezvous {
     pub(super) limit: Duration,
     pub(super) silence: Duration,
     pub(super) patience: Duration,
+    pub(super) is_served: bool,
+    pub(super) replaces: bool,
 }
 
 impl Rendezvous {
@@ -45,6 +46,8 @@ impl Rendezvous {
             limit: Duration::from_secs(120),
             silence: Duration::from_millis(1500),
             patience: Duration::from_secs(600),
+            is_served: false,
+            replaces: false,
         }
     }
 
@@ -116,6 +119,19 @@ impl Rendezvous {
         Rendezvous { patience, ..self }
     }
 
+    /// A [`Store`](super::Store) serves at the address, not process 0.
+    #[must_use = "this returns the changed value"]
+    pub fn served(self) -> Self {
+        Rendezvous { is_served: true, ..self }
+    }
+
+    /// This process joins in the place of the one with its number that is lost, as soon as the others call
+    /// [`rebuild`](super::Communicator::rebuild) with [`Members::Replaced`](super::Members::Replaced).
+    #[must_use = "this returns the changed value"]
+    pub fn replacement(self) -> Self {
+        Rendezvous { replaces: true, ..self }
+    }
+
     /// The number of this process.
     pub fn process(&self) -> usize {
         self.process
@@ -140,13 +156,6 @@ impl Rendezvous {
             return Ok(());
         }
         Err(Error::invalid("process", format!("{} is none of the {} processes", self.process, self.processes)))
-    }
-
-    /// Where the store may be: a name may have several addresses.
-    pub(super) fn resolve(&self) -> Result<Vec<SocketAddr>> {
-        let failed = |why: String| Error::invalid("address", format!("`{}`: {why}", self.address));
-        let found: Vec<_> = self.address.to_socket_addrs().map_err(|error| failed(error.to_string()))?.collect();
-        if found.is_empty() { Err(failed("it has no address".into())) } else { Ok(found) }
     }
 }
 

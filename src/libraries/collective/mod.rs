@@ -8,7 +8,9 @@
 //! | `op` | the op, one for all of them |
 //! | `memory`, `host`, `numbers` | the host half: operands, blocks and copies, arithmetic |
 //! | `native` | the CUDA half: NCCL |
+//! | `live` | what a communicator has for one generation of its devices |
 //! | `launch`, `store`, `mesh` | ranks in several processes: how they find each other, and what they send |
+//! | `rebuild` | how they come together, at first and after a loss |
 //!
 //! A collective is a dispatch over several devices (`device/dispatch/across.rs`). Its operands are a list of inputs, a list of
 //! outputs and the communicator's *turn*, a byte that every collective of the communicator overwrites: so they are ordered as
@@ -21,19 +23,23 @@ mod combine;
 mod communicator;
 mod host;
 mod launch;
+mod live;
 mod memory;
 mod mesh;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod numbers;
 mod op;
+mod rebuild;
 mod spec;
 mod store;
 
 pub use combine::Combine;
 pub use communicator::Communicator;
 pub use launch::Rendezvous;
+pub use rebuild::{Members, Rebuilt};
 pub use spec::Transfer;
+pub use store::Store;
 
 /// Nothing: an isolated device cannot be a rank.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]

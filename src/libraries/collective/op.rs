@@ -6,7 +6,7 @@ use super::spec::{Layout, Spec};
 use crate::core::buffer::List;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Bufs, Cost, Immediate, Internal, OperandNames, Output, Spans};
+use crate::core::op::{Bufs, Cost, Immediate, Internal, OpKind, OperandNames, Output, Spans};
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
@@ -40,6 +40,9 @@ pub(super) enum Link {
     /// They are GPUs of this process.
     #[cfg(feature = "cuda")]
     Nccl(Arc<super::native::Group>),
+    /// They are GPUs of several processes, which agree on each collective by the mesh.
+    #[cfg(feature = "cuda")]
+    Joined(Arc<super::native::Group>, Arc<super::mesh::Mesh>),
 }
 
 pub(super) struct Collective<T> {
@@ -54,6 +57,8 @@ impl<T: Element> Op for Collective<T> {
     const NAME: &'static str = "collective";
     const OPERANDS: OperandNames = (&["inputs"], &["outputs", "turn"]);
     const LIBRARY: &'static str = "collective";
+    // Between processes its CUDA half waits for the others, on a helper (all collectives are enqueued by one).
+    const KIND: OpKind = OpKind::Blocking;
     const POOLED: Internal = Internal::YES;
     const ACROSS_DEVICES: bool = true;
     type Reads = (List<T>,);
@@ -86,16 +91,23 @@ impl<T: Element> Op for Collective<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         #[cfg(feature = "cuda")]
         {
-            let Link::Nccl(group) = &self.link else {
-                return Err(Error::library("internal error: a collective of GPUs without NCCL"));
-            };
             let ((reads,), (writes, _)) = (queue.reads(), queue.writes());
             let spans = |spans: &[crate::core::buffer::Span<T>]| -> (Vec<usize>, Vec<u64>) {
                 spans.iter().map(|span| (span.len(), span.address())).unzip()
             };
             let ((read_lens, reads), (write_lens, writes)) = (spans(reads), spans(writes));
             let layout = self.layout(&read_lens, &write_lens)?;
-            super::native::enqueue(queue, (&self.spec, &layout), group, (&reads, &writes))
+            let (collective, operands) = ((&self.spec, &layout), (&reads[..], &writes[..]));
+            match &self.link {
+                Link::Nccl(group) => super::native::enqueue(queue, collective, group, operands),
+                Link::Joined(group, mesh) => {
+                    let outcome = super::native::run(queue, collective, (group, mesh, self.sequence), operands);
+                    outcome.map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
+                }
+                Link::Memory | Link::Mesh(_) => {
+                    Err(Error::library("internal error: a collective of GPUs without NCCL"))
+                }
+            }
         }
         #[cfg(not(feature = "cuda"))]
         {
@@ -131,7 +143,7 @@ impl<T> Collective<T> {
             Link::Memory => host::run(&self.spec, &layout, &memory),
             Link::Mesh(mesh) => super::mesh::run(mesh, (&self.spec, &layout), &memory, self.sequence),
             #[cfg(feature = "cuda")]
-            Link::Nccl(_) => Err(Error::library("internal error: NCCL for host devices")),
+            Link::Nccl(_) | Link::Joined(..) => Err(Error::library("internal error: NCCL for host devices")),
         };
         outcome.map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
     }

@@ -208,6 +208,13 @@ impl Operand {
 }
 
 impl Spec {
+    /// A collective without operands.
+    #[cfg(feature = "cuda")]
+    pub(super) fn barrier() -> Self {
+        let (kind, dtype, reduction) = (Kind::Barrier, DType::U8, None);
+        Spec { kind, dtype, reduction, in_place: false, deterministic: false, ranks: 0, first: 0, locals: 0 }
+    }
+
     fn check_rank(&self, name: &'static str, rank: usize) -> Result<()> {
         if rank < self.ranks {
             return Ok(());

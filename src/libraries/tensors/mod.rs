@@ -8,6 +8,8 @@
 pub(super) mod blas;
 #[cfg(feature = "blaslt")]
 mod blaslt;
+#[cfg(feature = "collective")]
+mod collective;
 #[cfg(feature = "fft")]
 mod fft;
 #[cfg(feature = "blas")]

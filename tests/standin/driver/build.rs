@@ -59,7 +59,7 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         compile(sources, &into.join(name), &arguments)
     };
     let driver = named(|name| {
-        let others = ["cufft.c", "cusparse.c", "cutensor.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
+        let others = ["cufft.c", "cusparse.c", "cutensor.c", "nccl.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
         !name.starts_with("cublas") && !name.starts_with("cusolver") && !others.contains(&name)
     });
     library("libcuda.so.1", &driver, &[])?;
@@ -73,6 +73,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcusparse.so.12", &of_sparse, &link("libcuda.so.1"))?;
     let of_tensor = named(|name| matches!(name, "cutensor.c" | "cublas_numbers.c" | "cublas_shared.c"));
     library("libcutensor.so.2", &of_tensor, &link("libcuda.so.1"))?;
+    let of_nccl = named(|name| matches!(name, "nccl.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    library("libnccl.so.2", &of_nccl, &link("libcuda.so.1"))?;
     let of_solver =
         named(|name| name.starts_with("cusolver") || matches!(name, "cublas_numbers.c" | "cublas_shared.c"));
     library("libcusolver.so.12", &of_solver, &link("libcuda.so.1"))?;

@@ -18,6 +18,7 @@ bool is_done(const struct stream *stream, uint64_t sequence) { return stream == 
 static bool can_run(const struct stream *stream) {
     const struct command *head = stream->head;
     if (head == NULL || head->endless) return false;
+    if (head->ready != NULL && !head->ready(head->payload)) return false;
     return head->kind != WAIT || is_done(head->awaited, head->awaited_sequence);
 }
 
@@ -152,7 +153,13 @@ void submit(struct stream *stream, struct command *command, bool checks_peers) {
 
 void submit_work(struct stream *stream, const struct operand *operands, int count, work run, const void *payload,
                  size_t payload_bytes, bool checks_peers) {
+    submit_work_when(stream, operands, count, NULL, run, payload, payload_bytes, checks_peers);
+}
+
+void submit_work_when(struct stream *stream, const struct operand *operands, int count, bool (*ready)(void *payload), work run,
+                      const void *payload, size_t payload_bytes, bool checks_peers) {
     struct command *command = enqueue(stream, WORK);
+    command->ready = ready;
     for (int i = 0; i < count; i++) add_operand(command, operands[i].kind, operands[i].range);
     command->run = run;
     command->payload = malloc(payload_bytes);

@@ -27,6 +27,18 @@ CUresult standin_enqueue(CUstream handle, const struct operand *operands, int co
     return CUDA_SUCCESS;
 }
 
+CUresult standin_enqueue_when(CUstream handle, const struct operand *operands, int count, bool (*ready)(void *payload),
+                              work run, const void *payload, size_t payload_bytes) {
+    /* NCCL makes the context of each of its streams current by itself. */
+    struct stream *stream = enter_object(handle, STREAM);
+    if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
+    if (state.sticky != CUDA_SUCCESS) return state.sticky;
+    submit_work_when(stream, operands, count, ready, run, payload, payload_bytes, true);
+    return CUDA_SUCCESS;
+}
+
+void standin_nudge(void) { pthread_cond_broadcast(&state.changed); }
+
 CUresult standin_wait_stream(CUstream handle) {
     struct stream *stream = enter_stream(handle);
     if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;

@@ -230,6 +230,7 @@ struct command {
     struct allocation *allocation; /* ALLOCATE, RELEASE */
     struct function *function;     /* a launch */
     bool endless;
+    bool (*ready)(void *payload); /* NULL: always; asked when the command is at the head of its stream */
 };
 
 /* -- The state. -- */
@@ -359,6 +360,8 @@ void submit(struct stream *stream, struct command *command, bool checks_peers);
 /* Enqueues one WORK command with a copy of the payload. */
 void submit_work(struct stream *stream, const struct operand *operands, int count, work run, const void *payload,
                  size_t payload_bytes, bool checks_peers);
+void submit_work_when(struct stream *stream, const struct operand *operands, int count, bool (*ready)(void *payload), work run,
+                      const void *payload, size_t payload_bytes, bool checks_peers);
 bool step(struct stream *only);
 void progress(void);
 bool is_done(const struct stream *stream, uint64_t sequence);
@@ -470,6 +473,11 @@ EXPORT void *standin_backing(uint64_t address);
 EXPORT int standin_stream_device(CUstream stream, int *number);
 EXPORT CUresult standin_enqueue(CUstream stream, const struct operand *operands, int count, work run,
                                 const void *payload, size_t payload_bytes);
+/* As `standin_enqueue`, of work that runs only once `ready` says so. */
+EXPORT CUresult standin_enqueue_when(CUstream stream, const struct operand *operands, int count, bool (*ready)(void *payload),
+                                     work run, const void *payload, size_t payload_bytes);
+/* Something may be ready now. */
+EXPORT void standin_nudge(void);
 EXPORT CUresult standin_wait_stream(CUstream stream);
 EXPORT CUresult standin_wait_device(int device);
 /* Copies of a library on the default stream of a device's context. No other stream follows them: they are complete only once

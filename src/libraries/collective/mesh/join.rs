@@ -1,7 +1,7 @@
-//! How the processes find each other.
+//! How the processes of an epoch connect each with each.
 //!
 //! ```text
-//!   store:  process/i = { ranks, address, nonce }, set by each process, awaited by all
+//!   store:  process i comes with its card: { ranks, address, nonce }, and is told those of all others (`enter.rs`)
 //!   mesh:   i connects to each j < i, twice: hello { i, which connection, proof over j's nonce }
 //! ```
 
@@ -9,27 +9,19 @@ use super::watch;
 use super::{Data, Mesh, State};
 use crate::core::clock::{self, Clock};
 use crate::core::error::{Error, Result};
-use crate::core::sync::{Arc, AtomicBool, Mutex};
+use crate::core::sync::{Arc, Mutex};
 use crate::libraries::collective::launch::Rendezvous;
-use crate::libraries::collective::store::{Client, Key, Server, answer, nonce, read, write};
+use crate::libraries::collective::store::{Card, Key, answer, read, write};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
 use std::time::{Duration, Instant};
-
-/// What a process tells of itself.
-#[derive(Serialize, Deserialize)]
-struct Card {
-    processes: u32,
-    ranks: u32,
-    address: SocketAddr,
-    nonce: [u8; 32],
-}
 
 /// The first frame of a connection between two processes.
 #[derive(Serialize, Deserialize)]
 struct Hello {
+    /// Where the process stands among the members.
     process: u32,
     /// 0: data; 1: signs of life.
     which: u8,
@@ -39,50 +31,43 @@ struct Hello {
 /// The connections of each of the two kinds.
 type Sockets = [Vec<Option<TcpStream>>; 2];
 
+/// The members of an epoch, as one of them sees them.
+pub(super) struct Members<'m> {
+    pub(super) epoch: u64,
+    /// The number and the card of each.
+    pub(super) all: &'m [(u32, Card)],
+    /// Where this process stands among them.
+    pub(super) own: usize,
+}
+
 fn proof(key: Key, nonce: &[u8], process: u32, which: u8) -> blake3::Hash {
     answer(key, nonce, &[&b"mesh"[..], &process.to_le_bytes(), &[which]].concat())
 }
 
-fn failed(what: &'static str) -> impl Fn(io::Error) -> Error {
+pub(super) fn failed(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |error| Error::library(format!("{what}: {error}"))
 }
 
 impl Mesh {
-    /// Finds the other processes, within the limit of the rendezvous. This process has `locals` ranks.
-    pub(in crate::libraries::collective) fn join(at: &Rendezvous, locals: usize) -> Result<Arc<Self>> {
-        at.check()?;
-        let (key, addresses) = (at.key(), at.resolve()?);
-        let end = Clock::SYSTEM.now() + at.limit;
-        let server = if at.process == 0 { Some(Server::begin(&addresses, key)?) } else { None };
-        let mut client = Client::connect(&addresses, key, at.limit, at.process)?;
-        let listener = TcpListener::bind((client.local_ip()?, 0)).map_err(failed("no port for other processes"))?;
-        let own = Card {
-            processes: u32::try_from(at.processes).unwrap_or(u32::MAX),
-            ranks: u32::try_from(locals).unwrap_or(u32::MAX),
-            address: listener.local_addr().map_err(failed("the port for other processes"))?,
-            nonce: nonce(),
-        };
-        let encode = |card: &Card| postcard::to_stdvec(card).map_err(|error| Error::library(error.to_string()));
-        client.set(&format!("process/{}", at.process), &encode(&own)?)?;
-        let cards = cards(&mut client, at)?;
-        let sockets = connect(at, key, (&listener, &own, &cards), end)?;
-        // Nobody leaves the store before all are connected: else process 0 could end while another still asks.
-        client.set(&format!("connected/{}", at.process), &[])?;
-        await_all(&mut client, at, "connected")?;
+    /// Connects this process with all other members. `stops` is asked now and then, and ends it.
+    pub(super) fn connect(
+        at: &Rendezvous,
+        members: &Members<'_>,
+        (listener, clock): (&TcpListener, Clock),
+        stops: &mut dyn FnMut() -> Result<()>,
+        end: Instant,
+    ) -> Result<Arc<Self>> {
+        let [data, life] = connect(at.key(), members, listener, stops, end)?;
         let mut first = 0;
-        let ranks: Vec<Range<usize>> = cards
+        let ranks: Vec<Range<usize>> = members
+            .all
             .iter()
-            .map(|card| {
+            .map(|(_, card)| {
                 let of = first..first + card.ranks as usize;
                 first = of.end;
                 of
             })
             .collect();
-        Self::begin(at, ranks, sockets, server)
-    }
-
-    fn begin(at: &Rendezvous, ranks: Vec<Range<usize>>, sockets: Sockets, server: Option<Server>) -> Result<Arc<Self>> {
-        let [data, life] = sockets;
         let set = |socket: &TcpStream| -> io::Result<()> {
             socket.set_nodelay(true)?;
             socket.set_read_timeout(None)?;
@@ -90,94 +75,62 @@ impl Mesh {
             socket.set_nonblocking(true)
         };
         data.iter().chain(&life).flatten().try_for_each(set).map_err(failed("a connection"))?;
-        let state = Arc::new(State {
-            loss: Mutex::default(),
-            closing: AtomicBool::new(false),
-            gave_up: AtomicBool::new(false),
-        });
+        let numbers: Arc<[u32]> = members.all.iter().map(|(number, _)| *number).collect();
+        let state = Arc::new(State::new(members.own, numbers.clone(), clock));
         let watched = state.clone();
         let silence = at.silence;
         let thread = std::thread::Builder::new().name("windlass ranks".into());
         let thread = thread.spawn(move || watch::watch(&watched, life, silence)).map_err(failed("a thread"))?;
         let data = Mutex::new(Data { peers: data, next: 1 });
         Ok(Arc::new(Mesh {
-            process: at.process,
+            process: members.own,
+            epoch: members.epoch,
+            numbers,
             ranks,
             data,
             state,
             watch: Mutex::new(Some(thread)),
             patience: at.patience,
-            server,
         }))
     }
 }
 
-/// Waits until each process has set its key under `what`.
-fn await_all(client: &mut Client, at: &Rendezvous, what: &str) -> Result<Vec<Vec<u8>>> {
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for process in 0..at.processes {
-        match client.wait(&format!("{what}/{process}"))? {
-            Some(value) => found.push(value),
-            None => missing.push(process),
-        }
-    }
-    if missing.is_empty() { Ok(found) } else { Err(client.missing(&missing)) }
-}
-
-fn cards(client: &mut Client, at: &Rendezvous) -> Result<Vec<Card>> {
-    let mut cards = Vec::new();
-    for (process, card) in await_all(client, at, "process")?.into_iter().enumerate() {
-        let card: Card = postcard::from_bytes(&card)
-            .map_err(|error| Error::library(format!("what process {process} told the store: {error}")))?;
-        if card.processes as usize != at.processes {
-            let what = format!("process {process} was told of {}, this one of {}", card.processes, at.processes);
-            return Err(Error::invalid("processes", what));
-        }
-        cards.push(card);
-    }
-    Ok(cards)
-}
-
-/// Connects this process with each other.
 fn connect(
-    at: &Rendezvous,
     key: Key,
-    (listener, own, cards): (&TcpListener, &Card, &[Card]),
+    members: &Members<'_>,
+    listener: &TcpListener,
+    stops: &mut dyn FnMut() -> Result<()>,
     end: Instant,
 ) -> Result<Sockets> {
-    let none = || (0..at.processes).map(|_| None).collect::<Vec<Option<TcpStream>>>();
+    let none = || members.all.iter().map(|_| None).collect::<Vec<Option<TcpStream>>>();
     let mut sockets = [none(), none()];
-    let mine = u32::try_from(at.process).unwrap_or(u32::MAX);
-    for (process, card) in cards.iter().enumerate().take(at.process) {
+    let mine = u32::try_from(members.own).unwrap_or(u32::MAX);
+    for (index, (number, card)) in members.all.iter().enumerate().take(members.own) {
         for (which, sockets) in (0..).zip(&mut sockets) {
+            stops()?;
             let left = end.saturating_duration_since(Clock::SYSTEM.now()).max(Duration::from_millis(1));
             let failed = |error: io::Error| {
-                Error::library(format!("no connection to process {process} at {}: {error}", card.address))
+                Error::library(format!("no connection to process {number} at {}: {error}", card.address))
             };
             let mut socket = TcpStream::connect_timeout(&card.address, left).map_err(failed)?;
             let proof = *proof(key, &card.nonce, mine, which).as_bytes();
             let hello = postcard::to_stdvec(&Hello { process: mine, which, proof });
             let hello = hello.map_err(|error| Error::library(error.to_string()))?;
             write(&mut socket, &hello).map_err(failed)?;
-            if let Some(place) = sockets.get_mut(process) {
+            if let Some(place) = sockets.get_mut(index) {
                 *place = Some(socket);
             }
         }
     }
     listener.set_nonblocking(true).map_err(failed("the port for other processes"))?;
-    let missing = |sockets: &Sockets| -> Vec<usize> {
-        let has = |process: usize| sockets.iter().all(|of| of.get(process).is_some_and(Option::is_some));
-        (at.process + 1..at.processes).filter(|process| !has(*process)).collect()
+    let Some((_, own)) = members.all.get(members.own) else { return Ok(sockets) };
+    let is_whole = |sockets: &Sockets| {
+        let has = |index: usize| sockets.iter().all(|of| of.get(index).is_some_and(Option::is_some));
+        (members.own + 1..members.all.len()).all(has)
     };
-    while !missing(&sockets).is_empty() {
-        if Clock::SYSTEM.now() >= end {
-            let missing = missing(&sockets);
-            let cause = format!("processes {missing:?} did not connect within {:?}", at.limit);
-            let site = crate::core::error::Site::none();
-            let (ranks, operation) = (missing.into(), "join".into());
-            return Err(Error::CollectiveLost { ranks, sequence: 0, operation, cause: cause.into(), site });
-        }
+    while !is_whole(&sockets) {
         let Ok((socket, _)) = listener.accept() else {
+            stops()?;
             clock::pause(Duration::from_millis(1));
             continue;
         };

@@ -1,12 +1,15 @@
-//! Collectives between processes whose ranks are host devices.
+//! Collectives between processes whose ranks are host devices. For ranks on GPUs the mesh is the plane of control: all agree there
+//! on each collective, and it tells when one is lost; the data is NCCL's (`native/joined.rs`).
 //!
 //! | file | content |
 //! |---|---|
-//! | `join` | the processes find each other at the store, and connect each with each |
+//! | `enter` | a process comes into an epoch: all agree at the store on who is of it |
+//! | `join` | the processes of an epoch connect each with each |
 //! | `watch` | a thread that notices processes which end or fall silent |
 //! | `wire` | sends to and receives from all others at once |
 //! | `header` | what all processes must agree on before each collective |
-//! | `run` | the collectives |
+//! | `turn` | one collective after the other, each agreed on by all processes |
+//! | `run`, `reduce` | the collectives |
 //!
 //! Each pair of processes has two connections: one for data, one for signs of life. The data of a collective goes directly
 //! from each process to each: a reduction is an exchange of shares, a combination in the order of the ranks, and an exchange of
@@ -19,37 +22,46 @@
 //!    the others under its number.
 //! 3. A host half that waits for other processes must not occupy a thread of a device. So the communicator has a host device
 //!    with one thread of its own, which is the first of the dispatch: the host half runs there.
-//! 4. A communicator that lost a process, or in which data is left half-way, is lost as a whole: all its collectives fail.
+//! 4. A communicator that lost a process, or in which data is left half-way, is lost as a whole: all its collectives fail, and
+//!    all processes are told, also of losses that they did not see themselves.
+//! 5. A mesh is one epoch of a communicator. The next one is made beside it, and takes its place when all have it.
 
+mod enter;
 mod header;
 mod join;
+mod reduce;
 mod run;
+mod turn;
 mod watch;
 mod wire;
 
+pub(super) use enter::Entry;
 pub(super) use run::run;
+#[cfg(feature = "cuda")]
+pub(super) use turn::in_turn;
 
-use super::store::Server;
+use crate::core::clock::Clock;
 use crate::core::error::{Error, Site};
-use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The connections of one process to all others.
+/// The connections of one process to all others, in one epoch.
 pub(super) struct Mesh {
-    /// The number of this process.
+    /// Where this process stands among the members.
     process: usize,
-    /// The ranks of each process.
+    epoch: u64,
+    /// The number of each member, which it keeps from epoch to epoch.
+    numbers: Arc<[u32]>,
+    /// The ranks of each member.
     ranks: Vec<Range<usize>>,
     data: Mutex<Data>,
     state: Arc<State>,
     /// The thread that watches the others.
     watch: Mutex<Option<JoinHandle<()>>>,
     patience: Duration,
-    #[expect(dead_code, reason = "serves until the communicator is dropped")]
-    server: Option<Server>,
 }
 
 /// Used by one collective at a time.
@@ -60,34 +72,61 @@ struct Data {
     next: u64,
 }
 
-/// What the watching thread and the collectives share.
+/// What the watching thread and the collectives share. Processes are told by where they stand among the members.
 struct State {
+    own: usize,
+    numbers: Arc<[u32]>,
+    /// For silence and patience.
+    clock: Clock,
     loss: Mutex<Loss>,
     closing: AtomicBool,
-    /// A collective of this process gave up on others that live: they are told.
-    gave_up: AtomicBool,
+    /// A collective of this process gave up on that one, which lives; one more than that. The others are told.
+    gave_up: AtomicUsize,
 }
 
-/// The processes that are gone, and how that was noticed first.
+/// Why the communicator is lost, as it was noticed first.
 #[derive(Clone, Default)]
 struct Loss {
+    /// Whose fault it is.
     processes: Vec<usize>,
     cause: Option<String>,
+    /// The processes that are gone: they are of no later epoch.
+    dead: Vec<usize>,
+    /// Those that have left: no loss, unless they are waited for.
+    left: Vec<usize>,
 }
 
 impl State {
-    /// Processes are gone.
-    fn lose(&self, processes: &[usize], cause: &str) {
+    fn new(own: usize, numbers: Arc<[u32]>, clock: Clock) -> Self {
+        let (loss, closing, gave_up) = (Mutex::default(), AtomicBool::new(false), AtomicUsize::new(0));
+        State { own, numbers, clock, loss, closing, gave_up }
+    }
+
+    fn number(&self, process: usize) -> u32 {
+        self.numbers.get(process).copied().unwrap_or_default()
+    }
+
+    /// The communicator is lost because of these processes, which may live.
+    fn blame(&self, processes: &[usize], cause: &str) {
         let mut loss = self.loss.lock();
-        for process in processes {
-            if !loss.processes.contains(process) {
-                loss.processes.push(*process);
-            }
-        }
-        loss.processes.sort_unstable();
         if loss.cause.is_none() {
             loss.cause = Some(cause.to_owned());
+            loss.processes.extend_from_slice(processes);
         }
+    }
+
+    /// A process is gone.
+    fn lose(&self, process: usize, cause: &str) {
+        let mut loss = self.loss.lock();
+        if loss.dead.contains(&process) {
+            return;
+        }
+        loss.dead.push(process);
+        if !loss.processes.contains(&process) {
+            loss.processes.push(process);
+            loss.processes.sort_unstable();
+        }
+        loss.cause.get_or_insert_with(|| cause.to_owned());
     }
 
     fn is_lost(&self) -> bool {
@@ -106,8 +145,46 @@ impl Mesh {
         self.ranks.get(self.process).map_or(0, |ranks| ranks.start)
     }
 
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.state.is_lost()
+    }
+
+    /// The ranks of the process with this number.
+    fn ranks_of(&self, number: u32) -> Range<usize> {
+        let index = self.numbers.iter().position(|other| *other == number);
+        index.and_then(|index| self.ranks.get(index)).cloned().unwrap_or_default()
+    }
+
+    /// The numbers of the processes that are gone.
+    fn dead(&self) -> Vec<u32> {
+        self.state.loss.lock().dead.iter().map(|process| self.state.number(*process)).collect()
+    }
+
+    /// The numbers of the processes that are gone or have left.
+    fn absent(&self) -> Vec<u32> {
+        let loss = self.state.loss.lock();
+        loss.dead.iter().chain(&loss.left).map(|process| self.state.number(*process)).collect()
+    }
+
+    /// The ranks that this mesh has and the other has not: those of processes that are no members there.
+    pub(super) fn ranks_without(&self, other: &Mesh) -> Vec<usize> {
+        let of = |(number, ranks): (&u32, &Range<usize>)| (!other.numbers.contains(number)).then(|| ranks.clone());
+        self.numbers.iter().zip(&self.ranks).filter_map(of).flatten().collect()
+    }
+
+    /// This process can carry out no more collectives of this epoch: the others are told.
+    #[cfg(feature = "cuda")]
+    pub(super) fn resign(&self, cause: &str) {
+        self.state.blame(&[self.process], cause);
+        self.state.gave_up.store(self.process + 1, Ordering::SeqCst);
+    }
+
     /// The error of a collective of a communicator that is lost.
-    fn lost(&self, sequence: u64, operation: &str) -> Error {
+    pub(super) fn lost(&self, sequence: u64, operation: &str) -> Error {
         let loss = self.state.loss.lock().clone();
         let ranks = loss.processes.iter().filter_map(|process| self.ranks.get(*process)).flat_map(Clone::clone);
         Error::CollectiveLost {
@@ -118,9 +195,7 @@ impl Mesh {
             site: Site::none(),
         }
     }
-}
 
-impl Mesh {
     /// Says good-bye to the others: this process will come to no other collective. Those that wait for it are told that it is
     /// gone; its end is not taken for a loss by those that do not.
     pub(super) fn close(&self) {

@@ -2,12 +2,11 @@
 //! them wait for each other.
 
 use super::{Data, State};
-use crate::core::clock::Clock;
 use crate::system::sockets::{Watched, wait};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is sent to and received from one process, each in order.
 #[derive(Default)]
@@ -30,7 +29,8 @@ pub(super) enum Broken {
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Carries out the traffic with each process; `traffic` has one entry for each.
-pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], end: Instant) -> Result<(), Broken> {
+pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], patience: Duration) -> Result<(), Broken> {
+    let began = state.clock.now();
     for (peer, traffic) in data.peers.iter().zip(&mut *traffic) {
         if peer.is_none() {
             *traffic = Traffic::default(); // this process itself
@@ -54,7 +54,7 @@ pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], end
         if moved {
             continue;
         }
-        let left = end.saturating_duration_since(Clock::SYSTEM.now());
+        let left = patience.saturating_sub(state.clock.now().saturating_duration_since(began));
         if left.is_zero() {
             let late = traffic.iter().enumerate().filter(|(_, traffic)| open(traffic)).map(|(process, _)| process);
             return Err(Broken::Late(late.collect()));

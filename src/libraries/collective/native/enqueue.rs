@@ -4,7 +4,7 @@
 //! the group did is not known: the communicators are aborted, and made again by the next collective.
 
 use super::functions::{Comm, NcclFunctions};
-use super::group::{Group, failure};
+use super::group::{Group, failure, is_fine};
 use super::ordered;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -22,7 +22,10 @@ const BYTES: c_int = 1;
 /// Everything that the calls of one group need.
 pub(super) struct Calls<'c> {
     pub(super) api: &'static NcclFunctions,
+    pub(super) group: &'c Group,
     pub(super) comms: &'c [Comm],
+    /// The first rank of this process: that of the first communicator.
+    pub(super) first: usize,
     pub(super) streams: &'c [CUstream],
     /// The addresses of the operands: read, written.
     pub(super) operands: (&'c [u64], &'c [u64]),
@@ -34,14 +37,15 @@ pub(in crate::libraries::collective) fn enqueue(
     queue: &mut Queue<'_>,
     (spec, layout): (&Spec, &Layout),
     group: &Group,
-    operands: (&[u64], &[u64]),
+    (reads, writes): (&[u64], &[u64]),
 ) -> Result<()> {
     let mut streams = Vec::with_capacity(queue.devices());
     for device in 0..queue.devices() {
         streams.push(queue.on(device)?.stream());
     }
     let outcome = group.with(|api, comms| {
-        let calls = Calls { api, comms, streams: &streams, operands, size: spec.dtype.size() };
+        let (operands, size) = ((reads, writes), spec.dtype.size());
+        let calls = Calls { api, group, comms, first: spec.first, streams: &streams, operands, size };
         match spec.reduction {
             Some(_) if spec.deterministic && ordered::is_needed(spec) => ordered::enqueue(queue, spec, layout, &calls),
             Some(_) => calls.reduce(spec, layout),
@@ -100,7 +104,7 @@ fn op_code(how: How) -> c_int {
 }
 
 fn checked(call: &str, code: Code) -> Result<()> {
-    if code.is_success() { Ok(()) } else { Err(failure(call, code)) }
+    if is_fine(code) { Ok(()) } else { Err(failure(call, code)) }
 }
 
 /// As [`checked`], for a function that only newer versions have.
@@ -132,7 +136,7 @@ impl Calls<'_> {
         let outcome = f();
         // SAFETY: as above. The streams and operands of the calls in it live until their work is complete.
         let ended = checked("ncclGroupEnd", unsafe { self.api.group_end() });
-        outcome.and(ended)
+        outcome.and(ended).and_then(|()| self.group.settle(self.comms))
     }
 
     fn meet(&self, queue: &mut Queue<'_>) -> Result<()> {
@@ -225,32 +229,44 @@ impl Calls<'_> {
 
     /// Sends parts from rank to rank, as one group.
     fn send_each(&self, parts: &[Part]) -> Result<()> {
-        let placed = parts.iter().filter_map(|part| {
-            let (send, receive) = part.send.zip(part.receive)?;
-            // In place, a rank's own part is where it belongs.
-            let moves = send.len > 0 && send != receive;
-            moves.then(|| (part.transfer, self.address(send), self.address(receive), send.len * self.size))
-        });
-        self.send(placed.map(|(transfer, from, to, bytes)| (transfer.from, transfer.to, from, to, bytes)))
+        // In place, a rank's own part is where it belongs.
+        let moves = |part: &&Part| part.send.is_none() || part.receive.is_none() || part.send != part.receive;
+        self.send(parts.iter().filter(moves).map(|part| {
+            let at = |place: Option<Place>| place.map(|place| self.address(place));
+            let len = part.send.or(part.receive).map_or(0, |place| place.len);
+            (part.transfer.from, part.transfer.to, at(part.send), at(part.receive), len * self.size)
+        }))
     }
 
-    /// Sends bytes from rank to rank, as one group: `(from, to, address there, address here, bytes)`.
-    pub(super) fn send(&self, parts: impl Iterator<Item = (usize, usize, u64, u64, usize)>) -> Result<()> {
-        let rank = |index: usize| match (self.comms.get(index), self.streams.get(index)) {
-            (Some(comm), Some(stream)) => Ok((*comm, *stream)),
-            _ => Err(Error::library("internal error: a rank without a communicator")),
+    /// Sends bytes from rank to rank, as one group: `(from, to, address there, address here, bytes)`; an end in another
+    /// process has no address.
+    pub(super) fn send(&self, parts: impl Iterator<Item = Sent>) -> Result<()> {
+        let rank = |rank: usize| {
+            let index = rank.checked_sub(self.first);
+            match index.and_then(|index| Some((*self.comms.get(index)?, *self.streams.get(index)?))) {
+                Some(found) => Ok(found),
+                None => Err(Error::library("internal error: a rank without a communicator")),
+            }
         };
         self.group(|| {
-            for (from, to, send, receive, bytes) in parts {
-                let ((sender, sends), (receiver, receives)) = (rank(from)?, rank(to)?);
-                // SAFETY: both places have so many bytes, in memory of the devices of these ranks.
-                let code = unsafe { self.api.send(send, bytes, BYTES, to as c_int, sender, sends) };
-                present("ncclSend", "2.7", code)?;
-                // SAFETY: as above.
-                let code = unsafe { self.api.receive(receive, bytes, BYTES, from as c_int, receiver, receives) };
-                present("ncclRecv", "2.7", code)?;
+            for (from, to, send, receive, bytes) in parts.filter(|part| part.4 > 0) {
+                if let Some(at) = send {
+                    let (comm, stream) = rank(from)?;
+                    // SAFETY: the place has so many bytes, in memory of the device of this rank.
+                    let code = unsafe { self.api.send(at, bytes, BYTES, to as c_int, comm, stream) };
+                    present("ncclSend", "2.7", code)?;
+                }
+                if let Some(at) = receive {
+                    let (comm, stream) = rank(to)?;
+                    // SAFETY: as above.
+                    let code = unsafe { self.api.receive(at, bytes, BYTES, from as c_int, comm, stream) };
+                    present("ncclRecv", "2.7", code)?;
+                }
             }
             Ok(())
         })
     }
 }
+
+/// A part that is sent: from a rank to a rank, from an address to an address, so many bytes.
+pub(super) type Sent = (usize, usize, Option<u64>, Option<u64>, usize);

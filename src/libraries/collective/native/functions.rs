@@ -9,6 +9,28 @@ use crate::engines::library::function_table;
 /// `ncclComm_t`.
 pub(super) type Comm = *mut c_void;
 
+/// `ncclUniqueId`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct UniqueId(pub(super) [u8; 128]);
+
+/// `ncclConfig_t` of NCCL 2.14, which all later versions take: they set what came after it to what they choose themselves.
+#[repr(C)]
+pub(crate) struct Config {
+    size: usize,
+    magic: u32,
+    version: u32,
+    /// 0: calls return at once, and the communicator can be aborted at any time.
+    blocking: c_int,
+    /// The next field of later versions: undefined.
+    rest: c_int,
+}
+
+impl Config {
+    pub(super) const NON_BLOCKING: Config =
+        Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21_400, blocking: 0, rest: c_int::MIN };
+}
+
 function_table! {
     /// The functions of `libnccl`.
     NcclFunctions = Nccl
@@ -42,6 +64,13 @@ function_table! {
         ) = c"ncclReduceScatter";
     }
     optional {
+        fn unique_id(id: *mut UniqueId) = c"ncclGetUniqueId";
+        /// One rank of several processes. NCCL 2.14.
+        fn init_rank(
+            comm: *mut Comm, ranks: c_int, id: UniqueId, rank: c_int, config: *mut Config,
+        ) = c"ncclCommInitRankConfig";
+        /// Completes what is under way, before `destroy`. NCCL 2.14.
+        fn finalize(comm: Comm) = c"ncclCommFinalize";
         /// NCCL 2.7.
         fn send(from: u64, count: usize, dtype: c_int, peer: c_int, comm: Comm, stream: CUstream) = c"ncclSend";
         /// NCCL 2.7.

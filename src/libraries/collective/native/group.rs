@@ -1,4 +1,5 @@
-//! NCCL's communicators of the ranks of this process, which live and end together.
+//! NCCL's communicators of the ranks of this process, which live and end together. Of ranks in several processes, each process
+//! has one, and the mesh tells when another is lost: then it is aborted.
 //!
 //! ```text
 //!   begin (a thread of its own, with a deadline) ─> alive ─┬─ the last user is gone, or a device ends: destroy, all of them
@@ -12,12 +13,14 @@
 //!    devices, and aborts; then the kernels return.
 
 use super::Nccl;
-use super::functions::{Comm, NcclFunctions};
+use super::functions::{Comm, Config, NcclFunctions, UniqueId};
 use super::handle::STATUS;
+use crate::core::clock::Clock;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::{Arc, Condvar, Mutex};
 use crate::engines::library::{Code, CudaLibrary, Object};
+use crate::libraries::collective::mesh::Mesh;
 use std::ffi::c_int;
 use std::sync::Weak;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -25,6 +28,8 @@ use std::time::Duration;
 
 /// How often the devices are looked at.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a rank waits at its end for the others to end too.
+const PARTING: Duration = Duration::from_secs(5);
 
 /// The communicators of one generation of each device.
 pub(in crate::libraries::collective) struct Group {
@@ -35,6 +40,8 @@ pub(in crate::libraries::collective) struct Group {
 
 pub(super) struct Native {
     pub(super) api: &'static NcclFunctions,
+    /// Of ranks in several processes: these calls return at once.
+    mesh: Option<Arc<Mesh>>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -77,12 +84,17 @@ impl Group {
             Err(RecvTimeoutError::Timeout) => return Err(Error::Timeout { waited: limit, site: Site::none() }),
             Err(RecvTimeoutError::Disconnected) => return Err(Error::library("the initialisation of NCCL panicked")),
         };
-        Self::own(api, comms, epochs)
+        Self::own(api, comms, epochs, None)
     }
 
-    fn own(api: &'static NcclFunctions, comms: Vec<CommPtr>, epochs: &[Arc<Epoch>]) -> Result<Arc<Self>> {
+    fn own(
+        api: &'static NcclFunctions,
+        comms: Vec<CommPtr>,
+        epochs: &[Arc<Epoch>],
+        mesh: Option<Arc<Mesh>>,
+    ) -> Result<Arc<Self>> {
         let state = State { comms, failure: None, over: false };
-        let native = Arc::new(Native { api, state: Mutex::new(state), ended: Condvar::new() });
+        let native = Arc::new(Native { api, mesh, state: Mutex::new(state), ended: Condvar::new() });
         let mut objects = Vec::new();
         for (index, epoch) in epochs.iter().enumerate() {
             let (Some(engine), native) = (epoch.engine.as_cuda(), native.clone()) else { continue };
@@ -94,6 +106,63 @@ impl Group {
             Ok(_) => Ok(Arc::new(Group { native, objects })),
             Err(error) => Err(Error::library(format!("a thread could not be started: {error}"))),
         }
+    }
+
+    /// Makes the communicator of the one rank of this process, whose GPU is that of `epoch`, together with the other processes.
+    pub(in crate::libraries::collective) fn join(
+        epoch: &Arc<Epoch>,
+        mesh: &Arc<Mesh>,
+        limit: Duration,
+    ) -> Result<Arc<Self>> {
+        let api = Nccl::load()?;
+        let missing = || Error::unsupported("this NCCL has no ncclCommInitRankConfig; version 2.14 has it");
+        let Some(engine) = epoch.engine.as_cuda() else { return Err(Error::library("internal error: no GPU")) };
+        let mut id = UniqueId([0; 128]);
+        let own = if mesh.first() == 0 {
+            // SAFETY: `id` is valid for the write.
+            let code = unsafe { api.unique_id(&mut id) }.ok_or_else(missing)?;
+            if !code.is_success() {
+                return Err(failure("ncclGetUniqueId", code));
+            }
+            Some(id.0)
+        } else {
+            None
+        };
+        id.0 = mesh.share(own)?;
+        let int = |number: usize| c_int::try_from(number).unwrap_or(c_int::MAX);
+        let (mut comm, mut config) = (std::ptr::null_mut(), Config::NON_BLOCKING);
+        let _bound = engine.core.context.bind_for(epoch)?;
+        // SAFETY: the pointers are valid for the call; the context of the rank's GPU is current.
+        let code = unsafe { api.init_rank(&mut comm, int(mesh.size()), id, int(mesh.first()), &mut config) };
+        let code = code.ok_or_else(missing)?;
+        if !is_fine(code) {
+            return Err(failure("ncclCommInitRankConfig", code));
+        }
+        let comm = CommPtr(comm);
+        let began = Clock::SYSTEM.start();
+        let stops = || match () {
+            () if mesh.is_lost() => Some(mesh.lost(0, "initialisation")),
+            () if began.elapsed() >= limit => Some(Error::Timeout { waited: limit, site: Site::none() }),
+            () => None,
+        };
+        if let Err(error) = await_ready(api, comm, &stops) {
+            let _ = end_each(api, &[comm], true);
+            return Err(error);
+        }
+        Self::own(api, vec![comm], std::slice::from_ref(epoch), Some(mesh.clone()))
+    }
+
+    /// Waits until what was called on the communicators is enqueued. Called inside of [`with`](Self::with).
+    pub(super) fn settle(&self, comms: &[Comm]) -> Result<()> {
+        let Some(mesh) = &self.native.mesh else { return Ok(()) };
+        let stops = || mesh.is_lost().then(|| mesh.lost(0, "collective"));
+        comms.iter().try_for_each(|comm| await_ready(self.native.api, CommPtr(*comm), &stops))
+    }
+
+    /// Why work that was enqueued before was not done: what NCCL reports, or why it was aborted.
+    pub(super) fn reported(&self) -> Option<Error> {
+        let state = self.native.state.lock();
+        state.failure.clone().or_else(|| self.native.reported(&state))
     }
 
     /// Calls `f` with the functions and the communicators. Nothing ends them meanwhile.
@@ -135,7 +204,18 @@ impl Native {
 
     fn destroy(&self) -> Code {
         let comms = self.end(None);
-        end_each(self.api, &comms, false)
+        if self.mesh.is_none() {
+            return end_each(self.api, &comms, false);
+        }
+        // The others have come to their end too, or this one does not wait for them for long.
+        let began = Clock::SYSTEM.start();
+        let stops = || (began.elapsed() >= PARTING).then(|| Error::library("the other ranks do not end"));
+        let finished = comms.iter().all(|comm| {
+            // SAFETY: it was taken out of the state, so it is ended once; nothing is in flight on it.
+            let code = unsafe { self.api.finalize(comm.0) };
+            code.is_some_and(is_fine) && await_ready(self.api, *comm, &stops).is_ok()
+        });
+        end_each(self.api, &comms, !finished)
     }
 
     fn abort(&self, failure: Error) {
@@ -154,9 +234,13 @@ impl Native {
                 return;
             }
             let dead = epochs.iter().filter_map(Weak::upgrade).find(|epoch| epoch.dead());
-            let failed = dead.map(|epoch| epoch.verdict()).or_else(|| self.reported(&state));
+            let lost = || self.mesh.as_ref().filter(|mesh| mesh.is_lost()).map(|mesh| mesh.lost(0, "collective"));
+            let failed = dead.map(|epoch| epoch.verdict()).or_else(lost).or_else(|| self.reported(&state));
             drop(state);
             if let Some(error) = failed {
+                if let Some(mesh) = &self.mesh {
+                    mesh.resign(&format!("its communicator of NCCL failed: {error}"));
+                }
                 // An exit waits for threads that are in the driver.
                 let _ = crate::core::process::unless_exiting(|| self.abort(error));
                 return;
@@ -165,13 +249,12 @@ impl Native {
     }
 
     fn reported(&self, state: &State) -> Option<Error> {
-        const IN_PROGRESS: c_int = 7;
         state.comms.iter().find_map(|comm| {
             let mut code = 0;
             // SAFETY: the communicator is alive, and no other thread uses it while the lock is held.
             let asked = unsafe { self.api.async_error(comm.0, &mut code) };
             let found = if asked.is_success() { Code(code) } else { asked };
-            (!found.is_success() && found.0 != IN_PROGRESS).then(|| failure("a collective of NCCL", found))
+            (!is_fine(found)).then(|| failure("a collective of NCCL", found))
         })
     }
 }
@@ -199,6 +282,32 @@ fn end_each(api: &'static NcclFunctions, comms: &[CommPtr], aborts: bool) -> Cod
         }
     });
     Code(0)
+}
+
+/// `ncclInProgress`.
+const IN_PROGRESS: c_int = 7;
+
+/// Whether a call has done, or begun, what it was to do.
+pub(super) fn is_fine(code: Code) -> bool {
+    code.is_success() || code.0 == IN_PROGRESS
+}
+
+/// Waits until a call that returned at once is done.
+fn await_ready(api: &'static NcclFunctions, comm: CommPtr, stops: &dyn Fn() -> Option<Error>) -> Result<()> {
+    loop {
+        let mut code = IN_PROGRESS;
+        // SAFETY: the communicator is alive, and no other thread uses it: the caller has it for itself.
+        let asked = unsafe { api.async_error(comm.0, &mut code) };
+        match if asked.is_success() { Code(code) } else { asked } {
+            Code(IN_PROGRESS) => {}
+            found if found.is_success() => return Ok(()),
+            found => return Err(failure("a call of NCCL", found)),
+        }
+        if let Some(error) = stops() {
+            return Err(error);
+        }
+        crate::core::clock::pause(Duration::from_micros(50));
+    }
 }
 
 /// The error of a failed call.

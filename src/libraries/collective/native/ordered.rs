@@ -49,21 +49,25 @@ pub(super) fn enqueue(queue: &mut Queue<'_>, spec: &Spec, layout: &Layout, calls
         let end = if scatters { first + total } else { total.min(first + most) };
         (first.min(end), end.saturating_sub(first))
     };
-    let mut scratch = Vec::with_capacity(ranks);
-    for rank in 0..ranks {
-        scratch.push(queue.on(rank)?.scratch(ranks * most * size)?);
+    // Of each rank of this process.
+    let locals = spec.first..spec.first + spec.locals;
+    let mut scratch = Vec::with_capacity(spec.locals);
+    for local in 0..spec.locals {
+        scratch.push(queue.on(local)?.scratch(ranks * most * size)?);
     }
     let at = |place: Option<Place>| place.map_or(0, |place| calls.address(place));
+    let of = |all: &[u64], rank: usize| rank.checked_sub(spec.first).and_then(|local| all.get(local).copied());
     let sends: Vec<u64> = layout.ends.iter().map(|ends| at(ends.send)).collect();
     let pairs = || (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
     let step = |numbers: usize| (numbers * size) as u64;
-    calls.send(pairs().zip(cross(&sends, &scratch)).filter_map(|((from, to), (send, room))| {
+    calls.send(pairs().map(|(from, to)| {
         let (first, len) = share(to);
-        (len > 0).then(|| (from, to, send + step(first), room + step(from * most), len * size))
+        let send = of(&sends, from).map(|at| at + step(first));
+        (from, to, send, of(&scratch, to).map(|at| at + step(from * most)), len * size)
     }))?;
     // Combined in place of what rank 0 sent, or where the rank receives it.
-    let mut results = Vec::with_capacity(ranks);
-    for (rank, (from, ends)) in scratch.iter().zip(&layout.ends).enumerate() {
+    let mut results = Vec::with_capacity(spec.locals);
+    for ((local, rank), (from, ends)) in locals.enumerate().zip(scratch.iter().zip(&layout.ends)) {
         let to = if scatters { at(ends.receive) } else { *from };
         results.push(to);
         let (_, len) = share(rank);
@@ -78,19 +82,17 @@ pub(super) fn enqueue(queue: &mut Queue<'_>, spec: &Spec, layout: &Layout, calls
             _ => c"combine_f32",
         };
         // SAFETY: the kernel reads `len` numbers of each rank, `most` apart, in scratch, and writes as many.
-        unsafe { queue.on(rank)?.launch(&KERNELS, name, LaunchDims::for_elements(len)?, &args)? };
+        unsafe { queue.on(local)?.launch(&KERNELS, name, LaunchDims::for_elements(len)?, &args)? };
     }
     if scatters {
         return Ok(());
     }
-    let receives: Vec<u64> = layout.ends.iter().map(|ends| at(ends.receive)).collect();
-    calls.send(pairs().zip(cross(&results, &receives)).filter_map(|((from, to), (result, receive))| {
+    let receives: Vec<Option<u64>> =
+        layout.ends.iter().map(|ends| ends.receive.map(|place| calls.address(place))).collect();
+    let receives_all = spec.kind.root();
+    calls.send(pairs().filter(|(_, to)| receives_all.is_none_or(|root| root == *to)).map(|(from, to)| {
         let (first, len) = share(from);
-        (len > 0 && receive > 0).then(|| (from, to, result, receive + step(first), len * size))
+        let receive = to.checked_sub(spec.first).and_then(|local| *receives.get(local)?);
+        (from, to, of(&results, from), receive.map(|at| at + step(first)), len * size)
     }))
-}
-
-/// Each of the first with each of the second.
-fn cross<'c>(first: &'c [u64], second: &'c [u64]) -> impl Iterator<Item = (u64, u64)> + 'c {
-    first.iter().flat_map(move |a| second.iter().map(move |b| (*a, *b)))
 }

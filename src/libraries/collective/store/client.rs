@@ -1,21 +1,23 @@
 //! The asking side.
 
 use super::frame::{Key, MAGIC, MOST, answer, read, write};
+use super::rounds::{Step, View};
 use crate::core::clock::{self, Clock};
-use crate::core::error::{Error, Result, Site};
+use crate::core::error::{Error, Result};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A connection to the store.
 pub(in crate::libraries::collective) struct Client {
     socket: TcpStream,
-    end: Instant,
-    limit: Duration,
 }
 
+/// How long the store may take for an answer, besides the wait that it was asked for.
+const ANSWER: Duration = Duration::from_secs(5);
+
 impl Client {
-    /// Connects to a store that may not serve yet, within `limit`. That is also the limit of all waits.
+    /// Connects to a store that may not serve yet, within `limit`.
     pub(in crate::libraries::collective) fn connect(
         addresses: &[SocketAddr],
         key: Key,
@@ -37,7 +39,7 @@ impl Client {
             for address in addresses {
                 match TcpStream::connect_timeout(address, left.min(Duration::from_secs(5))) {
                     Ok(socket) => match Self::enter(socket, key, left) {
-                        Ok(Ok(socket)) => return Ok(Client { socket, end, limit }),
+                        Ok(Ok(socket)) => return Ok(Client { socket }),
                         Ok(Err(refusal)) => return Err(Error::library(refusal)),
                         Err(error) => last = Some(error),
                     },
@@ -72,45 +74,12 @@ impl Client {
         address.map(|address| address.ip()).map_err(|error| Error::library(format!("the store's connection: {error}")))
     }
 
-    /// Sets a key. It may have that value already, but no other.
-    pub(in crate::libraries::collective) fn set(&mut self, key: &str, value: &[u8]) -> Result<()> {
-        match self.ask(b's', key, value)? {
-            Ok(_) => Ok(()),
-            Err(why) => Err(Error::library(format!("the store did not take `{key}`: {why}"))),
-        }
-    }
-
-    /// The value of a key, when it is set. `None` if the limit passes before.
-    pub(in crate::libraries::collective) fn wait(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
-        let left = self.end.saturating_duration_since(Clock::SYSTEM.now());
-        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        Ok(self.ask(b'w', key, &millis.to_le_bytes())?.ok())
-    }
-
-    /// The error for processes that did not come.
-    pub(in crate::libraries::collective) fn missing(&self, processes: &[usize]) -> Error {
-        let cause = format!("processes {processes:?} did not come to the store within {:?}", self.limit);
-        Error::CollectiveLost {
-            ranks: processes.into(),
-            sequence: 0,
-            operation: "join".into(),
-            cause: cause.into(),
-            site: Site::none(),
-        }
-    }
-
-    fn ask(&mut self, verb: u8, key: &str, data: &[u8]) -> Result<Result<Vec<u8>, String>> {
+    /// Carries out a step.
+    pub(in crate::libraries::collective) fn step(&mut self, step: &Step) -> Result<View> {
         let lost = |error: io::Error| Error::library(format!("the connection to the store broke: {error}"));
-        let len = u16::try_from(key.len()).unwrap_or(u16::MAX).to_le_bytes();
-        let order = [&[verb], &len[..], key.as_bytes(), data].concat();
-        let left = self.end.saturating_duration_since(Clock::SYSTEM.now());
-        self.socket.set_read_timeout(Some(left + Duration::from_secs(5))).map_err(lost)?;
-        write(&mut self.socket, &order).map_err(lost)?;
-        let reply = read(&mut self.socket, MOST).map_err(lost)?;
-        match reply.split_first() {
-            Some((1, value)) => Ok(Ok(value.to_vec())),
-            Some((_, why)) => Ok(Err(String::from_utf8_lossy(why).into_owned())),
-            None => Err(Error::library("an empty reply of the store")),
-        }
+        let coded = |error: postcard::Error| Error::library(format!("the store's protocol: {error}"));
+        self.socket.set_read_timeout(Some(ANSWER)).map_err(lost)?;
+        write(&mut self.socket, &postcard::to_stdvec(step).map_err(coded)?).map_err(lost)?;
+        postcard::from_bytes(&read(&mut self.socket, MOST).map_err(lost)?).map_err(coded)
     }
 }

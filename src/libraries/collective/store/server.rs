@@ -1,18 +1,18 @@
 //! The serving side.
 
 use super::frame::{Key, MAGIC, answer, nonce, read, write};
+use super::rounds::{Rounds, Step, View};
 use crate::core::clock::Clock;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
-use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// The most connections at a time, the most keys, and the most bytes of a key.
+/// The most connections at a time.
 const MOST_CONNECTIONS: usize = 4096;
-const MOST_KEYS: usize = 16 << 10;
-const MOST_KEY: usize = 256;
+/// How long a store that ends waits for processes that have come, and have not been told the outcome.
+const LAST: Duration = Duration::from_secs(2);
 /// How long a peer may take to prove that it belongs to the job.
 const HELLO: Duration = Duration::from_secs(10);
 
@@ -24,9 +24,11 @@ pub(in crate::libraries::collective) struct Server {
 
 struct Shared {
     key: Key,
-    values: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    rounds: Mutex<Rounds>,
     changed: Condvar,
     over: AtomicBool,
+    /// Connections of processes that have come.
+    come: AtomicUsize,
     connections: AtomicUsize,
 }
 
@@ -38,9 +40,10 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared {
             key,
-            values: Mutex::default(),
+            rounds: Mutex::default(),
             changed: Condvar::new(),
             over: AtomicBool::new(false),
+            come: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
         });
         let serving = shared.clone();
@@ -52,6 +55,16 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // Each is answered the outcome of the round, and goes.
+        let end = Clock::SYSTEM.now() + LAST;
+        let mut rounds = self.shared.rounds.lock();
+        while self.shared.come.load(Ordering::SeqCst) > 0 {
+            let left = end.saturating_duration_since(Clock::SYSTEM.now());
+            if left.is_zero() || self.shared.changed.wait_for(&mut rounds, left).timed_out() {
+                break;
+            }
+        }
+        drop(rounds);
         self.shared.over.store(true, Ordering::SeqCst);
         self.shared.changed.notify_all();
         // The accepting thread looks at the flag when somebody connects.
@@ -107,56 +120,101 @@ impl Shared {
         }
         write(&mut socket, b"welcome")?;
         socket.set_read_timeout(None)?;
+        let mut come = None;
+        let served = self.converse(&mut socket, &mut come);
+        if let Some((process, nonce)) = come {
+            let mut rounds = self.rounds.lock();
+            rounds.gone(process, nonce);
+            self.come.fetch_sub(1, Ordering::SeqCst);
+            self.changed.notify_all();
+        }
+        served
+    }
+
+    /// Answers a process step by step. `come`: its number and nonce, once it has come.
+    fn converse(&self, socket: &mut TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
+        let broken = |error: postcard::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         while !self.is_over() {
-            let order = read(&mut socket, super::frame::MOST)?;
-            let reply = self.carry_out(&order);
-            write(&mut socket, &reply)?;
+            let order = read(socket, super::frame::MOST)?;
+            let step: Step = postcard::from_bytes(&order).map_err(broken)?;
+            let view = self.carry_out(step, come);
+            write(socket, &postcard::to_stdvec(&view).map_err(broken)?)?;
         }
         Ok(())
     }
 
-    /// The reply: a byte that tells whether there is a value, and the value.
-    fn carry_out(&self, order: &[u8]) -> Vec<u8> {
-        let found = |value: &[u8]| [&[1], value].concat();
-        let none = |why: &str| [&[0], why.as_bytes()].concat();
-        let Some((verb, rest)) = order.split_first() else { return none("an empty order") };
-        let Some((len, rest)) = rest.split_first_chunk::<2>() else { return none("an order without a key") };
-        let Some((key, data)) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len))) else {
-            return none("a key that is cut off");
-        };
-        if key.len() > MOST_KEY {
-            return none("a key that is too long");
-        }
-        let mut values = self.values.lock();
-        match verb {
-            // Set, unless it is set.
-            b's' => {
-                if let Some(value) = values.get(key) {
-                    return if value == data { found(data) } else { none("it has another value already") };
-                }
-                if values.len() >= MOST_KEYS {
-                    return none("the store is full");
-                }
-                values.insert(key.to_vec(), data.to_vec());
-                self.changed.notify_all();
-                found(data)
-            }
-            // Wait until it is set, for so many milliseconds.
-            b'w' => {
-                let limit = data.try_into().map_or(0, u64::from_le_bytes);
-                let end = Clock::SYSTEM.now() + Duration::from_millis(limit.min(3_600_000));
-                loop {
-                    if let Some(value) = values.get(key) {
-                        return found(value);
-                    }
-                    let left = end.saturating_duration_since(Clock::SYSTEM.now());
-                    if left.is_zero() || self.is_over() {
-                        return none("not set in time");
-                    }
-                    self.changed.wait_for(&mut values, left);
+    fn carry_out(&self, step: Step, come: &mut Option<(u32, [u8; 32])>) -> View {
+        let mut rounds = self.rounds.lock();
+        if let Step::Look { round, version, millis, .. } = step {
+            let end = Clock::SYSTEM.now() + Duration::from_millis(millis.into());
+            while !rounds.is_past(round, version) && !self.is_over() {
+                let left = end.saturating_duration_since(Clock::SYSTEM.now());
+                if left.is_zero() || self.changed.wait_for(&mut rounds, left).timed_out() {
+                    break;
                 }
             }
-            _ => none("an unknown order"),
         }
+        let comes = if let Step::Come { process, card, .. } = &step { Some((*process, card.nonce)) } else { None };
+        let (view, wakes) = rounds.step(step);
+        // One that is refused leaves nothing behind: the number may be another's.
+        if let Some(comes) = comes.filter(|_| !matches!(view, View::Refused(_)))
+            && come.replace(comes).is_none()
+        {
+            self.come.fetch_add(1, Ordering::SeqCst);
+        }
+        if wakes {
+            self.changed.notify_all();
+        }
+        view
     }
+}
+
+/// The store of a job, served by a process that outlives the ranks: the one that starts them, say. The processes of the job are
+/// told so by [`Rendezvous::served`](super::super::Rendezvous::served); then each of them may be lost. It serves until it is
+/// dropped.
+///
+/// ```
+/// # fn main() -> windlass::Result<()> {
+/// use windlass::{Device, collective::{Communicator, Rendezvous, Store}};
+/// let store = Store::serve("127.0.0.1:0", "secret")?;
+/// let address = store.address().to_string();
+/// std::thread::scope(|scope| {
+///     let join = |process| {
+///         let at = Rendezvous::new(&address, process, 2).token("secret").served();
+///         Communicator::join(&at, [&Device::host()?])?.barrier()?.await_result()
+///     };
+///     let other = scope.spawn(move || join(1)); // another process, really
+///     join(0)?;
+///     other.join().unwrap()
+/// })
+/// # }
+/// ```
+pub struct Store(Server);
+
+impl Store {
+    /// Serves at `address`, a number and a port (0: any that is free), for those who know the token.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: no address. An error of the system: the port is taken, say.
+    pub fn serve(address: &str, token: &str) -> Result<Self> {
+        Server::begin(&resolve(address)?, Key::new(token)).map(Store)
+    }
+
+    /// Where it serves.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Store").field(&self.0.address).finish()
+    }
+}
+
+/// Where a store may be: a name may have several addresses.
+pub(in crate::libraries::collective) fn resolve(address: &str) -> Result<Vec<SocketAddr>> {
+    let failed = |why: String| Error::invalid("address", format!("`{address}`: {why}"));
+    let found: Vec<_> = address.to_socket_addrs().map_err(|error| failed(error.to_string()))?.collect();
+    if found.is_empty() { Err(failed("it has no address".into())) } else { Ok(found) }
 }

@@ -1,0 +1,151 @@
+//! One collective after the other, each agreed on by all processes.
+
+use super::header::{HEADER, Header, fails, header, told};
+use super::wire::{Broken, Traffic, carry};
+use super::{Data, Mesh};
+use crate::core::clock;
+use crate::core::error::{Error, Result};
+use crate::core::sync::Ordering;
+use crate::libraries::collective::spec::{Layout, Spec};
+use std::time::Duration;
+
+/// A collective of this process: the one with that number, on the connections of the mesh.
+pub(in crate::libraries::collective) struct Running<'r> {
+    pub(super) mesh: &'r Mesh,
+    data: &'r Data,
+    pub(super) spec: &'r Spec,
+    sequence: u64,
+}
+
+/// Carries out the collective with this number, which is the next: those before are complete. `part` is done when all processes
+/// have agreed on it.
+pub(in crate::libraries::collective) fn in_turn(
+    mesh: &Mesh,
+    (spec, layout): (&Spec, &Layout),
+    sequence: u64,
+    part: &mut dyn FnMut(&Running<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut data = mesh.data.lock();
+    if mesh.state.is_lost() {
+        return Err(mesh.lost(sequence, spec.kind.name()));
+    }
+    while data.next < sequence {
+        let skipped = Running { mesh, data: &data, spec, sequence: data.next };
+        drop(skipped.agree(&header(spec, layout, skipped.sequence, true)?));
+        if mesh.state.is_lost() {
+            return Err(mesh.lost(sequence, spec.kind.name()));
+        }
+        data.next += 1;
+    }
+    let running = Running { mesh, data: &data, spec, sequence };
+    let outcome = running.agree(&header(spec, layout, sequence, false)?).and_then(|()| part(&running));
+    data.next = sequence + 1;
+    outcome
+}
+
+impl Mesh {
+    /// The same bytes for all processes: those of the first. For what they must know before their first collective.
+    #[cfg(feature = "cuda")]
+    pub(in crate::libraries::collective) fn share<const N: usize>(&self, own: Option<[u8; N]>) -> Result<[u8; N]> {
+        let spec = Spec::barrier();
+        let data = self.data.lock();
+        let running = Running { mesh: self, data: &data, spec: &spec, sequence: 0 };
+        let all = running.round(&own.unwrap_or([0; N]))?;
+        all.first_chunk::<N>().copied().ok_or_else(|| Error::library("internal error: a mesh without processes"))
+    }
+}
+
+impl<'r> Running<'r> {
+    pub(super) fn processes(&self) -> usize {
+        self.mesh.ranks.len()
+    }
+
+    pub(super) fn is_own(&self, process: usize) -> bool {
+        process == self.mesh.process
+    }
+
+    pub(super) fn traffic<'b>(&self) -> Vec<Traffic<'b>> {
+        (0..self.processes()).map(|_| Traffic::default()).collect()
+    }
+
+    /// Carries out the traffic, or loses the communicator.
+    pub(super) fn carry(&self, traffic: &mut [Traffic<'_>]) -> Result<()> {
+        let state = &self.mesh.state;
+        let Err(broken) = carry(self.data, state, traffic, self.mesh.patience) else { return Ok(()) };
+        match broken {
+            Broken::Lost => {}
+            Broken::Ended(process, why) => {
+                // The watching thread knows better which one ended first.
+                for _ in 0..30 {
+                    if state.is_lost() {
+                        break;
+                    }
+                    clock::pause(Duration::from_millis(10));
+                }
+                if !state.is_lost() {
+                    state.lose(process, &format!("process {} ended ({why})", state.number(process)));
+                }
+            }
+            Broken::Late(processes) => {
+                let patience = self.mesh.patience;
+                let numbers: Vec<u32> = processes.iter().map(|process| state.number(*process)).collect();
+                state.blame(&processes, &format!("processes {numbers:?} did not come within {patience:?}"));
+                let first = processes.first().copied().unwrap_or(self.mesh.process);
+                state.gave_up.store(first + 1, Ordering::SeqCst);
+            }
+        }
+        Err(self.mesh.lost(self.sequence, self.spec.kind.name()))
+    }
+
+    /// Exchanges headers with all others, which must be the same.
+    fn agree(&self, header: &Header) -> Result<()> {
+        let theirs = self.round(header)?;
+        let mut differs = None;
+        for (process, their) in theirs.chunks_exact(HEADER).enumerate() {
+            if self.is_own(process) || their == header {
+                continue;
+            }
+            differs.get_or_insert((process, their.to_vec()));
+        }
+        match differs {
+            None if fails(header) => Err(Error::library("the collective could not run in this process")),
+            None => Ok(()),
+            Some((process, their)) => Err(self.disagreement(process, header, &their)),
+        }
+    }
+
+    /// Sends the same bytes to all others; returns those of each process in order.
+    pub(super) fn round(&self, own: &[u8]) -> Result<Vec<u8>> {
+        let mut all = vec![0; own.len() * self.processes()];
+        let mut traffic = self.traffic();
+        for ((process, room), traffic) in all.chunks_exact_mut(own.len().max(1)).enumerate().zip(&mut traffic) {
+            if self.is_own(process) {
+                room.copy_from_slice(own);
+            } else {
+                traffic.sends.push_back(own);
+                traffic.receives.push_back(room);
+            }
+        }
+        self.carry(&mut traffic)?;
+        drop(traffic);
+        Ok(all)
+    }
+
+    #[cold]
+    fn disagreement(&self, process: usize, own: &Header, their: &[u8]) -> Error {
+        let ranks = self.mesh.ranks.get(process).cloned().unwrap_or_default();
+        if fails(their) {
+            return Error::library(format!(
+                "collective {} could not run on ranks {ranks:?}: their inputs have failed, or it was refused",
+                self.sequence
+            ));
+        }
+        let what = format!(
+            "ranks {ranks:?} came to collective {} with {}, this process with {}; all must call the same",
+            self.sequence,
+            told(their),
+            told(own)
+        );
+        Error::invalid("collective", what)
+    }
+}

@@ -1,0 +1,145 @@
+//! How the ranks of several processes come together, at first and after a loss.
+
+use super::communicator::{Communicator, Inner, Remote};
+use super::launch::Rendezvous;
+use super::live::Live;
+use super::mesh::{Entry, Mesh};
+use super::store::{Mode, Server, resolve};
+use crate::core::device_info::DeviceKind;
+use crate::core::error::{Error, Result};
+use crate::core::sync::{AtomicU64, Mutex, Ordering};
+use crate::device::Device;
+use std::time::Duration;
+
+/// Who is of a communicator after [`rebuild`](Communicator::rebuild).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Members {
+    /// The processes that are left; their ranks are numbered anew, without gaps, in the order that they had.
+    Survivors,
+    /// All processes, with a new one in the place of each that is lost
+    /// ([`Rendezvous::replacement`](super::Rendezvous::replacement)); all ranks keep their numbers.
+    Replaced,
+}
+
+/// What [`rebuild`](Communicator::rebuild) made of a communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rebuilt {
+    /// How often it was rebuilt.
+    pub epoch: u64,
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The number of the first rank of this process.
+    pub first_rank: usize,
+    /// The ranks that it had before, and that are gone, by their old numbers.
+    pub without: Vec<usize>,
+}
+
+/// Comes together with the other processes of a job.
+pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
+    let Some(first) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
+    let is_host = first.kind() == DeviceKind::Host;
+    if !is_host && devices.len() > 1 {
+        return Err(Error::unsupported("several GPUs in one of several processes: give each process one"));
+    }
+    let server = if at.process == 0 && !at.is_served && !at.replaces {
+        Some(Server::begin(&resolve(&at.address)?, at.key())?)
+    } else {
+        None
+    };
+    let waiting = if is_host { Some(waiting_device()?) } else { None };
+    let (mesh, live) = {
+        let lead = waiting.as_ref().unwrap_or(first);
+        let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
+        let clock = first.epoch().timing.clock;
+        let entry = Entry { at, mode, locals: devices.len(), limit: at.limit, clock, old: None };
+        entry.enter(&mut |mesh| Live::beside(mesh, &devices, lead))?
+    };
+    let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
+    let remote = Some(Remote { at: at.clone(), mesh, rebuilding, waiting, server });
+    Ok(Inner { devices, remote, live: Mutex::new(Some(live)), submitted: AtomicU64::new(0) })
+}
+
+impl Communicator {
+    /// Makes a communicator of several processes anew after some were lost, under the same handles. All processes that are left
+    /// must call it; it waits for them, and for replacements, for `limit` at most. Processes that live keep their
+    /// buffers; what collectives of the lost epoch were to write is undefined.
+    ///
+    /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one, all or
+    /// none: after an error all are as they were, and it can be called again. If another process is lost meanwhile, the
+    /// others begin again without it, within the limit. Calls of several threads are one. Where two processes take
+    /// each other for lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks,
+    /// and can join again as a replacement.
+    ///
+    /// # Errors
+    /// [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
+    /// the store; with the own ranks, if the others have gone on without this process. [`Error::InvalidArgument`]: others
+    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of one process (the next collective needs no rebuild).
+    ///
+    /// ```no_run
+    /// # fn main() -> windlass::Result<()> {
+    /// # use windlass::{Device, collective::{Combine, Communicator, Members, Rendezvous}};
+    /// # let device = Device::host()?;
+    /// # let comm = Communicator::join(&Rendezvous::from_environment()?, [&device])?;
+    /// use std::time::Duration;
+    /// let x = device.buffer([1.0f32; 4])?;
+    /// let out = vec![device.uninit(4)?];
+    /// match comm.all_reduce(Combine::Sum, [&x], out)?.await_result() {
+    ///     Ok(sums) => assert_eq!(device.to_vec(&sums[0])?, [comm.ranks() as f32; 4]),
+    ///     Err(failure) if matches!(failure.error, windlass::Error::CollectiveLost { .. }) => {
+    ///         let now = comm.rebuild(Members::Survivors, Duration::from_secs(30))?;
+    ///         println!("{} ranks are left; this process has rank {}", now.ranks, now.first_rank);
+    ///     }
+    ///     Err(failure) => return Err(failure.error),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn rebuild(&self, members: Members, limit: Duration) -> Result<Rebuilt> {
+        crate::core::inside::refuse_inside("a rebuild")?;
+        let inner = &*self.inner;
+        let Some(remote) = &inner.remote else {
+            return Err(Error::unsupported("all ranks are of this process; the next collective does what is needed"));
+        };
+        let asked = remote.mesh().epoch();
+        let _alone = remote.rebuilding.lock();
+        let old = remote.mesh();
+        if old.epoch() != asked {
+            return Ok(Rebuilt::of(&old, &old)); // by another thread
+        }
+        let Some(lead) = remote.waiting.as_ref().or(inner.devices.first()) else {
+            return Err(Error::invalid("devices", "the list is empty"));
+        };
+        let mode = match members {
+            Members::Survivors => Mode::Survivors,
+            Members::Replaced => Mode::Replaced,
+        };
+        let clock =
+            inner.devices.first().map_or(crate::core::clock::Clock::SYSTEM, |device| device.epoch().timing.clock);
+        let entry = Entry { at: &remote.at, mode, locals: inner.devices.len(), limit, clock, old: Some(&old) };
+        let (mesh, made) = entry.enter(&mut |mesh| Live::beside(mesh, &inner.devices, lead))?;
+        let before = {
+            let mut live = inner.live.lock();
+            *remote.mesh.lock() = mesh.clone();
+            inner.submitted.store(0, Ordering::Relaxed);
+            live.replace(made)
+        };
+        drop(before);
+        old.close();
+        Ok(Rebuilt::of(&mesh, &old))
+    }
+}
+
+impl Rebuilt {
+    fn of(mesh: &Mesh, old: &Mesh) -> Self {
+        let without = old.ranks_without(mesh);
+        Rebuilt { epoch: mesh.epoch(), ranks: mesh.size(), first_rank: mesh.first(), without }
+    }
+}
+
+/// A host device with one thread, for the host halves that wait for other processes.
+fn waiting_device() -> Result<Device> {
+    #[cfg(feature = "host")]
+    return Device::builder().host().host_pool(crate::engines::host::HostPool::Threads(1)).open();
+    #[cfg(not(feature = "host"))]
+    Err(Error::unsupported("this build has no host engine (feature `host`)"))
+}
