@@ -7,7 +7,6 @@ use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::expressions::build::{Symbol, position, scalar};
-use bytemuck::Zeroable;
 
 /// How far the element is to the right of the diagonal.
 fn right_of_diagonal(rank: usize) -> Symbol<i64> {

@@ -2,7 +2,6 @@
 
 use super::Measured;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::truth::Bool;
 use crate::device::Device;

@@ -2,7 +2,6 @@
 //! noticed itself it tells the others.
 
 use super::State;
-use crate::core::clock::Clock;
 use crate::core::sync::{Arc, Ordering};
 use crate::system::sockets::{Watched, wait};
 use std::io::{ErrorKind, Read, Write};

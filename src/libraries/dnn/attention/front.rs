@@ -4,14 +4,14 @@ use super::super::{Dnn, DnnElement};
 use super::gradient::AttendBackward;
 use super::laid::{Laid, copied, four, heads_last, laid, layout_of, packed};
 use super::op::{Attend, LIBRARY};
-use super::scene::{Rows, Scene};
+use super::scene::Scene;
 use super::spec::Attention;
-use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer};
+use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
-use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
 
 fn any<'a, T: Element>(view: &'a TensorRef<'_, T>) -> AnyTensorRef<'a> {
     view.into()

@@ -6,7 +6,7 @@ use super::descriptor::Refused;
 use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
-use super::plan::{Plan, aligned, settle, target};
+use super::plan::{Plan, settle, target};
 use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing};
 use crate::core::error::{Error, Result};

@@ -11,7 +11,7 @@ use super::descriptor::{Descriptor, Refused};
 use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
-use super::plan::{Plan, aligned, settle, target};
+use super::plan::{Plan, settle, target};
 use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
 use crate::core::error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::places::GridSample;
 use crate::core::buffer::AnyBuffers;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::{DType, Element};
+use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;

@@ -22,5 +22,4 @@ mod text;
 mod tree;
 
 pub(in crate::libraries) use front::{Spread, submit};
-pub(in crate::libraries::reductions) use op::Rows;
 pub use softmax::SoftmaxElement;

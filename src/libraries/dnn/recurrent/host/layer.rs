@@ -22,17 +22,7 @@ pub(super) fn part_mut<A>(all: &mut [A], index: usize, len: usize) -> &mut [A] {
     all.get_mut(index * len..).unwrap_or_default().get_mut(..len).unwrap_or_default()
 }
 
-impl<'s> Layer<'s> {
-    /// All of them, layer after layer.
-    pub(super) fn all(scene: &'s Scene) -> impl DoubleEndedIterator<Item = Layer<'s>> {
-        let directions = scene.net.directions();
-        (0..scene.net.layers * directions).map(move |index| Layer {
-            scene,
-            layer: index / directions,
-            direction: index % directions,
-        })
-    }
-
+impl Layer<'_> {
     pub(super) fn index(&self) -> usize {
         self.layer * self.scene.net.directions() + self.direction
     }

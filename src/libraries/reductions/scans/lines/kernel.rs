@@ -128,7 +128,7 @@ impl Key {
         ptx!(writer, "mul.wide.u32 {task}, {block}, {}", self.warps);
         ptx!(writer, "cvt.u64.u32 {wide}, {warp}");
         ptx!(writer, "add.u64 {task}, {task}, {wide}");
-        let thread = Thread { lane, base, row, identity };
+        let thread = Thread { lane, base, identity };
         let is_task = self.place(writer, &room, &thread, task);
         ptx!(writer, "bar.warp.sync 0xffffffff");
         self.load(writer, &room, &thread, programs);

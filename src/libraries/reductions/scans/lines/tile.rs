@@ -57,9 +57,8 @@ pub(super) struct Programs {
 /// Registers of a thread.
 pub(super) struct Thread {
     pub(super) lane: Reg,
-    /// The warp's shared memory, and the lane's rows in it.
+    /// The shared memory of the warp.
     pub(super) base: Reg,
-    pub(super) row: Reg,
     pub(super) identity: Reg,
 }
 
