@@ -233,6 +233,7 @@ fn trusted(found: &Metadata) -> io::Result<()> {
     system::only_ours(found)
 }
 
-#[cfg(all(test, feature = "nvrtc"))]
+#[cfg(test)]
+#[cfg(feature = "nvrtc")]
 #[path = "disk_tests.rs"]
 mod tests;

@@ -58,9 +58,6 @@ pub(super) struct Case {
     pub(super) wanted: Vec<bool>,
     #[serde(default)]
     pub(super) attributes: HashMap<String, Attribute>,
-    /// Which outputs the node names, unless they are the first ones.
-    #[serde(default)]
-    pub(super) wanted: Vec<bool>,
 }
 
 #[derive(Deserialize)]

@@ -57,10 +57,10 @@ fn of(n: &Node<'_>, cell: RecurrentCell) -> Made {
     let (ways, turned) = (if direction == "bidirectional" { 2 } else { 1 }, direction == "reverse");
     let hidden = n.int("hidden_size", 0) as usize;
     let order = |x: AnyTensor| -> windlass::Result<AnyTensor> {
-        if batch_first { n.device.contiguous_any(x.permute(&[1, 0, 2])?) } else { Ok(x) }
+        if batch_first { n.device.contiguous_any(x.permute([1, 0, 2])?) } else { Ok(x) }
     };
     let x: TensorRef<'_, f32> = n.typed(0);
-    let x = if batch_first { x.permute(&[1, 0, 2])? } else { x };
+    let x = if batch_first { x.permute([1, 0, 2])? } else { x };
     let x = if turned { x.flip(0)? } else { x };
     let (time, batch) = (x.extents()[0], x.extents()[1]);
     let bias = if n.given(3).is_some() { RecurrentBias::Both } else { RecurrentBias::None };
@@ -72,11 +72,11 @@ fn of(n: &Node<'_>, cell: RecurrentCell) -> Made {
     }
     let states = n.given(5).map(|_| n.typed::<f32>(5));
     if let Some(states) = &states {
-        sequences = sequences.states(if batch_first { states.permute(&[1, 0, 2])? } else { states.clone() });
+        sequences = sequences.states(if batch_first { states.permute([1, 0, 2])? } else { states.clone() });
     }
     let cells = n.given(6).map(|_| n.typed::<f32>(6));
     if let Some(cells) = &cells {
-        sequences = sequences.cells(if batch_first { cells.permute(&[1, 0, 2])? } else { cells.clone() });
+        sequences = sequences.cells(if batch_first { cells.permute([1, 0, 2])? } else { cells.clone() });
     }
     let (y, h, c) = n.device.dnn().recur(&net, &sequences, &parameters)?.into_output();
     // There the directions are an axis of their own.

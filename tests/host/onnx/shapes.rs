@@ -3,7 +3,6 @@
 use super::cases::{Attribute, Stored};
 use super::node::{Made, Node};
 use windlass::expressions::{Function, Overflow};
-use windlass::moves::Pad;
 use windlass::tensor::AxisSlice;
 use windlass::{DType, Element, bf16};
 

@@ -22,4 +22,6 @@ mod text;
 mod tree;
 
 pub(in crate::libraries) use front::{Spread, submit};
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(in crate::libraries::reductions) use op::Rows;
 pub use softmax::SoftmaxElement;

@@ -62,7 +62,9 @@ impl Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         self.state.closing.store(true, Ordering::SeqCst);
-        self.thread.take().map(|thread| thread.join().unwrap());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
     }
 }
 
