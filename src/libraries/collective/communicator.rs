@@ -54,8 +54,8 @@ pub(super) struct Remote {
     pub(super) at: Rendezvous,
     /// The connections of the current epoch. Changed under the lock of `live`.
     pub(super) mesh: Mutex<Arc<Mesh>>,
-    /// Held by the one thread that rebuilds.
-    pub(super) rebuilding: Mutex<()>,
+    /// Held by the one thread that rebuilds: what it made last.
+    pub(super) rebuilding: Mutex<Option<super::rebuild::Rebuilt>>,
     /// The device on whose one thread the host halves wait for others; none for GPUs.
     pub(super) waiting: Option<Device>,
     #[expect(dead_code, reason = "serves until the communicator is dropped")]

@@ -1,7 +1,7 @@
 //! What a communicator has for the current generation of its devices.
 
 use super::communicator::Inner;
-use super::mesh::Mesh;
+use super::mesh::{Look, Mesh};
 use super::op::Link;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::device_info::DeviceKind;
@@ -47,12 +47,13 @@ impl Live {
     }
 
     /// For a new mesh. `lead` is the first device of its dispatches.
-    pub(super) fn beside(mesh: &Arc<Mesh>, devices: &[Device], lead: &Device) -> Result<Self> {
+    #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "only NCCL waits"))]
+    pub(super) fn beside(mesh: &Arc<Mesh>, look: Look<'_>, devices: &[Device], lead: &Device) -> Result<Self> {
         #[cfg(feature = "cuda")]
         if lead.kind() == DeviceKind::Cuda {
             let epoch = lead.epoch();
             epoch.admit()?;
-            let group = super::native::Group::join(&epoch, mesh, INITIALISATION)?;
+            let group = super::native::Group::join(&epoch, mesh, (INITIALISATION, look))?;
             return Self::of(devices, lead, Link::Joined(group, mesh.clone()));
         }
         Self::of(devices, lead, Link::Mesh(mesh.clone()))

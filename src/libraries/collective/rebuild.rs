@@ -6,7 +6,7 @@ use super::live::Live;
 use super::mesh::{Entry, Mesh};
 use super::store::{Mode, Server, resolve};
 use crate::core::device_info::DeviceKind;
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Result, Site};
 use crate::core::sync::{AtomicU64, Mutex, Ordering};
 use crate::device::Device;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
         let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
         let clock = first.epoch().timing.clock;
         let entry = Entry { at, mode, locals: devices.len(), limit: at.limit, clock, old: None };
-        entry.enter(&mut |mesh| Live::beside(mesh, &devices, lead))?
+        entry.enter(&mut |mesh, look| Live::beside(mesh, look, &devices, lead))?
     };
     let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
     let remote = Some(Remote { at: at.clone(), mesh, rebuilding, waiting, server });
@@ -72,7 +72,7 @@ impl Communicator {
     /// and can join again as a replacement.
     ///
     /// # Errors
-    /// [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
+    /// [`Error::Timeout`]: another thread rebuilds, and took longer. [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
     /// the store; with the own ranks, if the others have gone on without this process. [`Error::InvalidArgument`]: others
     /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of one process (the next collective needs no rebuild).
     ///
@@ -101,10 +101,12 @@ impl Communicator {
             return Err(Error::unsupported("all ranks are of this process; the next collective does what is needed"));
         };
         let asked = remote.mesh().epoch();
-        let _alone = remote.rebuilding.lock();
+        let Some(mut last) = remote.rebuilding.try_lock_for(limit) else {
+            return Err(Error::Timeout { waited: limit, site: Site::none() });
+        };
         let old = remote.mesh();
-        if old.epoch() != asked {
-            return Ok(Rebuilt::of(&old, &old)); // by another thread
+        if let Some(last) = last.as_ref().filter(|_| old.epoch() != asked) {
+            return Ok(last.clone()); // by another thread
         }
         let Some(lead) = remote.waiting.as_ref().or(inner.devices.first()) else {
             return Err(Error::invalid("devices", "the list is empty"));
@@ -116,7 +118,7 @@ impl Communicator {
         let clock =
             inner.devices.first().map_or(crate::core::clock::Clock::SYSTEM, |device| device.epoch().timing.clock);
         let entry = Entry { at: &remote.at, mode, locals: inner.devices.len(), limit, clock, old: Some(&old) };
-        let (mesh, made) = entry.enter(&mut |mesh| Live::beside(mesh, &inner.devices, lead))?;
+        let (mesh, made) = entry.enter(&mut |mesh, look| Live::beside(mesh, look, &inner.devices, lead))?;
         let before = {
             let mut live = inner.live.lock();
             *remote.mesh.lock() = mesh.clone();
@@ -125,7 +127,9 @@ impl Communicator {
         };
         drop(before);
         old.close();
-        Ok(Rebuilt::of(&mesh, &old))
+        let rebuilt = Rebuilt::of(&mesh, &old);
+        *last = Some(rebuilt.clone());
+        Ok(rebuilt)
     }
 }
 

@@ -23,6 +23,12 @@ fn a_batch_of_nothing_has_zeros_and_no_gradient() {
             forward::<f16>(&device, &mut Rng::new(1), &case);
             backward::<f16>(&device, &mut Rng::new(2), &case);
             forward::<bf16>(&device, &mut Rng::new(3), &case);
+            // Queries that lie behind all keys and see none.
+            if corner == Some(Corner::TopLeft) {
+                case.window = Some(3);
+                forward::<f16>(&device, &mut Rng::new(4), &case);
+                backward::<f16>(&device, &mut Rng::new(5), &case);
+            }
         }
     }
 }
@@ -77,12 +83,20 @@ fn the_kernels_bound_lengths_and_make_zeros() {
     let mut kept = [9i32; 6];
     let from = Area::read("from", bytemuck::cast_slice(&given));
     let to = Area::output("to", bytemuck::cast_slice_mut(&mut kept));
-    let parameters = words(&[from.address(), to.address(), 6, 5]);
+    let parameters = words(&[from.address(), to.address(), 6, 5, 0, 0, 0]);
     module.launch("bounded", shape(6), &parameters, vec![from, to], Checks::ALL, &|_| ()).unwrap();
     assert_eq!(kept, [3, 1, 1, 5, 1, 1]);
+    // With a window of 2 there are as many as there are keys, and one more.
+    let (given, others) = ([9i32, 9, 9, 2, 9, 0], [3i32, 0, -7, i32::MAX, 9, 1]);
+    let from = Area::read("from", bytemuck::cast_slice(&given));
+    let other = Area::read("other", bytemuck::cast_slice(&others));
+    let to = Area::output("to", bytemuck::cast_slice_mut(&mut kept));
+    let parameters = words(&[from.address(), to.address(), 6, 8, other.address(), 4, 2]);
+    module.launch("bounded", shape(6), &parameters, vec![from, other, to], Checks::ALL, &|_| ()).unwrap();
+    assert_eq!(kept, [4, 2, 2, 2, 5, 1]);
 
     let (heads, places, others) = (2usize, 5usize, 4usize);
-    for skip in [0u64, 1] {
+    for (skip, window) in [(0u64, 0u64), (1, 0), (0, 1), (0, 2), (0, 9)] {
         let (own, other) = ([5i32, 3, 0, 9, -1, 4], [4i32, 2, 3, 0, 1, 7]);
         let rows = own.len() * heads * places;
         // Rows of two units, with a gap of one behind each: places before heads.
@@ -98,13 +112,14 @@ fn the_kernels_bound_lengths_and_make_zeros() {
             let at: Vec<u64> = areas.iter().map(Area::address).collect();
             let [heads, places, others] = [heads, places, others].map(|n| n as u64);
             let steps = [heads * places * 48, 48, heads * 48];
-            let all = [&at[..], &[rows as u64, heads, places, others, 2], &steps, &[skip]].concat();
+            let all = [&at[..], &[rows as u64, heads, places, others, 2], &steps, &[skip, window]].concat();
             module.launch("blanked", shape(rows), &words(&all), areas.into(), Checks::ALL, &|_| ()).unwrap();
         }
         for (row, sum) in sums.iter().enumerate() {
             let (batch, head, place) = (row / places / heads, row / places % heads, row % places);
             let (queries, keys) = ((own[batch].min(places as i32)), other[batch].min(others as i32));
-            let none = place as i32 >= queries || keys <= 0 || (skip == 1 && (place as i32) < queries - keys);
+            let behind = window > 0 && place as i32 > keys + window as i32 - 2;
+            let none = place as i32 >= queries || keys <= 0 || (skip == 1 && (place as i32) < queries - keys) || behind;
             assert_eq!(*sum == f32::NEG_INFINITY, none, "{batch} {head} {place}");
             let at = 3 * ((batch * places + place) * heads + head);
             assert_eq!(data[at..at + 3], [[u64::from(!none); 2], [u64::from(!none); 2], [1; 2]]);

@@ -218,6 +218,11 @@ fn there_may_be_more_queries_than_keys() {
             let case = Case { causal: Some(corner), ..Case::new([1, 2, 2, 9, 5, 8, 8]) };
             forward::<f16>(&device, &mut Rng::new(2), &case);
             backward::<f16>(&device, &mut Rng::new(2), &case);
+            if corner == Corner::TopLeft {
+                let case = Case { window: Some(3), ..case };
+                forward::<f16>(&device, &mut Rng::new(3), &case);
+                backward::<f16>(&device, &mut Rng::new(3), &case);
+            }
         }
     }
 }

@@ -48,14 +48,16 @@ impl Device {
         }
         let wide = self.map(&counts, |count| count.cast::<i64>())?.into_output();
         let ends = self.cumsum(&wide, 0)?.into_output();
-        let least = self.any_true(&self.map(&wide, |count| count.lt(0))?.into_output(), All)?.into_output();
+        // The first sum that is beyond `i64` is negative.
+        let wrong = self.map((&wide, &ends), |(count, end)| count.lt(0) | end.lt(0))?.into_output();
+        let least = self.any_true(&wrong, All)?.into_output();
         let all = self.sum(&wide, All)?.into_output();
         let total = match total {
             Some(total) if total > 0 => total,
             // Without an element no index tells what is wrong.
             _ => {
                 if self.item(&least)?.0 != 0 {
-                    return Err(Error::invalid("counts", "one is negative"));
+                    return Err(Error::invalid("counts", "one is negative, or they are more together than `i64` can count"));
                 }
                 let sum = self.item(&all)?;
                 if total.is_some() && sum != 0 {

@@ -39,7 +39,7 @@ const MANY: usize = 64;
 impl Key {
     pub(super) fn new(put: &Put) -> Self {
         let dtype = if put.combine == Combine::Replace { DType::of_size(put.dtype.size()) } else { put.dtype };
-        let walks = put.combine != Combine::Replace && put.slots.saturating_mul(MANY) <= put.count;
+        let walks = put.combine != Combine::Replace && put.slots > 0 && put.slots.saturating_mul(MANY) <= put.count;
         Key { dtype, combine: put.combine, walks }
     }
 

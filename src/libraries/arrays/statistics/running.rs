@@ -1,6 +1,7 @@
 //! Statistics of the elements up to each one: means, and extremes with their places.
 
 use super::Measured;
+use crate::core::element::DType;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
 use crate::core::truth::Bool;
@@ -98,6 +99,12 @@ impl Device {
     {
         let x: TensorRef<'a, T> = x.into();
         let own = place(axis, x.rank())?;
+        if matches!(T::DTYPE, DType::F16 | DType::Bf16) {
+            // A sum, or a count, may be beyond a half where the mean is not.
+            let wide = self.map(&x, |x| x.cast::<f32>())?.into_output();
+            let sums = self.scan(&wide, Along::axis(axis), Sum)?.into_output();
+            return self.map(&sums, |sum| (sum / (position(own) + 1).cast::<f32>()).cast::<T>());
+        }
         let sums = self.scan(&x, Along::axis(axis), Sum)?.into_output();
         self.map(&sums, |sum| sum / (position(own) + 1).cast::<T>())
     }

@@ -10,7 +10,7 @@ use crate::core::clock::Clock;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::Arc;
 use crate::libraries::collective::launch::Rendezvous;
-use crate::libraries::collective::store::{Card, Client, Mode, Refusal, Step, View, nonce, resolve};
+use crate::libraries::collective::store::{Card, Client, Mode, Refusal, Step, View, end_of, nonce, resolve};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,9 @@ pub(in crate::libraries::collective) struct Entry<'e> {
 }
 
 /// What is to be made of a mesh before its epoch is committed.
-pub(in crate::libraries::collective) type Prepare<'p, L> = &'p mut dyn FnMut(&Arc<Mesh>) -> Result<L>;
+pub(in crate::libraries::collective) type Prepare<'p, L> = &'p mut dyn FnMut(&Arc<Mesh>, Look<'_>) -> Result<L>;
+/// Says, while something is waited for, if there is no use in going on.
+pub(in crate::libraries::collective) type Look<'p> = &'p mut dyn FnMut() -> Result<()>;
 
 /// How an attempt ended.
 enum Attempt<L> {
@@ -42,7 +44,7 @@ enum Attempt<L> {
 impl Entry<'_> {
     /// Comes into the next epoch, within the limit.
     pub(in crate::libraries::collective) fn enter<L>(&self, prepare: Prepare<'_, L>) -> Result<(Arc<Mesh>, L)> {
-        let end = Clock::SYSTEM.now() + self.limit;
+        let end = end_of(self.limit);
         self.owner_lives()?;
         let addresses = resolve(&self.at.address)?;
         let mut client = Client::connect(&addresses, self.at.key(), self.limit, self.at.process)?;
@@ -117,12 +119,14 @@ impl Entry<'_> {
             Ok(mesh) => mesh,
             Err(error) => return watch.leave(&self.suspects(), error.to_string()).map(Attempt::Again),
         };
-        let live = match prepare(&mesh) {
+        let mut stopped = false;
+        let prepared = prepare(&mesh, &mut || watch.look_again().inspect_err(|_| stopped = true));
+        let live = match prepared {
             Ok(live) => live,
             Err(error) => {
                 let (is_lost, dead) = (mesh.is_lost(), watch.dead(Some(&mesh)));
                 let why = watch.leave(&dead, error.to_string())?;
-                return if is_lost { Ok(Attempt::Again(why)) } else { Err(error) };
+                return if is_lost || stopped { Ok(Attempt::Again(why)) } else { Err(error) };
             }
         };
         let mut view = watch.client.step(&Step::Stand { process: self.own(), round })?;

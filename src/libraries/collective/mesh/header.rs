@@ -30,7 +30,9 @@ pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool) -
         Kind::Barrier => (9, 0),
     };
     let root = spec.kind.root().map_or(u64::MAX, |root| root as u64);
-    let flags = [kind, spec.dtype as u32 as u8, how, u8::from(fails), 0, 0, 0, 0];
+    // What is enqueued depends on it.
+    let ordered = u8::from(spec.deterministic && spec.reduction.is_some());
+    let flags = [kind, spec.dtype as u32 as u8, how, u8::from(fails), ordered, 0, 0, 0];
     let words = [sequence, u64::from_le_bytes(flags), root, layout.count as u64, transfers];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.try_into().map_err(|_| Error::library("internal error: a header of another size"))

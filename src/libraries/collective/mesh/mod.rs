@@ -35,7 +35,7 @@ mod turn;
 mod watch;
 mod wire;
 
-pub(super) use enter::Entry;
+pub(super) use enter::{Entry, Look};
 pub(super) use run::run;
 #[cfg(feature = "cuda")]
 pub(super) use turn::in_turn;
@@ -138,6 +138,12 @@ impl Mesh {
     /// The number of ranks of all processes.
     pub(super) fn size(&self) -> usize {
         self.ranks.last().map_or(0, |ranks| ranks.end)
+    }
+
+    /// How long a process waits for others at most.
+    #[cfg(feature = "cuda")]
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// The first rank of this process.

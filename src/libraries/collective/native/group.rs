@@ -20,7 +20,7 @@ use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::{Arc, Condvar, Mutex};
 use crate::engines::library::{Code, CudaLibrary, Object};
-use crate::libraries::collective::mesh::Mesh;
+use crate::libraries::collective::mesh::{Look, Mesh};
 use std::ffi::c_int;
 use std::sync::Weak;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -112,7 +112,7 @@ impl Group {
     pub(in crate::libraries::collective) fn join(
         epoch: &Arc<Epoch>,
         mesh: &Arc<Mesh>,
-        limit: Duration,
+        (limit, look): (Duration, Look<'_>),
     ) -> Result<Arc<Self>> {
         let api = Nccl::load()?;
         let missing = || Error::unsupported("this NCCL has no ncclCommInitRankConfig; version 2.14 has it");
@@ -140,10 +140,11 @@ impl Group {
         }
         let comm = CommPtr(comm);
         let began = Clock::SYSTEM.start();
+        let look = std::cell::RefCell::new(look);
         let stops = || match () {
             () if mesh.is_lost() => Some(mesh.lost(0, "initialisation")),
             () if began.elapsed() >= limit => Some(Error::Timeout { waited: limit, site: Site::none() }),
-            () => None,
+            () => look.borrow_mut()().err(),
         };
         if let Err(error) = await_ready(api, comm, &stops) {
             let _ = end_each(api, &[comm], true);
@@ -155,7 +156,12 @@ impl Group {
     /// Waits until what was called on the communicators is enqueued. Called inside of [`with`](Self::with).
     pub(super) fn settle(&self, comms: &[Comm]) -> Result<()> {
         let Some(mesh) = &self.native.mesh else { return Ok(()) };
-        let stops = || mesh.is_lost().then(|| mesh.lost(0, "collective"));
+        let (began, patience) = (Clock::SYSTEM.start(), mesh.patience());
+        let stops = || match () {
+            () if mesh.is_lost() => Some(mesh.lost(0, "collective")),
+            () if began.elapsed() >= patience => Some(Error::Timeout { waited: patience, site: Site::none() }),
+            () => None,
+        };
         comms.iter().try_for_each(|comm| await_ready(self.native.api, CommPtr(*comm), &stops))
     }
 

@@ -8,7 +8,7 @@
 use super::enqueue::enqueue;
 use super::group::Group;
 use crate::core::clock::{self, Clock};
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Result, Site};
 use crate::core::sync::Arc;
 use crate::engines::cuda::Queue;
 use crate::libraries::collective::mesh::{Mesh, in_turn};
@@ -66,6 +66,10 @@ fn complete(queue: &mut Queue<'_>, group: &Group, mesh: &Mesh) -> Result<()> {
         }
         if let Some(error) = group.reported() {
             return Err(error);
+        }
+        // The processes have agreed on the collective, but not on what NCCL makes of it.
+        if began.elapsed() >= mesh.patience() {
+            return Err(Error::Timeout { waited: mesh.patience(), site: Site::none() });
         }
         clock::pause(PACE);
     }

@@ -6,7 +6,7 @@ use crate::core::clock::{self, Clock};
 use crate::core::error::{Error, Result};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A connection to the store.
 pub(in crate::libraries::collective) struct Client {
@@ -16,6 +16,12 @@ pub(in crate::libraries::collective) struct Client {
 /// How long the store may take for an answer, besides the wait that it was asked for.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// When a wait of this length ends; one that nobody sees the end of, in a century.
+pub(in crate::libraries::collective) fn end_of(limit: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    Clock::SYSTEM.now() + limit.min(CENTURY)
+}
+
 impl Client {
     /// Connects to a store that may not serve yet, within `limit`.
     pub(in crate::libraries::collective) fn connect(
@@ -24,7 +30,7 @@ impl Client {
         limit: Duration,
         process: usize,
     ) -> Result<Self> {
-        let end = Clock::SYSTEM.now() + limit;
+        let end = end_of(limit);
         // Not all at once: each process begins at another time of the first pauses.
         let mut pause = Duration::from_millis(5 + (process as u64 * 7919) % 20);
         let mut last = None;

@@ -18,7 +18,7 @@ mod frame;
 mod rounds;
 mod server;
 
-pub(super) use client::Client;
+pub(super) use client::{Client, end_of};
 pub(super) use frame::{Key, answer, nonce, read, write};
 pub(super) use rounds::{Card, Mode, Refusal, Step, View};
 pub use server::Store;

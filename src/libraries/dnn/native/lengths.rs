@@ -44,15 +44,32 @@ pub(super) fn addresses(scene: &Scene, queue: &mut Queue<'_>, reads: &[AnySpan])
     for span in operands {
         all.push(aligned(queue, span)?);
     }
-    for (span, most) in lengths.iter().zip([scene.queries, scene.keys]) {
+    let window = window(scene);
+    let of_keys = lengths.last().map_or(0, AnySpan::address);
+    for (span, (most, window)) in lengths.iter().zip([(scene.queries, window), (scene.keys, 0)]) {
         let to = queue.scratch(4 * scene.batch)?;
-        let args = [span.address().into(), to.into(), scene.batch.into(), most.into()];
+        let args = [
+            span.address().into(),
+            to.into(),
+            scene.batch.into(),
+            most.into(),
+            of_keys.into(),
+            scene.keys.into(),
+            window.into(),
+        ];
         // SAFETY: the arguments are the kernel's parameters in order and type; it reads a length of each batch (the op's check), and
         // writes as many to scratch.
         unsafe { queue.launch(&KERNELS, c"bounded", LaunchDims::for_elements(scene.batch)?, &args) }?;
         all.push(to);
     }
     Ok(all)
+}
+
+/// The window of queries that may lie behind all keys, or 0.
+fn window(scene: &Scene) -> usize {
+    // Longer ones than this bound nothing.
+    let window = scene.window.filter(|_| scene.causal == Some(Corner::TopLeft)).unwrap_or(0);
+    if window <= scene.queries { window } else { 0 }
 }
 
 /// Makes zeros of the rows that belong to nothing.
@@ -86,6 +103,7 @@ pub(super) unsafe fn blank(
         (of_head * size).into(),
         (of_place * size).into(),
         skip.into(),
+        (if of_keys { 0 } else { window(scene) }).into(),
     ];
     // SAFETY: the arguments are the kernel's parameters in order and type; it reads a length of each batch (the op's check); the caller
     // vouches for what it writes.

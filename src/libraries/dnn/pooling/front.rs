@@ -197,6 +197,8 @@ impl Dnn {
             let what = format!("extents {:?} where {:?} are needed", places.extents(), y.extents());
             return Err(told(Error::invalid("places", what)));
         }
+        // Of as many elements as a tensor can have.
+        Layout::row_major(elements).map_err(told)?;
         let plane = |all: &[usize]| all.iter().skip(outer.len()).product::<usize>();
         let rows = outer.iter().product::<usize>();
         let (from, to) = ([rows, plane(y.extents())], [rows, plane(elements)]);

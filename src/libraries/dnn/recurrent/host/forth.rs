@@ -34,7 +34,7 @@ pub(super) fn forth<A: Cellular>(
     let mut own = room::zeroed(if trains { 0 } else { between + parts.gates + parts.extra })?;
     let kept = if trains { reserve } else { own.as_mut_slice() };
     let (outputs, gates) = kept.split_at_mut_checked(between).ok_or_else(lost)?;
-    let trimmed = trimmed(scene, reads.x)?;
+    let trimmed = trimmed(scene, reads.x, scene.net.input)?;
     // Only an LSTM has cells: others get a place that they do not use.
     let mut no_cells = room::zeroed(if net.is_lstm() { 0 } else { batch * net.hidden })?;
     let mut inner = outputs.chunks_mut(parts.states.max(1));

@@ -100,14 +100,13 @@ impl Parts {
     }
 }
 
-/// The input without what lies behind the ends of the sequences.
-pub(super) fn trimmed<A: Copy + Default>(scene: &Scene, x: &[A]) -> Result<Option<Vec<A>>> {
+/// Rows of so many elements, without what lies behind the ends of the sequences; `None` where they have no ends.
+pub(super) fn trimmed<A: Copy + Default>(scene: &Scene, x: &[A], width: usize) -> Result<Option<Vec<A>>> {
     if scene.lengths.is_none() {
         return Ok(None);
     }
     let mut all = crate::core::room::filled(x.len(), A::default())?;
     let layer = Layer { scene, layer: 0, direction: 0 };
-    let width = scene.net.input;
     for (index, (to, from)) in all.chunks_mut(width).zip(x.chunks(width)).enumerate() {
         if layer.is_active(index % scene.batch, index / scene.batch) {
             to.copy_from_slice(from);
