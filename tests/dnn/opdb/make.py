@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes cases.jsonl and cases.bin: samples of PyTorch's own list of operations, op_db, with what PyTorch makes of them.
 
-    python3 -m venv env && env/bin/pip install torch numpy
+    python3 -m venv env && env/bin/pip install torch numpy expecttest
     env/bin/python tests/dnn/opdb/make.py
 
 A case is an operation, its operands and settings by PyTorch's names, the result, a seeded gradient of the result, and the
@@ -30,7 +30,7 @@ NAMES = {
     "max_pool1d": POOL + ["dilation"],
     "avg_pool1d": POOL + ["ceil_mode", "count_include_pad", "divisor_override"],
     "adaptive_avg_pool1d": ["input", "output_size"],
-    "adaptive_max_pool1d": ["input", "output_size"],
+    "adaptive_max_pool1d": ["input", "output_size", "return_indices"],
     "max_unpool1d": ["input", "indices", "kernel_size", "stride", "padding", "output_size"],
     "layer_norm": ["input", "normalized_shape", "weight", "bias", "eps"],
     "group_norm": ["input", "num_groups", "weight", "bias", "eps"],
@@ -61,7 +61,7 @@ blob, places = bytearray(), {}
 
 
 def stored(x):
-    x = x.detach().contiguous()
+    x = (x.detach() if x.layout == torch.strided else x.detach().to_dense()).contiguous()
     raw = x.reshape(-1).view(torch.uint8).numpy().tobytes()
     if raw not in places:
         # Aligned for all types.
@@ -114,7 +114,8 @@ def record(op, name, sample, dtype):
     first = moved(sample.input)
     args = [moved(x) for x in sample.args]
     kwargs = {k: moved(x) for k, x in sample.kwargs.items()}
-    for k in ("running_mean", "running_var"):
+    # Statistics, and the weights of classes, have no gradients.
+    for k in ("running_mean", "running_var", *(["weight"] if name in ("cross_entropy", "nll_loss") else [])):
         if k in names:
             for place in range(len(args)):
                 if names[place + 1] == k and args[place] is not None:
@@ -132,7 +133,7 @@ def record(op, name, sample, dtype):
     if is_float(y) and y.requires_grad and wanted:
         seed = np.random.default_rng(zlib.crc32(f"{name}{list(y.shape)}".encode()))
         # Few digits, so that each type has them.
-        dy = torch.from_numpy(seed.integers(-16, 17, tuple(y.shape)) / 8.0).reshape(y.shape).to(dtype)
+        dy = torch.from_numpy(np.asarray(seed.integers(-16, 17, tuple(y.shape)) / 8.0)).reshape(y.shape).to(dtype)
         line["dy"] = dy
         made = torch.autograd.grad(y, [now[k] for k in wanted], dy.to(y.dtype), allow_unused=True)
         line["gradients"] = {k: narrow(x) for k, x in zip(wanted, made) if x is not None}
