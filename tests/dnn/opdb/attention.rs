@@ -30,6 +30,10 @@ pub(super) fn lacks(case: &Case) -> Option<&'static str> {
     if case.float("dropout_p", 0.0) > 0.0 {
         return Some("dropout in attention");
     }
+    let rank = case.extents("query").len();
+    if [case.extents("key"), case.extents("value")].iter().any(|extents| extents.len() != rank) {
+        return Some("attention whose operands have other numbers of axes");
+    }
     (!(3..=4).contains(&case.extents("query").len())).then_some("attention of other than three or four axes")
 }
 
@@ -44,7 +48,8 @@ pub(super) fn attention<T: Real>(n: &Node<'_>) -> Made {
         spec = spec.scale(n.case.float("scale", 1.0));
     }
     if let Some(mask) = &mask {
-        let mask = if n.case.extents("query").len() == 3 && mask.rank() == 3 { mask.unsqueeze(1)? } else { mask.view() };
+        let mask =
+            if n.case.extents("query").len() == 3 && mask.rank() == 3 { mask.unsqueeze(1)? } else { mask.view() };
         spec = spec.bias(mask);
     }
     let (y, sums): (Tensor<T>, Sums<T>) = dnn.attend_training(&spec, &q, &k, &v)?.await_result()?;

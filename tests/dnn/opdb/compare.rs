@@ -20,8 +20,8 @@ fn numbers(device: &Device, x: &AnyTensor) -> Vec<f64> {
     bytemuck::pod_collect_to_vec(&device.bytes_any(&wide).unwrap())
 }
 
-/// What is wrong, in words. A batch of one may come before the axes.
-pub(super) fn difference(device: &Device, dtype: &str, got: &AnyTensor, want: &Stored) -> Option<String> {
+/// What is wrong, in words. A batch of one may come before the axes. `terms` is the size of terms that cancel each other.
+pub(super) fn difference(device: &Device, dtype: &str, terms: f64, got: &AnyTensor, want: &Stored) -> Option<String> {
     let extents = got.extents();
     let bare = extents.strip_prefix(&[1]).unwrap_or(extents);
     if extents != want.extents() && bare != want.extents() {
@@ -29,14 +29,18 @@ pub(super) fn difference(device: &Device, dtype: &str, got: &AnyTensor, want: &S
     }
     let (got, want) = (numbers(device, got), numbers(device, &want.up(device)));
     let [relative, of_largest] = allowed(dtype);
-    let largest = want.iter().filter(|x| x.is_finite()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let largest = want.iter().filter(|x| x.is_finite()).fold(terms, |largest: f64, x| largest.max(x.abs()));
     let bound = |x: f64| relative * x.abs() + of_largest * largest;
-    let near =
-        |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan()) || (b.is_finite() && (a - b).abs() <= bound(b));
+    let near = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan()) || (b.is_finite() && (a - b).abs() <= bound(b));
     let worst = got.iter().zip(&want).enumerate().filter(|(_, (a, b))| !near(**a, **b));
     let count = worst.clone().count();
     let by = |(a, b): (&f64, &f64)| (a - b).abs() / bound(*b).max(f64::MIN_POSITIVE);
     let (at, _) = worst.max_by(|a, b| by(a.1).total_cmp(&by(b.1)))?;
     let times = by((&got[at], &want[at]));
-    Some(format!("{count} of {}: element {at} is {:?}, not {:?} ({times:.1} times the bound)", got.len(), got[at], want[at]))
+    Some(format!(
+        "{count} of {}: element {at} is {:?}, not {:?} ({times:.1} times the bound)",
+        got.len(),
+        got[at],
+        want[at]
+    ))
 }

@@ -21,7 +21,12 @@ fn spec(case: &Case) -> Convolution {
         None => case.list("padding", rank, 0).into_iter().map(|n| (n, n)).collect(),
     };
     let groups = case.list("groups", 1, 1)[0];
-    Convolution::new().stride(&stride[..]).dilation(&dilation[..]).padding(&sides[..]).groups(groups).deterministic(true)
+    Convolution::new()
+        .stride(&stride[..])
+        .dilation(&dilation[..])
+        .padding(&sides[..])
+        .groups(groups)
+        .deterministic(true)
 }
 
 pub(super) fn convolve<T: Real>(n: &Node<'_>) -> Made {

@@ -3,6 +3,7 @@
 use super::cases::Case;
 use super::node::{Answer, Made, Node, Real};
 use windlass::dnn::{Affine, NormKind, ResponseNorm};
+use windlass::{Result, Tensor, TensorRef};
 
 fn affine<'n, T: Real>(n: &'n Node<'_>) -> Affine<'n, T> {
     match (n.optional::<T>("weight"), n.optional::<T>("bias")) {
@@ -33,6 +34,12 @@ fn by_known(case: &Case) -> bool {
 }
 
 pub(super) fn lacks(case: &Case) -> Option<&'static str> {
+    if case.float("eps", 0.0) < 0.0 {
+        return Some("a negative epsilon");
+    }
+    if case.op == "batch_norm" && case.extents("input").len() < 2 {
+        return Some("a batch without channels");
+    }
     (case.has("bias") && !case.has("weight")).then_some("a bias without a weight")
 }
 
@@ -52,11 +59,6 @@ pub(super) fn norm<T: Real>(n: &Node<'_>) -> Made {
     Ok(answer.gradient("input", dx).gradient("weight", dw).gradient("bias", db))
 }
 
-pub(super) fn even_neighbours(case: &Case) -> Option<&'static str> {
-    // Here one more lies behind, there before.
-    case.list("size", 1, 1)[0].is_multiple_of(2).then_some("an even number of neighbouring channels, one more before")
-}
-
 pub(super) fn response<T: Real>(n: &Node<'_>) -> Made {
     let norm = ResponseNorm {
         size: n.case.list("size", 1, 1)[0],
@@ -64,8 +66,15 @@ pub(super) fn response<T: Real>(n: &Node<'_>) -> Made {
         beta: n.case.float("beta", 0.75),
         k: n.case.float("k", 1.0),
     };
-    let (dnn, x) = (n.device.dnn(), n.typed::<T>("input"));
-    let answer = Answer::of(dnn.response_norm(&x, norm)?.await_result()?);
+    // Of an even number of neighbours one more lies behind here, and before there.
+    let turned = norm.size.is_multiple_of(2);
+    let along = |x: TensorRef<'_, T>| -> Result<Tensor<T>> {
+        let x = if turned { x.flip(1)? } else { x };
+        Ok(n.device.contiguous(&x)?.into_output())
+    };
+    let (dnn, x) = (n.device.dnn(), along(n.typed::<T>("input"))?);
+    let answer = Answer::of(along(dnn.response_norm(&x, norm)?.await_result()?.view())?);
     let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
-    Ok(answer.gradient("input", dnn.response_norm_gradient(&x, &dy, norm)?.await_result()?))
+    let dx = dnn.response_norm_gradient(&x, &along(dy)?, norm)?.await_result()?;
+    Ok(answer.gradient("input", along(dx.view())?))
 }

@@ -63,6 +63,7 @@ pub(super) fn resized<T: Real>(n: &Node<'_>) -> Made {
         let all = given.as_array().map_or(vec![given.clone(); x.rank() - 2], Vec::clone);
         scales.iter_mut().skip(2).zip(all).for_each(|(scale, given)| *scale = given.as_f64().unwrap());
     }
-    let scales = own.map(|_| &scales[..]);
+    // The corners say where the others are.
+    let scales = own.filter(|_| !aligned).map(|_| &scales[..]);
     Ok(Answer::of(dnn.resize(&x, to, scales, resize)?.await_result()?))
 }
