@@ -3,7 +3,7 @@
 use super::cases::Case;
 use super::node::{Answer, Made, Node, Real};
 use windlass::dnn::{Attention, Corner};
-use windlass::expressions::{Symbol, constant};
+use windlass::expressions::Symbol;
 use windlass::{DType, Result, Tensor, TensorRef};
 
 /// The sums of exponentials.
@@ -22,8 +22,8 @@ fn mask<T: Real>(n: &Node<'_>) -> Result<Option<Tensor<T>>> {
         return Ok(Some(n.device.contiguous(n.typed::<T>("attn_mask"))?.into_output()));
     }
     let whole: Tensor<T> = n.cast("attn_mask")?;
-    let added = |x: Symbol<T>| x.eq(constant(0.0)).select(constant(f64::NEG_INFINITY), x - x);
-    Ok(Some(n.device.map(&whole, added)?.into_output()))
+    // Of 1 that is 0, and of 0 it is what hides a key.
+    Ok(Some(n.device.map(&whole, |x: Symbol<T>| x.log())?.into_output()))
 }
 
 pub(super) fn lacks(case: &Case) -> Option<&'static str> {
