@@ -10,6 +10,7 @@ mod convolution;
 mod formulas;
 mod gates;
 mod norms;
+mod opdb;
 mod places;
 mod plans;
 mod pooling;

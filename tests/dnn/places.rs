@@ -14,6 +14,8 @@ fn place(at: f64, n: usize, (sampling, beyond, align): (Sampling, Beyond, bool))
     let at = if sampling == Sampling::Nearest { at.round_ties_even() } else { at };
     let edges = if align { (0.0, n - 1.0) } else { (-0.5, n - 0.5) };
     match beyond {
+        // Of a cubic only the elements are moved.
+        Beyond::Border if sampling == Sampling::Cubic => at,
         Beyond::Border if at < edges.0 || at > edges.1 => at.clamp(0.0, n - 1.0),
         Beyond::Reflection => mirrored(at, edges),
         _ => at,

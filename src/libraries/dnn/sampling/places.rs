@@ -131,6 +131,8 @@ impl Axis {
         let at = if self.grid.sampling == Sampling::Nearest { at.round_even() } else { at };
         match self.grid.beyond {
             Beyond::Zeros => at,
+            // The polynomials swing beyond the edge, too: only the elements that they take are moved inside, as PyTorch does.
+            Beyond::Border if self.grid.sampling == Sampling::Cubic => at,
             Beyond::Border => {
                 let outside = at.lt(low) | at.gt(high);
                 self.either(outside, at.maximum(0.0).minimum(n - 1.0), at)
@@ -151,7 +153,8 @@ impl Axis {
                 let part = at - first;
                 self.either(tap.eq(constant(0)), -part + 1.0, part)
             }
-            Sampling::Cubic => self.cubic((at - own).abs()),
+            // Of the parts, which are exact however far the place is.
+            Sampling::Cubic => self.cubic((at - first - (cast(Value::new(tap.raw), self.wide) - before)).abs()),
         };
         let (index, weight) = match self.grid.beyond {
             Beyond::Zeros => {
