@@ -4,9 +4,10 @@ use crate::core::buffer::AnyIn;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
+use smallvec::{SmallVec, smallvec};
 
 /// The axes of a tensor of some rank, from the slowest to the fastest.
-fn axes(rank: usize, last: bool) -> Vec<usize> {
+fn axes(rank: usize, last: bool) -> SmallVec<[usize; 5]> {
     match last {
         true => std::iter::once(0).chain(2..rank).chain([1]).collect(),
         false => (0..rank).collect(),
@@ -15,7 +16,7 @@ fn axes(rank: usize, last: bool) -> Vec<usize> {
 
 /// The packed layout of these extents in an order.
 pub(super) fn packed(extents: &[usize], last: bool) -> Result<Layout> {
-    let mut strides = vec![0isize; extents.len()];
+    let mut strides: SmallVec<[isize; 5]> = smallvec![0; extents.len()];
     let mut step = 1usize;
     for axis in axes(extents.len(), last).into_iter().rev() {
         if let (Some(stride), Some(extent)) = (strides.get_mut(axis), extents.get(axis)) {
@@ -52,7 +53,7 @@ pub(super) fn order(layout: &Layout) -> Option<bool> {
                 .iter()
                 .zip(layout.extents())
                 .map(|(stride, n)| (*n > 1).then_some(stride.unsigned_abs()));
-            let all: Vec<Option<usize>> = strides.collect();
+            let all: SmallVec<[Option<usize>; 5]> = strides.collect();
             let of_channels = all.get(1).copied().flatten()?;
             Some(all.iter().skip(2).flatten().all(|stride| *stride > of_channels))
         }
