@@ -271,8 +271,5 @@ fn an_image_alone_has_the_bits_of_one_in_a_batch() {
         };
         let (alone, together) = (bits(&one, &x), bits(&many, &all));
         assert!(together.chunks(alone.len()).all(|image| image == alone), "{groups} {order:?}");
-        let alone: Vec<f32> = alone.into_iter().map(f32::from_bits).collect();
-        let scale = one.forward(&x.magnitudes(), &w.magnitudes());
-        near(&alone, &one.forward(&x, &w), &scale, 228 * 9, &format!("{groups} {order:?}"));
     }
 }
