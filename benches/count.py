@@ -29,6 +29,7 @@ ROWS = [
     "launch with 2 arguments",
     "launch with 16 arguments",
     "matmul with a known way",
+    "convolution with a known plan",
     "map by a kept formula",
     "whole sum of a tensor",
     "replay of 2 steps",

@@ -24,6 +24,7 @@ mod waits;
 use ops::{EmptyOn, EmptyOnThree};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use windlass::dnn::Convolution;
 use windlass::expressions::{Formula, Symbol};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
 use windlass::reductions::All;
@@ -66,6 +67,7 @@ type Row<'d> = (&'static str, Box<dyn FnMut() -> u128 + 'd>);
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let driver = standin::driver();
+    driver.with_cudnn();
     driver.mode(standin::Mode::Eager);
     driver.set_total_memory(1 << 30); // the libraries' workspaces are a part of it
     let device = Device::builder().cuda(0).slots(1).open().unwrap();
@@ -124,6 +126,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
     let matmul =
         chained(zeros::<f32>(device), move |c| device.blas_lt().matmul(Matmul::new(1, 1, 1), &a, &b, c).unwrap());
 
+    let convolution = convolved(device);
     let formula = mapped(device);
     let sum = summed(device);
     let [few, many] = [2, 20].map(|steps| replayed(device, steps));
@@ -141,6 +144,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         ("launch with 2 arguments, chained", two),
         ("launch with 16 arguments, chained", sixteen),
         ("matmul with a known way, chained", matmul),
+        ("convolution with a known plan, chained", convolution),
         ("map by a kept formula, chained", formula),
         ("whole sum of a tensor, with its result's memory", sum),
         ("replay of 2 steps as a graph, chained", few),
@@ -165,6 +169,19 @@ fn mapped(device: &Device) -> Box<dyn FnMut() -> u128> {
         let start = Instant::now();
         let next = |out: Tensor<f32>| device.apply_into(&formula, &x, out).unwrap().into_output();
         measured(|| kept = (0..BATCH).fold(kept.take(), |out, _| out.map(next)));
+        start.elapsed().as_nanos()
+    })
+}
+
+/// A convolution into a tensor, by a library that computes nothing.
+fn convolved(device: &Device) -> Box<dyn FnMut() -> u128> {
+    let (x, w) = (device.zeros_tensor::<f32>([1, 8, 8, 8]).unwrap(), device.zeros_tensor::<f32>([8, 8, 3, 3]).unwrap());
+    let (conv, dnn) = (Convolution::new().padding(1), device.dnn());
+    let mut kept = Some(dnn.convolve(&conv, &x, &w).unwrap().await_result().unwrap());
+    Box::new(move || {
+        let start = Instant::now();
+        let next = |y: Tensor<f32>| dnn.convolve_into(&conv, &x, &w, y).unwrap().into_output();
+        measured(|| kept = (0..BATCH).fold(kept.take(), |y, _| y.map(next)));
         start.elapsed().as_nanos()
     })
 }

@@ -249,3 +249,27 @@ fn gradients_are_those_of_the_sum() {
         }
     }
 }
+
+/// On the CPU an image alone is distributed over threads in another way than a batch.
+#[test]
+fn an_image_alone_has_the_bits_of_one_in_a_batch() {
+    let device = Device::host().unwrap();
+    let batch = std::thread::available_parallelism().map_or(8, usize::from).min(16);
+    for (groups, order) in [(1, Order::First), (1, Order::Last), (2, Order::First), (2, Order::Last)] {
+        let mut rng = Rng::new(5);
+        // Parts of 64 places, of which the last has one.
+        let window = [6, 228, 3, 3];
+        let of = |n| Case { groups, padding: vec![(1, 1); 2], ..Case::new(&[n, 228 * groups, 11, 35], &window) };
+        let (one, many) = (of(1), of(batch));
+        let [x, w] = [&one.x, &one.w].map(|extents| Numbers::random::<f32>(&mut rng, extents));
+        let all = Numbers { extents: many.x.clone(), all: x.all.repeat(batch) };
+        let of_w = up::<f32>(&device, &mut rng, &w, order);
+        let mut bits = |case: &Case, x: &Numbers| {
+            let x = up::<f32>(&device, &mut rng, x, order);
+            let y = device.dnn().convolve(&case.spec(), &x, &of_w).unwrap().await_result().unwrap();
+            down(&device, &y).into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        };
+        let (alone, together) = (bits(&one, &x), bits(&many, &all));
+        assert!(together.chunks(alone.len()).all(|image| image == alone), "{groups} {order:?}");
+    }
+}

@@ -59,7 +59,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
         compile(sources, &into.join(name), &arguments)
     };
     let driver = named(|name| {
-        let others = ["cufft.c", "cusparse.c", "cutensor.c", "nccl.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
+        let others =
+            ["cudnn.c", "cufft.c", "cusparse.c", "cutensor.c", "nccl.c", "selftest.c", "nvtx.c", "nvml.c", "turns.c"];
         !name.starts_with("cublas") && !name.starts_with("cusolver") && !others.contains(&name)
     });
     library("libcuda.so.1", &driver, &[])?;
@@ -78,6 +79,7 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     let of_solver =
         named(|name| name.starts_with("cusolver") || matches!(name, "cublas_numbers.c" | "cublas_shared.c"));
     library("libcusolver.so.12", &of_solver, &link("libcuda.so.1"))?;
+    library("libcudnn.so.9", &named(|name| name == "cudnn.c"), &[])?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
     library("libstandin-turns.so", &named(|name| name == "turns.c"), &[])?;

@@ -202,6 +202,13 @@ impl Driver {
         [("LD_LIBRARY_PATH", self.folder.clone()), ("WINDLASS_CUDA_PATH", self.folder.clone())]
     }
 
+    /// Loads cuDNN's stand-in, which computes nothing.
+    pub(crate) fn with_cudnn(&self) {
+        // SAFETY: our own library, without a constructor. It is never closed.
+        let loaded = unsafe { Library::open(Some(self.folder.join("libcudnn.so.9")), RTLD_NOW | RTLD_GLOBAL) };
+        std::mem::forget(loaded.expect("libcudnn.so.9"));
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

@@ -8,6 +8,7 @@ use crate::core::op::{Cost, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// A convolution or a gradient of one. Reads two tensors, then the residual and the bias if there are any.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,11 +19,12 @@ impl Convolve {
     pub(super) const LIBRARY: &'static str = "dnn";
 
     /// The lengths of the operands: those that are read, and the result.
-    fn lengths(&self) -> (Vec<(&'static str, usize)>, usize) {
+    fn lengths(&self) -> (SmallVec<[(&'static str, usize); 4]>, usize) {
         let problem = &self.0;
         let ([one, other], result) = problem.operands();
         let names = problem.direction.names();
-        let mut reads = vec![(names[0], problem.count(one)), (names[1], problem.count(other))];
+        let mut reads = SmallVec::new();
+        reads.extend([(names[0], problem.count(one)), (names[1], problem.count(other))]);
         if problem.residual {
             reads.push(("residual", problem.count(problem.y())));
         }

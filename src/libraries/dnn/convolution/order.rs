@@ -4,20 +4,24 @@ use crate::core::buffer::AnyIn;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
+use smallvec::{SmallVec, smallvec};
 
-/// The axes of a tensor of some rank, from the slowest to the fastest.
-fn axes(rank: usize, last: bool) -> Vec<usize> {
-    match last {
-        true => std::iter::once(0).chain(2..rank).chain([1]).collect(),
-        false => (0..rank).collect(),
+/// The axis of a tensor of some rank that comes at a place, counted from the fastest. A number, not a list: each call asks for many.
+fn axis(rank: usize, last: bool, place: usize) -> usize {
+    match (last, rank - 1 - place) {
+        (false, from_slowest) => from_slowest,
+        (true, 0) => 0,
+        (true, _) if place == 0 => 1,
+        (true, from_slowest) => from_slowest + 1,
     }
 }
 
 /// The packed layout of these extents in an order.
 pub(super) fn packed(extents: &[usize], last: bool) -> Result<Layout> {
-    let mut strides = vec![0isize; extents.len()];
+    let mut strides: SmallVec<[isize; 5]> = smallvec![0; extents.len()];
     let mut step = 1usize;
-    for axis in axes(extents.len(), last).into_iter().rev() {
+    for place in 0..extents.len() {
+        let axis = axis(extents.len(), last, place);
         if let (Some(stride), Some(extent)) = (strides.get_mut(axis), extents.get(axis)) {
             let too_large =
                 || Error::invalid("extents", format!("{extents:?}: more elements than there are addresses"));
@@ -30,15 +34,19 @@ pub(super) fn packed(extents: &[usize], last: bool) -> Result<Layout> {
 
 /// Whether the elements lie one after the other in an order. The strides of axes with one element do not matter.
 fn is_packed(layout: &Layout, last: bool) -> bool {
+    let (extents, strides) = (layout.extents(), layout.strides());
     let mut step = 1usize;
-    axes(layout.rank(), last).into_iter().rev().all(|axis| {
-        let (Some(&extent), Some(&stride)) = (layout.extents().get(axis), layout.strides().get(axis)) else {
-            return false;
-        };
-        let fits = extent <= 1 || usize::try_from(stride) == Ok(step);
-        step = step.saturating_mul(extent.max(1));
-        fits
-    }) || layout.is_empty()
+    for place in 0..extents.len() {
+        let axis = axis(extents.len(), last, place);
+        let (Some(&extent), Some(&stride)) = (extents.get(axis), strides.get(axis)) else { return layout.is_empty() };
+        if extent > 1 {
+            if usize::try_from(stride) != Ok(step) {
+                return layout.is_empty();
+            }
+            step = step.saturating_mul(extent);
+        }
+    }
+    true
 }
 
 /// The order of a tensor; `None` if it is in both, or in neither and does not say.
@@ -52,7 +60,7 @@ pub(super) fn order(layout: &Layout) -> Option<bool> {
                 .iter()
                 .zip(layout.extents())
                 .map(|(stride, n)| (*n > 1).then_some(stride.unsigned_abs()));
-            let all: Vec<Option<usize>> = strides.collect();
+            let all: SmallVec<[Option<usize>; 5]> = strides.collect();
             let of_channels = all.get(1).copied().flatten()?;
             Some(all.iter().skip(2).flatten().all(|stride| *stride > of_channels))
         }
@@ -105,6 +113,8 @@ mod tests {
         assert_eq!(order(&rows), Some(false));
         assert_eq!(order(&packed(&[2, 3, 4, 5], true).unwrap()), Some(true));
         assert_eq!(packed(&[2, 3, 4, 5], true).unwrap().strides(), [60, 1, 15, 3]);
+        assert_eq!(packed(&[2, 3, 4, 5, 6], true).unwrap().strides(), [360, 1, 90, 18, 3]);
+        assert_eq!(packed(&[2, 3, 4, 5, 6], false).unwrap().strides(), [360, 120, 30, 6, 1]);
         let odd = |extents: &[usize], strides: &[isize]| order(&Layout::new(extents, strides, 0).unwrap());
         assert_eq!(odd(&[1, 3, 1, 1], &[3_331_333, 1, 3_331_333, 99_990_001]), None);
         assert_eq!(odd(&[1, 3, 1, 5], &[3_331_333, 5, 3_331_333, 1]), Some(false));

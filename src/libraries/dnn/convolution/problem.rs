@@ -5,6 +5,7 @@ use super::spec::{Convolution, spread};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// What is computed of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,12 +56,13 @@ pub(in super::super) type Sizes = ([usize; 2], [usize; 3]);
 
 /// The product; `None` if it is too large.
 pub(in super::super) fn product(factors: impl IntoIterator<Item = usize>) -> Option<usize> {
-    // A zero anywhere makes it zero.
-    let all: Vec<usize> = factors.into_iter().collect();
-    if all.contains(&0) {
-        return Some(0);
+    let (mut all, mut has_zero) = (Some(1usize), false);
+    for factor in factors {
+        has_zero |= factor == 0;
+        all = all.and_then(|all| all.checked_mul(factor));
     }
-    all.into_iter().try_fold(1usize, usize::checked_mul)
+    // A zero anywhere makes it zero.
+    if has_zero { Some(0) } else { all }
 }
 
 /// The caller's extents of a tensor: two axes, and one to three spatial ones.
@@ -267,7 +269,7 @@ impl Problem {
     }
 
     /// The caller's extents of a tensor.
-    pub(in super::super) fn extents(&self, (outer, spatial): Sizes) -> Vec<usize> {
+    pub(in super::super) fn extents(&self, (outer, spatial): Sizes) -> SmallVec<[usize; 5]> {
         outer.into_iter().chain(spatial.into_iter().skip(3 - self.rank)).collect()
     }
 

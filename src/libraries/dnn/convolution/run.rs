@@ -14,6 +14,7 @@ use crate::libraries::expressions::build::Symbol;
 use crate::libraries::expressions::formula::record;
 use crate::libraries::expressions::front::submit;
 use crate::libraries::expressions::operands::Read;
+use smallvec::SmallVec;
 
 /// The error of a call.
 pub(super) fn told(error: Error) -> Error {
@@ -100,7 +101,7 @@ impl<'a> Call<'a> {
                 let what = format!("extents {:?} where {:?} are needed", extra.bias.extents(), [problem.filters]);
                 return Err(Error::invalid("bias", what));
             }
-            if let Some(residual) = extra.residual.as_ref().filter(|residual| residual.extents() != result) {
+            if let Some(residual) = extra.residual.as_ref().filter(|residual| *residual.extents() != *result) {
                 let what = format!("extents {:?} where {result:?} are needed", residual.extents());
                 return Err(Error::invalid("residual", what));
             }
@@ -154,19 +155,19 @@ pub(super) fn prepare<'a>(
     device: &Device,
     call: &Call<'a>,
     target: Option<&Target>,
-) -> Result<(Problem, Vec<Ordered<'a>>, Layout)> {
+) -> Result<(Problem, SmallVec<[Ordered<'a>; 2]>, Layout)> {
     let mut problem = call.problem()?;
     problem.channels_last = common(call, target);
     let (_, result) = problem.operands();
     let extents = problem.extents(result);
     let [.., name] = call.direction.names();
     if let Some((_, layout)) = target {
-        if layout.extents() != extents {
+        if *layout.extents() != *extents {
             return Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", layout.extents())));
         }
         check_target(name, layout, problem.channels_last)?;
     }
-    let mut reads = Vec::with_capacity(4);
+    let mut reads = SmallVec::new();
     for view in &call.reads {
         reads.push(ordered(device, view, problem.channels_last)?);
     }

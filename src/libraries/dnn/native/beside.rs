@@ -17,7 +17,7 @@ use crate::device::external::ForeignStream;
 use crate::device::tensor::{Layout, Tensor};
 use crate::engines::library::CudaLibrary;
 use crate::libraries::dnn::{Convolution, DnnElement};
-use cudarc::driver::sys::CUstream;
+use cudarc::driver::sys::{CUevent, CUstream};
 use half::f16;
 
 /// Channels, filters, window, stride, rows of the input.
@@ -50,7 +50,6 @@ const CALLS: u32 = 60;
 const ROUNDS: usize = 7;
 
 /// Median microseconds of a call: until it was submitted, and until it was done.
-#[derive(Default)]
 struct Times([Vec<f64>; 2]);
 
 impl Times {
@@ -121,6 +120,7 @@ struct Bare {
     api: &'static Functions,
     handle: RawHandle,
     stream: CUstream,
+    event: CUevent,
 }
 
 fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5], last: bool) -> String {
@@ -152,7 +152,7 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
         unsafe { bare.api.execute(bare.handle, chosen.plan.raw(), pack.raw()) }.ok().unwrap();
     };
     let kept = pack();
-    let (mut ours, mut fresh, mut again) = (Times::default(), Times::default(), Times::default());
+    let [mut ours, mut fresh, mut again, mut marked, mut prepared] = [const { Times([Vec::new(), Vec::new()]) }; 5];
     for _ in 0..ROUNDS {
         let mut held = Some(y);
         let call = || {
@@ -166,11 +166,19 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
         let wait = || unsafe { core.context.api.stream_synchronize(bare.stream) }.ok().unwrap();
         fresh.round(|| execute(&pack()), wait);
         again.round(|| execute(&kept), wait);
+        let mark = || {
+            execute(&kept);
+            // SAFETY: event and stream are alive.
+            unsafe { core.context.api.event_record(bare.event, bare.stream) }.ok().unwrap();
+        };
+        marked.round(mark, wait);
+        prepared.round(|| drop(device.dnn().plan_convolution(&conv, &x, &w).unwrap()), || {});
     }
     let ([a, a_done], [b, b_done], [c_, c_done]) = (ours.medians(), fresh.medians(), again.medians());
+    let ([d, _], [e, _]) = (marked.medians(), prepared.medians());
     let name = format!("{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s} {}", T::DTYPE);
     format!(
-        "{name:<34} {a_done:8.1} {b_done:8.1} {c_done:8.1}   submit {a:6.2} {b:6.2} {c_:6.2}   workspace {:9}",
+        "{name:<34} {a_done:8.1} {b_done:8.1} {c_done:8.1}   submit {a:6.2} {b:6.2} {c_:6.2} {d:6.2} {e:6.2}   workspace {:9}",
         chosen.workspace()
     )
 }
@@ -185,16 +193,20 @@ fn layers_beside_bare_calls() {
     device.zeros_tensor::<f32>([1]).unwrap();
     let bare = {
         let _bound = core.context.bind().unwrap();
-        let (mut handle, mut stream) = (RawHandle::NULL, std::ptr::null_mut());
+        let (mut handle, mut stream, mut event) = (RawHandle::NULL, std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the places are valid for the writes; the context is current; 1: it does not wait for the default stream.
         unsafe {
             core.context.api.stream_create(&mut stream, 1).ok().unwrap();
+            core.context.api.event_create(&mut event, 2).ok().unwrap(); // without times
             api.create(&mut handle).ok().unwrap();
             api.set_stream(handle, stream).ok().unwrap();
         }
-        Bare { api, handle, stream }
+        Bare { api, handle, stream, event }
     };
-    println!("{:?}, us a call: ours, bare, bare with one pack", device.info().name);
+    println!(
+        "{:?}, us a call: ours, bare, bare with one pack; then that and an event, and what comes before a dispatch",
+        device.info().name
+    );
     for n in [1, 32] {
         for shape in LAYERS {
             println!("{}", layer::<f16>(&device, &bare, n, shape, true));

@@ -1,7 +1,8 @@
 //! A plan that is kept, and its execution.
 //!
 //! A plan of cuDNN may be executed by one thread at a time, so it has a lock, which is held while it enqueues its kernels. It
-//! serves all slots: each passes its own handle, addresses and workspace.
+//! serves all slots: each passes its own handle, addresses and workspace. Under the same lock are the last packs of addresses: a
+//! program executes a plan on few different operands, and making a pack costs about a microsecond.
 
 use super::super::plans::Store;
 use super::descriptor::{Descriptor, Refused};
@@ -12,7 +13,7 @@ use super::recipes::{Made, Planned, made};
 use super::target::Target;
 use crate::core::buffer::AnySpan;
 use crate::core::error::Result;
-use crate::core::sync::Mutex;
+use crate::core::sync::{Arc, Mutex};
 use crate::engines::cuda::{Native, PlanBuilder, Queue};
 use crate::engines::library::Object;
 use crate::engines::op::Built;
@@ -20,12 +21,54 @@ use smallvec::SmallVec;
 
 const VARIANT_PACK: i32 = 16;
 
+/// Packs that a plan keeps: for its operands in turn, as two that are read and written alternately.
+const PACKS: usize = 4;
+
+/// Addresses, and the descriptor of them.
+struct Pack {
+    operands: SmallVec<[(i64, u64); 6]>,
+    area: u64,
+    descriptor: Descriptor,
+}
+
+/// The last packs, and which of them is replaced next.
+#[derive(Default)]
+struct Packs {
+    all: SmallVec<[Pack; PACKS]>,
+    oldest: usize,
+}
+
+impl Packs {
+    /// The pack of these addresses.
+    fn of(&mut self, api: &'static Functions, operands: &[(i64, u64)], area: u64) -> Result<RawDescriptor, Refused> {
+        if let Some(known) = self.all.iter().find(|pack| pack.area == area && pack.operands[..] == *operands) {
+            return Ok(known.descriptor.raw());
+        }
+        let numbers: SmallVec<[i64; 8]> = operands.iter().map(|(number, _)| *number).collect();
+        let addresses: SmallVec<[u64; 8]> = operands.iter().map(|(_, address)| *address).collect();
+        let descriptor = Descriptor::new(api, VARIANT_PACK)?
+            .ints(1000, &numbers)?
+            .pointers(1001, &addresses)?
+            .pointers(1003, &[area])?
+            .finalized()?;
+        let raw = descriptor.raw();
+        let made = Pack { operands: operands.into(), area, descriptor };
+        match self.all.get_mut(self.oldest) {
+            Some(place) => *place = made,
+            None => self.all.push(made),
+        }
+        self.oldest = (self.oldest + 1) % PACKS;
+        Ok(raw)
+    }
+}
+
 /// A plan.
 pub(in super::super) struct Plan {
     api: &'static Functions,
+    /// Dropped before the plan, which is destroyed late and the packs with it.
+    packs: Arc<Mutex<Packs>>,
     raw: Object<Native<RawDescriptor>>,
     workspace: usize,
-    lock: Mutex<()>,
 }
 
 /// An estimate of the device memory of a plan's kernels.
@@ -40,14 +83,16 @@ impl Plan {
             .and_then(|target| Ok((made(api, &target, (wanted, free), Store::shared())?, target)));
         let (Made { chosen, graph, .. }, target) = made.map_err(|refused| refused.error(builder))?;
         let workspace = chosen.workspace();
+        let packs = Arc::new(Mutex::new(Packs::default()));
+        let late = packs.clone();
         // SAFETY: made above; the epoch destroys it once, when nothing uses it. What it was made of goes after it.
         let destroy = move |raw: Native<RawDescriptor>| unsafe {
             let code = api.descriptor_destroy(raw.0);
-            drop((graph, target));
+            drop((graph, target, late));
             code
         };
         let raw = builder.object(chosen.plan.into_raw(), destroy);
-        Ok(Built { plan: Plan { api, raw, workspace, lock: Mutex::new(()) }, bytes: CODE_BYTES })
+        Ok(Built { plan: Plan { api, packs, raw, workspace }, bytes: CODE_BYTES })
     }
 
     /// Enqueues it. `operands`: the numbers of the graph's operands, and their addresses.
@@ -56,20 +101,16 @@ impl Plan {
     /// The addresses are those of tensors as the graph describes them, which this dispatch may access.
     pub(super) unsafe fn execute(&self, queue: &mut Queue<'_>, operands: &[(i64, u64)]) -> Result<()> {
         let area = queue.workspace(self.workspace)?;
-        let numbers: SmallVec<[i64; 8]> = operands.iter().map(|(number, _)| *number).collect();
-        let addresses: SmallVec<[u64; 8]> = operands.iter().map(|(_, address)| *address).collect();
         let (api, handle) = queue.library::<Cudnn>()?;
         let handle = handle.0;
-        let pack = Descriptor::new(self.api, VARIANT_PACK).and_then(|pack| {
-            pack.ints(1000, &numbers)?.pointers(1001, &addresses)?.pointers(1003, &[area])?.finalized()
-        });
-        let done = pack.and_then(|pack| {
-            let _one = self.lock.lock();
-            // SAFETY: the handle is this slot's, whose lease is held; the plan is alive and locked; the caller vouches for the
-            // addresses, and the workspace has the bytes that the plan needs.
-            let code = unsafe { api.execute(handle, self.raw.0, pack.raw()) };
+        let mut packs = self.packs.lock();
+        let done = packs.of(self.api, operands, area).and_then(|pack| {
+            // SAFETY: the handle is this slot's, whose lease is held; the plan is alive and locked, and so is the pack; the caller
+            // vouches for the addresses, and the workspace has the bytes that the plan needs.
+            let code = unsafe { api.execute(handle, self.raw.0, pack) };
             code.ok().map_err(|code| Refused::new(api, "cudnnBackendExecute", code))
         });
+        drop(packs);
         done.map_err(|refused| queue.failure::<Cudnn>(&refused.text(), refused.code))
     }
 }

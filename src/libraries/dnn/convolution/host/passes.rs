@@ -3,19 +3,30 @@
 use super::super::problem::Problem;
 use super::columns::Panel;
 use crate::core::error::Result;
+use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Elements of a panel: as many as a cache holds.
 const PANEL: usize = 1 << 17;
+/// So many parts of an image are distributed over threads; of fewer, each product is.
+const MANY_PARTS: usize = 6;
 
 impl Problem {
     /// The places of the result, in parts whose panels have about [`PANEL`] elements.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let places: usize = self.output.iter().product();
-        let size = (PANEL / Panel::rows(self).max(1)).max(64);
+        let (places, size) = (self.places(), self.part());
         (0..places).step_by(size).map(move |from| from..(from + size).min(places))
+    }
+
+    fn places(&self) -> usize {
+        self.output.iter().product()
+    }
+
+    /// The places of a part.
+    fn part(&self) -> usize {
+        (PANEL / Panel::rows(self).max(1)).max(64)
     }
 
     /// Elements of an image of the input, and of the result.
@@ -86,10 +97,55 @@ pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A])
         }
         Ok(())
     };
+    let apart = !problem.is_plain() && problem.places().div_ceil(problem.part()) >= MANY_PARTS;
     match over_images(problem.batch) {
         true => x.par_chunks(of_x.max(1)).zip(y.par_chunks_mut(of_y.max(1))).try_for_each(|both| image(both, false)),
+        false if apart => {
+            x.chunks(of_x.max(1)).zip(y.chunks_mut(of_y.max(1))).try_for_each(|(x, y)| forward_parts(problem, x, w, y))
+        }
         false => x.chunks(of_x.max(1)).zip(y.chunks_mut(of_y.max(1))).try_for_each(|both| image(both, true)),
     }
+}
+
+/// An image of which each thread computes parts, panel and product: neither alone is enough work for many threads. The products are
+/// those of one thread, so the bits are too.
+fn forward_parts<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
+    let (rows, filters, size) = (Panel::rows(problem), problem.of_group(), problem.part());
+    for group in 0..problem.groups {
+        let of_filters = (w, problem.filter_matrix(group));
+        let part = |places: Range<usize>, y: &mut [A], to: Matrix| {
+            let mut panel = Vec::new();
+            problem.panel(group, places.clone(), false).gather(x, &mut panel)?;
+            let sizes = (filters, places.len(), rows);
+            product(sizes, (y, to), of_filters, (&panel, panel_matrix(&places)), false, false)
+        };
+        if problem.channels_last {
+            let lines = y.par_chunks_mut(size * problem.filters).zip(problem.parts().collect::<Vec<_>>());
+            lines.try_for_each(|(y, places)| part(places, y, problem.result_matrix(group, 0)))?;
+            continue;
+        }
+        // The columns of a part lie apart in the result, so they are computed beside it. One more in a line: as in the result, lines
+        // lie further apart than columns, however few there are.
+        let parts: Vec<Range<usize>> = problem.parts().collect();
+        let blocks: Result<Vec<Vec<A>>> = parts
+            .par_iter()
+            .map(|places| {
+                let mut block = room::zeroed(filters * (places.len() + 1))?;
+                part(places.clone(), &mut block, Matrix::rows(0, places.len() + 1))?;
+                Ok(block)
+            })
+            .collect();
+        let blocks = blocks?;
+        let lines = y.par_chunks_mut(problem.places()).skip(group * filters).take(filters).enumerate();
+        lines.for_each(|(row, line)| {
+            for (places, block) in parts.iter().zip(&blocks) {
+                let from = block.chunks(places.len() + 1).nth(row).unwrap_or_default();
+                let to = line.get_mut(places.clone()).unwrap_or_default();
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            }
+        });
+    }
+    Ok(())
 }
 
 pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) -> Result<()> {
@@ -107,7 +163,7 @@ pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) 
                     product(sizes, (&mut *dx, plain), filters, result, false, parallel)?;
                     continue;
                 }
-                crate::core::room::grown(&mut panel, rows * places.len(), A::default())?;
+                room::grown(&mut panel, rows * places.len(), A::default())?;
                 panel.truncate(rows * places.len());
                 product(sizes, (&mut panel, panel_matrix(&places)), filters, result, false, parallel)?;
                 problem.panel(group, places, parallel).scatter(&panel, dx);
