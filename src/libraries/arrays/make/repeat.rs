@@ -57,7 +57,10 @@ impl Device {
             // Without an element no index tells what is wrong.
             _ => {
                 if self.item(&least)?.0 != 0 {
-                    return Err(Error::invalid("counts", "one is negative, or they are more together than `i64` can count"));
+                    return Err(Error::invalid(
+                        "counts",
+                        "one is negative, or they are more together than `i64` can count",
+                    ));
                 }
                 let sum = self.item(&all)?;
                 if total.is_some() && sum != 0 {

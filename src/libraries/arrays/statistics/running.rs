@@ -1,8 +1,8 @@
 //! Statistics of the elements up to each one: means, and extremes with their places.
 
 use super::Measured;
-use crate::core::element::DType;
 use crate::core::dispatch::PendingDispatch;
+use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::truth::Bool;
 use crate::device::Device;

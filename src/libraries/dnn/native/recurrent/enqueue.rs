@@ -106,7 +106,10 @@ unsafe fn ready(plan: &Plan, compared: &mut bool, scene: &Scene, queue: &mut Que
     }
     let most = scene.batch.checked_mul(scene.net.state().max(scene.net.hidden));
     if most.and_then(|most| i32::try_from(most).ok()).is_none() {
-        let what = format!("states of {} sequences and {} elements: cuDNN counts them in 31 bits", scene.batch, scene.net.hidden);
+        let what = format!(
+            "states of {} sequences and {} elements: cuDNN counts them in 31 bits",
+            scene.batch, scene.net.hidden
+        );
         return Err(Error::unsupported(what));
     }
     let described = Described::new(plan, scene).map_err(|refused| told(queue, refused))?;

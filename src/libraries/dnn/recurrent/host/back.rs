@@ -37,8 +37,7 @@ pub(super) fn back<A: Cellular>(
     let parts = Parts::new(scene);
     let between = (net.layers - 1) * parts.states;
     let (states, gates) = reserve.split_at_checked(between).ok_or_else(lost)?;
-    let (own_x, own_y) =
-        (trimmed(scene, reads.x, net.input)?, trimmed(scene, y, net.directions() * net.state())?);
+    let (own_x, own_y) = (trimmed(scene, reads.x, net.input)?, trimmed(scene, y, net.directions() * net.state())?);
     let (x, y) = (own_x.as_deref().unwrap_or(reads.x), own_y.as_deref().unwrap_or(y));
     let mut slopes = room::with_capacity(dy.len())?;
     slopes.extend_from_slice(dy);
