@@ -29,6 +29,8 @@ pub(super) fn differences(device: &Device, case: &Case, made: &[AnyTensor]) -> V
         let exact = !float[..4].contains(&wanted.dtype());
         let (got, want) = (numbers(device, got), numbers(device, &want));
         let relative = match wanted.dtype() {
+            // An attention rounds at other steps on a GPU.
+            DType::F16 if case.op == "Attention" => 4e-3,
             DType::F16 => 1e-3,
             // There each step is rounded.
             DType::Bf16 if case.op == "Attention" => 1.6e-2,
