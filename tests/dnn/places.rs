@@ -295,6 +295,12 @@ pub(crate) fn what_does_not_fit(device: &Device) {
     named(dnn.embedding(&x(&[2, 3, 4]), &numbers).unwrap_err(), "table");
     named(dnn.embedding_gradient(&x(&[3, 4]), &numbers, 2, None).unwrap_err(), "dy");
     named(dnn.embedding_gradient(&x(&[2, 4]), &numbers, 2, Some(2)).unwrap_err(), "padding");
+    // Into a table without rows: the index is told, on a GPU too.
+    let none = dnn.embedding_gradient(&x(&[2, 4]), &numbers, 0, None).and_then(|dw| Ok(dw.await_result()?));
+    assert!(matches!(none, Err(windlass::Error::InvalidArgument { .. })), "{none:?}");
+    let wide = 1usize << 33;
+    let numbers_of_one = device.zeros_tensor::<i64>([1, 1, 1]).unwrap();
+    assert!(dnn.max_unpool(&x(&[1, 1, 1]), &numbers_of_one, &[1, wide, wide], 2).is_err());
     named(dnn.max_unpool(&x(&[2, 4]), &numbers, &[2, 8], 1).unwrap_err(), "places");
     named(dnn.max_unpool(&x(&[2, 4]), &numbers, &[3, 8], 1).unwrap_err(), "elements");
     named(dnn.max_unpool(&x(&[2, 4]), &numbers, &[2, 8], 3).unwrap_err(), "elements");

@@ -57,6 +57,34 @@ fn nan_of_a_sequence_stays_in_it() {
     }
 }
 
+#[test]
+fn gradients_do_not_read_results_behind_the_ends() {
+    for device in &devices() {
+        let (dnn, net) = (device.dnn(), Recurrent::lstm(2, 3).bidirectional(true));
+        let w: Vec<f32> = (0..net.parameter_count().unwrap()).map(|k| (k % 7) as f32 * 0.1 - 0.3).collect();
+        let w = device.tensor([w.len()], &w[..]).unwrap();
+        let x = device.tensor([3, 2, 2], [0.5f32; 12]).unwrap();
+        let dy = device.tensor([3, 2, 6], [1.0f32; 36]).unwrap();
+        let sequences = Sequences::new(&x).lengths(&[1, 3]);
+        let run = |poison: f32| {
+            let (made, training) = dnn.recur_training(&net, &sequences, &w).unwrap();
+            let y = made.await_result().unwrap().0;
+            let mut y = device.download_tensor(&y).unwrap().await_result().unwrap();
+            for (place, y) in y.iter_mut().enumerate() {
+                if place / 6 % 2 == 0 && place / 12 >= 1 {
+                    *y = poison;
+                }
+            }
+            let y = device.tensor([3, 2, 6], y).unwrap();
+            let made = dnn.recur_gradients(&net, &sequences, &w, &y, &dy, [None, None], training).unwrap();
+            let (_, dw, ..) = made.await_result().unwrap();
+            device.download_tensor(&dw).unwrap().await_result().unwrap()
+        };
+        let (whole, poisoned) = (run(0.0), run(7.0));
+        assert!(whole.iter().zip(&poisoned).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + a.abs())), "{device:?}");
+    }
+}
+
 fn zeros(device: &Device, extents: &[usize]) -> Tensor<f32> {
     device.zeros_tensor(extents).unwrap()
 }

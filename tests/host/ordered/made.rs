@@ -235,6 +235,15 @@ fn what_cannot_be_made_is_told() {
         let short = device.tensor([2], [1i64, 1]).unwrap();
         assert_eq!(name(device.repeat_each(&x, &short, 0, None).unwrap_err()), "counts");
         assert_eq!(name(device.repeat_each(&x, &counts([2, -1, 3]), 0, None).unwrap_err()), "counts");
+        // Sums that wrap, to 0 and to 3.
+        let quarter = 1i64 << 62;
+        let wide = device.tensor([4], [1.0f32; 4]).unwrap();
+        for last in [quarter, quarter + 3] {
+            let counts = device.tensor([4], [quarter, quarter, quarter, last]).unwrap();
+            assert_eq!(name(device.repeat_each(&wide, &counts, 0, None).unwrap_err()), "counts");
+            let error = device.repeat_each(&wide, &counts, 0, Some(3)).unwrap().await_result().unwrap_err();
+            assert!(refused(&error.into()).1.contains("number 0"));
+        }
         assert_eq!(name(device.repeat_each(&x, &counts([1, 0, 0]), 0, Some(0)).unwrap_err()), "total");
         for (all, total) in [([1, 1, 1], 2), ([1, 1, 1], 4), ([2, -1, 2], 3)] {
             let error = device.repeat_each(&x, &counts(all), 0, Some(total)).unwrap().await_result().unwrap_err();

@@ -96,6 +96,10 @@ pub(crate) fn extremes_so_far_have_their_places(devices: &[Device]) {
         let means = device.cummean(&x, 1).unwrap().await_result().unwrap();
         assert_eq!(read(device, &means), [1.0, 1.5, 3.0, -1.0, 0.0, 3.0]);
         assert_eq!(refused(&device.cummean(&x, 2).unwrap_err()).0, "axis");
+        // Sums and counts beyond a half.
+        let x = device.tensor([70_000], vec![windlass::f16::from_f32(100.0); 70_000]).unwrap();
+        let means = device.cummean(&x, 0).unwrap().await_result().unwrap();
+        assert!(read(device, &means).iter().all(|mean| mean.to_f32() == 100.0));
     }
 }
 

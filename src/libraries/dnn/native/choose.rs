@@ -106,7 +106,7 @@ fn attempt(
         return Ok(Attempt::TooLarge(workspace));
     }
     let (pin, notes) = pin(configuration)?;
-    let recipe = Recipe { pin, text: Vec::new(), workspace, notes, tuned: false };
+    let recipe = Recipe { pin, text: Vec::new(), release: api.version.to_string(), workspace, notes, tuned: false };
     Ok(Attempt::Made(Chosen { plan, recipe, short: false }))
 }
 

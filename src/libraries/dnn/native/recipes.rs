@@ -66,7 +66,7 @@ pub(super) fn made<W: Planned>(
     let fits = |recipe: &Recipe| recipe.workspace <= rules.most;
     let source = |recipe: &Recipe| if recipe.tuned { PlanSource::Tuned } else { PlanSource::Kept };
     let own = keys.as_ref().and_then(|[own, _]| store.get(own));
-    if let Some(recipe) = own.filter(|recipe| fits(recipe) && !recipe.text.is_empty())
+    if let Some(recipe) = own.filter(|recipe| fits(recipe) && !recipe.text.is_empty() && recipe.release == release(api))
         && let Ok(chosen) = restored(api, &target.descriptor, &recipe)
     {
         return Ok(Made { source: source(&chosen.recipe), chosen, graph: None });
@@ -98,7 +98,12 @@ pub(super) fn keep<W: Planned>(
     store: &Store,
 ) {
     let Some([own, any]) = keys(api, target, wanted) else { return };
-    store.put(&own, recipe);
+    // The process that made it may have another release, whose text this one cannot read.
+    if recipe.release == release(api) {
+        store.put(&own, recipe);
+    } else {
+        store.put(&own, &Recipe { text: Vec::new(), ..recipe.clone() });
+    }
     if recipe.tuned {
         store.put(&any, &Recipe { text: Vec::new(), ..recipe.clone() });
     }

@@ -19,6 +19,8 @@ pub(in super::super) struct Recipe {
     pub(in super::super) pin: Pin,
     /// The library's own text, with compiled kernels in it; only the release that wrote it reads it. Empty if there is none.
     pub(in super::super) text: Vec<u8>,
+    /// That release.
+    pub(in super::super) release: String,
     /// Bytes of workspace.
     pub(in super::super) workspace: u64,
     /// `cudnnBackendNumericalNote_t` and `cudnnBackendBehaviorNote_t`, as bits.

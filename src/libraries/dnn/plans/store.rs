@@ -84,7 +84,7 @@ mod tests {
 
     fn recipe(engine: i64) -> Recipe {
         let pin = Pin { engine, knobs: vec![(2, 12), (18, 0)] };
-        Recipe { pin, text: b"{}".to_vec(), workspace: 7, notes: [1, 2], tuned: false }
+        Recipe { pin, text: b"{}".to_vec(), release: "9.8.0".into(), workspace: 7, notes: [1, 2], tuned: false }
     }
 
     fn key(number: u32, device: &str, release: Option<&str>) -> Vec<u8> {
