@@ -47,7 +47,7 @@ pub enum PlanSource {
     Chosen,
     /// This process or an earlier one had chosen it.
     Kept,
-    /// It was measured by [`Planned::autotune`](super::Planned::autotune).
+    /// It was measured by [`autotune_convolution`](crate::dnn::Dnn::autotune_convolution).
     Tuned,
 }
 
