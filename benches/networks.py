@@ -1,4 +1,5 @@
-"""The rows of tests/dnn/row_times.rs for PyTorch; with the argument "compile" by torch.compile, with "norms" those of norms alone."""
+"""The rows of tests/dnn/row_times.rs for PyTorch; with the argument "compile" by torch.compile, with "norms" those of norms alone;
+with "lstm" those of tests/dnn/recurrent/speed.rs."""
 import statistics
 import sys
 import time
@@ -55,8 +56,42 @@ def pools():
         y, x, [3, 3], [2, 2], [1, 1], False, False, None))
 
 
+def least(count, call):
+    times = []
+    for _ in range(6):
+        began = time.perf_counter()
+        for _ in range(count):
+            call()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - began) / count)
+    return min(times[1:]) * 1e6
+
+
+def lstm(dtype, tf32, steps, batch, width, hidden, layers):
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    net = torch.nn.LSTM(width, hidden, layers, device="cuda", dtype=dtype)
+    x = torch.rand(steps, batch, width, device="cuda", dtype=dtype, requires_grad=True)
+    dy = torch.rand(steps, batch, hidden, device="cuda", dtype=dtype)
+    with torch.no_grad():
+        forward = least(10, lambda: net(x))
+    both = least(10, lambda: net(x)[0].backward(dy))
+    print(f"lstm {dtype} tf32 {tf32} t{steps} b{batch} i{width} h{hidden} l{layers}: "
+          f"forward {forward:.1f} us, forward + backward {both:.1f} us", flush=True)
+
+
+def nets():
+    for layers in (1, 2):
+        for dtype, tf32 in ((torch.float32, False), (torch.float32, True), (torch.float16, False)):
+            lstm(dtype, tf32, 128, 64, 1024, 1024, layers)
+    lstm(torch.float16, False, 32, 8, 128, 128, 1)
+
+
 if __name__ == "__main__":
     print(torch.cuda.get_device_name(), torch.__version__)
+    if "lstm" in sys.argv:
+        nets()
+        sys.exit()
     with torch.no_grad():
         rows(torch.bfloat16, "bf16")
         if "norms" not in sys.argv:

@@ -1,6 +1,8 @@
-//! Kernels of the crate with one instruction changed: a barrier deleted, or a comparison shifted by one (`lt` becomes `le`). Each
+//! Kernels of the crate with one instruction changed: a barrier deleted, a comparison shifted by one (`lt` becomes `le`), or the
+//! address of an access moved by one element (of each fourth access). Each
 //! mutant must be reported by a check or compute something else on one of the launches that were written down; the others are the
-//! survivors. Of a barrier `survivors.txt` gives the reason; of a comparison the machine finds it (`Reason`).
+//! survivors. Of a barrier `survivors.txt` gives the reason; of a comparison the machine finds it (`Reason`); survivors among the
+//! accesses are listed.
 //!
 //! `WINDLASS_TEST_LAUNCHES` is the folder that `WINDLASS_STANDIN_RECORD` filled. `.ci/deep texts` does both.
 
@@ -52,6 +54,29 @@ fn shifted(lines: &[String]) -> Vec<Mutant> {
     lines.iter().enumerate().filter_map(|(n, line)| Some(Mutant { line: n, text: shift(line)? })).collect()
 }
 
+/// Accesses whose address is moved by one element: of each fourth one. The parameters stay.
+fn moved(lines: &[String]) -> Vec<Mutant> {
+    let of = |line: &str| {
+        let name = line.trim_start();
+        let name = if name.starts_with('@') { name.split_once(' ')?.1.trim_start() } else { name };
+        let [kind, .., ty] = name.split_whitespace().next()?.split('.').collect::<Vec<_>>()[..] else { return None };
+        let is_parameter = name.starts_with("ld.param") || name.starts_with("st.param");
+        if !["ld", "st", "atom", "red"].contains(&kind) || is_parameter {
+            return None;
+        }
+        let bytes = ty.get(1..)?.parse::<u32>().ok()? / 8;
+        let (before, rest) = line.split_once('[')?;
+        let (address, after) = rest.split_once(']')?;
+        let (base, offset) = match address.split_once('+') {
+            Some((base, offset)) => (base, offset.trim().parse::<i64>().ok()?),
+            None => (address, 0),
+        };
+        Some(format!("{before}[{base}+{}]{after}", offset + i64::from(bytes)))
+    };
+    let all = lines.iter().enumerate().filter_map(|(n, line)| Some(Mutant { line: n, text: of(line)? }));
+    all.step_by(4).collect()
+}
+
 /// Whether one of the launches shows the difference.
 fn is_seen(launches: &[(Recorded, Vec<Vec<u8>>)], text: &str) -> bool {
     launches.iter().any(|(launch, want)| match launch.run(text, BUDGET) {
@@ -72,11 +97,16 @@ enum Reason {
     Number,
     /// Both ways compute the same in these launches.
     Same,
+    /// An access elsewhere, of what has the same value or is not used in these launches.
+    Elsewhere,
 }
 
 impl Reason {
     fn of(launches: &[(Recorded, Vec<Vec<u8>>)], lines: &[String], mutant: &Mutant) -> Reason {
         let line = lines[mutant.line].trim();
+        if !line.contains("setp.") {
+            return Reason::Elsewhere;
+        }
         let found = line.find("setp.").and_then(|at| {
             let (how, operands) = line[at..].split_once(char::is_whitespace)?;
             let operands: Vec<_> = operands.trim_end_matches(';').split(',').map(str::trim).collect();
@@ -145,13 +175,34 @@ impl Count {
     }
 }
 
+/// A text, with the launches that run it.
+type Launched = (Vec<(Recorded, Vec<Vec<u8>>)>, Vec<String>);
+
+/// Of each kernel the first mutant, of each the second, and so on, as far as the time reaches.
+fn in_turn(all: &[Launched], mutants: fn(&[String]) -> Vec<Mutant>, until: Instant, count: &mut Count) {
+    let mut rest: Vec<_> = all.iter().map(|(launches, lines)| (launches, lines, mutants(lines).into_iter())).collect();
+    while !rest.is_empty() {
+        rest.retain_mut(|(launches, lines, mutants)| match mutants.next() {
+            Some(_) if Instant::now() > until => {
+                count.left += 1 + mutants.len();
+                false
+            }
+            Some(mutant) => {
+                count.try_one(launches, lines, &mutant);
+                true
+            }
+            None => false,
+        });
+    }
+}
+
 #[test]
 #[ignore = "needs launches that were written down"]
 fn a_changed_kernel_is_found_or_computes_something_else() {
     let folder = std::env::var_os("WINDLASS_TEST_LAUNCHES").expect("the folder with the launches");
     let seconds = std::env::var("WINDLASS_TEST_SECONDS").ok().and_then(|n| n.parse().ok()).unwrap_or(900);
     let until = Instant::now() + Duration::from_secs(seconds);
-    let (mut barriers, mut bounds) = (Count::default(), Count::default());
+    let [mut barriers, mut bounds, mut accesses] = [(); 3].map(|()| Count::default());
     let mut kernels = 0;
     let mut shifts = Vec::new();
     for mut group in recorded(folder.as_ref()) {
@@ -175,26 +226,13 @@ fn a_changed_kernel_is_found_or_computes_something_else() {
         }
         shifts.push((launches, lines));
     }
-    // Of each kernel the first, of each the second, and so on, as far as the time reaches.
-    let mut rest: Vec<_> =
-        shifts.iter().map(|(launches, lines)| (launches, lines, shifted(lines).into_iter())).collect();
-    while !rest.is_empty() {
-        rest.retain_mut(|(launches, lines, mutants)| match mutants.next() {
-            Some(_) if Instant::now() > until => {
-                bounds.left += 1 + mutants.len();
-                false
-            }
-            Some(mutant) => {
-                bounds.try_one(launches, lines, &mutant);
-                true
-            }
-            None => false,
-        });
-    }
+    in_turn(&shifts, shifted, until, &mut bounds);
+    in_turn(&shifts, moved, Instant::now() + Duration::from_secs(seconds), &mut accesses);
     eprintln!("{kernels} kernels");
     barriers.report("barriers");
     bounds.report("bounds");
-    for survivor in barriers.survivors.iter().chain(&bounds.survivors) {
+    accesses.report("accesses");
+    for survivor in barriers.survivors.iter().chain(&bounds.survivors).chain(&accesses.survivors) {
         eprintln!("survives: {survivor}");
     }
     assert!(kernels > 0);
