@@ -122,8 +122,8 @@ fn attributes_of_a_launch_go_with_it() {
     };
     let plain = launch(LaunchConfig::new(2, 32).shared(16));
     assert!(plain.starts_with("cuLaunchKernel ") && plain.contains("grid 2,1,1 block 32,1,1 shared 16"), "{plain}");
-    let all = launch(LaunchConfig::new((2, 2), 16).cooperative().cluster((2, 2)).priority(-3));
-    assert!(all.starts_with("cuLaunchKernelEx") && all.contains("cooperative 1 cluster 2,2,1 priority -3"), "{all}");
+    let all = launch(LaunchConfig::new((4, 1), 16).cooperative().cluster((2, 1)).priority(-3));
+    assert!(all.starts_with("cuLaunchKernelEx") && all.contains("cooperative 1 cluster 2,1,1 priority -3"), "{all}");
     let urgent = launch(LaunchConfig::new(2, 32).priority(-5));
     assert!(urgent.contains("cooperative 0 cluster 1,1,1 priority -5"), "{urgent}");
     drop((kernel, device));
