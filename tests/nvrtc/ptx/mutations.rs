@@ -14,6 +14,9 @@ use windlass::ptx::Fault;
 
 const BUDGET: u64 = 1 << 22;
 
+/// Kernels of tests that launch them with wrong arguments, to see the finding.
+const WRONG_BY_DESIGN: &[&str] = &["odd", "racy"];
+
 /// A line of a text, and what stands in its place.
 struct Mutant {
     line: usize,
@@ -151,7 +154,8 @@ impl Count {
             return;
         }
         // Whether a thread comes there at all.
-        match is_seen(launches, &with("trap;")) {
+        let guard = lines[mutant.line].split_whitespace().next().filter(|word| word.starts_with('@')).unwrap_or("");
+        match is_seen(launches, &with(&format!("{guard} trap;"))) {
             true => {
                 let line = lines[mutant.line].split_whitespace().collect::<Vec<_>>().join(" ");
                 let mut survivor = format!("{} {}: {line}", launches[0].0.kernel, mutant.line + 1);
@@ -206,6 +210,9 @@ fn a_changed_kernel_is_found_or_computes_something_else() {
     let mut kernels = 0;
     let mut shifts = Vec::new();
     for mut group in recorded(folder.as_ref()) {
+        if WRONG_BY_DESIGN.contains(&&*group[0].kernel) {
+            continue;
+        }
         kernels += 1;
         // The shortest first: most mutants are seen there.
         group.sort_by_key(|launch| launch.parts.iter().map(|(_, bytes)| bytes.len()).sum::<usize>());
