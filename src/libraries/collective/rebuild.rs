@@ -57,7 +57,9 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
     };
     let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
     let remote = Some(Remote { at: at.clone(), mesh, rebuilding, waiting, server });
-    Ok(Inner { devices, remote, live: Mutex::new(Some(live)), submitted: AtomicU64::new(0) })
+    let mut inner = Inner::new(devices);
+    (inner.remote, inner.live) = (remote, Mutex::new(Some(live)));
+    Ok(inner)
 }
 
 impl Communicator {
@@ -97,6 +99,10 @@ impl Communicator {
     pub fn rebuild(&self, members: Members, limit: Duration) -> Result<Rebuilt> {
         crate::core::inside::refuse_inside("a rebuild")?;
         let inner = &*self.inner;
+        #[cfg(target_os = "linux")]
+        if let Some(isolated) = &inner.isolated {
+            return isolated.rebuild(members, limit);
+        }
         let Some(remote) = &inner.remote else {
             return Err(Error::unsupported("all ranks are of this process; the next collective does what is needed"));
         };

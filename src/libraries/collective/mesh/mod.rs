@@ -183,7 +183,7 @@ impl Mesh {
     }
 
     /// This process can carry out no more collectives of this epoch: the others are told.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(super) fn resign(&self, cause: &str) {
         self.state.blame(&[self.process], cause);
         self.state.gave_up.store(self.process + 1, Ordering::SeqCst);

@@ -44,6 +44,26 @@ pub(in crate::libraries::collective) fn in_turn(
 }
 
 impl Mesh {
+    /// The collective with this number cannot run in this process: the others are told when it is its turn.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn skip(&self, sequence: u64) -> Result<()> {
+        loop {
+            let mut data = self.data.lock();
+            if self.is_lost() || self.state.closing.load(Ordering::SeqCst) || data.next > sequence {
+                return Ok(());
+            }
+            if data.next == sequence {
+                let (spec, layout) = (Spec::barrier(), Layout { count: 0, ends: Vec::new(), moved: Vec::new() });
+                let running = Running { mesh: self, data: &data, spec: &spec, sequence };
+                drop(running.agree(&header(&spec, &layout, sequence, true)?));
+                data.next += 1;
+                return Ok(());
+            }
+            drop(data);
+            clock::pause(Duration::from_millis(1));
+        }
+    }
+
     /// The same bytes for all processes: those of the first. For what they must know before their first collective.
     #[cfg(feature = "cuda")]
     pub(in crate::libraries::collective) fn share<const N: usize>(&self, own: Option<[u8; N]>) -> Result<[u8; N]> {

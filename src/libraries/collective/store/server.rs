@@ -53,6 +53,13 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Where it serves.
+    pub(in crate::libraries::collective) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Each is answered the outcome of the round, and goes.
@@ -202,7 +209,7 @@ impl Store {
 
     /// Where it serves.
     pub fn address(&self) -> SocketAddr {
-        self.0.address
+        self.0.address()
     }
 }
 
