@@ -6,9 +6,9 @@ use super::spec::{Layout, Spec};
 use crate::core::buffer::List;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::{Bufs, Cost, Immediate, Internal, OpKind, OperandNames, Output, Spans};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Wire};
-use crate::core::op::{Bufs, Cost, Immediate, Internal, OpKind, OperandNames, Output, Spans};
 use crate::core::sync::{Arc, AtomicBool, Ordering};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
@@ -90,6 +90,13 @@ impl<T: Element> Op for Collective<T> {
     fn check(&self, (reads,): &Spans<Self::Reads>, (writes, _): &Spans<WritesOf<Self>>) -> Result<()> {
         let lens = |spans: &[crate::core::buffer::Span<T>]| spans.iter().map(|span| span.len()).collect::<Vec<_>>();
         self.layout(&lens(reads), &lens(writes)).map(drop)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
+        // Of an isolated device: the caller has named the operands of all ranks.
+        let isolated = self.begun.is_some() || matches!(self.link, Link::Worker(_));
+        isolated.then(|| self.spec.name_among_all(index, read_count)).flatten()
     }
 
     fn overwrites_each(&self, (writes, _): &Spans<WritesOf<Self>>, index: usize) -> bool {

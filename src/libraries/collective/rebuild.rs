@@ -52,7 +52,7 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
         let lead = waiting.as_ref().unwrap_or(first);
         let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
         let clock = first.epoch().timing.clock;
-        let entry = Entry { at, mode, locals: devices.len(), limit: at.limit, clock, old: None };
+        let entry = Entry { at, mode, locals: devices.len(), limit: at.limit, clock, at_once: false, old: None };
         entry.enter(&mut |mesh, look| Live::beside(mesh, look, &devices, lead))?
     };
     let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
@@ -123,7 +123,8 @@ impl Communicator {
         };
         let clock =
             inner.devices.first().map_or(crate::core::clock::Clock::SYSTEM, |device| device.epoch().timing.clock);
-        let entry = Entry { at: &remote.at, mode, locals: inner.devices.len(), limit, clock, old: Some(&old) };
+        let (locals, at_once) = (inner.devices.len(), false);
+        let entry = Entry { at: &remote.at, mode, locals, limit, clock, at_once, old: Some(&old) };
         let (mesh, made) = entry.enter(&mut |mesh, look| Live::beside(mesh, look, &inner.devices, lead))?;
         let before = {
             let mut live = inner.live.lock();

@@ -219,6 +219,18 @@ impl Spec {
         part
     }
 
+    /// The name of an operand of the one rank of this process among the operands of all ranks.
+    #[cfg(target_os = "linux")]
+    pub(super) fn name_among_all(&self, index: usize, read_count: usize) -> Option<String> {
+        let (readers, writers) = Spec { first: 0, locals: self.ranks, ..self.clone() }.owners();
+        let (name, index, owners) = match index.checked_sub(read_count) {
+            None => ("inputs", index, readers),
+            Some(index) => ("outputs", index, writers),
+        };
+        let mut own = owners.iter().enumerate().filter(|(_, rank)| **rank == self.first);
+        own.nth(index).map(|(place, _)| format!("{name}[{place}]"))
+    }
+
     /// A collective without operands.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(super) fn barrier() -> Self {

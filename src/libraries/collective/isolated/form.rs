@@ -81,18 +81,21 @@ fn form(devices: &[Device], epoch: u64, limit: Duration) -> Result<Team, Unforme
         let join = Membership::new(Deed::Join(seat));
         match device.going_on().dispatch(join, (), (sending.take(&turn),)) {
             Ok(pending) => joining.push((rank, pending)),
-            Err(rejected) => return Err(failed(rank, rejected.error)),
+            Err(rejected) => {
+                server.stop();
+                return Err(failed(rank, rejected.error));
+            }
         }
         turns.push(turn);
     }
     drop(sending);
     let team = Team::new((id, epoch), devices.to_vec(), turns);
     let outcome = await_each(joining, end_of(limit), limit);
-    // Those that wait for one that does not come are refused now.
-    drop(server);
     match outcome {
         Ok(()) => Ok(team),
         Err(unformed) => {
+            server.stop(); // those that wait for one that does not come are told so
+            drop(server);
             team.leave(); // those that have joined
             Err(unformed)
         }

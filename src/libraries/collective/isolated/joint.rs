@@ -6,11 +6,12 @@
 use super::team::Team;
 use crate::core::clock::{self, Clock, Deadline, Timing};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Result, Site};
 use crate::core::op::Made;
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, Mutex};
+use crate::libraries::collective::mesh::SKIPPED;
 use std::time::Duration;
 
 /// How long it waits for one rank before it looks at the others.
@@ -78,7 +79,8 @@ impl Joint {
             return Err(self.team.loss(self.sequence, self.operation));
         }
         // Where it failed tells more than that it failed elsewhere.
-        let own = errors.iter().position(|(_, error)| !matches!(error, Error::LibraryError { .. })).unwrap_or_default();
+        let elsewhere = |error: &Error| error.site().and_then(Site::code_name) == Some(SKIPPED);
+        let own = errors.iter().position(|(_, error)| !elsewhere(error)).unwrap_or_default();
         errors.into_iter().nth(own).map_or(Ok(()), |(_, error)| Err(error))
     }
 }

@@ -1,14 +1,14 @@
 //! The worker's side: it joins and leaves epochs of communicators, and finds its connections for each collective.
 
+use crate::core::buffer::DeviceBuffer;
 use crate::core::element::DType;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::wire::{Incoming, Outgoing};
 use crate::core::op::{Internal, OpKind, OperandNames, Spans, Wire};
-use crate::core::buffer::DeviceBuffer;
 use crate::core::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Slices, SlicesMut, SpansOf};
+use crate::engines::op::{Op, Slices, SlicesMut};
 use crate::libraries::collective::launch::Rendezvous;
 use crate::libraries::collective::mesh::{Entry, Look, Mesh};
 use crate::libraries::collective::op::Link;
@@ -125,7 +125,8 @@ impl Seat {
     fn join(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let at = Rendezvous::new(&self.address, self.rank, self.ranks).token(&self.token).limit(self.limit);
         let (at, clock) = (at.silence(self.silence).served(), epoch.timing.clock);
-        let entry = Entry { at: &at, mode: Mode::Join, locals: 1, limit: self.limit, clock, old: None };
+        let (mode, limit) = (Mode::Join, self.limit);
+        let entry = Entry { at: &at, mode, locals: 1, limit, clock, at_once: true, old: None };
         let (_, link) = entry.enter(&mut |mesh, look| link(mesh, look, epoch))?;
         SEATS.lock().insert(self.team, link);
         Ok(())
@@ -190,6 +191,3 @@ pub(in crate::libraries::collective) fn decode(
     }
     Ok((spec, link, sequence, begun))
 }
-
-/// The type of the operands of [`Membership`] in this build.
-const _: fn(&SpansOf<Membership>) = |_| {};

@@ -91,7 +91,9 @@ impl Team {
 
     /// Whether the worker of that rank has ended: another one, if there is one, holds none of its data.
     pub(super) fn is_gone(&self, rank: usize) -> bool {
-        let (Some(device), Some(generation)) = (self.devices.get(rank), self.generations.get(rank)) else { return true };
+        let (Some(device), Some(generation)) = (self.devices.get(rank), self.generations.get(rank)) else {
+            return true;
+        };
         let epoch = device.epoch();
         epoch.dead() || epoch.generation != *generation
     }

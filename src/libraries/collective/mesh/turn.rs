@@ -9,6 +9,9 @@ use crate::core::sync::Ordering;
 use crate::libraries::collective::spec::{Layout, Spec};
 use std::time::Duration;
 
+/// The name of the code of a collective that could not run elsewhere.
+pub(in crate::libraries::collective) const SKIPPED: &str = "skipped";
+
 /// A collective of this process: the one with that number, on the connections of the mesh.
 pub(in crate::libraries::collective) struct Running<'r> {
     pub(super) mesh: &'r Mesh,
@@ -155,10 +158,12 @@ impl<'r> Running<'r> {
     fn disagreement(&self, process: usize, own: &Header, their: &[u8]) -> Error {
         let ranks = self.mesh.ranks.get(process).cloned().unwrap_or_default();
         if fails(their) {
-            return Error::library(format!(
-                "collective {} could not run on ranks {ranks:?}: their inputs have failed, or it was refused",
-                self.sequence
-            ));
+            let what = "their inputs have failed, or it was refused";
+            let error =
+                Error::library(format!("collective {} could not run on ranks {ranks:?}: {what}", self.sequence));
+            return error.locate(|site| {
+                site.set_code(1, SKIPPED);
+            });
         }
         let what = format!(
             "ranks {ranks:?} came to collective {} with {}, this process with {}; all must call the same",
