@@ -18,8 +18,9 @@ use parking_lot::MappedMutexGuard;
 /// outputs are moved in and come back from the wait. Where only one rank, the root, has an input or an output, that is the
 /// only one. In place ([`all_reduce_in_place`](Self::all_reduce_in_place) and others), a rank's one buffer holds both.
 ///
-/// Host devices share memory; GPUs use NCCL, which is loaded when the first communicator is made. Cheap to clone; lives
-/// through rebuilds of its devices (the first collective after one makes NCCL's communicators again).
+/// Host devices share memory (isolated ones use connections); GPUs use NCCL, which is loaded when the first communicator is
+/// made. Cheap to clone; lives through rebuilds of devices that are not isolated (the first collective after one makes NCCL's
+/// communicators again).
 ///
 /// ```
 /// # fn main() -> windlass::Result<()> {

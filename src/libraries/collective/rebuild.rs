@@ -14,10 +14,12 @@ use std::time::Duration;
 /// Who is of a communicator after [`rebuild`](Communicator::rebuild).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Members {
-    /// The processes that are left; their ranks are numbered anew, without gaps, in the order that they had.
+    /// The processes, or workers of isolated devices, that are left; their ranks are numbered anew, without gaps, in the order
+    /// that they had.
     Survivors,
     /// All processes, with a new one in the place of each that is lost
-    /// ([`Rendezvous::replacement`](super::Rendezvous::replacement)); all ranks keep their numbers.
+    /// ([`Rendezvous::replacement`](super::Rendezvous::replacement)); all ranks keep their numbers. Of isolated devices, the
+    /// supervisor's new worker is waited for.
     Replaced,
 }
 
@@ -63,7 +65,7 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
 }
 
 impl Communicator {
-    /// Makes a communicator of several processes anew after some were lost, under the same handles. All processes that are left
+    /// Makes a communicator of several processes or workers anew after some were lost, under the same handles. All processes that are left
     /// must call it; it waits for them, and for replacements, for `limit` at most. Processes that live keep their
     /// buffers; what collectives of the lost epoch were to write is undefined.
     ///
@@ -73,10 +75,13 @@ impl Communicator {
     /// each other for lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks,
     /// and can join again as a replacement.
     ///
+    /// Of ranks on isolated devices this process alone decides. A worker that is lost meanwhile is left out or waited for.
+    ///
     /// # Errors
     /// [`Error::Timeout`]: another thread rebuilds, and took longer. [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
     /// the store; with the own ranks, if the others have gone on without this process. [`Error::InvalidArgument`]: others
-    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of one process (the next collective needs no rebuild).
+    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of
+    /// this process, on devices that are not isolated (the next collective needs no rebuild).
     ///
     /// ```no_run
     /// # fn main() -> windlass::Result<()> {
