@@ -39,7 +39,7 @@ pub(in crate::libraries::collective) fn submit<T: Element>(
     let part = |turn| Part { inputs: Vec::new(), outputs: (Vec::new(), sending.take(turn)) };
     let mut parts: Vec<Part<'_, T>> = team.turns.iter().map(|turn| part(turn)).collect();
     for (input, rank) in inputs.iter().zip(readers) {
-        parts.get_mut(rank).into_iter().for_each(|part| part.inputs.push(input.clone()));
+        parts.get_mut(rank).into_iter().for_each(|part| part.inputs.push(*input));
     }
     for (output, rank) in outputs.into_iter().zip(&writers) {
         if let Some(part) = parts.get_mut(*rank) {
