@@ -202,3 +202,23 @@ fn a_communicator_that_is_dropped_half_way_leaves_nothing_in_its_workers() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+#[ignore = "a measurement"]
+fn the_time_of_all_reduces_between_workers() {
+    let devices = workers(2);
+    let comm = Communicator::new(&devices).unwrap();
+    for (len, times) in [(1usize, 2000), (1 << 14, 500), (1 << 22, 20)] {
+        let mut x: Vec<DeviceBuffer<f32>> = devices.iter().map(|device| device.zeros(len).unwrap()).collect();
+        let mut run = |times: usize| {
+            let began = Instant::now();
+            for _ in 0..times {
+                let sums = comm.all_reduce_in_place(Combine::Sum, std::mem::take(&mut x)).unwrap();
+                x = sums.await_result().unwrap();
+            }
+            began.elapsed() / times as u32
+        };
+        run(times / 10);
+        println!("all-reduce of {len} f32 on {} ranks: {:?}", devices.len(), run(times));
+    }
+}

@@ -135,13 +135,16 @@ impl Isolated {
 
     /// See [`Communicator::rebuild`](crate::libraries::collective::Communicator::rebuild).
     pub(in crate::libraries::collective) fn rebuild(&self, members: Members, limit: Duration) -> Result<Rebuilt> {
-        let (asked, end) = (self.team().epoch, end_of(limit));
+        let end = end_of(limit);
         let Some(mut last) = self.rebuilding.try_lock_for(limit) else {
             return Err(Error::Timeout { waited: limit, site: Site::none() });
         };
         let old = self.team().clone();
-        if let Some(last) = last.as_ref().filter(|_| old.epoch != asked) {
-            return Ok(last.clone()); // by another thread
+        // Nothing is lost, or another thread was here first.
+        if old.admit(0, "rebuild").is_ok() {
+            let (epoch, ranks) = (old.epoch, old.devices.len());
+            let made = last.clone().filter(|last| last.epoch == epoch);
+            return Ok(made.unwrap_or(Rebuilt { epoch, ranks, first_rank: 0, without: Vec::new() }));
         }
         loop {
             let ranks = match members {
