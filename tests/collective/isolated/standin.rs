@@ -41,6 +41,8 @@ fn a_gpu_in_a_worker_is_a_rank() {
         let world = World { comm: &comm, devices: &devices };
         all_moves(&world, 5, &mut Rng::new(3));
         assert_sums(&devices, &comm, 1000);
+        drop(comm);
+        let comm = Communicator::new(&devices).unwrap();
         let pending = comm.all_reduce_in_place(Combine::Sum, ups(&devices, 1000)).unwrap();
         signal(&devices[0], libc::SIGKILL);
         assert_lost(Ok(pending), &[0]);

@@ -65,9 +65,11 @@ impl Membership {
             },
             Deed::Leave(team) => {
                 let link = SEATS.lock().remove(team);
-                if let Some(link) = link {
-                    link.mesh().into_iter().for_each(|mesh| mesh.close());
+                #[cfg(feature = "cuda")]
+                if let Some(Link::Joined(group, _)) = &link {
+                    group.leave();
                 }
+                link.as_ref().and_then(Link::mesh).into_iter().for_each(|mesh| mesh.close());
                 Ok(())
             }
             Deed::Resign(_) => Ok(()),
