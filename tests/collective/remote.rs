@@ -274,7 +274,7 @@ fn a_collective_whose_input_fails_in_one_process_fails_in_all_and_the_next_one_r
 fn processes_that_do_not_come_are_named() {
     side_by_side(1, |_| {
         let (address, device) = (address(), host(1));
-        let at = Rendezvous::new(&address, 0, 3).limit(Duration::from_millis(300));
+        let at = Rendezvous::new(&address, 0, 3).limit(Duration::from_secs(1));
         let error = Communicator::join(&at, [&device]).map(drop).unwrap_err();
         assert!(matches!(&error, Error::CollectiveLost { ranks, .. } if **ranks == [1, 2]), "{error}");
         let at = Rendezvous::new(&address, 1, 2).limit(Duration::from_millis(300));
