@@ -175,10 +175,11 @@ impl Network {
         proxy
     }
 
-    /// Cuts one connection between two processes, one that is not cut yet.
-    fn cut(&self) -> String {
+    /// Cuts one of the connections between two processes, which are the last `connections`.
+    fn cut(&self, connections: usize) -> String {
         let links = self.links.lock().unwrap();
-        let (which, trouble) = (self.below(links.len()), [1, 2, BOTH, BROKEN][self.below(4)]);
+        let which = links.len() - connections + self.below(connections);
+        let trouble = [1, 2, BOTH, BROKEN][self.below(4)];
         links[which].trouble.store(trouble, Ordering::SeqCst);
         if trouble == BROKEN {
             links[which].shut();
@@ -191,6 +192,8 @@ impl Network {
 struct Progress {
     clock: ManualClock,
     stop: AtomicBool,
+    /// How many have joined.
+    joined: AtomicUsize,
     /// The processes that were told of a loss, as bits.
     lost: AtomicUsize,
 }
@@ -207,6 +210,7 @@ fn play(at: &Rendezvous, progress: &Progress) -> Outcome {
     let timing = Timing { clock: progress.clock.clock(), ..Timing::default() };
     let device = Device::builder().host().host_pool(HostPool::Threads(1)).timing(timing).open().unwrap();
     let mut member = Member::join(at, device);
+    progress.joined.fetch_add(1, Ordering::SeqCst);
     loop {
         match member.run(&progress.stop) {
             Ok(()) => return Outcome::Done(member.comm.epoch()),
@@ -232,7 +236,7 @@ fn program(seed: u64, cuts: bool) {
     let store = Store::serve("127.0.0.1:0", "").unwrap();
     let address = network.through(store.address(), true).to_string();
     let (clock, stop) = (ManualClock::new(), AtomicBool::new(false));
-    let progress = Arc::new(Progress { clock, stop, lost: AtomicUsize::new(0) });
+    let progress = Arc::new(Progress { clock, stop, joined: AtomicUsize::new(0), lost: AtomicUsize::new(0) });
     let told = progress.clone();
     let job = std::thread::spawn(move || {
         side_by_side(processes, move |index| {
@@ -241,13 +245,12 @@ fn program(seed: u64, cuts: bool) {
         })
     });
     let began = Instant::now();
-    let connections = processes * (processes - 1);
-    while network.links.lock().unwrap().len() < connections && !job.is_finished() {
+    while progress.joined.load(Ordering::SeqCst) < processes && !job.is_finished() {
         std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(Duration::from_micros(rng.below(60_000) as u64));
     if cuts {
-        let cut = network.cut();
+        let cut = network.cut(processes * (processes - 1));
         // Steps in which those that live give signs of life.
         while progress.lost.load(Ordering::SeqCst) + 1 < 1 << processes && !job.is_finished() {
             assert!(began.elapsed() < END, "seed {seed}: {cut}: a waiter is never answered");

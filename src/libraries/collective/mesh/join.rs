@@ -32,7 +32,7 @@ struct Hello {
 /// The most bytes of it.
 const HELLO: usize = 64;
 /// The most peers that have not said who they are, besides those that are expected.
-const STRANGERS: usize = 256;
+const STRANGERS: usize = 64;
 /// How long one attempt to connect may take.
 const TRY: Duration = Duration::from_secs(1);
 

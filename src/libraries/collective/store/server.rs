@@ -18,7 +18,7 @@ const LAST: Duration = Duration::from_secs(2);
 const HELLO: Duration = Duration::from_secs(10);
 /// The most peers at a time that have not proven it. A process does so in one round trip; one more stranger costs the oldest
 /// its connection, so strangers cannot keep the processes of the job out.
-const MOST_STRANGERS: usize = 512;
+const MOST_STRANGERS: usize = 256;
 
 /// A store that serves until it is dropped.
 pub(in crate::libraries::collective) struct Server {
@@ -35,7 +35,7 @@ struct Shared {
     come: AtomicUsize,
     connections: AtomicUsize,
     /// Peers that have not proven yet that they belong to the job: the number of the connection, and the connection.
-    strangers: Mutex<VecDeque<(u64, TcpStream)>>,
+    strangers: Mutex<VecDeque<(u64, Arc<TcpStream>)>>,
 }
 
 /// What comes until a moment, however slowly.
@@ -118,6 +118,7 @@ impl Shared {
                 self.connections.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
+            let socket = Arc::new(socket);
             self.watch(number, &socket);
             let shared = self.clone();
             let thread = std::thread::Builder::new().name("windlass store".into());
@@ -125,7 +126,7 @@ impl Shared {
                 let outcome = shared.admit(&socket); // a peer that is gone, or none of the job
                 shared.strangers.lock().retain(|(stranger, _)| *stranger != number);
                 if matches!(outcome, Ok(true)) {
-                    let _ = shared.serve(socket);
+                    let _ = shared.serve(&socket);
                 }
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
@@ -136,9 +137,9 @@ impl Shared {
     }
 
     /// One more that has not proven that it belongs to the job.
-    fn watch(&self, number: u64, socket: &TcpStream) {
+    fn watch(&self, number: u64, socket: &Arc<TcpStream>) {
         let mut strangers = self.strangers.lock();
-        strangers.extend(socket.try_clone().map(|socket| (number, socket)));
+        strangers.push_back((number, socket.clone()));
         while strangers.len() > MOST_STRANGERS {
             if let Some((_, oldest)) = strangers.pop_front() {
                 let _ = oldest.shutdown(Shutdown::Both); // its thread notices
@@ -165,9 +166,9 @@ impl Shared {
         socket.set_read_timeout(None).map(|()| true)
     }
 
-    fn serve(&self, mut socket: TcpStream) -> io::Result<()> {
+    fn serve(&self, socket: &TcpStream) -> io::Result<()> {
         let mut come = None;
-        let served = self.converse(&mut socket, &mut come);
+        let served = self.converse(socket, &mut come);
         if let Some((process, nonce)) = come {
             let mut rounds = self.rounds.lock();
             rounds.gone(process, nonce);
@@ -178,13 +179,13 @@ impl Shared {
     }
 
     /// Answers a process step by step. `come`: its number and nonce, once it has come.
-    fn converse(&self, socket: &mut TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
+    fn converse(&self, mut socket: &TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
         let broken = |error: postcard::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         while !self.is_over() {
-            let order = read(socket, super::frame::MOST)?;
+            let order = read(&mut socket, super::frame::MOST)?;
             let step: Step = postcard::from_bytes(&order).map_err(broken)?;
             let view = self.carry_out(step, come);
-            write(socket, &postcard::to_stdvec(&view).map_err(broken)?)?;
+            write(&mut socket, &postcard::to_stdvec(&view).map_err(broken)?)?;
         }
         Ok(())
     }
