@@ -8,12 +8,15 @@
 
 mod checks;
 mod faults;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod isolated;
 mod killed;
 mod kills;
 mod local;
 mod model;
+#[cfg(unix)]
+mod network;
 mod operands;
 mod programs;
 mod ptx;
@@ -27,6 +30,8 @@ mod standin_nccl;
 mod tensors;
 mod timing;
 
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use windlass::{Device, HostPool};
 
@@ -53,6 +58,30 @@ impl Rng {
 }
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// After so long a test that does not come to its end has failed.
+pub(crate) const END: Duration = Duration::from_secs(240);
+
+/// Runs `f` in so many threads. One that waits for ever is left behind, so that the test fails rather than hangs.
+#[track_caller]
+pub(crate) fn side_by_side<R: Send + 'static>(
+    threads: usize,
+    f: impl Fn(usize) -> R + Send + Sync + 'static,
+) -> Vec<R> {
+    let (f, (alive, ended)) = (Arc::new(f), channel::<()>());
+    let start = |index| {
+        let (f, alive) = (f.clone(), alive.clone());
+        std::thread::spawn(move || {
+            let _alive = alive;
+            f(index)
+        })
+    };
+    let threads: Vec<_> = (0..threads).map(start).collect();
+    drop(alive);
+    let all = ended.recv_timeout(END);
+    assert_eq!(all, Err(RecvTimeoutError::Disconnected), "a thread of the test does not come to its end");
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
 
 pub(crate) fn host(threads: usize) -> Device {
     Device::builder().host().host_pool(HostPool::Threads(threads)).open().unwrap()

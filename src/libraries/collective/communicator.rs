@@ -129,7 +129,7 @@ impl Communicator {
     }
 
     /// Joins the processes of a job: each calls this with its own devices, whose ranks follow those of the processes before
-    /// it: any number of host devices, or one GPU. All must call the same collectives in the same order, with the operands of
+    /// it: any number of host devices, or of GPUs, and the same in all. All must call the same collectives in the same order, with the operands of
     /// their own ranks. Reductions of host devices have the same bits as in one process, for every size.
     ///
     /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
@@ -143,7 +143,7 @@ impl Communicator {
     /// # Errors
     /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time; a store
     /// that cannot be reached, or that refuses this process (another token, or a number that is taken);
-    /// [`Error::Unsupported`] for several GPUs in one process.
+    /// [`Error::InvalidArgument`]: some processes come with GPUs, others with host devices.
     ///
     /// ```
     /// # fn main() -> windlass::Result<()> {

@@ -40,21 +40,19 @@ pub struct Rebuilt {
 /// Comes together with the other processes of a job.
 pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
     let Some(first) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
-    let is_host = first.kind() == DeviceKind::Host;
-    if !is_host && devices.len() > 1 {
-        return Err(Error::unsupported("several GPUs in one of several processes: give each process one"));
-    }
+    let on_gpus = first.kind() == DeviceKind::Cuda;
     let server = if at.process == 0 && !at.is_served && !at.replaces {
         Some(Server::begin(&resolve(&at.address)?, at.key())?)
     } else {
         None
     };
-    let waiting = if is_host { Some(waiting_device()?) } else { None };
+    let waiting = if on_gpus { None } else { Some(waiting_device()?) };
     let (mesh, live) = {
         let lead = waiting.as_ref().unwrap_or(first);
         let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
         let clock = first.epoch().timing.clock;
-        let entry = Entry { at, mode, locals: devices.len(), limit: at.limit, clock, at_once: false, old: None };
+        let locals = devices.len();
+        let entry = Entry { at, mode, locals, on_gpus, limit: at.limit, clock, at_once: false, old: None };
         entry.enter(&mut |mesh, look| Live::beside(mesh, look, &devices, lead))?
     };
     let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
@@ -71,7 +69,8 @@ impl Communicator {
     ///
     /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one, all or
     /// none: after an error all are as they were, and it can be called again. If another process is lost meanwhile, the
-    /// others begin again without it, within the limit. Calls of several threads are one. Where two processes take
+    /// others begin again without it, within the limit. Where nothing is lost, nothing is done: so several threads may call
+    /// it for one loss, and those that come late get what the first has made. Where two processes take
     /// each other for lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks,
     /// and can join again as a replacement.
     ///
@@ -111,13 +110,13 @@ impl Communicator {
         let Some(remote) = &inner.remote else {
             return Err(Error::unsupported("all ranks are of this process; the next collective does what is needed"));
         };
-        let asked = remote.mesh().epoch();
         let Some(mut last) = remote.rebuilding.try_lock_for(limit) else {
             return Err(Error::Timeout { waited: limit, site: Site::none() });
         };
         let old = remote.mesh();
-        if let Some(last) = last.as_ref().filter(|_| old.epoch() != asked) {
-            return Ok(last.clone()); // by another thread
+        if !inner.is_over(&old) {
+            let made = last.as_ref().filter(|last| last.epoch == old.epoch());
+            return Ok(made.cloned().unwrap_or_else(|| Rebuilt::of(&old, &old)));
         }
         let Some(lead) = remote.waiting.as_ref().or(inner.devices.first()) else {
             return Err(Error::invalid("devices", "the list is empty"));
@@ -128,8 +127,8 @@ impl Communicator {
         };
         let clock =
             inner.devices.first().map_or(crate::core::clock::Clock::SYSTEM, |device| device.epoch().timing.clock);
-        let (locals, at_once) = (inner.devices.len(), false);
-        let entry = Entry { at: &remote.at, mode, locals, limit, clock, at_once, old: Some(&old) };
+        let (locals, on_gpus) = (inner.devices.len(), remote.waiting.is_none());
+        let entry = Entry { at: &remote.at, mode, locals, on_gpus, limit, clock, at_once: false, old: Some(&old) };
         let (mesh, made) = entry.enter(&mut |mesh, look| Live::beside(mesh, look, &inner.devices, lead))?;
         let before = {
             let mut live = inner.live.lock();
@@ -142,6 +141,20 @@ impl Communicator {
         let rebuilt = Rebuilt::of(&mesh, &old);
         *last = Some(rebuilt.clone());
         Ok(rebuilt)
+    }
+}
+
+impl Inner {
+    /// Whether the epoch can carry out no more collectives. If only this process knows that, the others are told.
+    fn is_over(&self, mesh: &Mesh) -> bool {
+        // The ranks of host devices stay what they are when those are rebuilt.
+        let is_current = |live: &Live| live.is_current(&self.devices);
+        let on_gpus = self.remote.as_ref().is_some_and(|remote| remote.waiting.is_none());
+        if on_gpus && !self.live.lock().as_ref().is_some_and(is_current) {
+            mesh.resign("a device was rebuilt in one process; rebuild the communicator in all");
+        }
+        mesh.miss_those_that_left();
+        mesh.is_lost()
     }
 }
 

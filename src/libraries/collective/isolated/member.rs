@@ -127,12 +127,20 @@ impl Seat {
     fn join(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let at = Rendezvous::new(&self.address, self.rank, self.ranks).token(&self.token).limit(self.limit);
         let (at, clock) = (at.silence(self.silence).served(), epoch.timing.clock);
-        let (mode, limit) = (Mode::Join, self.limit);
-        let entry = Entry { at: &at, mode, locals: 1, limit, clock, at_once: true, old: None };
+        let (mode, limit, on_gpus) = (Mode::Join, self.limit, is_gpu(epoch));
+        let entry = Entry { at: &at, mode, locals: 1, on_gpus, limit, clock, at_once: true, old: None };
         let (_, link) = entry.enter(&mut |mesh, look| link(mesh, look, epoch))?;
         SEATS.lock().insert(self.team, link);
         Ok(())
     }
+}
+
+#[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "no engine is one of GPUs"))]
+fn is_gpu(epoch: &Epoch) -> bool {
+    #[cfg(feature = "cuda")]
+    return epoch.engine.as_cuda().is_some();
+    #[cfg(not(feature = "cuda"))]
+    false
 }
 
 /// What collectives of this worker's device need besides the mesh.
@@ -141,7 +149,7 @@ fn link(mesh: &Arc<Mesh>, look: Look<'_>, epoch: &Arc<Epoch>) -> Result<Link> {
     #[cfg(feature = "cuda")]
     if epoch.engine.as_cuda().is_some() {
         use crate::libraries::collective::{live::INITIALISATION, native::Group};
-        return Ok(Link::Joined(Group::join(epoch, mesh, (INITIALISATION, look))?, mesh.clone()));
+        return Ok(Link::Joined(Group::join(std::slice::from_ref(epoch), mesh, (INITIALISATION, look))?, mesh.clone()));
     }
     Ok(Link::Mesh(mesh.clone()))
 }

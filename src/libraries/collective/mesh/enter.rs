@@ -23,6 +23,8 @@ pub(in crate::libraries::collective) struct Entry<'e> {
     pub(in crate::libraries::collective) mode: Mode,
     /// The ranks of this process.
     pub(in crate::libraries::collective) locals: usize,
+    /// All ranks are GPUs, or all are host devices.
+    pub(in crate::libraries::collective) on_gpus: bool,
     pub(in crate::libraries::collective) limit: Duration,
     pub(in crate::libraries::collective) clock: Clock,
     /// The store serves already: one that refuses a connection is gone.
@@ -105,6 +107,7 @@ impl Entry<'_> {
         let card = Card {
             processes: u32::try_from(self.at.processes).unwrap_or(u32::MAX),
             ranks: u32::try_from(self.locals).unwrap_or(u32::MAX),
+            on_gpus: self.on_gpus,
             address: listener.local_addr().map_err(failed("the port for other processes"))?,
             nonce: nonce(),
         };
@@ -117,6 +120,13 @@ impl Entry<'_> {
         let members = Members { epoch, all: &all, own };
         let mut watch = Watch { entry: self, client, round, members: &all, end, looked: Clock::SYSTEM.now() };
         // From here on the round has an outcome, which all are told.
+        if let Some((number, _)) = all.iter().find(|(_, card)| card.on_gpus != self.on_gpus) {
+            let engine = |on_gpus: bool| if on_gpus { "GPUs" } else { "host devices" };
+            let (own, other) = (engine(self.on_gpus), engine(!self.on_gpus));
+            let why = format!("the ranks of this process are {own}, those of process {number} are {other}");
+            watch.leave(&self.suspects(), why.clone())?;
+            return Err(Error::invalid("devices", why));
+        }
         let mesh = match Mesh::connect(self.at, &members, (&listener, self.clock), &mut || watch.look_again(), end) {
             Ok(mesh) => mesh,
             Err(error) => return watch.leave(&self.suspects(), error.to_string()).map(Attempt::Again),

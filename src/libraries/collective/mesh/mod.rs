@@ -184,8 +184,15 @@ impl Mesh {
         self.numbers.iter().zip(&self.ranks).filter_map(of).flatten().collect()
     }
 
+    /// Those that have left are needed: they are lost, which the others are told.
+    pub(super) fn miss_those_that_left(&self) {
+        let left = self.state.loss.lock().left.clone();
+        for process in left {
+            self.state.lose(process, &format!("process {} has left", self.state.number(process)));
+        }
+    }
+
     /// This process can carry out no more collectives of this epoch: the others are told.
-    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(super) fn resign(&self, cause: &str) {
         self.state.blame(&[self.process], cause);
         self.state.gave_up.store(self.process + 1, Ordering::SeqCst);
