@@ -13,6 +13,7 @@ mod kills;
 mod local;
 mod model;
 mod operands;
+mod placement;
 mod programs;
 mod ptx;
 mod rebuilt;
