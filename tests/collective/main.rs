@@ -71,7 +71,7 @@ pub(crate) fn gpus() -> Vec<Device> {
 }
 
 #[cfg(feature = "cuda")]
-fn open_gpu(ordinal: usize) -> Option<Device> {
+pub(crate) fn open_gpu(ordinal: usize) -> Option<Device> {
     match Device::cuda(ordinal) {
         Ok(device) => Some(device),
         Err(error) => {
@@ -82,6 +82,6 @@ fn open_gpu(ordinal: usize) -> Option<Device> {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open_gpu(_: usize) -> Option<Device> {
+pub(crate) fn open_gpu(_: usize) -> Option<Device> {
     None
 }

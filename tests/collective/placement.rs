@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use windlass::placement::{Link, Placement, islands};
-use windlass::{Device, DeviceBuffer, Error, FaultPlan, HostPool, Op, Phase, RestartPolicy, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    Device, DeviceBuffer, Error, FaultPlan, HostPool, Op, Phase, RestartPolicy, Result, Slices, SlicesMut, Spans,
+};
 
 fn place(devices: &[Device]) -> Placement {
     Placement::new(devices).unwrap()
@@ -110,7 +112,8 @@ fn threads_share_a_placement() {
     let chosen: Vec<u64> = (0..64u64)
         .into_par_iter()
         .map(|i| {
-            let device = [place.round_robin(), place.least_loaded(), place.by_key(i.to_le_bytes())][i as usize % 3].clone();
+            let device =
+                [place.round_robin(), place.least_loaded(), place.by_key(i.to_le_bytes())][i as usize % 3].clone();
             let device = device.unwrap();
             device.to_vec(&device.buffer([i]).unwrap()).unwrap()[0]
         })
@@ -181,7 +184,10 @@ fn paths_of_gpus_are_those_that_the_driver_and_nvml_tell() {
     driver.with_nvml();
     let links = |from: usize| -> Vec<(usize, Link)> {
         let peers = devices[from].peers(devices.iter().chain([&cpu])).unwrap();
-        peers.into_iter().map(|(peer, link)| (devices.iter().position(|device| device == peer).unwrap(), link)).collect()
+        peers
+            .into_iter()
+            .map(|(peer, link)| (devices.iter().position(|device| device == peer).unwrap(), link))
+            .collect()
     };
     let (nvlink, switch, bridge) = (Link::NvLink { links: Some(4) }, Link::PcieSwitch, Link::HostBridge);
     let system = Link::System;
@@ -189,7 +195,8 @@ fn paths_of_gpus_are_those_that_the_driver_and_nvml_tell() {
     assert_eq!(links(4), [(0, bridge), (1, bridge), (2, bridge), (3, bridge), (5, nvlink), (6, system)]);
     let all = [&devices[6], &devices[3], &devices[0], &cpu, &devices[1], &devices[2]];
     let groups = islands(all).unwrap();
-    let names = |group: &Vec<Device>| group.iter().map(|device| device.name().to_string()).collect::<Vec<_>>().join(" ");
+    let names =
+        |group: &Vec<Device>| group.iter().map(|device| device.name().to_string()).collect::<Vec<_>>().join(" ");
     let told: Vec<String> = groups.iter().map(names).collect();
     assert_eq!(told, ["cuda:6", "cuda:3 cuda:2", "cuda:0 cuda:1", &*cpu.name()]);
     // The same GPU, opened twice.
@@ -198,8 +205,20 @@ fn paths_of_gpus_are_those_that_the_driver_and_nvml_tell() {
     driver.set_attribute(-1 - 16 * 2, 0); // 2 has no access to 0
     assert!(devices[2].peers([&devices[0]]).unwrap().is_empty());
     // By their UUIDs. A change of the hash would move the keys of every program: so some are written down.
-    let homes: Vec<_> = ["", "a", "b", "user 17", "user 18"].map(|key| place(&devices).by_key(key).unwrap().name()).into();
+    let homes: Vec<_> =
+        ["", "a", "b", "user 17", "user 18"].map(|key| place(&devices).by_key(key).unwrap().name()).into();
     assert_eq!(homes.iter().map(|name| &**name).collect::<Vec<_>>(), ["cuda:?"; 5]);
     drop((devices, twin));
     crate::standin_nccl::end(&driver);
+}
+
+/// Of the GPUs of this machine: printed.
+#[test]
+#[ignore = "prints what is there"]
+fn paths_of_this_machine() {
+    let devices = crate::gpus();
+    for device in &devices {
+        println!("peers of {}: {:?}", device.name(), device.peers(&devices).unwrap());
+    }
+    println!("islands: {:?}", islands(&devices).unwrap());
 }

@@ -25,6 +25,9 @@ pub(super) enum Broken {
     Lost,
 }
 
+/// How often a thread gives its processor away before it sleeps: most answers to few bytes come in that time, and a sleeping
+/// thread would see them later.
+const YIELDS: u32 = 64;
 /// How often a waiting thread looks whether a process was lost.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -36,6 +39,7 @@ pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], pat
             *traffic = Traffic::default(); // this process itself
         }
     }
+    let mut yields = 0;
     loop {
         let mut moved = false;
         for (process, (peer, traffic)) in data.peers.iter().zip(&mut *traffic).enumerate() {
@@ -52,6 +56,12 @@ pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], pat
             return Err(Broken::Lost);
         }
         if moved {
+            yields = 0;
+            continue;
+        }
+        if yields < YIELDS {
+            yields += 1;
+            std::thread::yield_now();
             continue;
         }
         let left = patience.saturating_sub(state.clock.now().saturating_duration_since(began));
