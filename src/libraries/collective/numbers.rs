@@ -69,12 +69,7 @@ pub(super) fn scalars(dtype: DType) -> (DType, usize) {
 
 /// Combines the elements of all ranks, in their order: `inputs` are as long as `output`, in bytes, and are aligned for
 /// `dtype`, which is none of the complex types. `ranks` is what an average divides by.
-pub(super) fn combine(
-    (dtype, how): (DType, How),
-    inputs: &[(&[u8], [u8; 8])],
-    output: &mut [u8],
-    ranks: usize,
-) {
+pub(super) fn combine((dtype, how): (DType, How), inputs: &[(&[u8], [u8; 8])], output: &mut [u8], ranks: usize) {
     match dtype {
         DType::I8 => fold::<i8>(how, inputs, output, ranks),
         DType::U8 => fold::<u8>(how, inputs, output, ranks),

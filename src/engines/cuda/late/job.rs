@@ -272,7 +272,7 @@ pub(crate) fn run(task: Arc<dyn LateJob>) {
     let failure = outcome.err().map(|error| frame.locate(error));
     let bind = || frame.bind(&edges, &ends, failure);
     // Of the collectives in a row, each becomes ready when the one before is bound: no other thread is woken for it.
-    if frame.facts.pooled && frame.lead.epoch.counters.trace().is_none() && std::env::var_os("WINDLASS_AB").is_none() {
+    if frame.facts.pooled && frame.lead.epoch.counters.trace().is_none() {
         frame.lead.core.late.helpers().at_end_of_turn(bind);
     } else {
         bind();
