@@ -207,7 +207,7 @@ fn paths_of_gpus_are_those_that_the_driver_and_nvml_tell() {
         homes.iter().map(|name| &**name).collect::<Vec<_>>(),
         ["cuda:2", "cuda:3", "cuda:4", "cuda:3", "cuda:3"]
     );
-    drop((devices, twin));
+    drop((devices, twin, groups));
     crate::standin_nccl::end(&driver);
 }
 
