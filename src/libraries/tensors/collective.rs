@@ -131,7 +131,7 @@ impl Communicator {
         let tensor = tensor.into();
         let (device, (part, layout)) = (self.only_device()?, tensor.operand()?);
         self.rows_of_each(&layout)?;
-        let output = device.uninit_tensor(layout.extents().to_vec())?;
+        let output = device.uninit_tensor(layout.extents())?;
         Ok(self.in_place(output.into(), |comm, outputs| comm.all_to_all([part], outputs))?)
     }
 
