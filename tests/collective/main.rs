@@ -18,6 +18,7 @@ mod model;
 #[cfg(unix)]
 mod network;
 mod operands;
+mod placement;
 mod programs;
 mod ptx;
 mod rebuilt;
@@ -101,7 +102,7 @@ pub(crate) fn gpus() -> Vec<Device> {
 }
 
 #[cfg(feature = "cuda")]
-fn open_gpu(ordinal: usize) -> Option<Device> {
+pub(crate) fn open_gpu(ordinal: usize) -> Option<Device> {
     match Device::cuda(ordinal) {
         Ok(device) => Some(device),
         Err(error) => {
@@ -112,6 +113,6 @@ fn open_gpu(ordinal: usize) -> Option<Device> {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open_gpu(_: usize) -> Option<Device> {
+pub(crate) fn open_gpu(_: usize) -> Option<Device> {
     None
 }

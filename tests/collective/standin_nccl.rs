@@ -12,7 +12,7 @@ use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store, Tr
 use windlass::{Complex, Device, DeviceBuffer, Error, bf16};
 
 /// The simulated driver, with so many devices.
-fn simulated(devices: i32) -> Option<Session> {
+pub(crate) fn simulated(devices: i32) -> Option<Session> {
     if std::env::var_os("WINDLASS_TEST_DEVICE").is_some() {
         return None;
     }
@@ -23,7 +23,7 @@ fn simulated(devices: i32) -> Option<Session> {
 }
 
 /// Dropped devices are torn down by threads of their own, which the next reset must not overtake.
-fn end(driver: &Session) {
+pub(crate) fn end(driver: &Session) {
     while driver.live("contexts") != 0 {
         std::thread::yield_now();
     }

@@ -27,7 +27,7 @@ pub(in crate::libraries::collective) fn run(
     (group, mesh, sequence): (&Group, &Arc<Mesh>, u64),
     operands: (&[u64], &[u64]),
 ) -> Result<()> {
-    in_turn(mesh, (spec, layout), sequence, &mut |running| {
+    in_turn(mesh, (spec, layout), (sequence, &[]), &mut |running| {
         match spec.kind {
             // All have come, and what came before is complete.
             Kind::Barrier => return Ok(()),
