@@ -95,7 +95,7 @@ fn timing_of_host_devices_in_one_process() {
     for ranks in [2, 4] {
         let devices: Vec<Device> = (0..ranks).map(|_| Device::host().unwrap()).collect();
         let comm = Communicator::new(&devices).unwrap();
-        for bytes in [8usize, 4 << 10, 256 << 10, 4 << 20, 64 << 20, 256 << 20] {
+        for bytes in [64usize, 4 << 10, 256 << 10, 4 << 20, 64 << 20, 256 << 20] {
             let make = |len: usize| -> Vec<DeviceBuffer<f32>> {
                 devices.iter().map(|device| device.zeros::<f32>(len / 4).unwrap()).collect()
             };

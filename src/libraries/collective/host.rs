@@ -14,6 +14,8 @@ use rayon::prelude::*;
 const BLOCK: usize = 16 << 10;
 /// Bytes of one piece of a copy.
 const PIECE: usize = 1 << 20;
+/// Up to so many bytes are copied by one thread: to wake others takes longer.
+const SINGLE: usize = 128 << 10;
 
 pub(super) fn run(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
     match &spec.reduction {
@@ -42,7 +44,9 @@ fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
         .collect();
     // SAFETY: each element that is received is in one piece. In place, what a rank sends to the others is not received by
     // itself from another, and no piece copies it onto itself.
-    pieces.par_iter().try_for_each(|(from, to)| unsafe { memory.copy(*from, *to) })
+    let copy = |(from, to): &(Place, Place)| unsafe { memory.copy(*from, *to) };
+    let bytes = pieces.iter().map(|(from, _)| from.len * spec.dtype.size()).sum::<usize>();
+    if bytes <= SINGLE { pieces.iter().try_for_each(copy) } else { pieces.par_iter().try_for_each(copy) }
 }
 
 /// A block of the result: where it begins in what each rank sends, and which ranks receive it where.
