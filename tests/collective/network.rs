@@ -11,7 +11,7 @@
 //! Threads play processes. Time passes only when a connection was cut, by a clock of the test.
 
 use crate::kills::Member;
-use crate::{END, LONG, Rng, side_by_side};
+use crate::{END, LONG, Rng, host, side_by_side};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use windlass::clock::{ManualClock, Timing};
-use windlass::collective::{Members, Rendezvous, Store};
+use windlass::collective::{Communicator, Members, Rendezvous, Store};
 use windlass::{Device, Error, HostPool};
 
 /// What happens to a connection: the directions that are silent from now on, as bits; or it is broken.
@@ -47,6 +47,8 @@ struct Network {
     ports: Mutex<HashMap<u16, u16>>,
     strangers: Mutex<Vec<TcpStream>>,
     over: AtomicBool,
+    /// How long it takes to connect two processes, at least: so many milliseconds.
+    lag: AtomicUsize,
 }
 
 impl Network {
@@ -58,6 +60,7 @@ impl Network {
             ports: Mutex::default(),
             strangers: Mutex::default(),
             over: AtomicBool::new(false),
+            lag: AtomicUsize::new(0),
         })
     }
 
@@ -93,6 +96,9 @@ impl Network {
     fn connect(self: &Arc<Self>, near: TcpStream, target: SocketAddr, is_store: bool) {
         // So connections arrive in another order than they were made in.
         self.delay();
+        if !is_store {
+            std::thread::sleep(Duration::from_millis(self.lag.load(Ordering::SeqCst) as u64));
+        }
         let Ok(far) = TcpStream::connect(target) else { return };
         near.set_nodelay(true).unwrap();
         far.set_nodelay(true).unwrap();
@@ -289,4 +295,28 @@ fn what_comes_late_in_fragments_and_in_another_order_changes_no_result() {
 #[test]
 fn a_connection_that_is_cut_leaves_nobody_waiting_and_the_others_right() {
     programs().for_each(|seed| program(seed, true));
+}
+
+/// It has the number of the one that is lost, which all others know.
+#[test]
+fn a_replacement_that_connects_slowly_is_not_taken_for_the_one_that_is_lost() {
+    let network = Network::new(1);
+    let store = Store::serve("127.0.0.1:0", "").unwrap();
+    let address = network.through(store.address(), true).to_string();
+    side_by_side(2, move |index| {
+        let at = Rendezvous::new(&address, index, 2).served().limit(LONG).silence(LONG);
+        let comm = Communicator::join(&at, [&host(1)]).unwrap();
+        comm.barrier().unwrap().await_result().unwrap();
+        network.lag.store(200, Ordering::SeqCst);
+        let comm = if index == 1 {
+            drop(comm);
+            Communicator::join(&at.replacement(), [&host(1)]).unwrap()
+        } else {
+            assert!(matches!(comm.barrier().unwrap().await_result(), Err(Error::CollectiveLost { .. })));
+            comm.rebuild(Members::Replaced, LONG).unwrap();
+            comm
+        };
+        assert_eq!((comm.epoch(), comm.ranks()), (1, 2));
+        comm.barrier().unwrap().await_result().unwrap();
+    });
 }

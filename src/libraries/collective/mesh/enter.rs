@@ -108,6 +108,7 @@ impl Entry<'_> {
             processes: u32::try_from(self.at.processes).unwrap_or(u32::MAX),
             ranks: u32::try_from(self.locals).unwrap_or(u32::MAX),
             on_gpus: self.on_gpus,
+            replaces: self.mode == Mode::Newcomer,
             address: listener.local_addr().map_err(failed("the port for other processes"))?,
             nonce: nonce(),
         };
@@ -136,9 +137,9 @@ impl Entry<'_> {
         let live = match prepared {
             Ok(live) => live,
             Err(error) => {
-                let (is_lost, dead) = (mesh.is_lost(), watch.dead(Some(&mesh)));
-                let why = watch.leave(&dead, error.to_string())?;
-                return if is_lost || stopped { Ok(Attempt::Again(why)) } else { Err(error) };
+                let is_anothers = stopped || watch.has_another_left(&mesh)?;
+                let why = watch.leave(&watch.dead(Some(&mesh)), error.to_string())?;
+                return if is_anothers { Ok(Attempt::Again(why)) } else { Err(error) };
             }
         };
         let mut view = watch.client.step(&Step::Stand { process: self.own(), round })?;
@@ -259,12 +260,28 @@ struct Watch<'w> {
 }
 
 impl Watch<'_> {
-    /// The members that are lost.
+    /// The members that are lost. One that has come in the place of a lost one has its number, and lives.
     fn dead(&self, mesh: Option<&Mesh>) -> Vec<u32> {
-        let mut dead = self.entry.suspects();
+        let is_old = |number: &u32| self.members.iter().any(|(member, card)| member == number && !card.replaces);
+        let mut dead: Vec<u32> = self.entry.suspects().into_iter().filter(is_old).collect();
         dead.extend(mesh.map(Mesh::dead).unwrap_or_default());
-        dead.retain(|number| self.members.iter().any(|(member, _)| member == number));
         dead
+    }
+
+    /// Whether another process has given up this round, or is lost: then what fails here may fail because of that. It
+    /// may be known a moment later.
+    fn has_another_left(&mut self, mesh: &Mesh) -> Result<bool> {
+        for _ in 0..50 {
+            if mesh.is_lost() || !mesh.absent().is_empty() {
+                return Ok(true);
+            }
+            match self.entry.look(self.client, self.round, u64::MAX)? {
+                View::Aborted { .. } => return Ok(true),
+                View::Refused(refusal) => return Err(self.entry.refused(&refusal)),
+                View::Open { .. } | View::Claimed { .. } | View::Committed => {}
+            }
+        }
+        Ok(false)
     }
 
     /// An error if there is no use in going on: the limit has passed, a member is lost, or the round was aborted.
