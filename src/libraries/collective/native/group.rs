@@ -338,12 +338,8 @@ pub(super) fn is_fine(code: Code) -> bool {
     code.is_success() || code.0 == IN_PROGRESS
 }
 
-/// How long it is asked without a pause whether a call is done: to enqueue a collective takes some 20 us, and a pause 100.
-const SPIN: Duration = Duration::from_micros(200);
-
 /// Waits until a call that returned at once is done.
 fn await_ready(api: &'static NcclFunctions, comm: CommPtr, stops: &dyn Fn() -> Option<Error>) -> Result<()> {
-    let began = Clock::SYSTEM.start();
     loop {
         let mut code = IN_PROGRESS;
         // SAFETY: the communicator is alive, and no other thread uses it: the caller has it for itself.
@@ -356,11 +352,7 @@ fn await_ready(api: &'static NcclFunctions, comm: CommPtr, stops: &dyn Fn() -> O
         if let Some(error) = stops() {
             return Err(error);
         }
-        if began.elapsed() < SPIN {
-            std::hint::spin_loop();
-        } else {
-            crate::core::clock::pause(Duration::from_micros(50));
-        }
+        crate::core::clock::pause(Duration::from_micros(50));
     }
 }
 
