@@ -22,7 +22,9 @@
 //!    device's *turn*, a byte, and all are submitted under one lock. So two communicators never wait for each other crosswise.
 //! 3. A worker that cannot run a collective, because its input has failed, tells the others when it is the collective's
 //!    turn (`Mesh::skip`): nobody waits for what will not come.
-//! 4. A worker that is lost stays lost for its epoch, also if the supervisor has replaced it: the new one holds no data.
+//! 4. All ranks leave by an order that follows their last collective: the end of a communicator of NCCL waits for those of the
+//!    other ranks.
+//! 5. A worker that is lost stays lost for its epoch, also if the supervisor has replaced it: the new one holds no data.
 
 mod form;
 mod joint;
