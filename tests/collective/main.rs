@@ -9,6 +9,8 @@
 mod checks;
 mod faults;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod isolated;
 mod killed;
 mod kills;
 mod local;

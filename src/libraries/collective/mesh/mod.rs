@@ -37,6 +37,8 @@ mod wire;
 
 pub(super) use enter::{Entry, Look};
 pub(super) use run::run;
+#[cfg(target_os = "linux")]
+pub(super) use turn::SKIPPED;
 #[cfg(feature = "cuda")]
 pub(super) use turn::in_turn;
 
