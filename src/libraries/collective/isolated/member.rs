@@ -128,7 +128,10 @@ impl Seat {
         let at = Rendezvous::new(&self.address, self.rank, self.ranks).token(&self.token).limit(self.limit);
         let (at, clock) = (at.silence(self.silence).served(), epoch.timing.clock);
         let (mode, limit) = (Mode::Join, self.limit);
+        #[cfg(feature = "cuda")]
         let on_gpus = epoch.engine.as_cuda().is_some();
+        #[cfg(not(feature = "cuda"))]
+        let on_gpus = false;
         let entry = Entry { at: &at, mode, locals: 1, on_gpus, limit, clock, at_once: true, old: None };
         let (_, link) = entry.enter(&mut |mesh, look| link(mesh, look, epoch))?;
         SEATS.lock().insert(self.team, link);
