@@ -51,8 +51,8 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
         let lead = waiting.as_ref().unwrap_or(first);
         let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
         let clock = first.epoch().timing.clock;
-        let locals = devices.len();
-        let entry = Entry { at, mode, locals, on_gpus, limit: at.limit, clock, at_once: false, old: None };
+        let (locals, at_once) = (devices.len(), false);
+        let entry = Entry { at, mode, locals, on_gpus, limit: at.limit, clock, at_once, old: None };
         entry.enter(&mut |mesh, look| Live::beside(mesh, look, &devices, lead))?
     };
     let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
@@ -127,8 +127,8 @@ impl Communicator {
         };
         let clock =
             inner.devices.first().map_or(crate::core::clock::Clock::SYSTEM, |device| device.epoch().timing.clock);
-        let (locals, on_gpus) = (inner.devices.len(), remote.waiting.is_none());
-        let entry = Entry { at: &remote.at, mode, locals, on_gpus, limit, clock, at_once: false, old: Some(&old) };
+        let (locals, at_once, on_gpus) = (inner.devices.len(), false, remote.waiting.is_none());
+        let entry = Entry { at: &remote.at, mode, locals, on_gpus, limit, clock, at_once, old: Some(&old) };
         let (mesh, made) = entry.enter(&mut |mesh, look| Live::beside(mesh, look, &inner.devices, lead))?;
         let before = {
             let mut live = inner.live.lock();
