@@ -1,8 +1,12 @@
 //! Attention: softmax(scale * Q K^T + bias) V, and its gradients.
 //!
 //! `spec.rs` is what a caller says, `scene.rs` an attention with all its sizes, `op.rs` and `gradient.rs` the operations; `host/` computes
-//! them on the CPU, `../native/attend.rs` and `attend_backward.rs` by cuDNN. `laid.rs` lays operands out, `front.rs` has the calls.
+//! them on the CPU, `../native/attend.rs` and `attend_backward.rs` by cuDNN. `laid.rs` lays operands out, `call.rs` makes a scene of a
+//! call, `front.rs` has the calls. `dropout.rs` makes the mask, which both engines read; `sink.rs` is the gradient of the sink, a formula.
 
+mod call;
+#[cfg(feature = "rng")]
+mod dropout;
 mod front;
 mod gradient;
 #[cfg(feature = "host")]
@@ -10,6 +14,7 @@ mod host;
 mod laid;
 mod op;
 mod scene;
+mod sink;
 mod spec;
 
 pub(super) use front::planned;

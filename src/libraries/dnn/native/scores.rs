@@ -34,6 +34,10 @@ pub(super) enum Operand {
     WideQ,
     FullKeys,
     FullValues,
+    Mask,
+    /// The factor of weights that are kept.
+    Kept,
+    Sink,
 }
 
 fn size(n: usize) -> i64 {
@@ -131,6 +135,16 @@ impl<'s> Scores<'s> {
         self.whole(Pointwise::Index, I32, Inputs { axis: Some(axis), ..Inputs::one(of) })
     }
 
+    /// The mask of weights that are kept, and their factor.
+    pub(super) fn dropout(&mut self) -> Result<Option<[Node; 2]>, Refused> {
+        if self.scene.dropout.is_none() {
+            return Ok(None);
+        }
+        // An engine's code for a mask of bytes is missing: making the plan ends the process in 9.19.
+        let mask = self.operand(Operand::Mask, self.dtype, self.extents, packed(self.extents))?;
+        Ok(Some([mask, self.number(Operand::Kept, F32)?]))
+    }
+
     /// For the first product, the numbers of queries and keys; for one with the weights, of queries and of what is summed.
     pub(super) fn of_scores(&self) -> [Option<Node>; 3] {
         let [q, k] = self.pair();
@@ -220,6 +234,7 @@ impl<'s> Scores<'s> {
 /// The numbers in host memory, which the library reads while it enqueues.
 pub(super) struct Numbers {
     scale: f32,
+    kept: f32,
     one: f32,
     lowest: f32,
     shift: i32,
@@ -231,7 +246,9 @@ impl Numbers {
         let int = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
         Numbers {
             scale: scene.scale() as f32,
-            one: 1.0,
+            kept: scene.kept() as f32,
+            // The backward pass multiplies by the factor of kept weights last.
+            one: (1.0 / scene.kept()) as f32,
             lowest: f32::NEG_INFINITY,
             shift: int(size(scene.keys) - size(scene.queries)),
             // Beyond all keys it changes nothing, and must not overflow a sum with a place.
@@ -249,6 +266,9 @@ impl Numbers {
         // The library reads there.
         let place = |number: *const ()| number.expose_provenance() as u64;
         let mut all = vec![(Operand::Scale as i64, place((&raw const self.scale).cast()))];
+        if scene.dropout.is_some() {
+            all.push((Operand::Kept as i64, place((&raw const self.kept).cast())));
+        }
         if scene.lengths || scene.causal.is_some() {
             all.push((Operand::Lowest as i64, place((&raw const self.lowest).cast())));
         }

@@ -172,6 +172,8 @@ fn attentions() -> Vec<Scene> {
         causal: None,
         window: None,
         bias: None,
+        dropout: None,
+        sink: false,
         lengths: false,
         stats: true,
         tf32: dtype == DType::F32,

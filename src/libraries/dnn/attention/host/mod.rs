@@ -7,19 +7,16 @@ mod backward;
 mod forward;
 mod seen;
 
+use super::laid::lost;
 use super::scene::{Rows, Scene};
 use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use seen::Seen;
-
-pub(super) fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
-}
 
 /// Elements that are converted.
 trait Stored<A>: Element {
@@ -74,9 +71,11 @@ fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usiz
     Ok(())
 }
 
-/// Bias and lengths, widened.
+/// Bias, mask, sink and lengths, widened.
 struct Others<A> {
     bias: Option<Vec<A>>,
+    kept: Option<Vec<bool>>,
+    sink: Option<Vec<A>>,
     lengths: Option<[Vec<i32>; 2]>,
 }
 
@@ -92,15 +91,34 @@ impl<A: Real> Others<A> {
             }
             None => None,
         };
+        let kept = match scene.dropout.and_then(|_| rest.next()) {
+            Some(slice) => {
+                let from: &[H] = slice.downcast().ok_or_else(lost)?;
+                let mut all = room::filled(from.len(), false)?;
+                all.par_iter_mut().zip(from).for_each(|(to, from)| *to = from.wide() > A::default());
+                Some(all)
+            }
+            None => None,
+        };
+        let sink = match scene.sink {
+            true => Some(rest.next().and_then(|slice| slice.downcast::<A>()).ok_or_else(lost)?.to_vec()),
+            false => None,
+        };
         let ints = |slice: Option<&AnySlice<'_>>| -> Result<Vec<i32>> {
             Ok(slice.and_then(|slice| slice.downcast::<i32>()).ok_or_else(lost)?.to_vec())
         };
         let lengths = if scene.lengths { Some([ints(rest.next())?, ints(rest.next())?]) } else { None };
-        Ok(Others { bias, lengths })
+        Ok(Others { bias, kept, sink, lengths })
     }
 
     fn seen<'s>(&'s self, scene: &'s Scene) -> Seen<'s, A> {
-        Seen { scene, bias: self.bias.as_deref(), lengths: self.lengths.as_ref().map(|[q, k]| [&q[..], &k[..]]) }
+        Seen {
+            scene,
+            bias: self.bias.as_deref(),
+            kept: self.kept.as_deref(),
+            sink: self.sink.as_deref(),
+            lengths: self.lengths.as_ref().map(|[q, k]| [&q[..], &k[..]]),
+        }
     }
 }
 
