@@ -27,6 +27,7 @@ pub(super) struct Call<'a> {
     #[cfg(feature = "rng")]
     dropout: Option<(f64, &'a Stream)>,
     sink: Option<AnyTensorRef<'a>>,
+    pages: Option<AnyTensorRef<'a>>,
     lengths: Option<[AnyTensorRef<'a>; 2]>,
     tf32: bool,
     deterministic: bool,
@@ -43,6 +44,7 @@ impl<'a> Call<'a> {
             #[cfg(feature = "rng")]
             dropout: spec.dropout.as_ref().map(|(probability, stream)| (*probability, stream)),
             sink: spec.sink.as_ref().map(any),
+            pages: spec.pages.as_ref().map(any),
             lengths: spec.lengths.as_ref().map(|[q, k]| [any(q), any(k)]),
             tf32: spec.tf32,
             deterministic: spec.deterministic,
@@ -60,19 +62,25 @@ impl<'a> Call<'a> {
     /// The sizes; where everything lies is not known yet.
     pub(super) fn scene(&self, [q, k, v]: [&AnyTensorRef<'_>; 3]) -> Result<Scene> {
         let [batch, heads, queries, width] = four("q", q.extents())?;
-        let [of_k, kv_heads, keys, of_key] = four("k", k.extents())?;
+        let k_extents = four("k", k.extents())?;
+        let [of_k, kv_heads, places, of_key] = k_extents;
         let v_extents = four("v", v.extents())?;
         let [.., value_width] = v_extents;
-        if (of_k, of_key) != (batch, width) {
-            let what =
-                format!("extents {:?}; {batch} batches and a width of {width} are needed, as q has", k.extents());
+        let lengths = self.lengths.is_some();
+        let pages = match &self.pages {
+            Some(table) => Some(super::pages::pages(table, batch, k_extents, lengths)?),
+            None => None,
+        };
+        if of_key != width || (pages.is_none() && of_k != batch) {
+            let what = format!("extents {k_extents:?}; {batch} batches and a width of {width} are needed, as q has");
             return Err(Error::invalid("k", what));
         }
-        if v_extents != [batch, kv_heads, keys, value_width] {
-            let what = format!("extents {v_extents:?} where {:?} are needed", [batch, kv_heads, keys, value_width]);
+        if v_extents != [of_k, kv_heads, places, value_width] {
+            let what = format!("extents {v_extents:?} where {:?} are needed", [of_k, kv_heads, places, value_width]);
             return Err(Error::invalid("v", what));
         }
-        let lengths = self.lengths.is_some();
+        let keys = pages.map_or(Some(places), |pages| places.checked_mul(pages.table));
+        let keys = keys.ok_or_else(|| Error::invalid("pages", "the sizes are too large"))?;
         let scale = self.scale.unwrap_or_else(|| 1.0 / (width.max(1) as f64).sqrt());
         let scene = Scene {
             dtype: self.dtype,
@@ -95,6 +103,7 @@ impl<'a> Call<'a> {
             // Of probability 0 it is none; -0 is 0.
             dropout: self.dropped().filter(|probability| *probability != 0.0).map(f64::to_bits),
             sink: self.sink.is_some(),
+            pages,
             lengths,
             stats: false,
             tf32: self.tf32 && self.dtype == DType::F32,
@@ -102,6 +111,16 @@ impl<'a> Call<'a> {
         };
         scene.check()?;
         Ok(scene)
+    }
+
+    /// Gradients are those of tensors.
+    pub(super) fn has_gradients(&self) -> Result<()> {
+        match self.pages {
+            Some(_) => {
+                Err(Error::invalid("pages", "keys and values in pages have no gradients; gather them (`Device::take`)"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The bias where it is read: as it lies, or `None` for a copy in row-major order; and its distances.
@@ -124,7 +143,7 @@ impl<'a> Call<'a> {
         }))
     }
 
-    /// Bias, mask, sink and lengths, where they lie; sets what the sizes say of them.
+    /// Bias, mask, sink, pages and lengths, where they lie; sets what the sizes say of them.
     pub(super) fn others(&self, device: &Device, scene: &mut Scene) -> Result<Vec<Laid<'a>>> {
         let mut all = Vec::new();
         if let Some((wide, own, rows)) = self.bias(scene)? {
@@ -140,6 +159,9 @@ impl<'a> Call<'a> {
         }
         if let Some(sink) = self.sink.as_ref().filter(|_| scene.sink) {
             all.push(self.sink_of(device, sink, scene)?);
+        }
+        if let (Some(table), Some(pages)) = (&self.pages, scene.pages) {
+            all.push(super::pages::bounded(device, table, pages)?);
         }
         for (name, lengths) in ["query_lengths", "key_lengths"].into_iter().zip(self.lengths.iter().flatten()) {
             if lengths.extents() != [scene.batch] {
@@ -173,6 +195,9 @@ impl<'a> Call<'a> {
     pub(super) fn planned(&self, [q, k, v]: [&AnyTensorRef<'_>; 3], gradients: bool) -> Result<Scene> {
         let mut scene = self.scene([q, k, v])?;
         scene.sink &= !gradients;
+        if gradients {
+            self.has_gradients()?;
+        }
         let rows = |view: &AnyTensorRef<'_>| -> Result<Rows> {
             let (_, layout) = view.operand()?;
             Ok(placed(view.dtype(), &layout, gradients)?.0)

@@ -124,7 +124,7 @@ impl Dnn {
     /// none, the sink that of [`attend_sink_gradient`](Self::attend_sink_gradient).
     ///
     /// On a GPU with [`Attention::deterministic`] the library takes `batch * heads * queries * keys * 2` bytes of memory, with queries
-    /// and keys rounded up to multiples of 64. Where these are more than 2 GiB, some batches or heads are computed at a time: the same
+    /// rounded up to multiples of 64, and keys of 128. Where these are more than 2 GiB, some batches or heads are computed at a time: the same
     /// bits.
     ///
     /// # Errors
@@ -160,6 +160,7 @@ fn gradients(
     call: &Call<'_>,
     [q, k, v, o, dy, sums]: &[AnyTensorRef<'_>; 6],
 ) -> Result<(PendingDispatch<AnyBuffers>, [Layout; 3])> {
+    call.has_gradients()?;
     let mut scene = call.scene([q, k, v])?;
     // The sums have its part.
     (scene.stats, scene.sink) = (true, false);

@@ -47,6 +47,9 @@ impl Op for AttendBackward {
 
     fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
         self.0.check()?;
+        if self.0.pages.is_some() {
+            return Err(crate::core::error::Error::invalid("pages", "keys and values in pages have no gradients"));
+        }
         check_all((reads, &self.reads()), (writes, &self.writes()))
     }
 

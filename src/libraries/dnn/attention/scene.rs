@@ -1,5 +1,6 @@
 //! An attention with all its sizes: what both engines compute.
 
+use super::pages::Pages;
 use super::spec::Corner;
 use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
@@ -38,6 +39,8 @@ pub(in super::super) struct Scene {
     pub(in super::super) dropout: Option<u64>,
     /// Each head has one more score, which has no value.
     pub(in super::super) sink: bool,
+    /// Keys and values are in pages.
+    pub(in super::super) pages: Option<Pages>,
     /// Batches have lengths of their own: of queries, and of keys.
     pub(in super::super) lengths: bool,
     /// The logarithms of the sums are wanted.
@@ -135,10 +138,17 @@ impl Scene {
         {
             return Err(Error::invalid("dropout", format!("{probability} is not from 0 to less than 1")));
         }
+        if let Some(pages) = self.pages
+            && (!self.lengths || pages.table.checked_mul(pages.places) != Some(self.keys))
+        {
+            return Err(Error::invalid("pages", "they need lengths, and a table of all keys"));
+        }
         let sizes = [
             self.extents_of_q(),
             self.extents_of_k(),
             self.extents_of_v(),
+            self.stored(self.extents_of_k()),
+            self.stored(self.extents_of_v()),
             self.extents_of_o(),
             self.extents_of_scores(),
         ];
@@ -156,14 +166,14 @@ impl Scene {
     pub(super) fn reads(&self) -> Vec<Wanted> {
         let mut all = vec![
             ("q", self.dtype, reach(self.extents_of_q(), self.of_q)),
-            ("k", self.dtype, reach(self.extents_of_k(), self.of_k)),
-            ("v", self.dtype, reach(self.extents_of_v(), self.of_v)),
+            ("k", self.dtype, reach(self.stored(self.extents_of_k()), self.of_k)),
+            ("v", self.dtype, reach(self.stored(self.extents_of_v()), self.of_v)),
         ];
         all.extend(self.others());
         all
     }
 
-    /// Bias, mask, sink and lengths, which both passes read last.
+    /// Bias, mask, sink, pages and lengths, which both passes read last.
     pub(super) fn others(&self) -> Vec<Wanted> {
         let mut all = Vec::new();
         if let Some(strides) = self.bias {
@@ -174,6 +184,9 @@ impl Scene {
         }
         if self.sink {
             all.push(("sink", self.sums(), Some(self.heads)));
+        }
+        if let Some(pages) = self.pages {
+            all.push(("pages", DType::I32, self.batch.checked_mul(pages.table)));
         }
         if self.lengths {
             all.extend([

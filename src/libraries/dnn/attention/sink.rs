@@ -13,8 +13,8 @@ use crate::libraries::dnn::{Dnn, DnnElement};
 use crate::libraries::expressions::constant;
 use crate::libraries::expressions::formula::Recorded;
 use crate::libraries::expressions::operands::Read;
-use crate::libraries::reductions::front::{Call, submit};
 use crate::libraries::reductions::ReductionKind;
+use crate::libraries::reductions::front::{Call, submit};
 
 /// Of the result, its gradient, the logarithms of the sums and the sink: the weight of the sink times the slope, negative. A query that
 /// sees no key has no result, whatever its sum is.
@@ -30,7 +30,9 @@ fn slope(dtype: DType, sums: DType) -> Result<Recorded> {
 /// The extents of the operands, which are checked.
 fn extents(o: &AnyTensorRef<'_>, dy: &AnyTensorRef<'_>, sums: &AnyTensorRef<'_>) -> Result<[usize; 4]> {
     let [batch, heads, queries, width] = four("o", o.extents())?;
-    for (name, view, wanted) in [("dy", dy, &[batch, heads, queries, width][..]), ("log_sums", sums, &[batch, heads, queries])] {
+    for (name, view, wanted) in
+        [("dy", dy, &[batch, heads, queries, width][..]), ("log_sums", sums, &[batch, heads, queries])]
+    {
         if view.extents() != wanted {
             return Err(Error::invalid(name, format!("extents {:?} where {wanted:?} are needed", view.extents())));
         }
@@ -51,7 +53,7 @@ impl Dnn {
     /// let spec = Attention::new().sink(&sink);
     /// let (o, sums) = device.dnn().attend_training(&spec, &x, &x, &x)?.await_result()?;
     /// let slope = device.dnn().attend_sink_gradient(&spec, &o, &x, &sums)?.await_result()?;
-    /// assert_eq!([device.item(&o.reshaped([1])?)?, device.item(&slope)?], [0.5, -0.25]);
+    /// assert_eq!([device.item(&o)?, device.item(&slope)?], [0.5, -0.25]);
     /// # Ok(()) }
     /// ```
     ///
@@ -66,10 +68,17 @@ impl Dnn {
         log_sums: impl ReadableTensor<'a, T::Sum>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (o, dy, sums) = (o.into(), dy.into(), log_sums.into());
-        let reads = sink_reads(spec.sink.as_ref().map(any), [any(&o), any(&dy), any(&sums)]).map_err(told("attend_sink_gradient"))?;
+        let reads = sink_reads(spec.sink.as_ref().map(any), [any(&o), any(&dy), any(&sums)])
+            .map_err(told("attend_sink_gradient"))?;
         let (own, wide) = (T::DTYPE, <T::Sum as crate::core::element::Element>::DTYPE);
         let finish = formula(&[wide], |sum| sum.iter().map(|sum| cast(*sum, own)).collect());
-        let call = Call { kind: ReductionKind::Sum, less: 0, axes: &[0, 2, 3], formula: slope(own, wide), finish: Some(finish) };
+        let call = Call {
+            kind: ReductionKind::Sum,
+            less: 0,
+            axes: &[0, 2, 3],
+            formula: slope(own, wide),
+            finish: Some(finish),
+        };
         submit(&self.device, call, Ok(reads.into_iter().collect()))
     }
 }

@@ -28,6 +28,7 @@ pub struct Attention<'a, T: Element> {
     #[cfg(feature = "rng")]
     pub(super) dropout: Option<(f64, crate::libraries::rng::Stream)>,
     pub(super) sink: Option<TensorRef<'a, T>>,
+    pub(super) pages: Option<TensorRef<'a, i32>>,
     pub(super) lengths: Option<[TensorRef<'a, i32>; 2]>,
     pub(super) tf32: bool,
     pub(super) deterministic: bool,
@@ -43,6 +44,7 @@ impl<T: Element> Default for Attention<'_, T> {
             #[cfg(feature = "rng")]
             dropout: None,
             sink: None,
+            pages: None,
             lengths: None,
             tf32: false,
             deterministic: false,

@@ -3,7 +3,7 @@
 use super::super::attention::{Attend, Scene};
 use super::choose::Rules;
 use super::descriptor::Refused;
-use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced};
+use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
 use super::plan::{Plan, settle, target};
@@ -19,6 +19,32 @@ use crate::engines::op::{Built, PlanKey, Prepare};
 pub(super) struct Forward(pub(super) Scene);
 
 impl Scores<'_> {
+    fn keys(&mut self) -> Result<Node, Refused> {
+        let (extents, rows) = (self.scene.extents_of_k(), self.scene.of_k);
+        if self.scene.pages.is_none() {
+            return self.columns(Operand::K, extents, rows);
+        }
+        let stored = self.rows(Operand::K, self.scene.stored(extents), rows)?;
+        let [b, h, s, d] = extents.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let (extents, strides) = ([b, h, d, s], [h * s * d, s * d, 1, d]);
+        let inner =
+            TensorOf { dtype: self.dtype, extents: &extents, strides: &strides, operand: None, by_value: false };
+        let inner = self.graph.tensor(&inner)?;
+        self.load([stored, inner], Operand::Table)?;
+        Ok(inner)
+    }
+
+    fn values(&mut self) -> Result<Node, Refused> {
+        let (extents, rows) = (self.scene.extents_of_v(), self.scene.of_v);
+        if self.scene.pages.is_none() {
+            return self.rows(Operand::V, extents, rows);
+        }
+        let stored = self.rows(Operand::V, self.scene.stored(extents), rows)?;
+        let inner = self.inner(extents.map(|n| i64::try_from(n).unwrap_or(i64::MAX)), self.dtype)?;
+        self.load([stored, inner], Operand::TableOfValues)?;
+        Ok(inner)
+    }
+
     /// The weights of values, in the type of the operands.
     fn weights(&mut self, scores: Node) -> Result<Node, Refused> {
         let [b, h, s, _] = self.extents;
@@ -79,10 +105,10 @@ impl Planned for Forward {
         let scene = &self.0;
         let mut all = Scores::new(api, scene)?;
         let q = all.rows(Operand::Q, scene.extents_of_q(), scene.of_q)?;
-        let k = all.columns(Operand::K, scene.extents_of_k(), scene.of_k)?;
-        let v = all.rows(Operand::V, scene.extents_of_v(), scene.of_v)?;
+        let k = all.keys()?;
         let scores = all.scores(q, k)?;
         let weights = all.weights(scores)?;
+        let v = all.values()?;
         let o = all.rows(Operand::O, scene.extents_of_o(), scene.of_o)?;
         let lengths = all.of_values();
         all.graph.multiply([weights, v, o], lengths)?;
@@ -153,7 +179,9 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     let mut names = vec![Operand::Q, Operand::K, Operand::V];
     names.extend(others(scene));
     let addresses = lengths::addresses(scene, queue, reads)?;
-    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
+    operands.extend(names.iter().zip(&addresses).map(|(operand, address)| (*operand as i64, *address)));
+    let table = names.iter().zip(&addresses).find(|(operand, _)| matches!(operand, Operand::Table));
+    operands.extend(table.map(|(_, address)| (Operand::TableOfValues as i64, *address)));
     let to = target(queue, o)?;
     operands.push((Operand::O as i64, to));
     let to_sums = sums.map(|sums| target(queue, sums)).transpose()?;
@@ -182,12 +210,13 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     }
 }
 
-/// Bias, mask, sink and lengths, in the order in which they are read.
+/// Bias, mask, sink, pages and lengths, in the order in which they are read.
 pub(super) fn others(scene: &Scene) -> impl Iterator<Item = Operand> + use<> {
     let one = [
         scene.bias.map(|_| Operand::Bias),
         scene.dropout.map(|_| Operand::Mask),
         scene.sink.then_some(Operand::Sink),
+        scene.pages.map(|_| Operand::Table),
     ];
     let lengths = scene.lengths.then_some([Operand::QueryLengths, Operand::KeyLengths]);
     one.into_iter().flatten().chain(lengths.into_iter().flatten())

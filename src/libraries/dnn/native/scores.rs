@@ -2,7 +2,7 @@
 //! pattern of its operations, so their order is fixed.
 
 use super::super::attention::{Rows, Scene};
-use super::descriptor::Refused;
+use super::descriptor::{Descriptor, Refused};
 use super::graph::{BOOLEAN, F32, Graph, I32, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
 use crate::core::element::DType;
@@ -38,6 +38,9 @@ pub(super) enum Operand {
     /// The factor of weights that are kept.
     Kept,
     Sink,
+    /// The blocks of keys, and the same of values.
+    Table,
+    TableOfValues,
 }
 
 fn size(n: usize) -> i64 {
@@ -133,6 +136,20 @@ impl<'s> Scores<'s> {
 
     fn index(&mut self, of: Node, axis: i64) -> Result<Node, Refused> {
         self.whole(Pointwise::Index, I32, Inputs { axis: Some(axis), ..Inputs::one(of) })
+    }
+
+    /// Keys or values of blocks, as if they lay in order: `inner` is what they become.
+    pub(super) fn load(&mut self, [stored, inner]: [Node; 2], table: Operand) -> Result<(), Refused> {
+        let (Some(pages), Some([_, lengths])) = (self.scene.pages, self.lengths) else { return Ok(()) };
+        let [batch, ..] = self.extents;
+        let n = size(pages.table);
+        let table = self.operand(table, I32, [batch, 1, n, 1], [n, n, 1, 1])?;
+        let mut made = Descriptor::new(self.graph.api, 35)?;
+        for (attribute, node) in [(1950, stored), (1951, inner), (1952, lengths), (1953, table)] {
+            made = made.links(attribute, &[self.graph.at(node)])?;
+        }
+        self.graph.operation(made.finalized()?);
+        Ok(())
     }
 
     /// The mask of weights that are kept, and their factor.

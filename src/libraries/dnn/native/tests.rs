@@ -3,7 +3,7 @@
 //! What they show: the library takes each descriptor, and has an engine for each row of the tables. A release that loses one fails
 //! here, not in a program.
 
-use super::super::attention::Scene;
+use super::super::attention::{Pages, Scene};
 use super::super::convolution::{Direction, Problem};
 use super::choose::{Chosen, choose};
 use super::descriptor::{Descriptor, Refused};
@@ -145,17 +145,16 @@ fn every_attention_has_an_engine() {
         if !plan(&super::attend::Forward(scene.clone()).graph(api).unwrap(), &what) {
             return;
         }
-        let backward = scene.dtype != DType::F32 && scene.queries > 1 && scene.bias.is_none();
+        let backward = scene.dtype != DType::F32 && scene.queries > 1 && scene.bias.is_none() && scene.pages.is_none();
         if backward && !plan(&super::attend_backward::Backward(scene.clone()).graph(api).unwrap(), &what) {
             return;
         }
     }
 }
 
-/// Types, masks, heads, lengths, widths, bias, one query.
-fn attentions() -> Vec<Scene> {
-    use crate::libraries::dnn::Corner;
-    let scene = |dtype, queries, kv_heads, width: usize| Scene {
+/// Batches of 8 heads with 256 keys.
+pub(super) fn scene(dtype: DType, queries: usize, kv_heads: usize, width: usize) -> Scene {
+    Scene {
         dtype,
         batch: 2,
         heads: 8,
@@ -174,11 +173,18 @@ fn attentions() -> Vec<Scene> {
         bias: None,
         dropout: None,
         sink: false,
+        pages: None,
         lengths: false,
         stats: true,
         tf32: dtype == DType::F32,
         deterministic: true,
-    };
+    }
+}
+
+/// Types, masks, heads, lengths, widths, bias, one query; dropout, a sink, pages.
+fn attentions() -> Vec<Scene> {
+    use crate::libraries::dnn::Corner;
+    let dropout = Some(0.25f64.to_bits());
     let masks = [
         (None, None),
         (Some(Corner::TopLeft), None),
@@ -190,6 +196,9 @@ fn attentions() -> Vec<Scene> {
         for (causal, window) in masks {
             rows.push(Scene { causal, window, ..scene(dtype, 128, 8, 64) });
             rows.push(Scene { causal, window, lengths: true, ..scene(dtype, 128, 2, 128) });
+            rows.push(Scene { causal, window, dropout, ..scene(dtype, 128, 8, 64) });
+            rows.push(Scene { causal, window, sink: true, ..scene(dtype, 128, 8, 64) });
+            rows.push(Scene { causal, window, dropout, sink: true, lengths: true, ..scene(dtype, 128, 2, 128) });
         }
         for width in [8, 40, 96] {
             rows.push(scene(dtype, 128, 4, width));
@@ -197,6 +206,21 @@ fn attentions() -> Vec<Scene> {
         rows.push(scene(dtype, 1, 1, 128));
         rows.push(Scene { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..scene(dtype, 128, 8, 64) });
         rows.push(Scene { bias: Some([0, 0, 256]), ..scene(dtype, 128, 8, 64) });
+        rows.push(Scene { bias: Some([0, 0, 256]), dropout, sink: true, ..scene(dtype, 128, 8, 64) });
+        for (queries, places, causal) in
+            [(1, 16, None), (1, 64, None), (128, 16, Some(Corner::BottomRight)), (128, 64, None)]
+        {
+            let pages = Some(Pages { blocks: 100, places, table: 256 / places });
+            let rows_of = [2 * places * 128, places * 128, 128];
+            rows.push(Scene {
+                pages,
+                lengths: true,
+                causal,
+                of_k: rows_of,
+                of_v: rows_of,
+                ..scene(dtype, queries, 2, 128)
+            });
+        }
     }
     rows
 }
