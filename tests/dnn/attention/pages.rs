@@ -52,7 +52,13 @@ fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case, places: usize) 
     let q = super::up_with::<T>(device, rng, &q, 0);
     let given = Given::new(device, rng, case, bias.as_ref());
     let spec = given.spec(case).pages(&table);
-    let alone = device.dnn().attend(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
+    let alone = device.dnn().attend(&spec, &q, &k, &v).expect(&what).await_result();
+    if !is_host(device) && case.sizes[3] > 1 && case.sizes[4] > 0 && case.sizes[0] > 0 {
+        let error = alone.unwrap_err().error;
+        assert!(matches!(&error, Error::Unsupported { .. }) && error.to_string().contains("take"), "{error}");
+        return;
+    }
+    let alone = alone.expect(&what);
     let (both, sums) = device.dnn().attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
     for got in [down(device, &alone), down(device, &both)] {
         close_rows(case, &got, &super::numbers(device, &sums), &want, &what);
@@ -78,6 +84,8 @@ fn attention_over_pages_equals_the_definition() {
             [2, 4, 1, 1, 2, 128, 64],
             [2, 8, 2, 70, 3, 128, 64],
             [1, 1, 1, 1, 1, 8, 16],
+            [4, 8, 2, 1, 9, 64, 16],
+            [2, 2, 2, 1, 2, 128, 128],
             [2, 2, 2, 130, 2, 64, 128],
         ];
         for (seed, sizes) in all.into_iter().enumerate() {
@@ -106,6 +114,13 @@ fn pages_go_with_other_settings() {
         forward::<f16>(&device, rng, &Case { sink: Some(vec![1.0, -1.0]), ..plain.clone() }, 16);
         forward::<f16>(&device, rng, &Case { causal: Some(Corner::TopLeft), window: Some(3), ..plain.clone() }, 16);
         forward::<f16>(&device, rng, &Case { bias: Some([1, 2, 9, 64]), ..plain.clone() }, 16);
+        // One query of each.
+        let plain = case(rng, [4, 2, 2, 1, 4, 64, 16]);
+        let plain = Case { lengths: Some([vec![1, 0, 1, 1], vec![64, 5, 0, 17]]), ..plain };
+        forward::<f16>(&device, rng, &plain, 16);
+        forward::<f16>(&device, rng, &Case { causal: Some(Corner::BottomRight), ..plain.clone() }, 16);
+        forward::<f16>(&device, rng, &Case { sink: Some(vec![1.0, -1.0]), ..plain.clone() }, 16);
+        forward::<f16>(&device, rng, &Case { bias: Some([1, 2, 1, 64]), ..plain.clone() }, 16);
     }
 }
 
@@ -140,7 +155,8 @@ fn pages_that_do_not_fit_are_refused() {
         let table = table(&[2, 3]);
         named(dnn.attend(&Attention::new().pages(&table), &q, &k, &k), "pages");
         let spec = Attention::new().lengths(&lengths, &lengths).pages(&table);
-        dnn.attend(&spec, &q, &k, &k).unwrap().await_result().unwrap();
+        let one = device.zeros_tensor::<f16>([2, 4, 1, 8]).unwrap();
+        dnn.attend(&spec, &one, &k, &k).unwrap().await_result().unwrap();
         let none = device.zeros_tensor::<f16>([0, 4, 16, 8]).unwrap();
         named(dnn.attend(&spec, &q, &none, &none), "k");
         named(dnn.attend(&spec, &q, &k, &device.zeros_tensor::<f16>([5, 4, 8, 8]).unwrap()), "v");

@@ -222,4 +222,13 @@ impl<'a> Call<'a> {
         (v_part, scene.of_v) = laid(device, v, dense)?;
         Ok([q_part, k_part, v_part])
     }
+
+    /// The result as a backward pass reads it.
+    pub(super) fn result(&self, device: &Device, scene: &Scene, o: &AnyTensorRef<'a>) -> Result<(Laid<'a>, Rows)> {
+        match scene.dropout.map(f64::from_bits) {
+            #[cfg(feature = "rng")]
+            Some(probability) => super::dropout::unscaled(device, o, probability),
+            _ => laid(device, o, true),
+        }
+    }
 }

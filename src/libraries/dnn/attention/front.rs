@@ -124,8 +124,8 @@ impl Dnn {
     /// none, the sink that of [`attend_sink_gradient`](Self::attend_sink_gradient).
     ///
     /// On a GPU with [`Attention::deterministic`] the library takes `batch * heads * queries * keys * 2` bytes of memory, with queries
-    /// rounded up to multiples of 64, and keys of 128. Where these are more than 2 GiB, some batches or heads are computed at a time: the same
-    /// bits.
+    /// rounded up to multiples of 64, and keys of 128. Where these are more than 2 GiB, some batches or heads are computed at a time: the
+    /// same bits.
     ///
     /// # Errors
     /// As [`attend`](Self::attend); [`Error::Unsupported`] on a GPU also for f32, and for one query; [`Error::OutOfMemory`] at the wait
@@ -175,7 +175,7 @@ fn gradients(
         return Err(Error::invalid("log_sums", format!("extents {:?} where {rows:?} are needed", sums.extents())));
     }
     let [q_part, k_part, v_part] = call.reads(device, &mut scene, [q, k, v], true)?;
-    let (o_part, of_o) = laid(device, o, true)?;
+    let (o_part, of_o) = call.result(device, &scene, o)?;
     scene.of_o = of_o;
     let (dy_part, of_dy) = laid(device, dy, true)?;
     // The library wants both to lie alike.

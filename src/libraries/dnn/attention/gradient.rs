@@ -10,8 +10,8 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
-/// The gradients of queries, keys and values. Reads these, the result, its gradient, the logarithms of the sums, then the bias and
-/// the lengths if there are any. The gradients lie as what they are gradients of.
+/// The gradients of queries, keys and values. Reads these, the result (over the factor of kept weights), its gradient, the logarithms of
+/// the sums, then bias, mask and lengths if there are any. The gradients lie as what they are gradients of.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct AttendBackward(pub(in super::super) Scene);
 

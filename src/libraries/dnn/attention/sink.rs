@@ -2,7 +2,7 @@
 
 use super::call::any;
 use super::front::told;
-use super::laid::{four, lost};
+use super::laid::four;
 use super::spec::Attention;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::DType;

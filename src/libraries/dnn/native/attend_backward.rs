@@ -76,7 +76,8 @@ impl Planned for Backward {
         let (of_o, dy) = (all.rows(Operand::O, o, scene.of_o)?, all.rows(Operand::Dy, o, scene.of_o)?);
         let sums = all.operand(Operand::Sums, F32, row, packed(row))?;
 
-        // The mean of the slopes of a row.
+        // The mean of the slopes of a row. With a mask of ours 9.19 takes the number for 1, whatever it is: what depends on dropout is in
+        // the result that it is given.
         let extents = o.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         let (product, sum) = (all.inner(extents, F32)?, all.inner(row, F32)?);
         all.graph.pointwise(Pointwise::Multiply, F32, Inputs::two(dy, of_o), product)?;

@@ -264,8 +264,7 @@ impl Numbers {
         Numbers {
             scale: scene.scale() as f32,
             kept: scene.kept() as f32,
-            // The backward pass multiplies by the factor of kept weights last.
-            one: (1.0 / scene.kept()) as f32,
+            one: 1.0,
             lowest: f32::NEG_INFINITY,
             shift: int(size(scene.keys) - size(scene.queries)),
             // Beyond all keys it changes nothing, and must not overflow a sum with a place.
@@ -324,6 +323,14 @@ pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
         }
         _ if scene.window.is_some() && scene.causal == Some(Corner::BottomRight) => {
             "a window at the bottom right corner".to_owned()
+        }
+        DType::F32 if scene.dropout.is_some() => "f32 with dropout".to_owned(),
+        _ if scene.pages.is_some() && scene.queries > 1 => {
+            return Some(
+                "an attention of several queries over pages: cuDNN lets what lies in unused places into the result; for a prompt gather \
+                 the pages (`Device::take`)"
+                    .into(),
+            );
         }
         _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
             format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)

@@ -1,8 +1,8 @@
 //! Gradients of some batches or heads at a time.
 //!
 //! A deterministic backward pass needs memory for all scores of what it computes: batch * heads * queries * keys * 2 bytes, with queries
-//! rounded up to multiples of 64, and keys of 128. Batches and heads do not depend on each other, but those heads of queries that one of keys
-//! serves do: their gradients are added up.
+//! rounded up to multiples of 64, and keys of 128. Batches and heads do not depend on each other, but those heads of queries that one
+//! of keys serves do: their gradients are added up.
 
 use super::super::attention::Scene;
 use super::graph::Graph;

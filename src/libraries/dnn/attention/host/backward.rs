@@ -58,7 +58,7 @@ pub(super) fn backward<A: Real>(
                 for (query, (weights, slopes)) in block.queries.clone().zip(lines) {
                     let sum = sums.get(query).copied().unwrap_or_default();
                     let both = part(o, query, value).iter().zip(part(dy, query, value));
-                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy);
+                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy) * A::of(scene.kept());
                     let mut factors = seen.factors(&block, query);
                     for (weight, slope) in weights.iter_mut().zip(slopes) {
                         *weight = if *weight == A::LOWEST { A::default() } else { (*weight - sum).exp() };
