@@ -27,7 +27,7 @@ impl<'a, T: Element> Attention<'a, T> {
     /// Keys and values are in blocks, which batches have in any order, as a server keeps them of requests that grow: `k` and `v` have the
     /// extents blocks, heads, places of a block, width. The table, of batch and pages, has the numbers of the blocks of a batch, the first
     /// places first; a number that no block has counts as the nearest. Needs [`lengths`](Self::lengths); pages beyond the length of the
-    /// keys are not read. For the forward pass; on a GPU for one query of each batch, as a step of a decoder has it.
+    /// keys are not read. For the forward pass.
     #[must_use]
     pub fn pages(mut self, table: impl ReadableTensor<'a, i32>) -> Self {
         self.pages = Some(table.into());

@@ -116,7 +116,9 @@ impl Planned for Forward {
     }
 
     fn rules(&self, most: u64) -> Rules {
-        Rules { strict: false, deterministic: self.0.deterministic, most }
+        // Of the two of 9.19, the other one lets what lies in unused places of pages into the result: a weight of 0 times NaN.
+        let only = self.0.pages.map(|_| 1);
+        Rules { strict: false, deterministic: self.0.deterministic, most, only }
     }
 
     fn unpinned(&self) -> impl serde::Serialize {

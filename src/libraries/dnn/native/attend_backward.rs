@@ -128,7 +128,7 @@ impl Planned for Backward {
     }
 
     fn rules(&self, most: u64) -> Rules {
-        Rules { strict: false, deterministic: self.0.deterministic, most }
+        Rules { strict: false, deterministic: self.0.deterministic, most, only: None }
     }
 
     fn unpinned(&self) -> impl serde::Serialize {

@@ -325,13 +325,6 @@ pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
             "a window at the bottom right corner".to_owned()
         }
         DType::F32 if scene.dropout.is_some() => "f32 with dropout".to_owned(),
-        _ if scene.pages.is_some() && scene.queries > 1 => {
-            return Some(
-                "an attention of several queries over pages: cuDNN lets what lies in unused places into the result; for a prompt gather \
-                 the pages (`Device::take`)"
-                    .into(),
-            );
-        }
         _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
             format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)
         }
