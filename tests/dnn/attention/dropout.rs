@@ -46,9 +46,9 @@ fn weights_are_dropped_as_the_stream_says() {
 #[test]
 fn dropout_goes_with_every_other_setting() {
     for device in devices() {
-        let plain = Case::new([2, 4, 4, 37, 61, 64, 64]);
+        let plain = Case::new([2, 2, 2, 17, 29, 16, 16]);
         let causal = |corner| Case { causal: Some(corner), ..plain.clone() };
-        let lengths = Some([vec![37, 5], vec![61, 9]]);
+        let lengths = Some([vec![17, 5], vec![29, 9]]);
         let all = [
             plain.clone(),
             causal(Corner::TopLeft),
@@ -56,10 +56,10 @@ fn dropout_goes_with_every_other_setting() {
             Case { window: Some(9), ..causal(Corner::TopLeft) },
             Case { lengths: lengths.clone(), ..plain.clone() },
             Case { lengths, ..causal(Corner::BottomRight) },
-            Case { bias: Some([1, 4, 37, 61]), ..plain.clone() },
-            Case { sink: Some(vec![0.5, -1.0, 2.0, 0.0]), ..plain.clone() },
-            Case::new([1, 4, 2, 37, 61, 40, 64]),
-            Case::new([1, 4, 1, 64, 128, 128, 128]),
+            Case { bias: Some([1, 2, 17, 29]), ..plain.clone() },
+            Case { sink: Some(vec![0.5, -1.0]), ..plain.clone() },
+            Case::new([1, 4, 2, 17, 29, 40, 64]),
+            Case::new([1, 2, 1, 65, 72, 16, 16]),
             Case::new([1, 2, 2, 1, 61, 64, 64]),
             Case::new([1, 1, 1, 1, 1, 8, 8]),
         ];

@@ -186,7 +186,7 @@ fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Opti
     let [q, k, v, dy] = extents.map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
     let want = case.backward([&q, &k, &v, &dy], bias.as_ref());
-    let want_sink = case.of_sink([&q, &k, &v, &dy], bias.as_ref());
+    let want_sink = case.sink.as_ref().map(|_| case.of_sink([&q, &k, &v, &dy], bias.as_ref()));
     let mut laid = |numbers: &Numbers| match gap {
         Some(gap) => up_with::<T>(device, rng, numbers, gap),
         None => up::<T>(device, rng, numbers),
@@ -196,9 +196,9 @@ fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Opti
     let spec = given.spec(case);
     let dnn = device.dnn();
     let (o, sums) = dnn.attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
-    if case.sink.is_some() {
+    if let Some(want) = want_sink {
         let slopes = dnn.attend_sink_gradient(&spec, &o, &dy, &sums).expect(&what).await_result().expect(&what);
-        close(&down(device, &slopes), &want_sink, &format!("{what}: sink"));
+        close(&down(device, &slopes), &want, &format!("{what}: sink"));
     }
     let gradients = dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).expect(&what).await_result();
     if !is_host(device) && case.sizes[3] == 1 {

@@ -73,14 +73,12 @@ fn case(rng: &mut Rng, [batch, heads, kv, queries, pages, width, places]: [usize
 fn attention_over_pages_equals_the_definition() {
     for device in devices() {
         let all = [
-            [2, 4, 4, 37, 4, 64, 16],
+            [2, 4, 4, 9, 3, 16, 16],
             [3, 4, 2, 1, 5, 64, 16],
-            [2, 4, 1, 1, 2, 128, 64],
-            [2, 8, 2, 70, 3, 128, 64],
+            [2, 2, 1, 1, 2, 128, 64],
+            [2, 4, 2, 20, 2, 16, 64],
             [1, 1, 1, 1, 1, 8, 16],
-            [4, 8, 2, 1, 9, 64, 16],
-            [2, 2, 2, 1, 2, 128, 128],
-            [2, 2, 2, 130, 2, 64, 128],
+            [2, 2, 2, 1, 2, 64, 128],
         ];
         for (seed, sizes) in all.into_iter().enumerate() {
             for corner in [None, Some(Corner::BottomRight), Some(Corner::TopLeft)] {
@@ -101,7 +99,7 @@ fn attention_over_pages_equals_the_definition() {
 fn pages_go_with_other_settings() {
     for device in devices() {
         let rng = &mut Rng::new(3);
-        let plain = case(rng, [3, 2, 2, 9, 4, 64, 16]);
+        let plain = case(rng, [3, 2, 2, 9, 4, 16, 16]);
         let plain = Case { lengths: Some([vec![9, 0, 4], vec![64, 5, 0]]), ..plain };
         forward::<f16>(&device, rng, &plain, 16);
         forward::<f16>(&device, rng, &Case { causal: Some(Corner::BottomRight), ..plain.clone() }, 16);
@@ -109,7 +107,7 @@ fn pages_go_with_other_settings() {
         forward::<f16>(&device, rng, &Case { causal: Some(Corner::TopLeft), window: Some(3), ..plain.clone() }, 16);
         forward::<f16>(&device, rng, &Case { bias: Some([1, 2, 9, 64]), ..plain.clone() }, 16);
         // One query of each.
-        let plain = case(rng, [4, 2, 2, 1, 4, 64, 16]);
+        let plain = case(rng, [4, 2, 2, 1, 4, 16, 16]);
         let plain = Case { lengths: Some([vec![1, 0, 1, 1], vec![64, 5, 0, 17]]), ..plain };
         forward::<f16>(&device, rng, &plain, 16);
         forward::<f16>(&device, rng, &Case { causal: Some(Corner::BottomRight), ..plain.clone() }, 16);
