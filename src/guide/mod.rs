@@ -171,6 +171,8 @@ pub mod contractions {}
 #[doc = include_str!("nets.md")]
 ///
 /// [`Attention::deterministic`]: crate::dnn::Attention::deterministic
+/// [`Attention::pages`]: crate::dnn::Attention::pages
+/// [`Attention::sink`]: crate::dnn::Attention::sink
 /// [`Attention::tf32`]: crate::dnn::Attention::tf32
 /// [`Attention`]: crate::dnn::Attention
 /// [`Convolution::deterministic`]: crate::dnn::Convolution::deterministic
@@ -181,6 +183,7 @@ pub mod contractions {}
 /// [`Planned::prepare`]: crate::dnn::Planned::prepare
 /// [`Planned`]: crate::dnn::Planned
 /// [`attend_gradients`]: crate::dnn::Dnn::attend_gradients
+/// [`attend_sink_gradient`]: crate::dnn::Dnn::attend_sink_gradient
 /// [`attend_training`]: crate::dnn::Dnn::attend_training
 /// [`attend`]: crate::dnn::Dnn::attend
 /// [`autotune_convolution`]: crate::dnn::Dnn::autotune_convolution
@@ -188,6 +191,7 @@ pub mod contractions {}
 /// [`norm_gradient`]: crate::dnn::Dnn::norm_gradient
 /// [`norm_weight_gradient`]: crate::dnn::Dnn::norm_weight_gradient
 /// [`norm`]: crate::dnn::Dnn::norm
+/// [`plan_attention_gradients`]: crate::dnn::Dnn::plan_attention_gradients
 /// [`plan_attention`]: crate::dnn::Dnn::plan_attention
 /// [`plan_convolution_data`]: crate::dnn::Dnn::plan_convolution_data
 /// [`plan_convolution_filter`]: crate::dnn::Dnn::plan_convolution_filter

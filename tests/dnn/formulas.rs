@@ -192,4 +192,33 @@ pub(crate) fn others(devices: &[Device]) {
         let error = device.dnn().resize(&x, &[2, 3], None, nearest).unwrap_err().to_string();
         assert!(error.contains("without elements"), "{error}");
     }
+    sinks(devices);
+}
+
+/// The gradient of an attention's sink by its definition. A query without keys has no part in it, whatever else it has.
+fn sinks(devices: &[Device]) {
+    let (mut rng, extents) = (Rng::new(9), [2, 3, 5, 4]);
+    let [o, dy] = [0, 1].map(|_| Laid::<f64>::random(&mut rng, &extents, |rng| rng.unit()));
+    let mut rows = 0;
+    let sums = Laid::<f64>::random(&mut rng, &extents[..3], |rng| {
+        rows += 1;
+        if [1, 8, 30].contains(&rows) { f64::NEG_INFINITY } else { rng.unit() * 2.0 }
+    });
+    let sink = [0.5f64, -1.0, 2.0];
+    let mut want = [0.0; 3];
+    for (row, sum) in sums.elements.iter().enumerate().filter(|(_, sum)| **sum > f64::NEG_INFINITY) {
+        let head = row / 5 % 3;
+        let mean: f64 = (4 * row..4 * row + 4).map(|k| o.elements[k] * dy.elements[k]).sum();
+        want[head] -= (sink[head] - sum).exp() * mean;
+    }
+    let mut ways = vec![];
+    for device in devices {
+        let sink = device.tensor([3], sink).unwrap();
+        let spec = windlass::dnn::Attention::new().sink(&sink);
+        let (o, dy, sums) = (o.up(device), dy.up(device), sums.up(device));
+        let made = device.dnn().attend_sink_gradient(&spec, typed::<f64>(&o), typed::<f64>(&dy), typed::<f64>(&sums));
+        ways.push(read(device, &made.unwrap().await_result().unwrap()));
+    }
+    same_bits(&ways, "sink");
+    near(&ways[0], &want, 1e-12, "sink");
 }

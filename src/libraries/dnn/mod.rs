@@ -8,7 +8,7 @@
 //! | [`convolve_data`](Dnn::convolve_data), [`convolve_filter`](Dnn::convolve_filter), [`convolve_bias`](Dnn::convolve_bias) | its gradients |
 //! | [`convolve_transposed`](Dnn::convolve_transposed) | a transposed convolution |
 //! | [`attend`](Dnn::attend), [`attend_training`](Dnn::attend_training) | attention, and the logarithms of its sums |
-//! | [`attend_gradients`](Dnn::attend_gradients) | its gradients |
+//! | [`attend_gradients`](Dnn::attend_gradients), [`attend_sink_gradient`](Dnn::attend_sink_gradient) | its gradients |
 //! | [`recur`](Dnn::recur), [`recur_training`](Dnn::recur_training) | a recurrent net ([`Recurrent`]): plain, LSTM, GRU |
 //! | [`recur_gradients`](Dnn::recur_gradients) | its gradients |
 //! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |

@@ -1,7 +1,7 @@
 //! The lengths of batches: of none, and beyond the sizes; the kernels for a GPU on the PTX machine.
 
 use super::oracle::Case;
-use super::{backward, forward, spec};
+use super::{Given, backward, forward};
 use crate::common::{Rng, devices};
 use crate::convolution::oracle::{Numbers, down};
 use windlass::dnn::Corner;
@@ -36,7 +36,7 @@ fn a_batch_of_nothing_has_zeros_and_no_gradient() {
 /// Result, sums and gradients of some lengths; elements that are not seen are NaN.
 fn bits(device: &Device, lengths: [Vec<i32>; 2], seen: [usize; 2]) -> Vec<Vec<u8>> {
     let mut case = Case::new([1, 1, 1, 8, 16, 8, 8]);
-    case.lengths = Some(lengths.clone());
+    case.lengths = Some(lengths);
     let of = |count: usize, rows: usize| {
         let mut x = Numbers::random::<f16>(&mut Rng::new(count as u64), &[1, 1, count, 8]);
         x.all[8 * rows..].fill(f64::NAN);
@@ -44,8 +44,8 @@ fn bits(device: &Device, lengths: [Vec<i32>; 2], seen: [usize; 2]) -> Vec<Vec<u8
         device.tensor([1, 1, count, 8], all).unwrap()
     };
     let (q, k) = (of(8, seen[0]), of(16, seen[1]));
-    let lengths = lengths.map(|all| device.tensor([1], all).unwrap());
-    let spec = spec::<f16>(&case, None, Some(&lengths));
+    let given = Given::<f16>::new(device, &mut Rng::new(0), &case, None);
+    let spec = given.spec(&case);
     let dnn = device.dnn();
     let (o, sums) = dnn.attend_training(&spec, &q, &k, &k).unwrap().await_result().unwrap();
     let (dq, dk, dv) = dnn.attend_gradients(&spec, &q, &k, &k, &o, &q, &sums).unwrap().await_result().unwrap();

@@ -1,7 +1,12 @@
 //! Attention and its gradients against the definition, on every device under test.
 
+#[cfg(feature = "rng")]
+mod dropout;
 mod lengths;
 mod oracle;
+mod pages;
+mod sink;
+mod slices;
 
 use crate::common::{Rng, devices, is_host, refused, seeds};
 use crate::convolution::oracle::{Numbers, Real, down};
@@ -48,30 +53,51 @@ fn numbers<S: windlass::Element>(device: &Device, x: &Tensor<S>) -> Vec<f64> {
     }
 }
 
-fn lengths(device: &Device, case: &Case) -> Option<[Tensor<i32>; 2]> {
-    let up = |all: &Vec<i32>| device.tensor([all.len()], &all[..]).unwrap();
-    case.lengths.as_ref().map(|[q, k]| [up(q), up(k)])
+/// What the settings of a case refer to.
+struct Given<T: Real> {
+    bias: Option<Tensor<T>>,
+    sink: Option<Tensor<T>>,
+    lengths: Option<[Tensor<i32>; 2]>,
 }
 
-fn spec<'a, T: Real>(
-    case: &Case,
-    bias: Option<&'a Tensor<T>>,
-    lengths: Option<&'a [Tensor<i32>; 2]>,
-) -> Attention<'a, T> {
-    let mut spec = Attention::new().deterministic(true);
-    if let Some(corner) = case.causal {
-        spec = spec.causal(corner);
+impl<T: Real> Given<T> {
+    fn new(device: &Device, rng: &mut Rng, case: &Case, bias: Option<&Numbers>) -> Self {
+        let ints = |all: &Vec<i32>| device.tensor([all.len()], &all[..]).unwrap();
+        let of_sink = |all: &Vec<f64>| {
+            let all: Vec<T> = all.iter().map(|x| T::of(*x)).collect();
+            device.tensor([all.len()], all).unwrap()
+        };
+        Given {
+            bias: bias.map(|bias| up::<T>(device, rng, bias)),
+            sink: case.sink.as_ref().map(of_sink),
+            lengths: case.lengths.as_ref().map(|[q, k]| [ints(q), ints(k)]),
+        }
     }
-    if let Some(window) = case.window {
-        spec = spec.window(window);
+
+    fn spec(&self, case: &Case) -> Attention<'_, T> {
+        let mut spec = Attention::new().deterministic(true);
+        if let Some(corner) = case.causal {
+            spec = spec.causal(corner);
+        }
+        if let Some(window) = case.window {
+            spec = spec.window(window);
+        }
+        if let Some(bias) = &self.bias {
+            spec = spec.bias(bias);
+        }
+        #[cfg(feature = "rng")]
+        if let Some(all) = &case.dropout {
+            let stream = windlass::rng::Stream::new(windlass::rng::Generator::Philox, all.seed);
+            spec = spec.dropout(all.probability, &stream);
+        }
+        if let Some(sink) = &self.sink {
+            spec = spec.sink(sink);
+        }
+        if let Some([q, k]) = &self.lengths {
+            spec = spec.lengths(q, k);
+        }
+        spec
     }
-    if let Some(bias) = bias {
-        spec = spec.bias(bias);
-    }
-    if let Some([q, k]) = lengths {
-        spec = spec.lengths(q, k);
-    }
-    spec
 }
 
 /// Rows with gaps that the library takes as they are, in each pass and each mask.
@@ -97,31 +123,37 @@ fn forward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Optio
     let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
     let [q, k, v] = [case.q(), case.k(), case.v()].map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
-    let (o, sums, scale, large) = case.forward([&q, &k, &v], bias.as_ref());
+    let want = case.forward([&q, &k, &v], bias.as_ref());
     let mut laid = |numbers: &Numbers| match gap {
         Some(gap) => up_with::<T>(device, rng, numbers, gap),
         None => up::<T>(device, rng, numbers),
     };
     let [q, k, v] = [&q, &k, &v].map(&mut laid);
-    let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
-    let spec = spec(case, bias.as_ref(), lengths.as_ref());
+    let given = Given::new(device, rng, case, bias.as_ref());
+    let spec = given.spec(case);
     let alone = device.dnn().attend(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
     let (both, of_sums) = device.dnn().attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
+    for got in [down(device, &alone), down(device, &both)] {
+        close_rows(case, &got, &numbers(device, &of_sums), &want, &what);
+    }
+}
+
+/// A result and the logarithms of its sums against those of [`Case::forward`].
+fn close_rows<T: Real>(case: &Case, got: &[T], got_sums: &[f64], want: &[Numbers; 4], what: &str) {
+    let [o, sums, scale, large] = want;
     let [.., keys, width, _] = case.sizes;
     let fast = if T::SUMS > 1e-12 { 2e-6 } else { 0.0 };
-    for got in [down(device, &alone), down(device, &both)] {
-        for (place, got) in got.iter().enumerate() {
-            let (want, scale, large) = (o.all[place], scale.all[place], large.all[place]);
-            let relative = 2.0 * T::ROUNDING + ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large);
-            let bound = relative * scale + 1.01 * T::ROUNDING * want.abs() + T::TINY;
-            let error = (got.number() - want).abs();
-            assert!(error <= bound, "{what}: element {place} is {}, not {want}: {error:e} > {bound:e}", got.number());
-        }
+    assert_eq!((got.len(), got_sums.len()), (o.all.len(), sums.all.len()), "{what}");
+    for (place, got) in got.iter().enumerate() {
+        let (want, scale, large) = (o.all[place], scale.all[place], large.all[place]);
+        let relative = 2.0 * T::ROUNDING + ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large);
+        let bound = relative * scale + 1.01 * T::ROUNDING * want.abs() + T::TINY;
+        let error = (got.number() - want).abs();
+        assert!(error <= bound, "{what}: element {place} is {}, not {want}: {error:e} > {bound:e}", got.number());
     }
-    for (place, got) in numbers(device, &of_sums).into_iter().enumerate() {
-        let want = sums.all[place];
-        let bound =
-            ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large.all.iter().copied().fold(0.0, f64::max));
+    let large = large.all.iter().copied().fold(0.0, f64::max);
+    for (place, (got, want)) in got_sums.iter().zip(&sums.all).enumerate() {
+        let bound = ((width + keys + 16) as f64 * T::SUMS + fast) * (2.0 + large) + 4.0 * T::SUMS * want.abs();
         assert!(got == want || (got - want).abs() <= bound, "{what}: sum {place} is {got}, not {want}");
     }
 }
@@ -154,15 +186,20 @@ fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Opti
     let [q, k, v, dy] = extents.map(|extents| Numbers::random::<T>(rng, &extents));
     let bias = case.bias.map(|extents| Numbers::random::<T>(rng, &extents));
     let want = case.backward([&q, &k, &v, &dy], bias.as_ref());
+    let want_sink = case.sink.as_ref().map(|_| case.of_sink([&q, &k, &v, &dy], bias.as_ref()));
     let mut laid = |numbers: &Numbers| match gap {
         Some(gap) => up_with::<T>(device, rng, numbers, gap),
         None => up::<T>(device, rng, numbers),
     };
     let [q, k, v, dy] = [&q, &k, &v, &dy].map(&mut laid);
-    let (bias, lengths) = (bias.map(|bias| up::<T>(device, rng, &bias)), lengths(device, case));
-    let spec = spec(case, bias.as_ref(), lengths.as_ref());
+    let given = Given::new(device, rng, case, bias.as_ref());
+    let spec = given.spec(case);
     let dnn = device.dnn();
     let (o, sums) = dnn.attend_training(&spec, &q, &k, &v).expect(&what).await_result().expect(&what);
+    if let Some(want) = want_sink {
+        let slopes = dnn.attend_sink_gradient(&spec, &o, &dy, &sums).expect(&what).await_result().expect(&what);
+        close(&down(device, &slopes), &want, &format!("{what}: sink"));
+    }
     let gradients = dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).expect(&what).await_result();
     if !is_host(device) && case.sizes[3] == 1 {
         assert!(gradients.unwrap_err().error.to_string().contains("one query"), "{what}");
@@ -171,13 +208,18 @@ fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Opti
     let (dq, dk, dv) = gradients.expect(&what);
     for (name, got, want) in [("dq", dq, &want[0]), ("dk", dk, &want[1]), ("dv", dv, &want[2])] {
         assert_eq!(got.extents(), want.extents, "{what}");
-        // The largest magnitude is the measure: sums of numbers of both signs that were rounded in between.
-        let most = want.all.iter().fold(0f64, |most, x| most.max(x.abs()));
-        let bound = (16.0 * T::ROUNDING + 1e4 * T::SUMS) * (most + 4.0);
-        for (place, got) in down(device, &got).iter().enumerate() {
-            let (got, want) = (got.number(), want.all[place]);
-            assert!((got - want).abs() <= bound, "{what}: {name}[{place}] is {got}, not {want} ({bound:e})");
-        }
+        close(&down(device, &got), want, &format!("{what}: {name}"));
+    }
+}
+
+/// The largest magnitude is the measure: sums of numbers of both signs that were rounded in between.
+fn close<T: Real>(got: &[T], want: &Numbers, what: &str) {
+    let most = want.all.iter().fold(0f64, |most, x| most.max(x.abs()));
+    let bound = (16.0 * T::ROUNDING + 1e4 * T::SUMS) * (most + 4.0);
+    assert_eq!(got.len(), want.all.len(), "{what}");
+    for (place, (got, want)) in got.iter().zip(&want.all).enumerate() {
+        let got = got.number();
+        assert!((got - want).abs() <= bound, "{what}[{place}] is {got}, not {want} ({bound:e})");
     }
 }
 
@@ -268,7 +310,8 @@ fn windows_at_the_bottom_right_are_right_or_refused() {
             }
             let (dnn, x) = (device.dnn(), |places| device.zeros_tensor::<f16>([2, 2, places, 16]).unwrap());
             let (q, k) = (x(queries), x(keys));
-            let spec = spec::<f16>(&case, None, None);
+            let given = Given::<f16>::new(&device, &mut Rng::new(0), &case, None);
+            let spec = given.spec(&case);
             match dnn.attend(&spec, &q, &k, &k).unwrap().await_result().unwrap_err().error {
                 Error::Unsupported { reason, .. } => assert!(reason.contains("bottom right"), "{reason}"),
                 other => panic!("{other}"),

@@ -14,11 +14,28 @@ pub(crate) struct Case {
     /// The extents of the bias.
     pub(crate) bias: Option<[usize; 4]>,
     pub(crate) lengths: Option<[Vec<i32>; 2]>,
+    pub(crate) dropout: Option<Dropout>,
+    /// For each head.
+    pub(crate) sink: Option<Vec<f64>>,
+}
+
+/// A probability, the seed of a stream, and for each score whether its weight is kept.
+#[derive(Clone)]
+pub(crate) struct Dropout {
+    pub(crate) probability: f64,
+    pub(crate) seed: u64,
+    pub(crate) kept: Vec<bool>,
+}
+
+impl std::fmt::Debug for Dropout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of stream {}", self.probability, self.seed)
+    }
 }
 
 impl Case {
     pub(crate) fn new(sizes: [usize; 7]) -> Self {
-        Case { sizes, causal: None, window: None, bias: None, lengths: None }
+        Case { sizes, causal: None, window: None, bias: None, lengths: None, dropout: None, sink: None }
     }
 
     /// `narrow`: also widths that are no multiples of 8.
@@ -110,16 +127,35 @@ impl Case {
         if most == f64::NEG_INFINITY {
             return (vec![0.0; keys], most, 0.0);
         }
-        let sum: f64 = scores.iter().map(|x| (x - most).exp()).sum();
+        let sink = self.sink.as_ref().map(|sink| sink[h]);
+        let most = most.max(sink.unwrap_or(most));
+        let sum: f64 = scores.iter().copied().chain(sink).map(|x| (x - most).exp()).sum();
         (scores.iter().map(|x| (x - most).exp() / sum).collect(), most + sum.ln(), large)
     }
 
+    /// The factor of a weight: 0 if it is dropped.
+    fn factor(&self, index: &[usize], key: usize) -> f64 {
+        let [_, heads, _, queries, keys, ..] = self.sizes;
+        let at = ((index[0] * heads + index[1]) * queries + index[2]) * keys + key;
+        self.dropout.as_ref().map_or(1.0, |all| if all.kept[at] { 1.0 / (1.0 - all.probability) } else { 0.0 })
+    }
+
+    /// The gradient of the sink.
+    pub(crate) fn of_sink(&self, [q, k, v, dy]: [&Numbers; 4], bias: Option<&Numbers>) -> Numbers {
+        let [o, sums, ..] = self.forward([q, k, v], bias);
+        let mut slopes = Numbers::zeros(&[self.sizes[1]]);
+        for index in indices(&self.o()[..3]) {
+            let (b, h, i) = (index[0], index[1], index[2]);
+            let mean: f64 = (0..self.sizes[6]).map(|d| o.at(&[b, h, i, d]) * dy.at(&[b, h, i, d])).sum();
+            if let Some(sink) = self.sink.as_ref().filter(|_| sums.at(&index) > f64::NEG_INFINITY) {
+                *slopes.at_mut(&[h]) -= (sink[h] - sums.at(&index)).exp() * mean;
+            }
+        }
+        slopes
+    }
+
     /// The result, the logarithms of the sums, and for each element of the result the sum of magnitudes and the size of the scores.
-    pub(crate) fn forward(
-        &self,
-        [q, k, v]: [&Numbers; 3],
-        bias: Option<&Numbers>,
-    ) -> (Numbers, Numbers, Numbers, Numbers) {
+    pub(crate) fn forward(&self, [q, k, v]: [&Numbers; 3], bias: Option<&Numbers>) -> [Numbers; 4] {
         let [_, heads, kv, _, keys, ..] = self.sizes;
         let (mut o, mut scale, mut large) =
             (Numbers::zeros(&self.o()), Numbers::zeros(&self.o()), Numbers::zeros(&self.o()));
@@ -130,14 +166,14 @@ impl Case {
             for d in 0..self.o()[3] {
                 let at = [index[0], index[1], index[2], d];
                 for (j, weight) in weights.iter().enumerate().take(keys) {
-                    let product = weight * v.at(&[index[0], index[1] / (heads / kv), j, d]);
+                    let product = weight * self.factor(&index, j) * v.at(&[index[0], index[1] / (heads / kv), j, d]);
                     *o.at_mut(&at) += product;
                     *scale.at_mut(&at) += product.abs();
                 }
                 *large.at_mut(&at) = size;
             }
         }
-        (o, sums, scale, large)
+        [o, sums, scale, large]
     }
 
     /// The gradients of queries, keys and values.
@@ -149,7 +185,10 @@ impl Case {
             let (b, h, i) = (index[0], index[1], index[2]);
             let of_k = h / (heads / kv);
             let (weights, ..) = self.weights(&index, q, k, bias);
-            let slope = |j: usize| (0..value).map(|d| dy.at(&[b, h, i, d]) * v.at(&[b, of_k, j, d])).sum::<f64>();
+            let slope = |j: usize| {
+                let products = (0..value).map(|d| dy.at(&[b, h, i, d]) * v.at(&[b, of_k, j, d]));
+                products.sum::<f64>() * self.factor(&index, j)
+            };
             let slopes: Vec<f64> = (0..keys).map(slope).collect();
             let mean: f64 = slopes.iter().zip(&weights).map(|(slope, weight)| slope * weight).sum();
             for j in 0..keys {
@@ -159,7 +198,7 @@ impl Case {
                     *dk.at_mut(&[b, of_k, j, d]) += of_score * q.at(&[b, h, i, d]);
                 }
                 for d in 0..value {
-                    *dv.at_mut(&[b, of_k, j, d]) += weights[j] * dy.at(&[b, h, i, d]);
+                    *dv.at_mut(&[b, of_k, j, d]) += weights[j] * self.factor(&index, j) * dy.at(&[b, h, i, d]);
                 }
             }
         }

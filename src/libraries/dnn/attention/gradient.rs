@@ -10,8 +10,8 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
-/// The gradients of queries, keys and values. Reads these, the result, its gradient, the logarithms of the sums, then the bias and
-/// the lengths if there are any. The gradients lie as what they are gradients of.
+/// The gradients of queries, keys and values. Reads these, the result (over the factor of kept weights), its gradient, the logarithms of
+/// the sums, then bias, mask and lengths if there are any. The gradients lie as what they are gradients of.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct AttendBackward(pub(in super::super) Scene);
 
@@ -47,6 +47,9 @@ impl Op for AttendBackward {
 
     fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
         self.0.check()?;
+        if self.0.pages.is_some() {
+            return Err(crate::core::error::Error::invalid("pages", "keys and values in pages have no gradients"));
+        }
         check_all((reads, &self.reads()), (writes, &self.writes()))
     }
 

@@ -60,16 +60,22 @@ pub(super) fn rows_of(layout: &Layout, extents: [usize; 4]) -> Option<Rows> {
     Some(rows)
 }
 
-/// An operand as a library takes it. `dense`: without gaps, for what is written has the same order.
+/// Where an operand is read: the distances, and whether it lies so; else it is copied. `dense`: without gaps, for what is written has the
+/// same order.
+pub(super) fn placed(dtype: DType, layout: &Layout, dense: bool) -> Result<(Rows, bool)> {
+    let extents = four("operand", layout.extents())?;
+    let (packed, granule) = (packed(extents, heads_last(layout)), granule(dtype));
+    let takes = |rows: Rows| rows.iter().all(|step| step.is_multiple_of(granule) && *step >= extents[3]);
+    let own = rows_of(layout, extents).filter(|rows| *rows == packed || (!dense && takes(*rows)));
+    Ok((own.unwrap_or(packed), own.is_some()))
+}
+
+/// An operand as a library takes it.
 pub(super) fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) -> Result<(Laid<'a>, Rows)> {
     let (part, layout) = view.operand()?;
-    let extents = four("operand", layout.extents())?;
-    let (last, granule) = (heads_last(&layout), granule(view.dtype()));
-    let is_packed = |rows: Rows| rows == packed(extents, last);
-    let takes = |rows: Rows| rows.iter().all(|step| step.is_multiple_of(granule) && *step >= extents[3]);
-    match rows_of(&layout, extents).filter(|rows| is_packed(*rows) || (!dense && takes(*rows))) {
-        Some(rows) => Ok((Laid::Own(part), rows)),
-        None => copied(device, view, last),
+    match placed(view.dtype(), &layout, dense)? {
+        (rows, true) => Ok((Laid::Own(part), rows)),
+        (_, false) => copied(device, view, heads_last(&layout)),
     }
 }
 
@@ -89,4 +95,8 @@ pub(super) fn layout_of(extents: [usize; 4], [b, h, s]: Rows) -> Result<Layout> 
 pub(super) fn four(name: &'static str, extents: &[usize]) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(extents)
         .map_err(|_| Error::invalid(name, format!("extents {extents:?}; batch, heads, places and width are needed")))
+}
+
+pub(super) fn lost() -> Error {
+    Error::library("internal error: unchecked operands")
 }

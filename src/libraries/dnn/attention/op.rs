@@ -9,8 +9,8 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
-/// Attention. Reads queries, keys and values, then the bias and the lengths if there are any; writes the result, and the logarithms
-/// of the sums if they are wanted.
+/// Attention. Reads queries, keys and values, then bias, mask, sink, pages and lengths if there are any; writes the result, and the
+/// logarithms of the sums if they are wanted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct Attend(pub(in super::super) Scene);
 

@@ -1,5 +1,6 @@
 //! An attention with all its sizes: what both engines compute.
 
+use super::pages::Pages;
 use super::spec::Corner;
 use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
@@ -34,6 +35,12 @@ pub(in super::super) struct Scene {
     pub(in super::super) window: Option<usize>,
     /// The distances of a bias that is added to the scores, along all axes but the last; 0 where it is the same.
     pub(in super::super) bias: Option<[usize; 3]>,
+    /// The bits of the probability that a weight is dropped, an f64: the operands have a mask of those that are kept.
+    pub(in super::super) dropout: Option<u64>,
+    /// Each head has one more score, which has no value.
+    pub(in super::super) sink: bool,
+    /// Keys and values are in pages.
+    pub(in super::super) pages: Option<Pages>,
     /// Batches have lengths of their own: of queries, and of keys.
     pub(in super::super) lengths: bool,
     /// The logarithms of the sums are wanted.
@@ -60,6 +67,14 @@ impl Scene {
         f64::from_bits(self.scale)
     }
 
+    /// The factor of the weights that are kept.
+    pub(in super::super) fn kept(&self) -> f64 {
+        self.dropout.map_or(1.0, |probability| 1.0 / (1.0 - f64::from_bits(probability)))
+    }
+
+    pub(in super::super) fn extents_of_scores(&self) -> [usize; 4] {
+        [self.batch, self.heads, self.queries, self.keys]
+    }
     pub(in super::super) fn extents_of_q(&self) -> [usize; 4] {
         [self.batch, self.heads, self.queries, self.width]
     }
@@ -118,8 +133,25 @@ impl Scene {
         if !self.scale().is_finite() {
             return Err(Error::invalid("scale", format!("{}", self.scale())));
         }
-        let scores = [self.batch, self.heads, self.queries, self.keys];
-        let sizes = [self.extents_of_q(), self.extents_of_k(), self.extents_of_v(), self.extents_of_o(), scores];
+        if let Some(probability) = self.dropout.map(f64::from_bits)
+            && !(0.0..1.0).contains(&probability)
+        {
+            return Err(Error::invalid("dropout", format!("{probability} is not from 0 to less than 1")));
+        }
+        if let Some(pages) = self.pages
+            && (!self.lengths || pages.table.checked_mul(pages.places) != Some(self.keys))
+        {
+            return Err(Error::invalid("pages", "they need lengths, and a table of all keys"));
+        }
+        let sizes = [
+            self.extents_of_q(),
+            self.extents_of_k(),
+            self.extents_of_v(),
+            self.stored(self.extents_of_k()),
+            self.stored(self.extents_of_v()),
+            self.extents_of_o(),
+            self.extents_of_scores(),
+        ];
         let fits = |all: [usize; 4]| {
             let product = all.into_iter().try_fold(8usize, |all, n| all.checked_mul(n.max(1)));
             product.is_some_and(|n| isize::try_from(n).is_ok())
@@ -134,19 +166,27 @@ impl Scene {
     pub(super) fn reads(&self) -> Vec<Wanted> {
         let mut all = vec![
             ("q", self.dtype, reach(self.extents_of_q(), self.of_q)),
-            ("k", self.dtype, reach(self.extents_of_k(), self.of_k)),
-            ("v", self.dtype, reach(self.extents_of_v(), self.of_v)),
+            ("k", self.dtype, reach(self.stored(self.extents_of_k()), self.of_k)),
+            ("v", self.dtype, reach(self.stored(self.extents_of_v()), self.of_v)),
         ];
         all.extend(self.others());
         all
     }
 
-    /// Bias and lengths, which both passes read last.
+    /// Bias, mask, sink, pages and lengths, which both passes read last.
     pub(super) fn others(&self) -> Vec<Wanted> {
         let mut all = Vec::new();
         if let Some(strides) = self.bias {
-            let scores = [self.batch, self.heads, self.queries, self.keys];
-            all.push(("bias", self.dtype, reach(scores, strides)));
+            all.push(("bias", self.dtype, reach(self.extents_of_scores(), strides)));
+        }
+        if self.dropout.is_some() {
+            all.push(("dropout", self.dtype, self.extents_of_scores().into_iter().try_fold(1, usize::checked_mul)));
+        }
+        if self.sink {
+            all.push(("sink", self.sums(), Some(self.heads)));
+        }
+        if let Some(pages) = self.pages {
+            all.push(("pages", DType::I32, self.batch.checked_mul(pages.table)));
         }
         if self.lengths {
             all.extend([

@@ -25,6 +25,10 @@ pub struct Attention<'a, T: Element> {
     pub(super) causal: Option<Corner>,
     pub(super) window: Option<usize>,
     pub(super) bias: Option<TensorRef<'a, T>>,
+    #[cfg(feature = "rng")]
+    pub(super) dropout: Option<(f64, crate::libraries::rng::Stream)>,
+    pub(super) sink: Option<TensorRef<'a, T>>,
+    pub(super) pages: Option<TensorRef<'a, i32>>,
     pub(super) lengths: Option<[TensorRef<'a, i32>; 2]>,
     pub(super) tf32: bool,
     pub(super) deterministic: bool,
@@ -37,6 +41,10 @@ impl<T: Element> Default for Attention<'_, T> {
             causal: None,
             window: None,
             bias: None,
+            #[cfg(feature = "rng")]
+            dropout: None,
+            sink: None,
+            pages: None,
             lengths: None,
             tf32: false,
             deterministic: false,
@@ -76,6 +84,14 @@ impl<'a, T: Element> Attention<'a, T> {
     #[must_use]
     pub fn bias(mut self, bias: impl ReadableTensor<'a, T>) -> Self {
         self.bias = Some(bias.into());
+        self
+    }
+
+    /// For each head one more score, as if there were one more key that every query sees, whose value is zeros: attention that
+    /// belongs to no key. [`Dnn::attend_sink_gradient`](crate::dnn::Dnn::attend_sink_gradient) is its gradient.
+    #[must_use]
+    pub fn sink(mut self, sink: impl ReadableTensor<'a, T>) -> Self {
+        self.sink = Some(sink.into());
         self
     }
 

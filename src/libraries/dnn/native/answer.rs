@@ -8,6 +8,7 @@ use super::choose::candidates;
 use super::descriptor::Refused;
 use super::handle::{Cudnn, Functions};
 use super::recipes::{Planned, keep, made};
+use super::slices;
 use super::target::Target;
 use crate::core::error::Result;
 use crate::engines::cuda::Core;
@@ -37,7 +38,7 @@ fn sorted(api: &Functions, wanted: Wanted) -> Result<Sorted> {
         Wanted::AttendBackward(scene) if attend_backward::is_empty(&scene) => Sorted::Nothing,
         Wanted::AttendBackward(scene) => {
             attend_backward::supported(api, &scene)?;
-            Sorted::AttendBackward(Backward(scene))
+            Sorted::AttendBackward(Backward(slices::part(&scene, slices::MOST_BYTES)))
         }
     })
 }

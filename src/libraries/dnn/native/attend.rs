@@ -3,7 +3,7 @@
 use super::super::attention::{Attend, Scene};
 use super::choose::Rules;
 use super::descriptor::Refused;
-use super::graph::{F32, Finished, Inputs, Pointwise, Reduced};
+use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
 use super::plan::{Plan, settle, target};
@@ -18,30 +18,97 @@ use crate::engines::op::{Built, PlanKey, Prepare};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub(super) struct Forward(pub(super) Scene);
 
+impl Scores<'_> {
+    fn keys(&mut self) -> Result<Node, Refused> {
+        let (extents, rows) = (self.scene.extents_of_k(), self.scene.of_k);
+        if self.scene.pages.is_none() {
+            return self.columns(Operand::K, extents, rows);
+        }
+        let stored = self.rows(Operand::K, self.scene.stored(extents), rows)?;
+        let [b, h, s, d] = extents.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let (extents, strides) = ([b, h, d, s], [h * s * d, s * d, 1, d]);
+        let inner =
+            TensorOf { dtype: self.dtype, extents: &extents, strides: &strides, operand: None, by_value: false };
+        let inner = self.graph.tensor(&inner)?;
+        self.load([stored, inner], Operand::Table)?;
+        Ok(inner)
+    }
+
+    fn values(&mut self) -> Result<Node, Refused> {
+        let (extents, rows) = (self.scene.extents_of_v(), self.scene.of_v);
+        if self.scene.pages.is_none() {
+            return self.rows(Operand::V, extents, rows);
+        }
+        let stored = self.rows(Operand::V, self.scene.stored(extents), rows)?;
+        let inner = self.inner(extents.map(|n| i64::try_from(n).unwrap_or(i64::MAX)), self.dtype)?;
+        self.load([stored, inner], Operand::TableOfValues)?;
+        Ok(inner)
+    }
+
+    /// The weights of values, in the type of the operands.
+    fn weights(&mut self, scores: Node) -> Result<Node, Refused> {
+        let [b, h, s, _] = self.extents;
+        let row = [b, h, s, 1];
+        let (largest, log) = (self.inner(row, F32)?, self.inner(row, F32)?);
+        self.graph.reduce(Reduced::Max, scores, largest)?;
+        let sink = match self.scene.sink {
+            true => Some(self.operand(Operand::Sink, F32, [1, h, 1, 1], [h, 1, 1, 1])?),
+            false => None,
+        };
+        let largest = self.with_sink(Pointwise::Max, largest, sink)?;
+        let distance = self.value(Pointwise::Subtract, Inputs::two(scores, largest))?;
+        let exponential = self.value(Pointwise::Exp, Inputs::one(distance))?;
+        let of_sink = match sink {
+            Some(sink) => {
+                let (distance, exponential) = (self.inner(row, F32)?, self.inner(row, F32)?);
+                self.graph.pointwise(Pointwise::Subtract, F32, Inputs::two(sink, largest), distance)?;
+                self.graph.pointwise(Pointwise::Exp, F32, Inputs::one(distance), exponential)?;
+                Some(exponential)
+            }
+            None => None,
+        };
+        let sum = self.inner(row, F32)?;
+        self.graph.reduce(Reduced::Sum, exponential, sum)?;
+        let sum = self.with_sink(Pointwise::Add, sum, of_sink)?;
+        self.graph.pointwise(Pointwise::Log, F32, Inputs::one(sum), log)?;
+        // The library has no engine for a graph without the logarithms of the sums.
+        let stats = match self.scene.stats {
+            true => self.operand(Operand::Sums, F32, row, super::scores::packed(row))?,
+            false => self.inner(row, F32)?,
+        };
+        let both = if sink.is_some() { Inputs::two(largest, log) } else { Inputs::two(log, largest) };
+        self.graph.pointwise(Pointwise::Add, F32, both, stats)?;
+        let Some([mask, factor]) = self.dropout()? else {
+            let weights = self.inner(self.extents, self.dtype)?;
+            self.graph.pointwise(Pointwise::Divide, F32, Inputs::two(exponential, sum), weights)?;
+            return Ok(weights);
+        };
+        let weights = self.value(Pointwise::Divide, Inputs::two(exponential, sum))?;
+        let weights = self.value(Pointwise::Multiply, Inputs::two(weights, factor))?;
+        let kept = self.inner(self.extents, self.dtype)?;
+        self.graph.pointwise(Pointwise::Multiply, F32, Inputs::two(weights, mask), kept)?;
+        Ok(kept)
+    }
+
+    /// A value of each row, and that of the sink.
+    fn with_sink(&mut self, mode: Pointwise, of_row: Node, sink: Option<Node>) -> Result<Node, Refused> {
+        let Some(sink) = sink else { return Ok(of_row) };
+        let [b, h, s, _] = self.extents;
+        let both = self.inner([b, h, s, 1], F32)?;
+        self.graph.pointwise(mode, F32, Inputs::two(of_row, sink), both)?;
+        Ok(both)
+    }
+}
+
 impl Planned for Forward {
     fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
         let scene = &self.0;
         let mut all = Scores::new(api, scene)?;
         let q = all.rows(Operand::Q, scene.extents_of_q(), scene.of_q)?;
-        let k = all.columns(Operand::K, scene.extents_of_k(), scene.of_k)?;
-        let v = all.rows(Operand::V, scene.extents_of_v(), scene.of_v)?;
+        let k = all.keys()?;
         let scores = all.scores(q, k)?;
-        let [b, h, s, _] = all.extents;
-        let row = [b, h, s, 1];
-        let (largest, sum, log) = (all.inner(row, F32)?, all.inner(row, F32)?, all.inner(row, F32)?);
-        all.graph.reduce(Reduced::Max, scores, largest)?;
-        let distance = all.value(Pointwise::Subtract, Inputs::two(scores, largest))?;
-        let exponential = all.value(Pointwise::Exp, Inputs::one(distance))?;
-        all.graph.reduce(Reduced::Sum, exponential, sum)?;
-        all.graph.pointwise(Pointwise::Log, F32, Inputs::one(sum), log)?;
-        // The library has no engine for a graph without the logarithms of the sums.
-        let stats = match scene.stats {
-            true => all.operand(Operand::Sums, F32, row, super::scores::packed(row))?,
-            false => all.inner(row, F32)?,
-        };
-        all.graph.pointwise(Pointwise::Add, F32, Inputs::two(log, largest), stats)?;
-        let weights = all.inner(all.extents, all.dtype)?;
-        all.graph.pointwise(Pointwise::Divide, F32, Inputs::two(exponential, sum), weights)?;
+        let weights = all.weights(scores)?;
+        let v = all.values()?;
         let o = all.rows(Operand::O, scene.extents_of_o(), scene.of_o)?;
         let lengths = all.of_values();
         all.graph.multiply([weights, v, o], lengths)?;
@@ -49,7 +116,9 @@ impl Planned for Forward {
     }
 
     fn rules(&self, most: u64) -> Rules {
-        Rules { strict: false, deterministic: self.0.deterministic, most }
+        // Of the two of 9.19, the other one lets what lies in unused places of pages into the result: a weight of 0 times NaN.
+        let only = self.0.pages.map(|_| 1);
+        Rules { strict: false, deterministic: self.0.deterministic, most, only }
     }
 
     fn unpinned(&self) -> impl serde::Serialize {
@@ -112,7 +181,9 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     let mut names = vec![Operand::Q, Operand::K, Operand::V];
     names.extend(others(scene));
     let addresses = lengths::addresses(scene, queue, reads)?;
-    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
+    operands.extend(names.iter().zip(&addresses).map(|(operand, address)| (*operand as i64, *address)));
+    let table = names.iter().zip(&addresses).find(|(operand, _)| matches!(operand, Operand::Table));
+    operands.extend(table.map(|(_, address)| (Operand::TableOfValues as i64, *address)));
     let to = target(queue, o)?;
     operands.push((Operand::O as i64, to));
     let to_sums = sums.map(|sums| target(queue, sums)).transpose()?;
@@ -121,7 +192,11 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check) or in copies of them; the numbers live until
     // the call has returned.
     unsafe { plan.execute(queue, &operands) }?;
-    if let Some(lengths) = lengths::of(scene, reads)? {
+    let lengths = match lengths::of(scene, reads)? {
+        Some(lengths) => Some(lengths),
+        None => lengths::whole(scene, queue)?,
+    };
+    if let Some(lengths) = lengths {
         let (extents, rows) = (scene.extents_of_o(), scene.of_o);
         let blanked = Blanked { to, sums: to_sums.unwrap_or(0), extents, rows, of_keys: false };
         // SAFETY: the result and the sums, as the graph describes them; rows are multiples of 16 bytes, or there is no plan.
@@ -137,8 +212,14 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     }
 }
 
-/// Bias and lengths, in the order in which they are read.
+/// Bias, mask, sink, pages and lengths, in the order in which they are read.
 pub(super) fn others(scene: &Scene) -> impl Iterator<Item = Operand> + use<> {
+    let one = [
+        scene.bias.map(|_| Operand::Bias),
+        scene.dropout.map(|_| Operand::Mask),
+        scene.sink.then_some(Operand::Sink),
+        scene.pages.map(|_| Operand::Table),
+    ];
     let lengths = scene.lengths.then_some([Operand::QueryLengths, Operand::KeyLengths]);
-    scene.bias.map(|_| Operand::Bias).into_iter().chain(lengths.into_iter().flatten())
+    one.into_iter().flatten().chain(lengths.into_iter().flatten())
 }

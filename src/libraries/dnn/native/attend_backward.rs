@@ -14,6 +14,7 @@ use super::lengths::{self, Blanked};
 use super::plan::{Plan, settle, target};
 use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing, packed};
+use super::slices::{self, Sliced};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -23,28 +24,11 @@ use crate::engines::op::{Built, PlanKey, Prepare};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub(super) struct Backward(pub(super) Scene);
 
-/// The most memory for the scores of a deterministic pass.
-const MOST_BYTES: u64 = 8 << 30;
-
-/// What the library takes for the scores of a deterministic pass.
-fn score_bytes(scene: &Scene) -> u64 {
-    let whole = |n: usize| (n as u64).div_ceil(64).saturating_mul(64);
-    let places = whole(scene.queries).saturating_mul(whole(scene.keys));
-    places.saturating_mul(scene.batch as u64).saturating_mul(scene.heads as u64).saturating_mul(2)
-}
-
 /// Why it is not computed, where that is known before the library is asked.
 fn refusal(scene: &Scene) -> Option<String> {
     if scene.queries == 1 {
         // With one key there is no engine; with more, an H100 and 9.19 gave wrong gradients of the query.
         return Some("gradients of an attention of one query: cuDNN's are wrong; the CPU computes them".into());
-    }
-    let bytes = score_bytes(scene);
-    if scene.deterministic && bytes > MOST_BYTES {
-        return Some(format!(
-            "deterministic gradients take batch * heads * queries * keys * 2 = {bytes} bytes in cuDNN; pass fewer heads at a time, or \
-             leave out `deterministic`"
-        ));
     }
     missing(scene, true)
 }
@@ -92,7 +76,8 @@ impl Planned for Backward {
         let (of_o, dy) = (all.rows(Operand::O, o, scene.of_o)?, all.rows(Operand::Dy, o, scene.of_o)?);
         let sums = all.operand(Operand::Sums, F32, row, packed(row))?;
 
-        // The mean of the slopes of a row.
+        // The mean of the slopes of a row. With a mask of ours 9.19 takes the number for 1, whatever it is: what depends on dropout is in
+        // the result that it is given.
         let extents = o.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         let (product, sum) = (all.inner(extents, F32)?, all.inner(row, F32)?);
         all.graph.pointwise(Pointwise::Multiply, F32, Inputs::two(dy, of_o), product)?;
@@ -103,15 +88,27 @@ impl Planned for Backward {
         let scores = all.scores(of_q, kt)?;
         let distance = all.value(Pointwise::Subtract, Inputs::two(scores, sums))?;
         let weights = all.value(Pointwise::Exp, Inputs::one(distance))?;
-        let turned = all.turned(weights)?;
+        let dropout = all.dropout()?;
+        let mut kept = weights;
+        if let Some([mask, factor]) = dropout {
+            kept = all.value(Pointwise::Multiply, Inputs::two(kept, mask))?;
+            kept = all.value(Pointwise::Multiply, Inputs::two(kept, factor))?;
+        }
+        let turned = all.turned(kept)?;
         let dv = all.rows(Operand::Dv, v, scene.of_v)?;
         all.of_keys([turned, dy], dv, Operand::FullValues, scene.value_width)?;
 
-        let slopes = all.inner(all.extents, F32)?;
+        let mut slopes = all.inner(all.extents, F32)?;
         let lengths = all.of_scores();
         all.graph.multiply([dy, vt, slopes], lengths)?;
-        let slopes = all.value(Pointwise::Subtract, Inputs::two(slopes, mean))?;
-        let slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, weights))?;
+        if let Some([mask, _]) = dropout {
+            slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, mask))?;
+        }
+        slopes = all.value(Pointwise::Subtract, Inputs::two(slopes, mean))?;
+        slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, weights))?;
+        if let Some([_, factor]) = dropout {
+            slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, factor))?;
+        }
         let slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, all.scale))?;
         let turned = all.turned(slopes)?;
         let dk = all.rows(Operand::Dk, k, scene.of_k)?;
@@ -131,7 +128,7 @@ impl Planned for Backward {
     }
 
     fn rules(&self, most: u64) -> Rules {
-        Rules { strict: false, deterministic: self.0.deterministic, most }
+        Rules { strict: false, deterministic: self.0.deterministic, most, only: None }
     }
 
     fn unpinned(&self) -> impl serde::Serialize {
@@ -166,7 +163,7 @@ pub(super) fn is_empty(scene: &Scene) -> bool {
 
 pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
     if !is_empty(scene) {
-        plans.plan(&Backward(scene.clone()));
+        plans.plan(&Backward(slices::part(scene, slices::MOST_BYTES)));
     }
 }
 
@@ -195,31 +192,41 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
         }
         return Ok(());
     }
-    let numbers = Numbers::new(scene);
-    let mut operands = numbers.operands(scene);
-    operands.push(numbers.one());
+    let part = slices::part(scene, slices::MOST_BYTES);
+    let numbers = Numbers::new(&part);
+    let mut kept = numbers.operands(&part);
+    kept.push(numbers.one());
     let mut names = vec![Operand::Q, Operand::K, Operand::V, Operand::O, Operand::Dy, Operand::Sums];
     names.extend(others(scene));
     let addresses = lengths::addresses(scene, queue, reads)?;
-    operands.extend(names.into_iter().zip(addresses).map(|(operand, address)| (operand as i64, address)));
-    for (operand, bytes, zeroed) in scratch(scene) {
+    let sliced = |(operand, address)| Sliced::new(operand, address, scene, &part);
+    let mut sources: Vec<Sliced> = names.into_iter().zip(addresses).map(sliced).collect();
+    let mut zeroed = None;
+    for (operand, bytes, zeros) in scratch(&part) {
         let address = queue.scratch(bytes)?;
-        if zeroed {
-            // SAFETY: scratch memory of as many bytes.
-            unsafe { queue.fill(address, bytes, &[0]) }?;
-        }
-        operands.push((operand as i64, address));
+        zeroed = zeroed.or(zeros.then_some((address, bytes)));
+        kept.push((operand as i64, address));
     }
     let mut written = Vec::with_capacity(3);
     for (operand, span) in [Operand::Dq, Operand::Dk, Operand::Dv].into_iter().zip(writes) {
-        let to = target(queue, span)?;
-        operands.push((operand as i64, to));
-        written.push((span, to));
+        written.push((span, Sliced::new(operand, target(queue, span)?, scene, &part)));
     }
     let plan = queue.plan::<Backward>(0)?;
-    // SAFETY: the graph describes tensors as they lie in the operands (the op's check), in copies of them, or in scratch memory of their
-    // sizes; the numbers live until the call has returned.
-    unsafe { plan.execute(queue, &operands) }?;
+    let area = queue.workspace(plan.workspace())?;
+    for place in slices::places(scene, &part) {
+        let mut operands = kept.clone();
+        for source in &mut sources {
+            operands.push((source.operand as i64, source.source(queue, place)?));
+        }
+        operands.extend(written.iter().map(|(_, to)| (to.operand as i64, to.target(place))));
+        if let Some((address, bytes)) = zeroed {
+            // SAFETY: scratch memory of as many bytes.
+            unsafe { queue.fill(address, bytes, &[0]) }?;
+        }
+        // SAFETY: the graph describes tensors as they lie in the operands (the op's check), in copies of them, or in scratch memory of
+        // their sizes; the numbers live until the call has returned. The passes use the same memory in the order of the stream.
+        unsafe { plan.execute_in(queue, &operands, area) }?;
+    }
     if let Some(lengths) = lengths::of(scene, reads)? {
         let tensors = [
             (scene.extents_of_q(), scene.of_q, false),
@@ -227,14 +234,14 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
             (scene.extents_of_v(), scene.of_v, true),
         ];
         for ((_, to), (extents, rows, of_keys)) in written.iter().zip(tensors) {
-            let blanked = Blanked { to: *to, sums: 0, extents, rows, of_keys };
+            let blanked = Blanked { to: to.address, sums: 0, extents, rows, of_keys };
             // SAFETY: a gradient, as the graph describes it; rows are multiples of 16 bytes, or there is no plan.
             unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
         }
     }
     for (span, to) in written {
         // SAFETY: the address is that of `target`.
-        unsafe { settle(queue, span, to) }?;
+        unsafe { settle(queue, span, to.address) }?;
     }
     Ok(())
 }

@@ -39,6 +39,8 @@ pub(super) struct Rules {
     pub(super) deterministic: bool,
     /// The most bytes of workspace.
     pub(super) most: u64,
+    /// The number of the engine, where others give wrong results.
+    pub(super) only: Option<i64>,
 }
 
 impl Rules {
@@ -97,7 +99,8 @@ fn attempt(
 ) -> Result<Attempt, Refused> {
     let engines = configuration.linked(300, ENGINE, 1)?;
     let notes = engines.first().map_or(Ok(0), |engine| engine.notes(1303, Of::NumericalNote))?;
-    if !rules.allow(notes) {
+    let number = engines.first().filter(|_| rules.only.is_some()).map(|engine| engine.int(1301)).transpose()?;
+    if !rules.allow(notes) || number != rules.only {
         return Ok(Attempt::BreaksRules);
     }
     let plan = Descriptor::new(api, PLAN)?.links(401, &[configuration])?.links(407, &[device])?.finalized()?;

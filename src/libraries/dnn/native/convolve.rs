@@ -120,7 +120,7 @@ impl Planned for Problem {
 
     fn rules(&self, free: u64) -> Rules {
         let most = self.most_workspace.map_or(free, |most| free.min(most as u64));
-        Rules { strict: self.dtype == DType::F32 && !self.tf32, deterministic: self.deterministic, most }
+        Rules { strict: self.dtype == DType::F32 && !self.tf32, deterministic: self.deterministic, most, only: None }
     }
 
     fn pin(&self) -> Option<&Pin> {

@@ -37,6 +37,7 @@ const GRAPH_OPERATIONS: i32 = 801;
 pub(super) enum Pointwise {
     Add = 0,
     Multiply = 1,
+    Max = 3,
     Divide = 6,
     Subtract = 9,
     Exp = 13,

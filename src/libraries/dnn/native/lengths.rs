@@ -36,6 +36,21 @@ pub(super) fn of(scene: &Scene, reads: &[AnySpan]) -> Result<Option<Lengths>> {
     }
 }
 
+/// The lengths of all batches, which are the sizes, where a query without a key has a sum all the same: that of the sink alone.
+pub(super) fn whole(scene: &Scene, queue: &mut Queue<'_>) -> Result<Option<Lengths>> {
+    if !scene.sink || scene.lengths || scene.causal.is_none() || scene.queries <= scene.keys {
+        return Ok(None);
+    }
+    let mut lengths = [0; 2];
+    for (address, size) in lengths.iter_mut().zip([scene.queries, scene.keys]) {
+        *address = queue.scratch(4 * scene.batch)?;
+        let size = i32::try_from(size).unwrap_or(i32::MAX).to_ne_bytes();
+        // SAFETY: scratch memory of as many elements of 4 bytes.
+        unsafe { queue.fill(*address, scene.batch, &size) }?;
+    }
+    Ok(Some(lengths))
+}
+
 /// Operands in the order in which they are read, each at an address that the library takes; of lengths, copies from 1 to the sizes.
 pub(super) fn addresses(scene: &Scene, queue: &mut Queue<'_>, reads: &[AnySpan]) -> Result<Vec<u64>> {
     let first = reads.len() - if scene.lengths { 2.min(reads.len()) } else { 0 };

@@ -10,6 +10,7 @@
 //! | `answer` | what the front asks about plans |
 //! | `convolve` | convolutions as graphs |
 //! | `attend`, `attend_backward`, `scores` | attention as graphs |
+//! | `slices` | gradients of some heads at a time |
 //! | `lengths` | the lengths of batches, and what belongs to nothing |
 //! | `recurrent` | recurrent nets, which are no graphs |
 //!
@@ -35,6 +36,7 @@ mod plan_tests;
 mod recipes;
 pub(super) mod recurrent;
 mod scores;
+mod slices;
 mod status;
 mod target;
 #[cfg(test)]

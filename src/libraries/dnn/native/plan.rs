@@ -101,6 +101,20 @@ impl Plan {
     /// The addresses are those of tensors as the graph describes them, which this dispatch may access.
     pub(super) unsafe fn execute(&self, queue: &mut Queue<'_>, operands: &[(i64, u64)]) -> Result<()> {
         let area = queue.workspace(self.workspace)?;
+        // SAFETY: the caller's promise; the workspace has the bytes of the plan.
+        unsafe { self.execute_in(queue, operands, area) }
+    }
+
+    /// Bytes of its workspace.
+    pub(super) fn workspace(&self) -> usize {
+        self.workspace
+    }
+
+    /// As [`execute`](Self::execute), in memory of the caller.
+    ///
+    /// # Safety
+    /// As there; `area` has the bytes of its workspace.
+    pub(super) unsafe fn execute_in(&self, queue: &mut Queue<'_>, operands: &[(i64, u64)], area: u64) -> Result<()> {
         let (api, handle) = queue.library::<Cudnn>()?;
         let handle = handle.0;
         let mut packs = self.packs.lock();

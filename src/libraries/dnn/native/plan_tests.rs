@@ -102,6 +102,28 @@ fn a_workspace_fits_into_the_memory_or_the_error_says_how_large_it_is() {
 }
 
 #[test]
+fn gradients_whose_scores_do_not_fit_say_how_many_bytes_they_need() {
+    let Some(api) = library() else { return };
+    let wanted = super::attend_backward::Backward(super::tests::scene(DType::F16, 128, 8, 64));
+    let target = Target::described(api, H100).unwrap();
+    let made = |free| {
+        let made = made(api, &target, (&wanted, free), &Store::new(&DiskCache::Off));
+        made.map(|made| made.chosen.recipe.workspace).map_err(|refused| refused.plain())
+    };
+    // Batch, heads, queries, keys, two bytes each.
+    let scores = 2 * 8 * 128 * 256 * 2;
+    match made(u64::MAX) {
+        Ok(bytes) => assert!((scores..scores + 4096).contains(&bytes), "{bytes}"),
+        Err(error) if std::env::var_os("WINDLASS_TEST_PLANS").is_none() => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    }
+    match made(scores - 1) {
+        Err(Error::OutOfMemory { requested, free, .. }) => assert!(requested >= scores && free == scores - 1),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_parent_answers_for_the_device_of_a_worker() {
     let Some(_) = library() else { return };
     let wanted = Wanted::Convolve(some(Direction::Forward, true));

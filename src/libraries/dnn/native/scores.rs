@@ -2,7 +2,7 @@
 //! pattern of its operations, so their order is fixed.
 
 use super::super::attention::{Rows, Scene};
-use super::descriptor::Refused;
+use super::descriptor::{Descriptor, Refused};
 use super::graph::{BOOLEAN, F32, Graph, I32, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
 use crate::core::element::DType;
@@ -34,6 +34,13 @@ pub(super) enum Operand {
     WideQ,
     FullKeys,
     FullValues,
+    Mask,
+    /// The factor of weights that are kept.
+    Kept,
+    Sink,
+    /// The blocks of keys, and the same of values.
+    Table,
+    TableOfValues,
 }
 
 fn size(n: usize) -> i64 {
@@ -131,6 +138,30 @@ impl<'s> Scores<'s> {
         self.whole(Pointwise::Index, I32, Inputs { axis: Some(axis), ..Inputs::one(of) })
     }
 
+    /// Keys or values of blocks, as if they lay in order: `inner` is what they become.
+    pub(super) fn load(&mut self, [stored, inner]: [Node; 2], table: Operand) -> Result<(), Refused> {
+        let (Some(pages), Some([_, lengths])) = (self.scene.pages, self.lengths) else { return Ok(()) };
+        let [batch, ..] = self.extents;
+        let n = size(pages.table);
+        let table = self.operand(table, I32, [batch, 1, n, 1], [n, n, 1, 1])?;
+        let mut made = Descriptor::new(self.graph.api, 35)?;
+        for (attribute, node) in [(1950, stored), (1951, inner), (1952, lengths), (1953, table)] {
+            made = made.links(attribute, &[self.graph.at(node)])?;
+        }
+        self.graph.operation(made.finalized()?);
+        Ok(())
+    }
+
+    /// The mask of weights that are kept, and their factor.
+    pub(super) fn dropout(&mut self) -> Result<Option<[Node; 2]>, Refused> {
+        if self.scene.dropout.is_none() {
+            return Ok(None);
+        }
+        // An engine's code for a mask of bytes is missing: making the plan ends the process in 9.19.
+        let mask = self.operand(Operand::Mask, self.dtype, self.extents, packed(self.extents))?;
+        Ok(Some([mask, self.number(Operand::Kept, F32)?]))
+    }
+
     /// For the first product, the numbers of queries and keys; for one with the weights, of queries and of what is summed.
     pub(super) fn of_scores(&self) -> [Option<Node>; 3] {
         let [q, k] = self.pair();
@@ -220,6 +251,7 @@ impl<'s> Scores<'s> {
 /// The numbers in host memory, which the library reads while it enqueues.
 pub(super) struct Numbers {
     scale: f32,
+    kept: f32,
     one: f32,
     lowest: f32,
     shift: i32,
@@ -231,6 +263,7 @@ impl Numbers {
         let int = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
         Numbers {
             scale: scene.scale() as f32,
+            kept: scene.kept() as f32,
             one: 1.0,
             lowest: f32::NEG_INFINITY,
             shift: int(size(scene.keys) - size(scene.queries)),
@@ -249,6 +282,9 @@ impl Numbers {
         // The library reads there.
         let place = |number: *const ()| number.expose_provenance() as u64;
         let mut all = vec![(Operand::Scale as i64, place((&raw const self.scale).cast()))];
+        if scene.dropout.is_some() {
+            all.push((Operand::Kept as i64, place((&raw const self.kept).cast())));
+        }
         if scene.lengths || scene.causal.is_some() {
             all.push((Operand::Lowest as i64, place((&raw const self.lowest).cast())));
         }
@@ -288,6 +324,7 @@ pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
         _ if scene.window.is_some() && scene.causal == Some(Corner::BottomRight) => {
             "a window at the bottom right corner".to_owned()
         }
+        DType::F32 if scene.dropout.is_some() => "f32 with dropout".to_owned(),
         _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
             format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)
         }

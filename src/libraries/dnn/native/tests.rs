@@ -3,9 +3,9 @@
 //! What they show: the library takes each descriptor, and has an engine for each row of the tables. A release that loses one fails
 //! here, not in a program.
 
-use super::super::attention::Scene;
+use super::super::attention::{Pages, Scene};
 use super::super::convolution::{Direction, Problem};
-use super::choose::{Chosen, choose};
+use super::choose::{Chosen, Rules, choose};
 use super::descriptor::{Descriptor, Refused};
 use super::handle::{Cudnn, Functions};
 use super::recipes::Planned;
@@ -127,10 +127,9 @@ fn every_attention_has_an_engine() {
     let Some(api) = library() else { return };
     let all = std::env::var_os("WINDLASS_TEST_PLANS").is_some();
     let device = h100(api);
-    let plan = |graph: &super::graph::Finished, what: &str| {
-        let rules = super::choose::Rules { strict: false, deterministic: true, most: u64::MAX };
+    let plan = |graph: &super::graph::Finished, rules: Rules, what: &str| {
         match choose(api, graph, &device, rules) {
-            Ok(chosen) => assert!(chosen.recipe.pin.engine >= 0, "{what}"),
+            Ok(chosen) => assert!(rules.only.is_none_or(|only| only == chosen.recipe.pin.engine), "{what}"),
             Err(error) if !all && (error.to_string().contains("PREREQUISITE") || error.code.0 == 3000) => {
                 println!("skipped: {error}");
                 return false;
@@ -142,20 +141,21 @@ fn every_attention_has_an_engine() {
     let rows = attentions();
     for scene in rows.iter().filter(|scene| all || (scene.dtype, scene.bias) == (DType::Bf16, None)) {
         let what = format!("{scene:?}");
-        if !plan(&super::attend::Forward(scene.clone()).graph(api).unwrap(), &what) {
+        let forward = super::attend::Forward(scene.clone());
+        if !plan(&forward.graph(api).unwrap(), forward.rules(u64::MAX), &what) {
             return;
         }
-        let backward = scene.dtype != DType::F32 && scene.queries > 1 && scene.bias.is_none();
-        if backward && !plan(&super::attend_backward::Backward(scene.clone()).graph(api).unwrap(), &what) {
+        let backward = scene.dtype != DType::F32 && scene.queries > 1 && scene.bias.is_none() && scene.pages.is_none();
+        let gradients = super::attend_backward::Backward(scene.clone());
+        if backward && !plan(&gradients.graph(api).unwrap(), gradients.rules(u64::MAX), &what) {
             return;
         }
     }
 }
 
-/// Types, masks, heads, lengths, widths, bias, one query.
-fn attentions() -> Vec<Scene> {
-    use crate::libraries::dnn::Corner;
-    let scene = |dtype, queries, kv_heads, width: usize| Scene {
+/// Batches of 8 heads with 256 keys.
+pub(super) fn scene(dtype: DType, queries: usize, kv_heads: usize, width: usize) -> Scene {
+    Scene {
         dtype,
         batch: 2,
         heads: 8,
@@ -172,11 +172,19 @@ fn attentions() -> Vec<Scene> {
         causal: None,
         window: None,
         bias: None,
+        dropout: None,
+        sink: false,
+        pages: None,
         lengths: false,
         stats: true,
         tf32: dtype == DType::F32,
         deterministic: true,
-    };
+    }
+}
+
+/// Types, masks, heads, lengths, widths, bias, one query; dropout, a sink, pages.
+fn attentions() -> Vec<Scene> {
+    use crate::libraries::dnn::Corner;
     let masks = [
         (None, None),
         (Some(Corner::TopLeft), None),
@@ -185,9 +193,14 @@ fn attentions() -> Vec<Scene> {
     ];
     let mut rows = Vec::new();
     for dtype in [DType::F16, DType::Bf16, DType::F32] {
+        // Of f32 there is an engine, which gives NaN.
+        let dropout = if dtype == DType::F32 { None } else { Some(0.25f64.to_bits()) };
         for (causal, window) in masks {
             rows.push(Scene { causal, window, ..scene(dtype, 128, 8, 64) });
             rows.push(Scene { causal, window, lengths: true, ..scene(dtype, 128, 2, 128) });
+            rows.push(Scene { causal, window, dropout, ..scene(dtype, 128, 8, 64) });
+            rows.push(Scene { causal, window, sink: true, ..scene(dtype, 128, 8, 64) });
+            rows.push(Scene { causal, window, dropout, sink: true, lengths: true, ..scene(dtype, 128, 2, 128) });
         }
         for width in [8, 40, 96] {
             rows.push(scene(dtype, 128, 4, width));
@@ -195,6 +208,14 @@ fn attentions() -> Vec<Scene> {
         rows.push(scene(dtype, 1, 1, 128));
         rows.push(Scene { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..scene(dtype, 128, 8, 64) });
         rows.push(Scene { bias: Some([0, 0, 256]), ..scene(dtype, 128, 8, 64) });
+        rows.push(Scene { bias: Some([0, 0, 256]), dropout, sink: true, ..scene(dtype, 128, 8, 64) });
+        for (queries, places, causal) in
+            [(1, 16, None), (1, 64, None), (128, 16, Some(Corner::BottomRight)), (128, 128, None)]
+        {
+            let pages = Some(Pages { blocks: 100, places, table: 256 / places });
+            let rows_of = [2 * places * 128, places * 128, 128];
+            rows.push(Scene { pages, lengths: true, causal, of_k: rows_of, of_v: rows_of, ..scene(dtype, 1, 2, 128) });
+        }
     }
     rows
 }

@@ -229,8 +229,33 @@ impl Dnn {
         v: impl ReadableTensor<'v, T>,
         training: bool,
     ) -> Result<Planned> {
-        let scene = super::super::attention::planned(&self.device, spec, [q.into(), k.into(), v.into()], training)?;
+        let scene = super::super::attention::planned(spec, [q.into(), k.into(), v.into()], Some(training))?;
         Ok(Planned::new(&self.device, Wanted::Attend(scene)))
+    }
+
+    /// What [`attend_gradients`](Self::attend_gradients) of these operands needs a plan for, with a result as
+    /// [`attend_training`](Self::attend_training) gives it: its plan can be made before that was called.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{dnn::Attention, f16};
+    /// let device = windlass::Device::host()?;
+    /// let x = device.zeros_tensor::<f16>([1, 2, 16, 64])?;
+    /// println!("{}", device.dnn().plan_attention_gradients(&Attention::new(), &x, &x, &x)?.prepare()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As there, for extents that do not fit.
+    pub fn plan_attention_gradients<'q, 'k, 'v, T: DnnElement>(
+        &self,
+        spec: &Attention<'_, T>,
+        q: impl ReadableTensor<'q, T>,
+        k: impl ReadableTensor<'k, T>,
+        v: impl ReadableTensor<'v, T>,
+    ) -> Result<Planned> {
+        let scene = super::super::attention::planned(spec, [q.into(), k.into(), v.into()], None)?;
+        Ok(Planned::new(&self.device, Wanted::AttendBackward(scene)))
     }
 
     /// Measures the library's engines for the convolution of these operands. Later convolutions of this problem use the fastest one:

@@ -58,10 +58,16 @@ pub(super) fn backward<A: Real>(
                 for (query, (weights, slopes)) in block.queries.clone().zip(lines) {
                     let sum = sums.get(query).copied().unwrap_or_default();
                     let both = part(o, query, value).iter().zip(part(dy, query, value));
-                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy);
+                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy) * A::of(scene.kept());
+                    let mut factors = seen.factors(&block, query);
                     for (weight, slope) in weights.iter_mut().zip(slopes) {
                         *weight = if *weight == A::LOWEST { A::default() } else { (*weight - sum).exp() };
-                        *slope = *weight * (*slope - mean) * A::of(scene.scale());
+                        let Some(factor) = factors.as_mut().and_then(Iterator::next) else {
+                            *slope = *weight * (*slope - mean) * A::of(scene.scale());
+                            continue;
+                        };
+                        *slope = *weight * (*slope * factor - mean) * A::of(scene.scale());
+                        *weight = *weight * factor;
                     }
                 }
                 let (weights, slopes) = (&*weights, &*slopes);

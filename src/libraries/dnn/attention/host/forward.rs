@@ -6,15 +6,16 @@ use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
 use rayon::prelude::*;
 
-/// The exponentials of a row of scores over their sum; the logarithm of the sum. Zeros, and -inf, if the row sees nothing.
-fn normalize<A: Real>(row: &mut [A]) -> A {
-    let largest = row.iter().fold(A::LOWEST, |most, x| if *x > most { *x } else { most });
+/// The exponentials of a row of scores over their sum, to which that of the sink belongs; the logarithm of the sum. Zeros, and -inf, if
+/// the row sees nothing.
+fn normalize<A: Real>(row: &mut [A], sink: Option<A>) -> A {
+    let largest = row.iter().copied().chain(sink).fold(A::LOWEST, |most, x| if x > most { x } else { most });
     let is_blind = row.iter().all(|x| *x == A::LOWEST);
     if is_blind {
         row.fill(A::default());
         return A::LOWEST;
     }
-    let mut sum = A::default();
+    let mut sum = sink.map_or(A::default(), |sink| (sink - largest).exp());
     for x in row.iter_mut() {
         *x = (*x - largest).exp();
         sum = sum + *x;
@@ -46,7 +47,12 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
             let scores = scores.get_mut(..rows * columns).unwrap_or_default();
             seen.scores(&block, q, k, scores, parallel)?;
             let sums = sums.get_mut(block.queries.clone()).unwrap_or_default();
-            scores.chunks_mut(columns).zip(sums).for_each(|(row, sum)| *sum = normalize(row));
+            let lines = scores.chunks_mut(columns).zip(sums).zip(block.queries.clone());
+            for ((row, sum), query) in lines {
+                *sum = normalize(row, seen.sink(head));
+                let factors = seen.factors(&block, query).into_iter().flatten();
+                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight = *weight * factor);
+            }
             if value > 0 {
                 let to = (&mut *o, Matrix::rows(block.queries.start * value, value));
                 let values = (v, Matrix::rows(block.keys.start * value, value));

@@ -7,19 +7,16 @@ mod backward;
 mod forward;
 mod seen;
 
+use super::laid::lost;
 use super::scene::{Rows, Scene};
 use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use seen::Seen;
-
-pub(super) fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
-}
 
 /// Elements that are converted.
 trait Stored<A>: Element {
@@ -74,9 +71,32 @@ fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usiz
     Ok(())
 }
 
-/// Bias and lengths, widened.
+/// Keys or values of batches, of their pages. Places beyond the length of a batch, or of no block, are zeros.
+fn assemble<A: Real>(scene: &Scene, stored: Vec<A>, extents: [usize; 4], others: &Others<A>) -> Result<Vec<A>> {
+    let (Some(pages), Some(table), Some([_, lengths])) = (scene.pages, &others.table, &others.lengths) else {
+        return Ok(stored);
+    };
+    let [_, heads, keys, width] = extents;
+    let mut all: Vec<A> = room::zeroed(extents.iter().product())?;
+    for (unit, rows) in all.chunks_mut((keys * width).max(1)).enumerate() {
+        let (batch, head) = (unit / heads.max(1), unit % heads.max(1));
+        let length = lengths.get(batch).map_or(0, |n| usize::try_from(*n).unwrap_or(0)).min(keys);
+        for (place, row) in rows.chunks_mut(width.max(1)).enumerate().take(length) {
+            let block = table.get(batch * pages.table + place / pages.places).copied().unwrap_or(-1);
+            let Ok(block) = usize::try_from(block) else { continue };
+            let at = ((block * heads + head) * pages.places + place % pages.places) * width;
+            row.iter_mut().zip(stored.get(at..).unwrap_or_default()).for_each(|(to, from)| *to = *from);
+        }
+    }
+    Ok(all)
+}
+
+/// Bias, mask, sink, pages and lengths, widened.
 struct Others<A> {
     bias: Option<Vec<A>>,
+    kept: Option<Vec<bool>>,
+    sink: Option<Vec<A>>,
+    table: Option<Vec<i32>>,
     lengths: Option<[Vec<i32>; 2]>,
 }
 
@@ -92,15 +112,35 @@ impl<A: Real> Others<A> {
             }
             None => None,
         };
+        let kept = match scene.dropout.and_then(|_| rest.next()) {
+            Some(slice) => {
+                let from: &[H] = slice.downcast().ok_or_else(lost)?;
+                let mut all = room::filled(from.len(), false)?;
+                all.par_iter_mut().zip(from).for_each(|(to, from)| *to = from.wide() > A::default());
+                Some(all)
+            }
+            None => None,
+        };
+        let sink = match scene.sink {
+            true => Some(rest.next().and_then(|slice| slice.downcast::<A>()).ok_or_else(lost)?.to_vec()),
+            false => None,
+        };
         let ints = |slice: Option<&AnySlice<'_>>| -> Result<Vec<i32>> {
             Ok(slice.and_then(|slice| slice.downcast::<i32>()).ok_or_else(lost)?.to_vec())
         };
+        let table = scene.pages.map(|_| ints(rest.next())).transpose()?;
         let lengths = if scene.lengths { Some([ints(rest.next())?, ints(rest.next())?]) } else { None };
-        Ok(Others { bias, lengths })
+        Ok(Others { bias, kept, sink, table, lengths })
     }
 
     fn seen<'s>(&'s self, scene: &'s Scene) -> Seen<'s, A> {
-        Seen { scene, bias: self.bias.as_deref(), lengths: self.lengths.as_ref().map(|[q, k]| [&q[..], &k[..]]) }
+        Seen {
+            scene,
+            bias: self.bias.as_deref(),
+            kept: self.kept.as_deref(),
+            sink: self.sink.as_deref(),
+            lengths: self.lengths.as_ref().map(|[q, k]| [&q[..], &k[..]]),
+        }
     }
 }
 
@@ -127,9 +167,10 @@ fn forward_of<H: Stored<A>, A: Real + Stored<A>>(
 ) -> Result<()> {
     let [q, k, v, rest @ ..] = reads else { return Err(lost()) };
     let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
-    let k = gather::<H, A>(k, scene.extents_of_k(), scene.of_k)?;
-    let v = gather::<H, A>(v, scene.extents_of_v(), scene.of_v)?;
     let others = Others::new::<H>(scene, rest)?;
+    let (of_k, of_v) = (scene.extents_of_k(), scene.extents_of_v());
+    let k = assemble(scene, gather::<H, A>(k, scene.stored(of_k), scene.of_k)?, of_k, &others)?;
+    let v = assemble(scene, gather::<H, A>(v, scene.stored(of_v), scene.of_v)?, of_v, &others)?;
     let (mut o, mut sums) = (room::zeroed(scene.rows() * scene.value_width)?, room::filled(scene.rows(), A::LOWEST)?);
     forward::forward(&others.seen(scene), [&q, &k, &v], &mut o, &mut sums)?;
     let mut writes = writes.into_iter();

@@ -8,10 +8,13 @@ use std::ops::Range;
 /// Queries that are computed at once.
 pub(super) const BLOCK: usize = 64;
 
-/// Masks, bias and lengths.
+/// Masks, bias, dropout, sink and lengths.
 pub(super) struct Seen<'s, A> {
     pub(super) scene: &'s Scene,
     pub(super) bias: Option<&'s [A]>,
+    /// For each score, whether its weight is kept.
+    pub(super) kept: Option<&'s [bool]>,
+    pub(super) sink: Option<&'s [A]>,
     pub(super) lengths: Option<[&'s [i32]; 2]>,
 }
 
@@ -49,6 +52,20 @@ impl<A: Real> Seen<'_, A> {
             usize::try_from(first).unwrap_or(0)
         });
         first.min(end)..end
+    }
+
+    /// The factors of the weights of a query, for the keys of a block: 0 for one that is dropped. `None` without dropout.
+    pub(super) fn factors(&self, block: &Block, query: usize) -> Option<impl Iterator<Item = A> + '_> {
+        let scene = self.scene;
+        let row = (block.batch * scene.heads + block.head) * scene.queries + query;
+        let kept = self.kept?.get(row * scene.keys..)?.get(block.keys.clone())?;
+        let factor = A::of(scene.kept());
+        Some(kept.iter().map(move |kept| if *kept { factor } else { A::default() }))
+    }
+
+    /// The score of a head that belongs to no key.
+    pub(super) fn sink(&self, head: usize) -> Option<A> {
+        self.sink?.get(head).copied()
     }
 
     /// The blocks of a head.
