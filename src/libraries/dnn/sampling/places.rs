@@ -73,20 +73,45 @@ impl GridSample {
     /// Of the coordinates of a place, one for each axis of these extents: number and weight of the element at the corner that is the
     /// last axis of positions. The first axis counts batches.
     pub(super) fn corner(self, coordinates: &[Value], extents: &[usize], wide: DType) -> [Value; 2] {
-        let corner = position(coordinates.len() as u8 + 1);
         let mut flat: Symbol<i64> = position(0);
         let mut weight: Option<Value> = None;
-        let mut after = self.corners(coordinates.len());
-        for (coordinate, n) in coordinates.iter().zip(extents) {
-            after /= self.taps();
-            let tap = corner / after as i64 % self.taps() as i64;
-            let along = Axis { grid: self, n: *n, wide };
-            let (index, own) = along.element(*coordinate, tap);
-            flat = flat * *n as i64 + index;
+        for (coordinate, along, tap) in self.axes(coordinates, extents, wide) {
+            let (index, own) = along.element(coordinate, tap);
+            flat = flat * along.n as i64 + index;
             weight = Some(weight.map_or(own, |before| before * own));
         }
         let weight = weight.unwrap_or_else(|| cast(Value::new(flat.raw), wide));
         [Value::new(flat.raw), weight]
+    }
+
+    /// The derivative of the weight of [`corner`](Self::corner) for a coordinate: that in the axis of positions behind the corners, the
+    /// last axis of the elements first.
+    pub(super) fn slope(self, coordinates: &[Value], extents: &[usize], wide: DType) -> Option<Value> {
+        let (rank, which) = (coordinates.len(), position(coordinates.len() as u8 + 2));
+        let mut slope: Option<Value> = None;
+        for (d, (coordinate, along, tap)) in self.axes(coordinates, extents, wide).enumerate() {
+            let (_, weight) = along.element(coordinate, tap);
+            let own = along.slope(coordinate, tap);
+            let own = along.either(which.eq((rank - 1 - d) as i64), own, weight);
+            slope = Some(slope.map_or(own, |before| before * own));
+        }
+        slope
+    }
+
+    /// For each axis its coordinate, its elements, and which of those around the place the corner has.
+    fn axes<'c>(
+        self,
+        coordinates: &'c [Value],
+        extents: &'c [usize],
+        wide: DType,
+    ) -> impl Iterator<Item = (Value, Axis, Symbol<i64>)> + 'c {
+        let corner = position(coordinates.len() as u8 + 1);
+        let mut after = self.corners(coordinates.len());
+        coordinates.iter().zip(extents).map(move |(coordinate, n)| {
+            after /= self.taps();
+            let tap = corner / after as i64 % self.taps() as i64;
+            (*coordinate, Axis { grid: self, n: *n, wide }, tap)
+        })
     }
 }
 
@@ -124,10 +149,44 @@ impl Axis {
         self.either(outside, inside, x)
     }
 
+    /// 1 where a place lies as it is or is mirrored an even number of times, else -1.
+    fn direction(&self, x: Value) -> Value {
+        let [low, high] = self.edges();
+        let range = high - low;
+        if range <= 0.0 {
+            return x * 0.0;
+        }
+        let times = ((x - low).abs() / range).floor();
+        let even = (times * 0.5).floor().eq(times * 0.5);
+        let sign = |x: f64| either(even, constant(x), constant(-x), self.wide);
+        self.either(x.lt(low), sign(-1.0), sign(1.0))
+    }
+
+    /// The derivative of the place for its coordinate. As PyTorch has it, it is 0 at the outer elements, too.
+    fn place_slope(&self, x: Value) -> Value {
+        let (n, at) = (self.n as f64, self.raw(x));
+        let factor = if self.grid.align { (n - 1.0) / 2.0 } else { n / 2.0 };
+        let zero = at * 0.0;
+        let own = match self.grid.beyond {
+            Beyond::Reflection => self.direction(at) * factor,
+            _ => zero + factor,
+        };
+        if self.grid.beyond == Beyond::Zeros || self.grid.sampling == Sampling::Cubic {
+            return own;
+        }
+        let place = if self.grid.beyond == Beyond::Reflection { self.mirrored(at) } else { at };
+        self.either(place.gt(0.0) & place.lt(n - 1.0), own, zero)
+    }
+
+    /// Where a coordinate lies among the elements, if these had no end.
+    fn raw(&self, x: Value) -> Value {
+        let n = self.n as f64;
+        if self.grid.align { (x + 1.0) / 2.0 * (n - 1.0) } else { ((x + 1.0) * n - 1.0) / 2.0 }
+    }
+
     /// A place among the elements.
     fn place(&self, x: Value) -> Value {
-        let (n, [low, high]) = (self.n as f64, self.edges());
-        let at = if self.grid.align { (x + 1.0) / 2.0 * (n - 1.0) } else { ((x + 1.0) * n - 1.0) / 2.0 };
+        let (n, [low, high], at) = (self.n as f64, self.edges(), self.raw(x));
         let at = if self.grid.sampling == Sampling::Nearest { at.round_even() } else { at };
         match self.grid.beyond {
             Beyond::Zeros => at,
@@ -167,6 +226,33 @@ impl Axis {
         // Not a number counts as 0; nothing is taken from beyond the elements.
         let index = Symbol::<i64>::new(cast(index, DType::I64).raw);
         (index.clamp(0i64, self.n as i64 - 1), weight)
+    }
+
+    /// The derivative of the weight of an element around a place for the coordinate.
+    fn slope(&self, x: Value, tap: Symbol<i64>) -> Value {
+        let (last, at) = (self.n as f64 - 1.0, self.place(x));
+        let before = if self.grid.sampling == Sampling::Cubic { 1.0 } else { 0.0 };
+        let tap = cast(Value::new(tap.raw), self.wide) - before;
+        let first = at.floor();
+        let weight = match self.grid.sampling {
+            Sampling::Nearest => at * 0.0,
+            Sampling::Linear => either(tap.eq(constant(0.0)), constant(-1.0), constant(1.0), self.wide),
+            Sampling::Cubic => self.cubic_slope(at - first - tap),
+        };
+        let own = first + tap;
+        let there = own.ge(0.0) & own.le(last);
+        let weight = if self.grid.beyond == Beyond::Zeros { self.either(there, weight, weight * 0.0) } else { weight };
+        weight * self.place_slope(x)
+    }
+
+    /// The derivative of [`cubic`](Self::cubic), of a distance with its sign.
+    fn cubic_slope(&self, x: Value) -> Value {
+        const A: f64 = -0.75;
+        let r = x.abs();
+        let near = (r * (3.0 * (A + 2.0)) - 2.0 * (A + 3.0)) * r;
+        let far = (r * (3.0 * A) - 10.0 * A) * r + 8.0 * A;
+        let slope = self.either(r.le(1.0), near, far);
+        self.either(x.lt(0.0), -slope, slope)
     }
 
     /// The weight at a distance of up to 2.
