@@ -73,7 +73,8 @@ impl Dnn {
         let told = |error: Error| error.in_op("max_unpool_gradient", "dnn");
         let (dy, places, device) = (dy.into(), places.into(), &self.device);
         let outer = dy.rank().checked_sub(axes).and_then(|outer| dy.extents().get(..outer));
-        let Some(outer) = outer.filter(|outer| places.rank() == dy.rank() && places.extents().starts_with(outer)) else {
+        let Some(outer) = outer.filter(|outer| places.rank() == dy.rank() && places.extents().starts_with(outer))
+        else {
             let what = format!(
                 "extents {:?}, of which the last {axes} may differ from those of dy, {:?}",
                 places.extents(),
