@@ -170,6 +170,27 @@ fn random_nets_equal_the_definition() {
     });
 }
 
+#[test]
+fn nets_of_the_host_equal_the_definition() {
+    each(96, |seed, device, rng, case| match (case.clone().of_the_host(), seed % 4) {
+        (case, _) if !case.is_of_the_host() => None,
+        (case, 0) => forward::<f32>(device, rng, &case),
+        (case, 1) => forward::<f64>(device, rng, &case),
+        (case, 2) => forward::<f16>(device, rng, &case),
+        (case, _) => forward::<bf16>(device, rng, &case),
+    });
+}
+
+#[test]
+fn gradients_of_nets_of_the_host_are_slopes() {
+    each(64, |seed, device, rng, case| match (small(case).of_the_host(), seed % 4) {
+        (case, _) if !case.is_of_the_host() => None,
+        (case, 0) => backward::<f32>(device, rng, &case),
+        (case, 2) => backward::<bf16>(device, rng, &case),
+        (case, _) => backward::<f64>(device, rng, &case),
+    });
+}
+
 fn backward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) -> Option<String> {
     if case.is_of_the_host() && device.kind() != DeviceKind::Host {
         return None;
