@@ -59,6 +59,8 @@ fn terms(case: &Case) -> f64 {
     match &*case.op {
         // Gradients of results, which are 2 at most, less their mean.
         op if op.ends_with("_norm") => 1.0,
+        // Results, which come back rounded, times gradients of up to 2.
+        "softmax" => 2.0,
         // Products of queries, values and gradients, where the result that comes back is rounded to halves.
         "scaled_dot_product_attention" if case.dtype.ends_with("f16") => 128.0,
         "scaled_dot_product_attention" => 16.0,
