@@ -83,7 +83,7 @@ impl Dnn {
         let mut last: Option<PendingDispatch<Tensor<T>>> = None;
         // Zeros are added for no elements.
         let inner = Resize { outside: 0.0, interpolation: Interpolation::Linear, ..resize };
-        let mut nothing = dy.layout().len() == 0;
+        let mut nothing = dy.layout().is_empty();
         for Axis { axis, n, m, scale } in axes(elements, dy.extents(), scales)?.into_iter().rev() {
             let steps = resize.taps(n, m, scale).and_then(|taps| taps.transposed(n)).map_err(told)?;
             nothing |= steps.is_empty();

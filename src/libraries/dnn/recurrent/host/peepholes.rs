@@ -1,9 +1,9 @@
 //! An LSTM whose gates see its cells (F. Gers and J. Schmidhuber, 2000).
 
+use super::super::parameters::RecurrentParameter;
 use super::back::Back;
 use super::cells::{Cellular, Slope, Step, part, split};
 use super::layer::part as row;
-use crate::libraries::dnn::recurrent::RecurrentParameter;
 
 impl<A: Cellular> Step<'_, A> {
     pub(super) fn peeping(self) {

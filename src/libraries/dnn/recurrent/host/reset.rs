@@ -1,5 +1,7 @@
 //! A GRU whose reset gate precedes the product: each step has two, that of the new state behind that of the gates.
 
+use super::super::parameters::RecurrentParameter;
+use super::super::spec::RecurrentCell;
 use super::back::Back;
 use super::cells::{Cellular, part as gate_of, split};
 use super::forth::Forth;
@@ -9,7 +11,6 @@ use super::panels::Panels;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, product};
-use crate::libraries::dnn::recurrent::RecurrentParameter;
 use rayon::prelude::*;
 
 impl<A: Cellular> Forth<'_, A> {
@@ -126,7 +127,7 @@ impl<A: Cellular> Back<'_, A> {
     /// The gradient of the part of the matrix of the states that multiplies what the reset gate has left; of other nets nothing.
     pub(super) fn after_reset(&self, slopes: &[A], dw: &mut [A]) -> Result<()> {
         let (scene, net) = (self.layer.scene, &self.layer.scene.net);
-        if net.cell != crate::libraries::dnn::RecurrentCell::GruResetFirst {
+        if net.cell != RecurrentCell::GruResetFirst {
             return Ok(());
         }
         let (steps, rows, hidden) = (scene.time * scene.batch, net.rows(), net.hidden);
