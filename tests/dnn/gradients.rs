@@ -81,7 +81,6 @@ pub(crate) fn slopes(devices: &[Device]) {
                 let spec = GridSample::new(sampling).beyond(beyond).align_corners(align);
                 of_grid(devices, &mut rng, spec, *turn.next().unwrap());
             }
-            turn.next();
         }
     }
 }
