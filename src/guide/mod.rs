@@ -200,7 +200,6 @@ pub mod contractions {}
 /// [`convolve`]: crate::dnn::Dnn::convolve
 /// [`cross_entropy_gradient`]: crate::dnn::Dnn::cross_entropy_gradient
 /// [`cross_entropy`]: crate::dnn::Dnn::cross_entropy
-/// [`dropout`]: crate::dnn::Dnn::dropout
 /// [`embedding_gradient`]: crate::dnn::Dnn::embedding_gradient
 /// [`embedding`]: crate::dnn::Dnn::embedding
 /// [`grid_sample_gradient`]: crate::dnn::Dnn::grid_sample_gradient

@@ -16,9 +16,9 @@ fn plans_are_explained_and_measured_and_results_stay_right() {
     for device in devices() {
         let (dnn, mut rng) = (device.dnn(), Rng::new(5));
         let case = Case { padding: vec![(1, 1); 2], ..Case::new(&[2, 8, 9, 11], &[16, 8, 3, 3]) };
-        let [x, w, dy] = [&case.x, &case.w, &case.y()].map(|extents| Numbers::random::<f16>(&mut rng, extents));
+        let [x, w] = [&case.x, &case.w].map(|extents| Numbers::random::<f16>(&mut rng, extents));
         let (want, scale) = (case.forward(&x, &w), case.forward(&x.magnitudes(), &w.magnitudes()));
-        let [x, w, dy] = [&x, &w, &dy].map(|numbers| up::<f16>(&device, &mut rng, numbers, Order::Last));
+        let [x, w] = [&x, &w].map(|numbers| up::<f16>(&device, &mut rng, numbers, Order::Last));
         let (spec, right) = (case.spec(), |what: &str| {
             let y = dnn.convolve(&case.spec(), &x, &w).unwrap().await_result().unwrap();
             near(&down(&device, &y), &want, &scale, 72, what);
@@ -88,7 +88,7 @@ fn gradients_and_fused_convolutions_are_explained_and_measured() {
             let fits = |(a, b): (&f64, &f64)| (a - b).abs() <= 4e-3 * largest;
             assert!(usual.iter().zip(&made(name)).all(fits), "{name} measured");
         }
-        // The plan of what follows is another one than that of the convolution alone; of f64 they are one.
+        // That of the convolution alone is another one.
         let alone = dnn.plan_convolution(&spec, &ConvolutionPass::forward(&x, &w)).unwrap();
         check(&device, &alone.prepare().unwrap());
     }
