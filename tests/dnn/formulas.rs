@@ -4,9 +4,9 @@ use crate::sample::{Laid, Rng, read, same_bits, typed};
 use windlass::dnn::{Activation, Interpolation, LabelLoss, LossReduction, Nearest, Pool, Resize, ResponseNorm, Rotary};
 use windlass::{Device, Result, Tensor, TensorRef};
 
-type Made = Result<Tensor<f64>>;
+pub(crate) type Made = Result<Tensor<f64>>;
 
-fn near(got: &[f64], want: &[f64], allowed: f64, what: &str) {
+pub(crate) fn near(got: &[f64], want: &[f64], allowed: f64, what: &str) {
     assert_eq!(got.len(), want.len(), "{what}");
     for (k, (got, want)) in got.iter().zip(want).enumerate() {
         assert!((got - want).abs() <= allowed * (1.0 + want.abs()), "{what}: element {k} is {got}, not {want}");
@@ -14,7 +14,7 @@ fn near(got: &[f64], want: &[f64], allowed: f64, what: &str) {
 }
 
 /// That `back` of a gradient `dy` is what central differences of `f` say.
-fn check(
+pub(crate) fn check(
     devices: &[Device],
     rng: &mut Rng,
     (extents, what): (&[usize], &str),

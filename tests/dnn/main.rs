@@ -9,6 +9,7 @@ mod attention;
 mod convolution;
 mod formulas;
 mod gates;
+mod gradients;
 mod norms;
 mod opdb;
 mod places;
@@ -58,9 +59,25 @@ fn other_gradients_are_slopes() {
 }
 
 #[test]
+fn gradients_of_rows_and_places_are_slopes() {
+    gradients::slopes(&devices());
+}
+
+#[test]
+fn gradients_are_sums_in_any_layout() {
+    gradients::cases(&devices(), 0, 60);
+}
+
+#[test]
+fn gradients_of_nothing_are_zeros() {
+    gradients::of_nothing(&devices());
+}
+
+#[test]
 fn what_does_not_fit_is_told() {
     let device = &devices()[0];
     pooling::what_does_not_fit_is_told(device);
+    gradients::what_does_not_fit(device);
     norms::axes_that_do_not_fit_are_told(device);
 }
 

@@ -13,14 +13,21 @@ fn softmax<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, extent
         2 => -0.0,
         _ => rng.unit() * scale,
     });
-    let (mut ways, mut logs) = (vec![], vec![]);
+    let dy = Laid::<T>::random(rng, extents, |rng| rng.unit());
+    let (mut ways, mut logs, mut slopes, mut log_slopes) = (vec![], vec![], vec![], vec![]);
     for device in devices {
-        let x = x.up(device);
+        let (x, dy, dnn) = (x.up(device), dy.up(device), device.dnn());
         let y = device.softmax(typed::<T>(&x), axis).unwrap().await_result().unwrap();
         ways.push(read(device, &y));
+        let dx = dnn.softmax_gradient(&y, typed::<T>(&dy), axis).unwrap().await_result().unwrap();
+        slopes.push(read(device, &dx));
         let y = device.log_softmax(typed::<T>(&x), axis).unwrap().await_result().unwrap();
         logs.push(read(device, &y));
+        let dx = dnn.log_softmax_gradient(&y, typed::<T>(&dy), axis).unwrap().await_result().unwrap();
+        log_slopes.push(read(device, &dx));
     }
+    same_bits(&slopes, what);
+    same_bits(&log_slopes, what);
     same_bits(&ways, what);
     same_bits(&logs, what);
     let axis = axis.rem_euclid(extents.len() as i32) as usize;
@@ -31,6 +38,8 @@ fn softmax<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, extent
         let numbers: Vec<f64> = (0..n).map(|k| x.elements[at(k)].number()).collect();
         let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = numbers.iter().map(|x| (x - largest).exp()).sum();
+        gradients(row_of(&ways[0], n, at), row_of(&dy.elements, n, at), &row_of(&slopes[0], n, at), false, what);
+        gradients(row_of(&logs[0], n, at), row_of(&dy.elements, n, at), &row_of(&log_slopes[0], n, at), true, what);
         for (k, x) in numbers.iter().enumerate() {
             let want = (x - largest).exp() / sum;
             let got = ways[0][at(k)].number();
@@ -38,6 +47,27 @@ fn softmax<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, extent
             let allowed = 2.0 * near.abs() + want * if size_of::<T>() == 8 { 1e-14 } else { 1e-5 } + 1e-8;
             assert!((got - want).abs() <= allowed || (want.is_nan() && got.is_nan()), "{what}: {got}, not {want}");
         }
+    }
+}
+
+fn row_of<T: Number>(all: &[T], n: usize, at: impl Fn(usize) -> usize) -> Vec<T> {
+    (0..n).map(|k| all[at(k)]).collect()
+}
+
+/// That gradients of a row are those of the definition, by its results.
+fn gradients<T: Number>(y: Vec<T>, dy: Vec<T>, got: &[T], logarithm: bool, what: &str) {
+    let pairs = || y.iter().zip(&dy).map(|(y, dy)| (y.number(), dy.number()));
+    let sum: f64 = pairs().map(|(y, dy)| if logarithm { dy } else { y * dy }).sum();
+    let terms: f64 = pairs().map(|(y, dy)| if logarithm { dy.abs() } else { (y * dy).abs() }).sum();
+    for ((y, dy), got) in pairs().zip(got) {
+        let factor = if logarithm { y.exp() } else { y };
+        let want = if logarithm { dy - factor * sum } else { y * (dy - sum) };
+        let eps = if size_of::<T>() == 8 { 1e-13 } else { 2e-6 };
+        let allowed =
+            2.0 * (T::of(want).number() - want).abs() + eps * factor.abs() * (terms + dy.abs() + 1.0) + eps * dy.abs();
+        let got = got.number();
+        let fits = (got - want).abs() <= allowed || (want.is_nan() && got.is_nan());
+        assert!(fits, "{what}: gradient {got}, not {want}, logarithm {logarithm}");
     }
 }
 

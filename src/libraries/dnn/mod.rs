@@ -12,16 +12,16 @@
 //! | [`recur`](Dnn::recur), [`recur_training`](Dnn::recur_training) | a recurrent net ([`Recurrent`]): plain, LSTM, GRU |
 //! | [`recur_gradients`](Dnn::recur_gradients) | its gradients |
 //! | [`max_pool`](Dnn::max_pool), [`max_pool_places`](Dnn::max_pool_places), [`average_pool`](Dnn::average_pool), [`lp_pool`](Dnn::lp_pool) | pooling over windows ([`Pool`]), even ones ([`Pool::adaptive`]), and `.._gradient` |
-//! | [`max_unpool`](Dnn::max_unpool) | largest elements back at their places |
+//! | [`max_unpool`](Dnn::max_unpool), [`max_unpool_gradient`](Dnn::max_unpool_gradient) | largest elements back at their places |
 //! | [`norm`](Dnn::norm), [`norm_gradient`](Dnn::norm_gradient), [`norm_weight_gradient`](Dnn::norm_weight_gradient) | layer, RMS, group, instance and batch normalisation ([`NormKind`]) |
-//! | [`batch_norm`](Dnn::batch_norm), [`update_running`](Dnn::update_running) | by the statistics of a training, and these |
+//! | [`batch_norm`](Dnn::batch_norm), [`update_running`](Dnn::update_running) | by the statistics of a training, and these; [`batch_norm_gradient`](Dnn::batch_norm_gradient), [`moments_of`](Dnn::moments_of) |
 //! | [`response_norm`](Dnn::response_norm) | across channels, and its gradient |
 //! | [`activate`](Dnn::activate), [`activation_gradient`](Dnn::activation_gradient) | an [`Activation`], which closures of [`map`](crate::Device::map) take too |
 //! | [`cross_entropy`](Dnn::cross_entropy), [`negative_log_likelihood`](Dnn::negative_log_likelihood) | losses of labels, and their gradients |
 //! | [`embedding`](Dnn::embedding), [`embedding_gradient`](Dnn::embedding_gradient) | rows of a table by their numbers |
 //! | [`rotary`](Dnn::rotary), `dropout` | rotary embedding; dropout by a stream of random numbers |
-//! | [`resize`](Dnn::resize), [`grid_sample`](Dnn::grid_sample) | nearest, linear and cubic |
-//! | [`Device::softmax`](crate::Device::softmax) | softmax |
+//! | [`resize`](Dnn::resize), [`grid_sample`](Dnn::grid_sample) | nearest, linear and cubic; [`resize_gradient`](Dnn::resize_gradient), [`grid_sample_gradient`](Dnn::grid_sample_gradient), [`grid_sample_grid_gradient`](Dnn::grid_sample_grid_gradient) |
+//! | [`Device::softmax`](crate::Device::softmax) | softmax; [`softmax_gradient`](Dnn::softmax_gradient), [`log_softmax_gradient`](Dnn::log_softmax_gradient) |
 //!
 //! # Arithmetic
 //! `f16` and `bf16` are summed in f32 and rounded once for each operation; f32 and f64 are computed as such. On a GPU an engine of
@@ -37,7 +37,7 @@
 //! process, or a worker after a rebuild, restores a plan in about a millisecond.
 //! [`plan_convolution`](Dnn::plan_convolution) and [`plan_attention`](Dnn::plan_attention) say which engine it is
 //! ([`explain`](Planned::explain)) and make it beforehand ([`prepare`](Planned::prepare));
-//! [`autotune_convolution`](Dnn::autotune_convolution) measures.
+//! [`autotune_convolution`](Dnn::autotune_convolution) measures. Which pass of a convolution is meant, a [`ConvolutionPass`] says.
 
 // The files of this folder: `front` is the handle; `convolution`, `attention` and `recurrent` are operations with their host halves,
 // `product` the products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
@@ -65,7 +65,7 @@ mod sampling;
 
 pub use activations::Activation;
 pub use attention::{Attention, Corner};
-pub use convolution::{Convolution, DnnElement, Fused, Paddings, Spatial};
+pub use convolution::{Convolution, ConvolutionPass, DnnElement, Fused, Paddings, Spatial};
 pub use embeddings::Rotary;
 pub use front::Dnn;
 pub use losses::{LabelLoss, LossReduction};

@@ -14,11 +14,17 @@ pub(super) fn scalar(case: &Case) -> Option<&'static str> {
 }
 
 pub(super) fn softmax<T: Real>(n: &Node<'_>) -> Made {
-    Ok(Answer::of(n.device.softmax(n.typed::<T>("input"), axis(n))?.await_result()?))
+    let y = n.device.softmax(n.typed::<T>("input"), axis(n))?.await_result()?;
+    let Some(dy) = n.optional::<T>("dy") else { return Ok(Answer::of(y)) };
+    let dx = n.device.dnn().softmax_gradient(&y, &dy, axis(n))?.await_result()?;
+    Ok(Answer::of(y).gradient("input", dx))
 }
 
 pub(super) fn log_softmax<T: Real>(n: &Node<'_>) -> Made {
-    Ok(Answer::of(n.device.log_softmax(n.typed::<T>("input"), axis(n))?.await_result()?))
+    let y = n.device.log_softmax(n.typed::<T>("input"), axis(n))?.await_result()?;
+    let Some(dy) = n.optional::<T>("dy") else { return Ok(Answer::of(y)) };
+    let dx = n.device.dnn().log_softmax_gradient(&y, &dy, axis(n))?.await_result()?;
+    Ok(Answer::of(y).gradient("input", dx))
 }
 
 pub(super) fn lacks(case: &Case) -> Option<&'static str> {

@@ -49,7 +49,12 @@ pub(super) fn norm<T: Real>(n: &Node<'_>) -> Made {
     let epsilon = n.case.float("eps", standard);
     if by_known(n.case) {
         let (mean, variance) = (n.cast::<T::Wide>("running_mean")?, n.cast::<T::Wide>("running_var")?);
-        return Ok(Answer::of(dnn.batch_norm(&x, &mean, &variance, epsilon, &affine)?.await_result()?));
+        let answer = Answer::of(dnn.batch_norm(&x, &mean, &variance, epsilon, &affine)?.await_result()?);
+        let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
+        let dx = dnn.batch_norm_gradient(&dy, &variance, epsilon, &affine)?.await_result()?;
+        let moments = dnn.moments_of::<T>(&mean, &variance, epsilon, x.rank())?.await_result()?;
+        let (dw, db) = dnn.norm_weight_gradient(&x, &dy, &moments, NormKind::Batch)?.await_result()?;
+        return Ok(answer.gradient("input", dx).gradient("weight", dw).gradient("bias", db));
     }
     let (y, moments) = dnn.norm(&x, kind, epsilon, &affine)?.await_result()?;
     let answer = Answer::of(y);

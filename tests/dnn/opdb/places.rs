@@ -35,7 +35,12 @@ pub(super) fn grid_sample<T: Real>(n: &Node<'_>) -> Made {
     };
     let spec = GridSample::new(sampling).beyond(beyond).align_corners(n.case.flag("align_corners", false));
     let (x, grid) = (n.typed::<T>("input"), n.typed::<T>("grid"));
-    Ok(Answer::of(n.device.dnn().grid_sample(&x, &grid, spec)?.await_result()?))
+    let dnn = n.device.dnn();
+    let answer = Answer::of(dnn.grid_sample(&x, &grid, spec)?.await_result()?);
+    let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
+    let dx = dnn.grid_sample_gradient(&dy, &grid, x.extents(), spec)?.await_result()?;
+    let of_grid = dnn.grid_sample_grid_gradient(&x, &grid, &dy, spec)?.await_result()?;
+    Ok(answer.gradient("input", dx).gradient("grid", of_grid))
 }
 
 pub(super) fn resized<T: Real>(n: &Node<'_>) -> Made {
@@ -65,5 +70,7 @@ pub(super) fn resized<T: Real>(n: &Node<'_>) -> Made {
     }
     // The corners say where the others are.
     let scales = own.filter(|_| !aligned).map(|_| &scales[..]);
-    Ok(Answer::of(dnn.resize(&x, to, scales, resize)?.await_result()?))
+    let answer = Answer::of(dnn.resize(&x, to, scales, resize)?.await_result()?);
+    let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
+    Ok(answer.gradient("input", dnn.resize_gradient(&dy, x.extents(), scales, resize)?.await_result()?))
 }

@@ -64,6 +64,8 @@ pub(super) fn mean<T: Real>(n: &Node<'_>) -> Made {
 
 pub(super) fn unpooled<T: Real>(n: &Node<'_>) -> Made {
     let (y, places) = (n.typed::<T>("input"), n.typed::<i64>("indices"));
-    let elements = n.case.outputs[0].extents();
-    Ok(Answer::of(n.device.dnn().max_unpool(&y, &places, elements, rank(n.case))?.await_result()?))
+    let (elements, dnn) = (n.case.outputs[0].extents(), n.device.dnn());
+    let answer = Answer::of(dnn.max_unpool(&y, &places, elements, rank(n.case))?.await_result()?);
+    let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
+    Ok(answer.gradient("input", dnn.max_unpool_gradient(&dy, &places, rank(n.case))?.await_result()?))
 }

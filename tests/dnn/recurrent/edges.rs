@@ -9,14 +9,29 @@ fn case(cell: RecurrentCell, sizes: [usize; 4], lengths: Option<Vec<usize>>) -> 
     let [time, batch, input, hidden] = sizes;
     let initial = [true, cell == RecurrentCell::Lstm];
     let bias = RecurrentBias::Both;
-    Case { cell, time, batch, input, hidden, projection: None, layers: 2, both_ways: true, bias, lengths, initial }
+    let peepholes = cell == RecurrentCell::Lstm && time.is_multiple_of(2);
+    Case {
+        cell,
+        time,
+        batch,
+        input,
+        hidden,
+        projection: None,
+        layers: 2,
+        both_ways: true,
+        bias,
+        peepholes,
+        lengths,
+        initial,
+    }
 }
 
 #[test]
 fn sizes_of_none_and_one() {
     let mut wrong = vec![];
     for device in &devices() {
-        for cell in [RecurrentCell::Relu, RecurrentCell::Tanh, RecurrentCell::Lstm, RecurrentCell::Gru] {
+        let gated = [RecurrentCell::Lstm, RecurrentCell::Gru, RecurrentCell::GruResetFirst];
+        for cell in [RecurrentCell::Relu, RecurrentCell::Tanh].into_iter().chain(gated) {
             for (sizes, lengths) in [
                 ([0, 2, 3, 2], None),
                 ([2, 0, 3, 2], None),
@@ -114,6 +129,7 @@ fn what_does_not_fit_is_refused() {
         named(run(&net.clone().projection(3), plain()), "projection", "1 to 2");
         named(run(&net.clone().projection(0), plain()), "projection", "1 to 2");
         named(run(&Recurrent::gru(2, 3).projection(1), plain()), "projection", "LSTM");
+        named(run(&Recurrent::gru(2, 3).peepholes(true), plain()), "peepholes", "LSTM");
         named(run(&Recurrent::lstm(2, (1 << 31) - 1).layers(1 << 30), plain()), "hidden", "addresses");
         named(run(&net, plain().lengths(&[1])), "lengths", "1 of them");
         named(run(&net, plain().lengths(&[1, 5])), "lengths", "5");

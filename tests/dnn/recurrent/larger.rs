@@ -63,6 +63,7 @@ fn larger_nets_are_those_of_the_host() {
                     layers,
                     both_ways,
                     bias,
+                    peepholes: false,
                     lengths: None,
                     initial: [false; 2],
                 };

@@ -15,6 +15,7 @@ pub(crate) struct Case {
     pub(crate) layers: usize,
     pub(crate) both_ways: bool,
     pub(crate) bias: RecurrentBias,
+    pub(crate) peepholes: bool,
     pub(crate) lengths: Option<Vec<usize>>,
     pub(crate) initial: [bool; 2],
 }
@@ -55,15 +56,30 @@ impl Case {
                 RecurrentBias::Input,
                 RecurrentBias::Recurrent,
             ]),
+            peepholes: false,
             lengths,
             initial: [rng.below(2) == 0, is_lstm && rng.below(2) == 0],
         }
     }
 
+    /// With what cuDNN does not have: peepholes, or the reset gate first.
+    pub(crate) fn of_the_host(mut self) -> Self {
+        self.peepholes = self.cell == RecurrentCell::Lstm;
+        if self.cell == RecurrentCell::Gru {
+            self.cell = RecurrentCell::GruResetFirst;
+        }
+        self
+    }
+
     pub(crate) fn net(&self) -> Recurrent {
         let net = Recurrent::new(self.cell, self.input, self.hidden).layers(self.layers).bidirectional(self.both_ways);
-        let net = net.bias(self.bias);
+        let net = net.bias(self.bias).peepholes(self.peepholes);
         self.projection.map_or(net.clone(), |p| net.projection(p))
+    }
+
+    /// Whether cuDNN has no such nets.
+    pub(crate) fn is_of_the_host(&self) -> bool {
+        self.peepholes || self.cell == RecurrentCell::GruResetFirst
     }
 
     pub(crate) fn ways(&self) -> usize {
@@ -75,7 +91,7 @@ impl Case {
     pub(crate) fn gates(&self) -> usize {
         match self.cell {
             RecurrentCell::Lstm => 4,
-            RecurrentCell::Gru => 3,
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => 3,
             _ => 1,
         }
     }
@@ -141,6 +157,10 @@ impl Case {
                     RecurrentBias::Both => bias(1, row),
                     _ => 0.0,
                 };
+                let seen = |gate: usize, k: usize| match self.peepholes {
+                    true => w[all + self.layers * ways * of_bias * g * h + (index * 3 + gate) * h + k],
+                    false => 0.0,
+                };
                 for b in 0..self.batch {
                     let at = |k: usize, width: usize| (index * self.batch + b) * width + k;
                     let mut state: Vec<f64> = (0..p).map(|k| h0[at(k, p)]).collect();
@@ -153,14 +173,23 @@ impl Case {
                         let product = |row: usize| br(row) + (0..p).map(|k| wr(row, k) * state[k]).sum::<f64>();
                         let s = |x: f64| 1.0 / (1.0 + (-x).exp());
                         let mut next = vec![0.0; h];
+                        let old = state.clone();
+                        // Only of a GRU, which has no projection.
+                        let reset = |row: usize| s(sum(row) + product(row));
+                        let after = |row: usize| br(row) + (0..p).map(|k| wr(row, k) * reset(k) * old[k]).sum::<f64>();
                         for k in 0..h {
                             let gate = |gate: usize| sum(gate * h + k) + product(gate * h + k);
                             next[k] = match self.cell {
                                 RecurrentCell::Relu => gate(0).max(0.0),
                                 RecurrentCell::Tanh => gate(0).tanh(),
                                 RecurrentCell::Lstm => {
-                                    cell[k] = s(gate(1)) * cell[k] + s(gate(0)) * gate(2).tanh();
-                                    s(gate(3)) * cell[k].tanh()
+                                    let (i, f) = (gate(0) + seen(0, k) * cell[k], gate(1) + seen(1, k) * cell[k]);
+                                    cell[k] = s(f) * cell[k] + s(i) * gate(2).tanh();
+                                    s(gate(3) + seen(2, k) * cell[k]) * cell[k].tanh()
+                                }
+                                RecurrentCell::GruResetFirst => {
+                                    let (z, n) = (s(gate(1)), (sum(2 * h + k) + after(2 * h + k)).tanh());
+                                    (1.0 - z) * n + z * state[k]
                                 }
                                 RecurrentCell::Gru => {
                                     let (r, z) = (s(gate(0)), s(gate(1)));

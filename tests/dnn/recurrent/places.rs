@@ -5,13 +5,14 @@ use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, RecurrentGate, Recu
 /// Every parameter, gate by gate, lies in the buffer, beside the others.
 #[test]
 fn parameters_fill_their_buffer() {
-    let cells = [RecurrentCell::Relu, RecurrentCell::Tanh, RecurrentCell::Lstm, RecurrentCell::Gru];
+    let plain = [RecurrentCell::Relu, RecurrentCell::Tanh];
+    let cells = [RecurrentCell::Lstm, RecurrentCell::Gru, RecurrentCell::GruResetFirst].into_iter().chain(plain);
     let biases = [RecurrentBias::None, RecurrentBias::Input, RecurrentBias::Recurrent, RecurrentBias::Both];
-    for (cell, bias) in cells.into_iter().flat_map(|cell| biases.map(|bias| (cell, bias))) {
+    for (cell, bias) in cells.flat_map(|cell| biases.map(|bias| (cell, bias))) {
         for (layers, both_ways) in [(1, false), (1, true), (3, true)] {
             for projection in [None, Some(2)].into_iter().filter(|p| p.is_none() || cell == RecurrentCell::Lstm) {
                 let net = Recurrent::new(cell, 5, 3).layers(layers).bidirectional(both_ways).bias(bias);
-                let net = projection.map_or(net.clone(), |p| net.projection(p));
+                let net = projection.map_or(net.clone(), |p| net.projection(p)).peepholes(projection.is_some());
                 let mut seen = vec![0; net.parameter_count().unwrap()];
                 let mut whole = 0;
                 for (layer, way) in (0..layers).flat_map(|layer| [(layer, 0), (layer, 1)]) {
@@ -29,6 +30,15 @@ fn parameters_fill_their_buffer() {
                             seen[layout.offset()..layout.offset() + layout.len()].iter_mut().for_each(|n| *n += 1);
                         }
                     }
+                    if let Ok(all) = net.parameter(layer, way, RecurrentParameter::Peephole, None) {
+                        whole += all.len();
+                        assert!(net.parameter(layer, way, RecurrentParameter::Peephole, RecurrentGate::State).is_err());
+                        for gate in [RecurrentGate::Input, RecurrentGate::Forget, RecurrentGate::Output] {
+                            let layout = net.parameter(layer, way, RecurrentParameter::Peephole, gate).unwrap();
+                            assert_eq!(layout.extents(), [3]);
+                            seen[layout.offset()..layout.offset() + layout.len()].iter_mut().for_each(|n| *n += 1);
+                        }
+                    }
                     if let Ok(layout) = net.parameter(layer, way, RecurrentParameter::Projection, None) {
                         whole += layout.len();
                         assert_eq!(layout.extents(), [2, 3]);
@@ -43,7 +53,8 @@ fn parameters_fill_their_buffer() {
 
 #[test]
 fn orders_of_gates_are_permutations() {
-    for cell in [RecurrentCell::Relu, RecurrentCell::Tanh, RecurrentCell::Lstm, RecurrentCell::Gru] {
+    let gated = [RecurrentCell::Lstm, RecurrentCell::Gru, RecurrentCell::GruResetFirst];
+    for cell in gated.into_iter().chain([RecurrentCell::Relu, RecurrentCell::Tanh]) {
         assert_eq!(cell.gates().len(), cell.onnx_gates().len());
         assert!(cell.gates().iter().all(|gate| cell.onnx_gates().contains(gate)));
     }
@@ -60,5 +71,6 @@ fn what_a_net_does_not_have_is_told() {
     assert_eq!(name(0, 1, RecurrentParameter::Input, None), "parameter");
     assert_eq!(name(0, 0, RecurrentParameter::RecurrentBias, None), "parameter");
     assert_eq!(name(0, 0, RecurrentParameter::Projection, None), "parameter");
+    assert_eq!(name(0, 0, RecurrentParameter::Peephole, None), "parameter");
     assert_eq!(name(0, 0, RecurrentParameter::Input, Some(RecurrentGate::Forget)), "gate");
 }

@@ -2,22 +2,16 @@
 
 use super::cases::{Attribute, Case};
 use super::node::{Made, Node};
-use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, RecurrentParameter, Sequences};
+use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, RecurrentGate, RecurrentParameter, Sequences};
 use windlass::{AnyTensor, Tensor, TensorRef};
 
-/// Whether a node is of a formula that cuDNN does not have: peepholes, or a reset gate before the product, where that makes a
-/// difference: after a state, or with a bias.
-pub(super) fn is_left_out(case: &Case) -> bool {
+/// Whether a node is of a formula that cuDNN does not have: peepholes, or a reset gate before the product. Only the CPU computes it.
+pub(super) fn is_of_the_host(case: &Case) -> bool {
     let given = |k: usize| case.inputs.get(k).and_then(Option::as_ref);
     let flag = |name: &str| matches!(case.attributes.get(name), Some(Attribute::Int(1)));
     match &*case.op {
         "LSTM" => given(7).is_some(),
-        "GRU" => {
-            let time = given(0).map_or(0, |x| x.extents()[if flag("layout") { 1 } else { 0 }]);
-            let bias = given(3).map_or(&[][..], |b| b.bytes());
-            let of_states = bias.get(bias.len() / 2..).unwrap_or_default();
-            !flag("linear_before_reset") && (time > 1 || given(5).is_some() || of_states.iter().any(|b| *b != 0))
-        }
+        "GRU" => !flag("linear_before_reset"),
         _ => false,
     }
 }
@@ -30,7 +24,17 @@ fn numbers(n: &Node<'_>, k: usize) -> Option<Vec<f32>> {
 fn parameters(n: &Node<'_>, net: &Recurrent, cell: RecurrentCell, ways: usize, hidden: usize) -> Tensor<f32> {
     let mut all = vec![0f32; net.parameter_count().unwrap()];
     let [w, r, b] = [1, 2, 3].map(|k| numbers(n, k));
+    let peepholes = numbers(n, 7).filter(|_| cell == RecurrentCell::Lstm);
     let gates = cell.onnx_gates();
+    for (way, (k, gate)) in (0..ways).flat_map(|way| {
+        let peeping = [RecurrentGate::Input, RecurrentGate::Output, RecurrentGate::Forget];
+        peeping.into_iter().enumerate().map(move |gate| (way, gate))
+    }) {
+        let (Some(from), Ok(to)) = (&peepholes, net.parameter(0, way, RecurrentParameter::Peephole, gate)) else {
+            break;
+        };
+        all[to.offset()..to.offset() + hidden].copy_from_slice(&from[(way * 3 + k) * hidden..][..hidden]);
+    }
     for (way, (k, gate)) in (0..ways).flat_map(|way| gates.iter().enumerate().map(move |gate| (way, gate))) {
         let half = |b: &[f32], second: usize| {
             let from = (2 * way + second) * gates.len() * hidden;
@@ -65,6 +69,7 @@ fn of(n: &Node<'_>, cell: RecurrentCell) -> Made {
     let (time, batch) = (x.extents()[0], x.extents()[1]);
     let bias = if n.given(3).is_some() { RecurrentBias::Both } else { RecurrentBias::None };
     let net = Recurrent::new(cell, x.extents()[2], hidden).bidirectional(ways == 2).bias(bias);
+    let net = net.peepholes(cell == RecurrentCell::Lstm && n.given(7).is_some());
     let parameters = parameters(n, &net, cell, ways, hidden);
     let mut sequences = Sequences::new(&x);
     if let Some(lengths) = n.ints(4) {
@@ -99,5 +104,6 @@ pub(super) fn lstm(n: &Node<'_>) -> Made {
 }
 
 pub(super) fn gru(n: &Node<'_>) -> Made {
-    of(n, RecurrentCell::Gru)
+    let after = n.int("linear_before_reset", 0) == 1;
+    of(n, if after { RecurrentCell::Gru } else { RecurrentCell::GruResetFirst })
 }

@@ -8,6 +8,7 @@ use crate::core::buffer::{AnyBuffers, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
+use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::libraries::dnn::formulas::formula;
@@ -46,9 +47,9 @@ elements!(f16: f32, bf16: f32, f32: f32, f64: f64);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Fused<'a, T: Element> {
-    residual: Option<TensorRef<'a, T>>,
-    bias: Option<TensorRef<'a, T>>,
-    relu: bool,
+    pub(super) residual: Option<TensorRef<'a, T>>,
+    pub(super) bias: Option<TensorRef<'a, T>>,
+    pub(super) relu: bool,
 }
 
 impl<T: Element> Default for Fused<'_, T> {
@@ -174,18 +175,7 @@ impl Dnn {
         w: impl ReadableTensor<'w, T>,
         fused: Fused<'_, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
-        let (x, w) = (x.into(), w.into());
-        let mut call = Call::new(conv, Direction::Forward, [any(&x), any(&w)]);
-        // The library's passes have a bias.
-        let none = match (&fused.bias, fused.relu || fused.residual.is_some()) {
-            (None, true) => Some(self.device.zeros_tensor::<T>([w.extents().first().copied().unwrap_or(0)])?),
-            _ => None,
-        };
-        let none = none.as_ref().map(Tensor::view);
-        if let Some(bias) = fused.bias.as_ref().or(none.as_ref()) {
-            call.extra = Some(Extra { residual: fused.residual.as_ref().map(any), bias: any(bias), relu: fused.relu });
-        }
-        self.new_tensor(&call)
+        with_fused(&self.device, (conv, &[x.into(), w.into()]), &fused, |call| self.new_tensor(call))
     }
 
     /// The gradient of the input, of that of the result and the filters. `input`: the spatial extents of the input, which the stride
@@ -285,7 +275,27 @@ impl Dnn {
     }
 }
 
-fn any<'a, T: Element>(view: &'a TensorRef<'_, T>) -> AnyTensorRef<'a> {
+/// The call of a convolution with what follows it.
+pub(super) fn with_fused<T: Element, R>(
+    device: &Device,
+    (conv, [x, w]): (&Convolution, &[TensorRef<'_, T>; 2]),
+    Fused { residual, bias, relu }: &Fused<'_, T>,
+    f: impl FnOnce(&Call<'_>) -> Result<R>,
+) -> Result<R> {
+    let mut call = Call::new(conv, Direction::Forward, [any(x), any(w)]);
+    // The library's passes have a bias.
+    let none = match (bias, *relu || residual.is_some()) {
+        (None, true) => Some(device.zeros_tensor::<T>([w.extents().first().copied().unwrap_or(0)])?),
+        _ => None,
+    };
+    let none = none.as_ref().map(Tensor::view);
+    if let Some(bias) = bias.as_ref().or(none.as_ref()) {
+        call.extra = Some(Extra { residual: residual.as_ref().map(any), bias: any(bias), relu: *relu });
+    }
+    f(&call)
+}
+
+pub(super) fn any<'a, T: Element>(view: &'a TensorRef<'_, T>) -> AnyTensorRef<'a> {
     view.into()
 }
 

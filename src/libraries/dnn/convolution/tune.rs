@@ -1,47 +1,40 @@
 //! What is planned for a call, and the measurement of its engines.
 
 use super::super::plans::{PlanTuning, Wanted};
-use super::problem::Direction;
-use super::run::{Call, common, told};
+use super::pass::ConvolutionPass;
+use super::run::{common, told};
 use super::spec::Convolution;
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::device::Device;
-use crate::device::tensor::TensorRef;
 
-/// What a call needs a plan for: a forward one, or a direction with the spatial extents that its operands do not tell.
+/// What a call needs a plan for.
 pub(in super::super) fn planned<T: Element>(
+    device: &Device,
     conv: &Convolution,
-    one: TensorRef<'_, T>,
-    other: TensorRef<'_, T>,
-    spatial: Option<(Direction, Vec<usize>)>,
+    pass: &ConvolutionPass<'_, T>,
 ) -> Result<Wanted> {
-    let (direction, spatial) = match spatial {
-        Some((direction, spatial)) => (direction, Some(spatial)),
-        None => (Direction::Forward, None),
-    };
-    let mut call = Call::new(conv, direction, [(&one).into(), (&other).into()]);
-    call.spatial = spatial;
-    let mut problem = call.problem().map_err(told)?;
-    problem.channels_last = common(&call, None);
-    Ok(Wanted::Convolve(problem))
+    pass.with(device, conv, |call| {
+        let mut problem = call.problem().map_err(told)?;
+        problem.channels_last = common(call, None);
+        Ok(Wanted::Convolve(problem))
+    })
 }
 
-/// Measures the engines for a forward convolution.
+/// Measures the engines for a call.
 pub(in super::super) fn tune<T: Element>(
     device: &Device,
     conv: &Convolution,
-    x: TensorRef<'_, T>,
-    w: TensorRef<'_, T>,
+    pass: &ConvolutionPass<'_, T>,
 ) -> Result<PlanTuning> {
-    let call = Call::new(conv, Direction::Forward, [(&x).into(), (&w).into()]);
-    #[cfg(feature = "cuda")]
-    if device.kind() != crate::core::device_info::DeviceKind::Host {
-        return measure::on_gpu(device, &call).map_err(told);
-    }
-    let _ = device;
-    call.problem().map_err(told)?;
-    Ok(PlanTuning::default())
+    pass.with(device, conv, |call| {
+        #[cfg(feature = "cuda")]
+        if device.kind() != crate::core::device_info::DeviceKind::Host {
+            return measure::on_gpu(device, call).map_err(told);
+        }
+        call.problem().map_err(told)?;
+        Ok(PlanTuning::default())
+    })
 }
 
 #[cfg(feature = "cuda")]

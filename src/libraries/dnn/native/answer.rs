@@ -7,7 +7,7 @@ use super::attend_backward::{self, Backward};
 use super::choose::candidates;
 use super::descriptor::Refused;
 use super::handle::{Cudnn, Functions};
-use super::recipes::{Planned, keep, made};
+use super::recipes::{Planned, keep, made, release};
 use super::slices;
 use super::target::Target;
 use crate::core::error::Result;
@@ -65,12 +65,12 @@ impl Place<'_> {
     }
 
     fn keep(&self, wanted: &impl Planned, recipe: &Recipe) {
-        keep(self.api, &self.target, (wanted, recipe), self.store);
+        keep(&self.target, (wanted, recipe), self.store);
     }
 
     fn answer(&self, question: Question, forget: impl FnOnce(&Key)) -> Result<Vec<u8>> {
         match question {
-            Question::Describe => encode(&self.target.text),
+            Question::Describe => encode(&(&self.target.text, release(self.api))),
             Question::Plan(wanted) => match sorted(self.api, wanted)? {
                 Sorted::Convolve(problem) => encode(&Some(self.plan(&problem)?)),
                 Sorted::Attend(forward) => encode(&Some(self.plan(&forward)?)),

@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::device::external::ForeignStream;
 use crate::device::tensor::{Layout, Tensor};
 use crate::engines::library::CudaLibrary;
-use crate::libraries::dnn::{Convolution, DnnElement};
+use crate::libraries::dnn::{Convolution, ConvolutionPass, DnnElement};
 use cudarc::driver::sys::{CUevent, CUstream};
 use half::f16;
 
@@ -172,7 +172,8 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
             unsafe { core.context.api.event_record(bare.event, bare.stream) }.ok().unwrap();
         };
         marked.round(mark, wait);
-        prepared.round(|| drop(device.dnn().plan_convolution(&conv, &x, &w).unwrap()), || {});
+        prepared
+            .round(|| drop(device.dnn().plan_convolution(&conv, &ConvolutionPass::forward(&x, &w)).unwrap()), || {});
     }
     let ([a, a_done], [b, b_done], [c_, c_done]) = (ours.medians(), fresh.medians(), again.medians());
     let ([d, _], [e, _]) = (marked.medians(), prepared.medians());

@@ -41,7 +41,7 @@ fn a_plan_is_restored_from_the_librarys_text() {
             first.text[..half].to_vec(),
             String::from_utf8_lossy(&first.text).replace(":91", ":90").into(),
         ] {
-            keep(api, &target, (&wanted, &Recipe { text, ..first.clone() }), &store);
+            keep(&target, (&wanted, &Recipe { text, ..first.clone() }), &store);
             assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().1, PlanSource::Chosen);
         }
         assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().1, PlanSource::Kept);
@@ -58,7 +58,7 @@ fn a_measured_plan_is_used_and_made_again_by_another_release() {
     let (usual, _) = plan(api, &wanted, u64::MAX, &store).unwrap();
     let second = all.iter().find(|recipe| recipe.pin != usual.pin).unwrap();
     // Without a text: as another release finds it.
-    keep(api, &target, (&wanted, &Recipe { tuned: true, ..second.clone() }), &store);
+    keep(&target, (&wanted, &Recipe { tuned: true, ..second.clone() }), &store);
     let (tuned, source) = plan(api, &wanted, u64::MAX, &store).unwrap();
     assert_eq!((&tuned.pin, source, tuned.text.is_empty()), (&second.pin, PlanSource::Tuned, false));
     let (again, source) = plan(api, &wanted, u64::MAX, &store).unwrap();
@@ -69,6 +69,17 @@ fn a_measured_plan_is_used_and_made_again_by_another_release() {
         let (made, _) = plan(api, &pinned, u64::MAX, &Store::new(&DiskCache::Off)).unwrap();
         assert_eq!((&made.pin, made.workspace, made.notes), (&recipe.pin, recipe.workspace, recipe.notes));
     }
+}
+
+#[test]
+fn a_plan_of_another_release_leaves_that_of_this_one() {
+    let Some(api) = library() else { return };
+    let (store, wanted) = (Store::new(&DiskCache::Off), some(Direction::Data, true));
+    let target = Target::described(api, H100).unwrap();
+    let (first, _) = plan(api, &wanted, u64::MAX, &store).unwrap();
+    let other = Recipe { release: "9.0.0".into(), text: b"{}".to_vec(), ..first.clone() };
+    keep(&target, (&wanted, &other), &store);
+    assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap(), (first, PlanSource::Kept));
 }
 
 #[test]

@@ -36,16 +36,15 @@ pub(super) struct Made {
     pub(super) graph: Option<Finished>,
 }
 
-fn release(api: &Functions) -> String {
+pub(super) fn release(api: &Functions) -> String {
     api.version.to_string()
 }
 
-/// Both keys of a plan: of this release, and of all.
-fn keys<W: Planned>(api: &Functions, target: &Target, wanted: &W) -> Option<[Vec<u8>; 2]> {
-    let rules = wanted.rules(u64::MAX);
-    let (model, release) = (target.model(), release(api));
+/// Both keys of a plan: of a release, and of all.
+fn keys<W: Planned>(release: &str, target: &Target, wanted: &W) -> Option<[Vec<u8>; 2]> {
+    let (model, rules) = (target.model(), wanted.rules(u64::MAX));
     let key = |release| material(&wanted.unpinned(), (&model, [rules.strict, rules.deterministic]), release);
-    Some([key(Some(&release))?, key(None)?])
+    Some([key(Some(release))?, key(None)?])
 }
 
 /// Makes the plan. It may call the driver if `target` is a device of this process.
@@ -62,7 +61,7 @@ pub(super) fn made<W: Planned>(
         let chosen = chosen.ok_or_else(|| Refused::broken_rules("cudnnBackendFinalize"))?;
         return Ok(Made { chosen, source: PlanSource::Chosen, graph: Some(graph) });
     }
-    let keys = keys(api, target, wanted);
+    let keys = keys(&release(api), target, wanted);
     let fits = |recipe: &Recipe| recipe.workspace <= rules.most;
     let source = |recipe: &Recipe| if recipe.tuned { PlanSource::Tuned } else { PlanSource::Kept };
     let own = keys.as_ref().and_then(|[own, _]| store.get(own));
@@ -90,20 +89,10 @@ pub(super) fn made<W: Planned>(
     Ok(Made { chosen, source, graph: Some(graph) })
 }
 
-/// Keeps a plan that was made elsewhere, or measured.
-pub(super) fn keep<W: Planned>(
-    api: &'static Functions,
-    target: &Target,
-    (wanted, recipe): (&W, &Recipe),
-    store: &Store,
-) {
-    let Some([own, any]) = keys(api, target, wanted) else { return };
-    // The process that made it may have another release, whose text this one cannot read.
-    if recipe.release == release(api) {
-        store.put(&own, recipe);
-    } else {
-        store.put(&own, &Recipe { text: Vec::new(), ..recipe.clone() });
-    }
+/// Keeps a plan that was made elsewhere, or measured: as one of the release that made it.
+pub(super) fn keep<W: Planned>(target: &Target, (wanted, recipe): (&W, &Recipe), store: &Store) {
+    let Some([own, any]) = keys(&recipe.release, target, wanted) else { return };
+    store.put(&own, recipe);
     if recipe.tuned {
         store.put(&any, &Recipe { text: Vec::new(), ..recipe.clone() });
     }

@@ -10,7 +10,7 @@ use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
-use crate::libraries::dnn::formulas::{cast, formula, parts};
+use crate::libraries::dnn::formulas::{cast, complex, formula, parts};
 use crate::libraries::expressions::Symbol;
 use crate::libraries::expressions::front::make_one;
 use crate::libraries::expressions::operands::Read;
@@ -78,6 +78,91 @@ impl Dnn {
             vec![cast(bias.map_or(y, |bias| y + bias), T::DTYPE)]
         });
         make_one(&self.device, recorded.map_err(told)?, &reads, layout.extents())
+    }
+
+    /// The gradient of [`batch_norm`](Self::batch_norm) for `x`, by `dy` for its result: `dy * weight / sqrt(variance + epsilon)`. The
+    /// statistics are no part of the training, and the bias does not matter. For weight and bias,
+    /// [`norm_weight_gradient`](Self::norm_weight_gradient) takes the [`moments_of`](Self::moments_of) these statistics.
+    ///
+    /// # Errors
+    /// As [`norm`](Self::norm).
+    pub fn batch_norm_gradient<'d, 'v, T: SoftmaxElement>(
+        &self,
+        dy: impl ReadableTensor<'d, T>,
+        variance: impl ReadableTensor<'v, T::Wide>,
+        epsilon: f64,
+        affine: &Affine<'_, T>,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        check_epsilon(epsilon)?;
+        let (dy, variance) = (dy.into(), variance.into());
+        let ((dy, layout), (variance, variance_layout)) = (dy.operand()?, variance.operand()?);
+        let axes = Axes::channels(layout.extents()).map_err(told)?;
+        let own = wide(T::DTYPE);
+        let mut types = vec![T::DTYPE, own];
+        let mut reads: Vec<Read<'_>> = vec![
+            (dy.into(), layout.clone()),
+            (variance.into(), axes.weight("variance", &variance_layout).map_err(told)?),
+        ];
+        let [weight, _] = affine.reads()?;
+        if let Some((read, layout)) = weight {
+            reads.push((read, axes.weight("weight", &layout).map_err(told)?));
+            types.push(T::DTYPE);
+        }
+        let recorded = formula(&types, |inputs| {
+            let wide = |k: usize| inputs.get(k).map(|value| cast(*value, own));
+            let (Some(dy), Some(variance)) = (wide(0), wide(1)) else { return Vec::new() };
+            let dx = dy / (variance + epsilon).sqrt();
+            vec![cast(wide(2).map_or(dx, |weight| dx * weight), T::DTYPE)]
+        });
+        make_one(&self.device, recorded.map_err(told)?, &reads, layout.extents())
+    }
+
+    /// The statistics of each channel as the moments of a batch that has them, for elements of so many axes: mean as real part, inverse
+    /// deviation as imaginary part, with the extent 1 along all axes but the channels.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::dnn::NormKind;
+    /// let device = windlass::Device::best()?;
+    /// let (x, dy) = (device.tensor([2, 1], [1.0f32, 5.0])?, device.tensor([2, 1], [1.0f32, 1.0])?);
+    /// let (mean, variance) = (device.tensor([1], [1.0f32])?, device.tensor([1], [4.0f32])?);
+    /// let moments = device.dnn().moments_of::<f32>(&mean, &variance, 0.0, 2)?.into_output();
+    /// let (dw, db) = device.dnn().norm_weight_gradient(&x, &dy, &moments, NormKind::Batch)?.await_result()?;
+    /// assert_eq!([device.item(dw.reshape([])?)?, device.item(db.reshape([])?)?], [2.0, 2.0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for statistics that are no two vectors of the same length, fewer than 2 axes, an epsilon that is
+    /// negative; a stale tensor, or one of another device; [`Error::OutOfMemory`].
+    pub fn moments_of<'m, 'v, T: SoftmaxElement>(
+        &self,
+        mean: impl ReadableTensor<'m, T::Wide>,
+        variance: impl ReadableTensor<'v, T::Wide>,
+        epsilon: f64,
+        rank: usize,
+    ) -> Result<PendingDispatch<Tensor<T::Pair>>> {
+        check_epsilon(epsilon)?;
+        let (mean, variance) = (mean.into(), variance.into());
+        let [channels] = mean.extents() else {
+            return Err(told(Error::invalid("mean", format!("extents {:?}; a vector is needed", mean.extents()))));
+        };
+        if rank < 2 {
+            return Err(told(Error::invalid("rank", format!("{rank} axes: the channels are axis 1"))));
+        }
+        let mut extents = vec![1; rank];
+        extents.iter_mut().skip(1).take(1).for_each(|n| *n = *channels);
+        let axes = Axes::channels(&extents).map_err(told)?;
+        let ((mean, mean_layout), (variance, variance_layout)) = (mean.operand()?, variance.operand()?);
+        let reads: [Read<'_>; 2] = [
+            (mean.into(), axes.weight("mean", &mean_layout).map_err(told)?),
+            (variance.into(), axes.weight("variance", &variance_layout).map_err(told)?),
+        ];
+        let recorded = formula(&[wide(T::DTYPE); 2], |inputs| match inputs {
+            [mean, variance] => vec![complex(*mean, (*variance + epsilon).rsqrt())],
+            _ => Vec::new(),
+        });
+        make_one(&self.device, recorded.map_err(told)?, &reads, &extents)
     }
 
     /// Statistics of a whole training with those of a batch mixed in: `(1 - momentum) * old + momentum * new`, mean and variance,

@@ -1,6 +1,6 @@
 //! What a caller asks of plans.
 
-use super::super::{Attention, Convolution, Dnn, DnnElement, Spatial};
+use super::super::{Attention, Convolution, ConvolutionPass, Dnn, DnnElement};
 #[cfg(feature = "cuda")]
 use super::recipe::Question;
 use super::recipe::{PlanSource, Recipe, Wanted};
@@ -114,10 +114,11 @@ impl Planned {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::dnn::Convolution;
+    /// use windlass::dnn::{Convolution, ConvolutionPass};
     /// let device = windlass::Device::best()?;
     /// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
-    /// println!("{}", device.dnn().plan_convolution(&Convolution::new(), &x, &w)?.explain()?);
+    /// let plan = device.dnn().plan_convolution(&Convolution::new(), &ConvolutionPass::forward(&x, &w))?;
+    /// println!("{}", plan.explain()?);
     /// # Ok(()) }
     /// ```
     ///
@@ -135,7 +136,8 @@ impl Planned {
     }
 
     /// Makes the plan before the first call needs it. For a GPU of a worker process it is made in this process, if cuDNN is found
-    /// here, and sent: a worker that was replaced gets it again by the next `prepare`, or from the cache on disk.
+    /// here in the release that the worker has, and sent: a worker that was replaced gets it again by the next `prepare`, or from the cache
+    /// on disk. With another release here, the worker makes it.
     ///
     /// # Errors
     /// As [`explain`](Self::explain).
@@ -154,7 +156,7 @@ impl Planned {
     #[cfg(feature = "cuda")]
     fn sent(&self) -> Result<Option<PlanInfo>> {
         use crate::engines::library::decode;
-        let description: String = ask(&self.device, &Question::Describe)?;
+        let (description, release): (String, String) = ask(&self.device, &Question::Describe)?;
         // What the library lacks here, such as a driver for compiled kernels, the worker may have.
         let Ok(answer) = super::super::native::here(&description, Question::Plan(self.wanted.clone())) else {
             return Ok(None);
@@ -162,6 +164,10 @@ impl Planned {
         let Some((recipe, source)) = decode::<Option<(Recipe, PlanSource)>>(&answer)? else {
             return Ok(Some(PlanInfo::none()));
         };
+        // Another release cannot read the library's text: the worker makes a plan of its own.
+        if recipe.release != release {
+            return Ok(None);
+        }
         ask::<()>(&self.device, &Question::Keep(self.wanted.clone(), recipe.clone()))?;
         Ok(Some(PlanInfo::new(recipe, source)))
     }
@@ -173,47 +179,16 @@ pub(in super::super) fn ask<A: serde::de::DeserializeOwned>(device: &Device, que
 }
 
 impl Dnn {
-    /// What [`convolve`](Self::convolve) of these operands needs a plan for. Their contents do not matter.
+    /// What a pass of a convolution needs a plan for: forward, fused, or a gradient. The contents of its operands do not matter.
     ///
     /// # Errors
-    /// As there, for extents that do not fit.
-    pub fn plan_convolution<'x, 'w, T: DnnElement>(
+    /// As the call itself, for extents that do not fit.
+    pub fn plan_convolution<T: DnnElement>(
         &self,
         conv: &Convolution,
-        x: impl ReadableTensor<'x, T>,
-        w: impl ReadableTensor<'w, T>,
+        pass: &ConvolutionPass<'_, T>,
     ) -> Result<Planned> {
-        Ok(Planned::new(&self.device, super::super::convolution::planned(conv, x.into(), w.into(), None)?))
-    }
-
-    /// What [`convolve_data`](Self::convolve_data) needs a plan for.
-    ///
-    /// # Errors
-    /// As there, for extents that do not fit.
-    pub fn plan_convolution_data<'y, 'w, T: DnnElement>(
-        &self,
-        conv: &Convolution,
-        dy: impl ReadableTensor<'y, T>,
-        w: impl ReadableTensor<'w, T>,
-        input: impl Spatial,
-    ) -> Result<Planned> {
-        let spatial = Some((super::super::convolution::Direction::Data, input.extents()));
-        Ok(Planned::new(&self.device, super::super::convolution::planned(conv, dy.into(), w.into(), spatial)?))
-    }
-
-    /// What [`convolve_filter`](Self::convolve_filter) needs a plan for.
-    ///
-    /// # Errors
-    /// As there, for extents that do not fit.
-    pub fn plan_convolution_filter<'x, 'y, T: DnnElement>(
-        &self,
-        conv: &Convolution,
-        x: impl ReadableTensor<'x, T>,
-        dy: impl ReadableTensor<'y, T>,
-        window: impl Spatial,
-    ) -> Result<Planned> {
-        let spatial = Some((super::super::convolution::Direction::Filter, window.extents()));
-        Ok(Planned::new(&self.device, super::super::convolution::planned(conv, x.into(), dy.into(), spatial)?))
+        Ok(Planned::new(&self.device, super::super::convolution::planned(&self.device, conv, pass)?))
     }
 
     /// What [`attend`](Self::attend) of these operands needs a plan for; with `training` what
@@ -258,29 +233,28 @@ impl Dnn {
         Ok(Planned::new(&self.device, Wanted::AttendBackward(scene)))
     }
 
-    /// Measures the library's engines for the convolution of these operands. Later convolutions of this problem use the fastest one:
-    /// on this device, and by the cache on disk in later processes and with later releases of the library.
+    /// Measures the library's engines for a pass of a convolution: forward, fused, or a gradient. Later passes of this problem use the
+    /// fastest one: on this device, and by the cache on disk in later processes and with later releases of the library.
     ///
     /// Results go to memory of their own. Waits for each; other work on the device at the same time distorts the times.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::dnn::Convolution;
+    /// use windlass::dnn::{Convolution, ConvolutionPass};
     /// let device = windlass::Device::best()?;
     /// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
-    /// let tuning = device.dnn().autotune_convolution(&Convolution::new(), &x, &w)?;
+    /// let tuning = device.dnn().autotune_convolution(&Convolution::new(), &ConvolutionPass::forward(&x, &w))?;
     /// println!("{:?} of {:?}", tuning.chosen, tuning.candidates);
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// As [`convolve`](Self::convolve). An engine that fails is left out.
-    pub fn autotune_convolution<'x, 'w, T: DnnElement>(
+    /// As the call itself. An engine that fails is left out.
+    pub fn autotune_convolution<T: DnnElement>(
         &self,
         conv: &Convolution,
-        x: impl ReadableTensor<'x, T>,
-        w: impl ReadableTensor<'w, T>,
+        pass: &ConvolutionPass<'_, T>,
     ) -> Result<PlanTuning> {
-        super::super::convolution::tune(&self.device, conv, x.into(), w.into())
+        super::super::convolution::tune(&self.device, conv, pass)
     }
 }

@@ -60,6 +60,6 @@ pub(in super::super) enum Question {
     Candidates(Wanted),
     /// Keeps this plan from now on. Returns `()`.
     Keep(Wanted, Recipe),
-    /// The device as the library describes it. Returns `String`.
+    /// The device as the library describes it, and the library's release. Returns `(String, String)`.
     Describe,
 }

@@ -8,7 +8,6 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor};
-use crate::libraries::arrays::Combine;
 use crate::libraries::dnn::Dnn;
 
 /// An operand that is read.
@@ -160,56 +159,6 @@ impl Dnn {
         let ((dy, dy_layout), (places, places_layout)) = (dy.operand()?, places.operand()?);
         let reads = vec![(dy.into(), dy_layout), (places.into(), places_layout)];
         one(&self.device, Pass::MaxBack, pool, elements, reads)
-    }
-
-    /// The elements of `y` at their places, and zeros elsewhere: an inverse of [`max_pool_places`](Self::max_pool_places), whose places
-    /// it takes. `elements` are the extents of the result; the places count within its last axes, as many as `axes`. Of several
-    /// elements for one place the last one stays.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), windlass::Error> {
-    /// let device = windlass::Device::best()?;
-    /// let (y, places) = (device.tensor([1, 2], [5.0f32, 7.0])?, device.tensor([1, 2], [1i64, 2])?);
-    /// let x = device.dnn().max_unpool(&y, &places, &[1, 4], 1)?.await_result()?;
-    /// assert_eq!(device.show(&x)?.to_string(), "[[0. 5. 7. 0.]]");
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for extents that do not fit; a stale tensor, or one of another device; [`Error::OutOfMemory`]. The
-    /// wait returns [`Error::InvalidArgument`] with the first place that is out of range, as the -1 of a window without elements is
-    /// not: it counts from the end.
-    pub fn max_unpool<'a, 'p, T: Element>(
-        &self,
-        y: impl ReadableTensor<'a, T>,
-        places: impl ReadableTensor<'p, i64>,
-        elements: &[usize],
-        axes: usize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
-        let told = |error: Error| error.in_op("max_unpool", "dnn");
-        let (y, places, device) = (y.into(), places.into(), &self.device);
-        let outer = elements.len().checked_sub(axes).and_then(|outer| elements.get(..outer));
-        let Some(outer) = outer.filter(|outer| y.rank() == elements.len() && y.extents().starts_with(outer)) else {
-            let what = format!("{elements:?}, of which the last {axes} may differ from those of y, {:?}", y.extents());
-            return Err(told(Error::invalid("elements", what)));
-        };
-        if places.extents() != y.extents() {
-            let what = format!("extents {:?} where {:?} are needed", places.extents(), y.extents());
-            return Err(told(Error::invalid("places", what)));
-        }
-        // Of as many elements as a tensor can have.
-        Layout::row_major(elements).map_err(told)?;
-        let plane = |all: &[usize]| all.iter().skip(outer.len()).product::<usize>();
-        let rows = outer.iter().product::<usize>();
-        let (from, to) = ([rows, plane(y.extents())], [rows, plane(elements)]);
-        let (y, places) = (device.contiguous(&y)?.into_output(), device.contiguous(&places)?.into_output());
-        let x = device.zeros_tensor::<T>(to)?;
-        let (places, y) = (places.reshape(from)?, y.reshape(from)?);
-        let made = device.put_along_axis(x, &places, &y, 1, Combine::Replace).map_err(Rejected::into_error)?;
-        made.retype(|(x,)| {
-            let (buffer, _) = x.into_parts();
-            Tensor::from_buffer(buffer, elements).map(|x| (x,)).map_err(|rejected| rejected.error)
-        })
     }
 
     /// The mean of each window of [`Pool`], added in the order of the rows; halves are added in `f32`. Places of the padding count

@@ -4,7 +4,7 @@
 // are the elements of its window; backward they are the windows that cover it. So nothing is added by atomics, and the order of
 // additions is that of the rows on both engines. `axis.rs` says along one axis which elements these are, and admits what arrives;
 // `op.rs` is the operation; `host.rs` lists the elements of each axis ahead, `kernel.rs` writes loops
-// that compute them (`lines.rs`, `sums.rs`).
+// that compute them (`lines.rs`, `sums.rs`). `unpool.rs` writes to places.
 
 mod axis;
 #[cfg(feature = "cuda")]
@@ -21,6 +21,7 @@ mod op;
 mod spec;
 #[cfg(feature = "cuda")]
 mod sums;
+mod unpool;
 
 pub(super) use front::{one, tied};
 pub(super) use op::{Divide, Pass};

@@ -167,8 +167,11 @@ fn buffers(device: &Device, wanted: &[super::net::Wanted]) -> Result<AnyBuffers>
 /// Submits the forward pass.
 fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDispatch<AnyBuffers>, Scene)> {
     let mut scene = call.scene()?;
+    let is_host = device.kind() == DeviceKind::Host;
+    if !is_host {
+        scene.net.check_library()?;
+    }
     if trains {
-        let is_host = device.kind() == DeviceKind::Host;
         let too_large = || Error::invalid("x", format!("extents {:?} are too large for a training", call.x.extents()));
         scene.reserve = scene.reserve(is_host).ok_or_else(too_large)?.max(1);
     }
@@ -206,7 +209,8 @@ impl Dnn {
     ///
     /// `parameters` is one vector; [`Recurrent::parameter`] tells where each of them lies. f16 and bf16 are summed in f32; a GPU rounds
     /// the states to the type of the operands after each step, the CPU does so too. On a GPU cuDNN computes it, and the call cannot be
-    /// part of a recorded graph.
+    /// part of a recorded graph; nor has it [`RecurrentCell::GruResetFirst`](crate::dnn::RecurrentCell::GruResetFirst) and
+    /// [`Recurrent::peepholes`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -224,7 +228,8 @@ impl Dnn {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] that names the argument: sizes of the net, extents that do not fit it, lengths beyond the steps; a stale
-    /// tensor, or one of another device. At the wait [`Error::LibraryMissing`] without cuDNN, [`Error::Unsupported`] with its reason,
+    /// tensor, or one of another device; [`Error::Unsupported`] for a net that cuDNN does not have, with what to do instead. At the wait
+    /// [`Error::LibraryMissing`] without cuDNN, [`Error::Unsupported`] with its reason,
     /// [`Error::OutOfMemory`].
     pub fn recur<'w, T: DnnElement>(
         &self,

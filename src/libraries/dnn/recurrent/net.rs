@@ -17,6 +17,8 @@ pub(in super::super) struct Net {
     pub(in super::super) layers: usize,
     pub(in super::super) bidirectional: bool,
     pub(in super::super) bias: RecurrentBias,
+    /// Of an LSTM.
+    pub(in super::super) peepholes: bool,
     pub(in super::super) tf32: bool,
 }
 
@@ -40,10 +42,10 @@ pub(super) type Wanted = (&'static str, DType, usize);
 
 impl Net {
     pub(super) fn new(spec: &Recurrent, dtype: DType) -> Self {
-        let Recurrent { cell, input, hidden, projection, layers, bidirectional, bias, tf32 } = *spec;
+        let Recurrent { cell, input, hidden, projection, layers, bidirectional, bias, peepholes, tf32 } = *spec;
         // Only f32 has the choice: one plan serves both.
         let tf32 = tf32 && dtype == DType::F32;
-        Net { cell, dtype, input, hidden, projection, layers, bidirectional, bias, tf32 }
+        Net { cell, dtype, input, hidden, projection, layers, bidirectional, bias, peepholes, tf32 }
     }
 
     /// Checks what may have come from elsewhere.
@@ -66,6 +68,9 @@ impl Net {
                 return Err(Error::invalid("projection", what));
             }
         }
+        if self.peepholes && !self.is_lstm() {
+            return Err(Error::invalid("peepholes", format!("a {:?} has no cells; only an LSTM has", self.cell)));
+        }
         match self.parameter_count() {
             Some(_) => Ok(()),
             None => {
@@ -78,17 +83,30 @@ impl Net {
         self.cell == RecurrentCell::Lstm
     }
 
+    /// Refuses a net that the library does not have.
+    pub(in super::super) fn check_library(&self) -> Result<()> {
+        let what = match self.cell {
+            _ if self.peepholes => "an LSTM with peepholes: compute it on `Device::host()`",
+            RecurrentCell::GruResetFirst => {
+                "a GRU whose reset gate precedes the product: take `RecurrentCell::Gru`, or compute it on `Device::host()`"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::unsupported(format!("cuDNN does not have {what}")))
+    }
+
     /// The type of sums.
     pub(in super::super) fn sums(&self) -> DType {
         if self.dtype == DType::F64 { DType::F64 } else { DType::F32 }
     }
 
-    /// Elements that the host keeps of a step, for each element of a state: the gates, the cell of an LSTM, the product of a GRU.
+    /// Elements that the host keeps of a step, for each element of a state: the gates, the cell of an LSTM, the product of a GRU or
+    /// the state that its reset gate has left.
     pub(super) fn kept(&self) -> usize {
         match self.cell {
             RecurrentCell::Relu | RecurrentCell::Tanh => 1,
             RecurrentCell::Lstm => 5,
-            RecurrentCell::Gru => 4,
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => 4,
         }
     }
 }

@@ -43,6 +43,8 @@ pub enum RecurrentParameter {
     InputBias,
     /// The bias beside R: `bias_hh`, the second half of B.
     RecurrentBias,
+    /// The weights of the cells in the gates i, f and o, in this order: P, in the order i, o and f, of ONNX.
+    Peephole,
 }
 
 impl RecurrentCell {
@@ -53,7 +55,9 @@ impl RecurrentCell {
             RecurrentCell::Lstm => {
                 &[RecurrentGate::Input, RecurrentGate::Forget, RecurrentGate::State, RecurrentGate::Output]
             }
-            RecurrentCell::Gru => &[RecurrentGate::Reset, RecurrentGate::Update, RecurrentGate::State],
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => {
+                &[RecurrentGate::Reset, RecurrentGate::Update, RecurrentGate::State]
+            }
         }
     }
 
@@ -64,10 +68,15 @@ impl RecurrentCell {
             RecurrentCell::Lstm => {
                 &[RecurrentGate::Input, RecurrentGate::Output, RecurrentGate::Forget, RecurrentGate::State]
             }
-            RecurrentCell::Gru => &[RecurrentGate::Update, RecurrentGate::Reset, RecurrentGate::State],
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => {
+                &[RecurrentGate::Update, RecurrentGate::Reset, RecurrentGate::State]
+            }
         }
     }
 }
+
+/// The gates that see the cells, in the order of their weights.
+const PEEPING: [RecurrentGate; 3] = [RecurrentGate::Input, RecurrentGate::Forget, RecurrentGate::Output];
 
 /// The first element of a parameter, its rows and its columns.
 pub(in super::super) type Place = (usize, usize, usize);
@@ -109,6 +118,11 @@ impl Net {
         self.rows() * (self.width(layer) + self.state()) + self.projection.map_or(0, |p| p * self.hidden)
     }
 
+    /// How many gates see the cells.
+    fn peeping(&self) -> usize {
+        if self.peepholes { PEEPING.len() } else { 0 }
+    }
+
     /// How many elements all parameters have; `None` if they are too many.
     pub(in super::super) fn parameter_count(&self) -> Option<usize> {
         let rows = self.gates().checked_mul(self.hidden)?;
@@ -116,6 +130,7 @@ impl Net {
         let of = |width: usize| {
             let all = rows.checked_mul(width.checked_add(self.state())?.checked_add(self.biases())?)?;
             all.checked_add(self.projection.map_or(Some(0), |p| p.checked_mul(self.hidden))?)?
+                .checked_add(self.peeping().checked_mul(self.hidden)?)?
                 .checked_mul(self.directions())
         };
         let later = self.layers.checked_sub(1)?.checked_mul(of(state)?)?;
@@ -123,7 +138,7 @@ impl Net {
     }
 
     /// Where a parameter lies; `None` if the net has none such. First all matrices, layer after layer and forward before backward: W,
-    /// R, projection; then all biases in the same order: that of W, that of R. The sizes were checked.
+    /// R, projection; then all biases in the same order: that of W, that of R; then peepholes. The sizes were checked.
     pub(in super::super) fn place(
         &self,
         layer: usize,
@@ -139,7 +154,10 @@ impl Net {
         let recurrent = first + self.rows() * self.width(layer);
         let all = directions * (self.matrices(0) + (self.layers - 1) * self.matrices(1));
         let bias = all + (layer * directions + direction) * self.biases() * self.rows();
+        let peephole = all + self.layers * directions * self.biases() * self.rows();
+        let peephole = peephole + (layer * directions + direction) * self.peeping() * self.hidden;
         match (parameter, self.bias) {
+            (RecurrentParameter::Peephole, _) if self.peepholes => Some((peephole, self.peeping() * self.hidden, 1)),
             (RecurrentParameter::Input, _) => Some((first, self.rows(), self.width(layer))),
             (RecurrentParameter::Recurrent, _) => Some((recurrent, self.rows(), self.state())),
             (RecurrentParameter::Projection, _) => {
@@ -164,7 +182,7 @@ impl Recurrent {
     /// for forward, 1 for backward. A tensor of the whole buffer with this layout is the parameter.
     ///
     /// Matrices come first, layer after layer and forward before backward: W, R, projection; then the biases in the same order: that
-    /// beside W, that beside R.
+    /// beside W, that beside R; then the weights of peepholes.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -195,14 +213,22 @@ impl Recurrent {
             )
         })?;
         if let Some(gate) = gate.into() {
-            let has_gates = parameter != RecurrentParameter::Projection;
-            let at = self.cell.gates().iter().position(|one| *one == gate && has_gates);
+            let gates = match parameter {
+                RecurrentParameter::Projection => &[],
+                RecurrentParameter::Peephole => &PEEPING[..],
+                _ => self.cell.gates(),
+            };
+            let at = gates.iter().position(|one| *one == gate);
             let at = at.ok_or_else(|| {
                 none("gate", format!("{gate:?}, which {parameter:?} of {:?} does not have", self.cell))
             })?;
             (first, rows) = (first + at * self.hidden * columns, self.hidden);
         }
-        let is_vector = matches!(parameter, RecurrentParameter::InputBias | RecurrentParameter::RecurrentBias);
+        let is_vector = columns == 1
+            && !matches!(
+                parameter,
+                RecurrentParameter::Input | RecurrentParameter::Recurrent | RecurrentParameter::Projection
+            );
         let step = isize::try_from(columns).map_err(|_| none("input", format!("{columns} columns")))?;
         match is_vector {
             true => Layout::new([rows], [1], first),

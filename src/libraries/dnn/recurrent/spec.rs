@@ -15,6 +15,9 @@ pub enum RecurrentCell {
     /// Gates r, z and n: `h' = (1 - z) * n + z * h` with `n = tanh(W x + b + r * (R h + b'))`: the reset gate follows the product
     /// (`linear_before_reset = 1` of ONNX; PyTorch has the same). Cho et al. 2014.
     Gru,
+    /// [`Gru`](Self::Gru) with the reset gate before the product, as it was published: `n = tanh(W x + b + R (r * h) + b')`
+    /// (`linear_before_reset = 0` of ONNX). cuDNN has none such: only the CPU computes it.
+    GruResetFirst,
 }
 
 /// Which biases a net has, for each gate.
@@ -49,6 +52,7 @@ pub struct Recurrent {
     pub(super) layers: usize,
     pub(super) bidirectional: bool,
     pub(super) bias: RecurrentBias,
+    pub(super) peepholes: bool,
     pub(super) tf32: bool,
 }
 
@@ -56,7 +60,17 @@ impl Recurrent {
     /// One layer in one direction, with both biases: vectors of `input` elements in, states of `hidden` elements.
     pub fn new(cell: RecurrentCell, input: usize, hidden: usize) -> Self {
         let bias = RecurrentBias::Both;
-        Recurrent { cell, input, hidden, projection: None, layers: 1, bidirectional: false, bias, tf32: false }
+        Recurrent {
+            cell,
+            input,
+            hidden,
+            projection: None,
+            layers: 1,
+            bidirectional: false,
+            bias,
+            peepholes: false,
+            tf32: false,
+        }
     }
 
     /// As [`new`](Self::new), of [`RecurrentCell::Lstm`].
@@ -94,6 +108,15 @@ impl Recurrent {
     #[must_use]
     pub fn projection(mut self, projection: usize) -> Self {
         self.projection = Some(projection);
+        self
+    }
+
+    /// The gates of an LSTM see its cells: `p * c` is added to the sums of i and f, of the new cells `c'` to that of o, with a vector of
+    /// weights for each ([`RecurrentParameter::Peephole`](crate::dnn::RecurrentParameter::Peephole)). Gers and Schmidhuber 2000. cuDNN
+    /// has no such nets: only the CPU computes them.
+    #[must_use]
+    pub fn peepholes(mut self, peepholes: bool) -> Self {
+        self.peepholes = peepholes;
         self
     }
 

@@ -1,13 +1,13 @@
 //! The call.
 
-use super::weights::{Interpolation, Resize};
+use super::weights::{Interpolation, Resize, Taps};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
-use crate::libraries::dnn::formulas::{cast, formula};
-use crate::libraries::expressions::Symbol;
+use crate::libraries::dnn::formulas::{cast, either, formula};
+use crate::libraries::expressions::{Symbol, constant};
 use crate::libraries::reductions::front::{Call, submit as reduce};
 use crate::libraries::reductions::{ReductionKind, SoftmaxElement};
 
@@ -17,8 +17,8 @@ fn told(error: Error) -> Error {
 
 impl Dnn {
     /// A tensor with other extents, whose elements are made of those of `x` along each axis by itself. `scales` say how many new
-    /// elements come from an old one; without them they are the quotients of the extents. Halves are rounded after each axis. An axis that keeps its
-    /// extent and has the scale 1 stays as it is.
+    /// elements come from an old one; without them they are the quotients of the extents. Halves are rounded after each axis. An axis that
+    /// keeps its extent and has the scale 1 stays as it is. An element of weight 0 does not matter.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -41,47 +41,112 @@ impl Dnn {
         resize: Resize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
-        let rank = x.rank();
-        if extents.len() != rank || scales.is_some_and(|scales| scales.len() != rank) {
-            let what = format!("{} of them, and scales {scales:?}, for {rank} axes", extents.len());
-            return Err(told(Error::invalid("extents", what)));
-        }
+        let axes = axes(x.extents(), extents, scales)?;
         let mut last: Option<PendingDispatch<Tensor<T>>> = None;
-        for (axis, (n, m)) in x.extents().iter().zip(extents).enumerate() {
-            // Of no elements any scale will do.
-            let even = if *m == 0 { 1.0 } else { *m as f64 / (*n).max(1) as f64 };
-            let scale = scales.and_then(|scales| scales.get(axis).copied()).unwrap_or(even);
-            let stays = n == m && scale == 1.0;
-            if stays {
-                continue;
-            }
-            last = Some(match last.take() {
-                None => along(self, &x, axis, *m, scale, resize)?,
-                Some(before) => {
-                    let before = before.into_output();
-                    along(self, &before.view(), axis, *m, scale, resize)?
-                }
-            });
+        for Axis { axis, n, m, scale } in axes {
+            let taps = resize.taps(n, m, scale).map_err(told)?;
+            last = Some(then(last, &x, |x| along(self, x, axis, &taps, resize))?);
         }
         match last {
             Some(made) => Ok(made),
             None => self.device.map(&x, |x: Symbol<T>| x),
         }
     }
+
+    /// The gradient of [`resize`](Self::resize) for its operand, of extents `elements`, by `dy` for its result: each element gets the
+    /// sum of `dy` over the new elements that were made of it, times their weights. Halves are rounded after each axis.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::dnn::{Interpolation, Resize};
+    /// let device = windlass::Device::best()?;
+    /// let dy = device.tensor([1, 4], [1.0f32, 1.0, 1.0, 8.0])?;
+    /// let dx = device.dnn().resize_gradient(&dy, &[1, 2], None, Resize::new(Interpolation::Linear))?.await_result()?;
+    /// assert_eq!(device.show(&dx)?.to_string(), "[[2. 9.]]");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Costs
+    /// Each axis that changes takes at most some five times the memory of the larger one of both tensors: the sums are of lists, in their
+    /// order, so that the bits are the same each time, on both engines.
+    ///
+    /// # Errors
+    /// As [`resize`](Self::resize).
+    pub fn resize_gradient<'d, T: SoftmaxElement>(
+        &self,
+        dy: impl ReadableTensor<'d, T>,
+        elements: &[usize],
+        scales: Option<&[f64]>,
+        resize: Resize,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let dy = dy.into();
+        let mut last: Option<PendingDispatch<Tensor<T>>> = None;
+        // Zeros are added for no elements.
+        let inner = Resize { outside: 0.0, interpolation: Interpolation::Linear, ..resize };
+        let mut nothing = dy.layout().is_empty();
+        for Axis { axis, n, m, scale } in axes(elements, dy.extents(), scales)?.into_iter().rev() {
+            let steps = resize.taps(n, m, scale).and_then(|taps| taps.transposed(n)).map_err(told)?;
+            nothing |= steps.is_empty();
+            for taps in steps.iter().filter(|_| !nothing) {
+                last = Some(then(last.take(), &dy, |dy| along(self, dy, axis, taps, inner))?);
+            }
+        }
+        match last.filter(|_| !nothing) {
+            Some(made) => Ok(made),
+            None if nothing => self.device.map(&self.device.zeros_tensor::<T>(elements)?, |x: Symbol<T>| x),
+            None => self.device.map(&dy, |dy: Symbol<T>| dy),
+        }
+    }
 }
 
-/// One axis.
+/// An axis that changes: its old and its new elements.
+struct Axis {
+    axis: usize,
+    n: usize,
+    m: usize,
+    scale: f64,
+}
+
+fn axes(from: &[usize], to: &[usize], scales: Option<&[f64]>) -> Result<Vec<Axis>> {
+    let rank = from.len();
+    if to.len() != rank || scales.is_some_and(|scales| scales.len() != rank) {
+        let what = format!("{} of them, and scales {scales:?}, for {rank} axes", to.len());
+        return Err(told(Error::invalid("extents", what)));
+    }
+    let one = |(axis, (n, m)): (usize, (&usize, &usize))| {
+        // Of no elements any scale will do.
+        let even = if *m == 0 { 1.0 } else { *m as f64 / (*n).max(1) as f64 };
+        let scale = scales.and_then(|scales| scales.get(axis).copied()).unwrap_or(even);
+        (n != m || scale != 1.0).then_some(Axis { axis, n: *n, m: *m, scale })
+    };
+    Ok(from.iter().zip(to).enumerate().filter_map(one).collect())
+}
+
+/// A step of the first tensor, or of what was made of it so far.
+fn then<T: Element>(
+    before: Option<PendingDispatch<Tensor<T>>>,
+    x: &TensorRef<'_, T>,
+    step: impl FnOnce(&TensorRef<'_, T>) -> Result<PendingDispatch<Tensor<T>>>,
+) -> Result<PendingDispatch<Tensor<T>>> {
+    match before {
+        None => step(x),
+        Some(before) => {
+            let before = before.into_output();
+            step(&before.view())
+        }
+    }
+}
+
+/// One axis: each new element is the sum of those that it takes, times their weights.
 fn along<T: SoftmaxElement>(
     dnn: &Dnn,
     x: &TensorRef<'_, T>,
     axis: usize,
-    m: usize,
-    scale: f64,
+    taps: &Taps,
     resize: Resize,
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let (device, n) = (&dnn.device, x.extents().get(axis).copied().unwrap_or(0));
-    let taps = resize.taps(n, m, scale).map_err(told)?;
-    let indices = device.tensor([taps.indices.len()], taps.indices)?;
+    let (device, m) = (&dnn.device, taps.outside.len());
+    let indices = device.tensor([taps.indices.len()], &taps.indices[..])?;
     // SAFETY: an index was bounded by the elements of the axis, of which there are some.
     let taken = unsafe { device.take_unchecked(x, &indices, axis as isize) }?;
     let beyond = taps.outside.contains(&true);
@@ -119,7 +184,7 @@ fn along<T: SoftmaxElement>(
     let element = formula(&[T::DTYPE, f64::DTYPE, f64::DTYPE], |inputs| match inputs {
         [x, weight, share] => {
             let [weight, share] = [weight, share].map(|value| cast(*value, wide));
-            vec![cast(*x, wide).fma(weight, share)]
+            vec![either(weight.eq(constant(0.0)), share, cast(*x, wide).fma(weight, share), wide)]
         }
         _ => Vec::new(),
     });

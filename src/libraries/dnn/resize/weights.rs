@@ -174,11 +174,13 @@ impl Resize {
             Interpolation::Nearest(Nearest::Ceil) => x.ceil(),
             _ => x.floor() - (indices.len() / 2) as f64 + 1.0,
         };
+        let several = indices.len() > 1;
         for (k, (index, weight)) in indices.iter_mut().zip(weights.iter_mut()).enumerate() {
             let at = first + k as f64;
             *weight = self.weight((at - x) * stretch);
             *index = (at as i64).clamp(0, last.max(0));
-            if self.exclude_outside && (at < 0.0 || at > last as f64) {
+            // A nearest one is always there.
+            if self.exclude_outside && several && (at < 0.0 || at > last as f64) {
                 *weight = 0.0;
             }
         }

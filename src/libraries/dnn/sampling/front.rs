@@ -15,12 +15,12 @@ use crate::libraries::expressions::operands::Read;
 use crate::libraries::reductions::front::{Call, submit as reduce};
 use crate::libraries::reductions::{ReductionKind, SoftmaxElement};
 
-fn told(error: Error) -> Error {
+pub(super) fn told(error: Error) -> Error {
     error.in_op("grid_sample", "dnn")
 }
 
 /// The extents of the places, and of the elements.
-fn sizes<'e>(x: &'e [usize], grid: &'e [usize]) -> Result<(&'e [usize], &'e [usize])> {
+pub(super) fn sizes<'e>(x: &'e [usize], grid: &'e [usize]) -> Result<(&'e [usize], &'e [usize])> {
     let ([batch, _, elements @ ..], [of_grid, places @ .., axes]) = (x, grid) else {
         return Err(Error::invalid("x", format!("extents {x:?}; batch, channels and one to three axes are needed")));
     };
@@ -48,8 +48,31 @@ fn strided(extents: &[usize], strides: &[usize]) -> Result<Layout> {
     Layout::new(extents, strides.iter().map(|n| *n as isize).collect::<Vec<_>>(), 0)
 }
 
+/// The coordinates along each axis of the elements, over the corners.
+pub(super) fn coordinates<'g, T: Element>(grid: &TensorRef<'g, T>, rank: usize) -> Result<Vec<TensorRef<'g, T>>> {
+    // The last coordinate of a place is that along the first axis.
+    (0..rank).rev().map(|d| grid.index(-1, d as isize)?.unsqueeze(-1)).collect()
+}
+
+/// All channels of the elements with these numbers, a row for each.
+pub(super) fn rows_at<T: Element>(dnn: &Dnn, x: &TensorRef<'_, T>, numbers: &Tensor<i64>) -> Result<Tensor<T>> {
+    let device = &dnn.device;
+    // Batch and elements, then channels: a row for each element.
+    let mut order: Vec<isize> = vec![0];
+    order.extend(2..x.rank() as isize);
+    order.push(1);
+    let last = device.contiguous(x.permute(order)?)?.into_output();
+    let channels = last.extents().last().copied().unwrap_or(0);
+    let count = last.extents().iter().rev().skip(1).product::<usize>();
+    let rows = last.reshape([count, channels])?;
+    let numbers = numbers.reshape([numbers.len()])?;
+    // SAFETY: a number is that of a batch times its elements, plus one that was bounded by them. Where there are none, there are no
+    // numbers.
+    Ok(unsafe { device.take_unchecked(&rows, &numbers, 0) }?.into_output())
+}
+
 /// Numbers of elements and weights: batches, places, corners.
-fn corners<T: SoftmaxElement>(
+pub(super) fn corners<T: SoftmaxElement>(
     dnn: &Dnn,
     grid: &TensorRef<'_, T>,
     elements: &[usize],
@@ -61,9 +84,7 @@ fn corners<T: SoftmaxElement>(
         *last = spec.corners(rank);
     }
     let layout = Layout::row_major(&extents)?;
-    // The last coordinate of a place is that along the first axis.
-    let views = (0..rank).rev().map(|d| grid.index(-1, d as isize)?.unsqueeze(-1)?.broadcast(&extents));
-    let views = views.collect::<Result<Vec<_>>>()?;
+    let views = coordinates(grid, rank)?;
     let reads = views.iter().map(|view| view.operand().map(|(read, layout)| (read.into(), layout)));
     let reads = reads.collect::<Result<Vec<Read<'_>>>>()?;
     let recorded = formula(&vec![T::DTYPE; rank], |inputs| {
@@ -114,22 +135,13 @@ impl Dnn {
         spec: GridSample,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, grid) = (x.into(), grid.into());
-        let (device, wide) = (&self.device, T::Wide::DTYPE);
+        let wide = T::Wide::DTYPE;
         let (places, elements) = sizes(x.extents(), grid.extents()).map_err(told)?;
         let [batch, channels, ..] = x.extents() else { return Err(told(Error::invalid("x", "it has no axes"))) };
         let (batch, channels, rank) = (*batch, *channels, elements.len());
         let (numbers, weights) = corners(self, &grid, elements, spec).map_err(told)?;
         let each = spec.corners(rank);
-        // Batch and elements, then channels: a row for each element.
-        let mut order: Vec<isize> = vec![0];
-        order.extend(2..rank as isize + 2);
-        order.push(1);
-        let last = device.contiguous(x.permute(order)?)?.into_output();
-        let rows = last.reshape([batch * elements.iter().product::<usize>(), channels])?;
-        let numbers = numbers.reshape([numbers.len()])?;
-        // SAFETY: a number is that of a batch times its elements, plus one that was bounded by them. Where there are none, there are no
-        // numbers.
-        let taken = unsafe { device.take_unchecked(&rows, &numbers, 0) }?.into_output();
+        let taken = rows_at(self, &x, &numbers)?;
         let (taken, weights) = (taken.view(), weights.view());
         let ((taken, _), (weights, _)) = (taken.operand()?, weights.operand()?);
         let count: usize = places.iter().product();
@@ -155,6 +167,6 @@ impl Dnn {
         let finish = formula(&[wide], |sum| sum.iter().map(|sum| cast(*sum, T::DTYPE)).collect());
         let axes = [rank as i32 + 2];
         let call = Call { kind: ReductionKind::Sum, less: 0, axes: &axes, formula: element, finish: Some(finish) };
-        reduce(device, call, Ok(reads.into_iter().collect()))
+        reduce(&self.device, call, Ok(reads.into_iter().collect()))
     }
 }

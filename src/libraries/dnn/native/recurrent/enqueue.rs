@@ -16,7 +16,7 @@ use crate::engines::library::Code;
 use crate::engines::op::Prepare;
 
 pub(in super::super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
-    if !scene.is_empty() {
+    if !scene.is_empty() && scene.net.check_library().is_ok() {
         plans.plan(&Key::new(scene));
     }
 }
@@ -187,6 +187,7 @@ impl<'s> Initial<'s> {
 }
 
 pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Recur>) -> Result<()> {
+    scene.net.check_library()?;
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
     let (x, parameters) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);
@@ -256,6 +257,7 @@ pub(in super::super::super) fn backward(
     given: [bool; 2],
     queue: &mut Enqueue<'_, RecurBackward>,
 ) -> Result<()> {
+    scene.net.check_library()?;
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
     let (x, parameters) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);

@@ -103,7 +103,8 @@ impl Key {
             RecurrentCell::Relu => 0,
             RecurrentCell::Tanh => 1,
             RecurrentCell::Lstm => 2,
-            RecurrentCell::Gru => 3,
+            // The other one was refused.
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => 3,
         };
         let biases = match net.bias {
             RecurrentBias::None => 0,

@@ -58,25 +58,29 @@ pub(super) fn back<A: Cellular>(
     Ok(())
 }
 
-struct Back<'b, A> {
-    layer: Layer<'b>,
-    reads: &'b Reads<'b, A>,
+pub(super) struct Back<'b, A> {
+    pub(super) layer: Layer<'b>,
+    pub(super) reads: &'b Reads<'b, A>,
     input: &'b [A],
-    output: &'b [A],
-    gates: &'b [A],
-    extra: &'b [A],
+    pub(super) output: &'b [A],
+    pub(super) gates: &'b [A],
+    pub(super) extra: &'b [A],
 }
 
 impl<A: Cellular> Back<'_, A> {
     /// The state of a sequence before a step, in a row of zeros where there is none.
-    fn before<'a>(&'a self, all: Option<&'a [A]>, zeros: &'a [A], sequence: usize, width: usize) -> &'a [A] {
+    pub(super) fn before<'a>(&'a self, all: Option<&'a [A]>, zeros: &'a [A], sequence: usize, width: usize) -> &'a [A] {
         all.map_or(zeros, |all| part(all, self.layer.index() * self.layer.scene.batch + sequence, width))
     }
 
     fn run(&self, dy: &[A], dx: &mut [A], dw: &mut [A], dh: &mut [A], dc: &mut [A]) -> Result<()> {
         let (scene, net) = (self.layer.scene, &self.layer.scene.net);
         let (batch, rows, hidden, width) = (scene.batch, net.rows(), net.hidden, net.state());
+        if net.cell == RecurrentCell::GruResetFirst {
+            return self.reset_first(dy, dx, dw, dh);
+        }
         let is_gru = net.cell == RecurrentCell::Gru;
+        let peepholes = self.layer.peepholes(self.reads.parameters);
         let mut of_gates: Vec<A> = room::zeroed(self.gates.len())?;
         let mut of_products: Vec<A> = room::zeroed(if is_gru { self.gates.len() } else { 0 })?;
         let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
@@ -119,6 +123,7 @@ impl<A: Cellular> Back<'_, A> {
                     cell_slope: part_mut(dc, sequence, hidden),
                     of_gates: part_mut(&mut of_gates, at, rows),
                     of_products: part_mut(&mut of_products, at, rows),
+                    peepholes,
                 }
                 .back(net.cell);
             }
@@ -157,7 +162,7 @@ impl<A: Cellular> Back<'_, A> {
     }
 
     /// The gradients of the input and of the parameters, by those of the sums.
-    fn parameters(&self, of_gates: &[A], of_states: &[A], dx: &mut [A], dw: &mut [A]) -> Result<()> {
+    pub(super) fn parameters(&self, of_gates: &[A], of_states: &[A], dx: &mut [A], dw: &mut [A]) -> Result<()> {
         let (scene, net) = (self.layer.scene, &self.layer.scene.net);
         let (batch, rows, width) = (scene.batch, net.rows(), net.width(self.layer.layer));
         let steps = scene.time * batch;
@@ -167,6 +172,7 @@ impl<A: Cellular> Back<'_, A> {
         product((steps, width, rows), (dx, of_input), (of_gates, all), (self.reads.parameters, w), true, true)?;
         product((rows, width, steps), (&mut *dw, w), (of_gates, all.turned()), (self.input, of_input), true, true)?;
         self.recurrent(of_states, dw)?;
+        self.peepholes(of_gates, dw);
         let biases = [(RecurrentParameter::InputBias, of_gates), (RecurrentParameter::RecurrentBias, of_states)];
         for (parameter, slopes) in biases {
             let place = net.place(self.layer.layer, self.layer.direction, parameter);
@@ -184,6 +190,9 @@ impl<A: Cellular> Back<'_, A> {
         let (scene, net) = (self.layer.scene, &self.layer.scene.net);
         let (batch, rows, width) = (scene.batch, net.rows(), net.state());
         let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
+        // The rows whose product is with the states themselves.
+        let direct = if net.cell == RecurrentCell::GruResetFirst { 2 * net.hidden } else { rows };
+        self.after_reset(of_states, dw)?;
         let count = (scene.time - 1) * batch;
         // Behind the end of a sequence its states are zeros, and so are its gradients.
         let (of_slopes, of_before) = match self.layer.direction {
@@ -192,7 +201,7 @@ impl<A: Cellular> Back<'_, A> {
         };
         if count > 0 {
             let slopes = (of_states, Matrix::rows(of_slopes, rows).turned());
-            product((rows, width, count), (&mut *dw, r), slopes, (self.output, of_before), true, true)?;
+            product((direct, width, count), (&mut *dw, r), slopes, (self.output, of_before), true, true)?;
         }
         let Some(states) = self.reads.states else { return Ok(()) };
         let mut first: Vec<A> = room::zeroed(batch * rows)?;
@@ -203,6 +212,6 @@ impl<A: Cellular> Back<'_, A> {
             part_mut(&mut first, sequence, rows).copy_from_slice(part(of_states, time * batch + sequence, rows));
         }
         let from = Matrix::rows(self.layer.index() * batch * width, width);
-        product((rows, width, batch), (dw, r), (&first, Matrix::rows(0, rows).turned()), (states, from), true, true)
+        product((direct, width, batch), (dw, r), (&first, Matrix::rows(0, rows).turned()), (states, from), true, true)
     }
 }

@@ -68,7 +68,7 @@ impl Cellular for f32 {
 }
 
 /// A row of gates, split into the gates.
-fn split<A, const N: usize>(row: &mut [A], hidden: usize) -> [&mut [A]; N] {
+pub(super) fn split<A, const N: usize>(row: &mut [A], hidden: usize) -> [&mut [A]; N] {
     let mut rest = row;
     [(); N].map(|()| {
         let (gate, behind) = std::mem::take(&mut rest).split_at_mut_checked(hidden).unwrap_or_default();
@@ -77,7 +77,7 @@ fn split<A, const N: usize>(row: &mut [A], hidden: usize) -> [&mut [A]; N] {
     })
 }
 
-fn part<A>(row: &[A], gate: usize, hidden: usize) -> &[A] {
+pub(super) fn part<A>(row: &[A], gate: usize, hidden: usize) -> &[A] {
     row.get(gate * hidden..).unwrap_or_default().get(..hidden).unwrap_or_default()
 }
 
@@ -94,6 +94,8 @@ pub(super) struct Step<'s, A> {
     pub(super) cell: &'s mut [A],
     /// The state before the step, which becomes that after it; unless it is projected.
     pub(super) state: &'s mut [A],
+    /// The weights of the cells in the gates of an LSTM; empty without peepholes.
+    pub(super) peepholes: &'s [A],
 }
 
 impl<A: Cellular> Step<'_, A> {
@@ -101,8 +103,10 @@ impl<A: Cellular> Step<'_, A> {
         match cell {
             RecurrentCell::Relu => self.plain(|x| if x < A::default() { A::default() } else { x }),
             RecurrentCell::Tanh => self.plain(A::tanh),
+            RecurrentCell::Lstm if !self.peepholes.is_empty() => self.peeping(),
             RecurrentCell::Lstm => self.lstm(),
-            RecurrentCell::Gru => self.gru(),
+            // The other one has passes of its own: `reset.rs`.
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => self.gru(),
         }
     }
 
@@ -171,6 +175,7 @@ pub(super) struct Slope<'s, A> {
     /// Of the sums of the gates; of a GRU, of their products with the states too.
     pub(super) of_gates: &'s mut [A],
     pub(super) of_products: &'s mut [A],
+    pub(super) peepholes: &'s [A],
 }
 
 impl<A: Cellular> Slope<'_, A> {
@@ -186,8 +191,9 @@ impl<A: Cellular> Slope<'_, A> {
                     *to = *slope * (A::ONE - *gate * *gate);
                 }
             }
+            RecurrentCell::Lstm if !self.peepholes.is_empty() => self.peeping(),
             RecurrentCell::Lstm => self.lstm(),
-            RecurrentCell::Gru => self.gru(),
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => self.gru(),
         }
     }
 

@@ -69,15 +69,15 @@ fn fill<A: Copy + Default>(to: &mut [A], from: Option<&[A]>) {
     }
 }
 
-struct Forth<'f, A> {
-    layer: Layer<'f>,
-    parameters: &'f [A],
+pub(super) struct Forth<'f, A> {
+    pub(super) layer: Layer<'f>,
+    pub(super) parameters: &'f [A],
     round: fn(A) -> A,
 }
 
 impl<A: Cellular> Forth<'_, A> {
     /// The sums of the gates that need no states: all biases and the product with the input. A GRU's recurrent bias comes later.
-    fn sums(&self, input: &[A], gates: &mut [A]) -> Result<()> {
+    pub(super) fn sums(&self, input: &[A], gates: &mut [A]) -> Result<()> {
         let (net, layer) = (&self.layer.scene.net, &self.layer);
         let rows = net.rows();
         let (width, steps) = (net.width(layer.layer), layer.scene.time * layer.scene.batch);
@@ -114,6 +114,9 @@ impl<A: Cellular> Forth<'_, A> {
     ) -> Result<()> {
         let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
         let (rows, hidden, width) = (net.rows(), net.hidden, net.state());
+        if net.cell == RecurrentCell::GruResetFirst {
+            return self.reset_first(input, (gates, extra), output, state);
+        }
         self.sums(input, gates)?;
         let is_gru = net.cell == RecurrentCell::Gru;
         let turned = self.turned(RecurrentParameter::Recurrent)?.ok_or_else(lost)?;
@@ -122,6 +125,7 @@ impl<A: Cellular> Forth<'_, A> {
         let mut rows_of_products = room::zeroed(if is_gru { batch * rows } else { 0 })?;
         let mut raw = room::zeroed(if projection.is_some() { batch * hidden } else { 0 })?;
         let bias = self.layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
+        let peepholes = self.layer.peepholes(self.parameters);
         let of_extra = extra.len() / self.layer.scene.time.max(1);
         for time in self.layer.steps() {
             let (gates, extra) = (part_mut(gates, time, batch * rows), part_mut(extra, time, of_extra));
@@ -138,7 +142,7 @@ impl<A: Cellular> Forth<'_, A> {
                     fill(own, bias);
                 }
                 turned.add((batch, sequence), &products, if is_gru { &mut *own } else { &mut *gates });
-                Step { hidden, gates, extra, products: own, cell, state }.forth(net.cell);
+                Step { hidden, gates, extra, products: own, cell, state, peepholes }.forth(net.cell);
             });
             if let Some(projection) = &projection {
                 self.project(time, (&raw, projection), state)?;
@@ -163,7 +167,7 @@ impl<A: Cellular> Forth<'_, A> {
     }
 
     /// Rounds the new states, and writes them.
-    fn settle(&self, time: usize, state: &mut [A], output: &mut [A]) {
+    pub(super) fn settle(&self, time: usize, state: &mut [A], output: &mut [A]) {
         let width = self.layer.scene.net.state();
         let (stride, first) = self.layer.stride();
         let output = part_mut(output, time, self.layer.scene.batch * stride);

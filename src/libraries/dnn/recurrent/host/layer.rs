@@ -61,6 +61,11 @@ impl Layer<'_> {
         parameters.get(first..)?.get(..rows)
     }
 
+    /// The weights of the cells in the gates; empty without peepholes.
+    pub(super) fn peepholes<'a, A>(&self, parameters: &'a [A]) -> &'a [A] {
+        self.bias(parameters, RecurrentParameter::Peephole).unwrap_or_default()
+    }
+
     /// Elements of a step of one sequence in the states of this layer, and where those of this direction begin.
     pub(super) fn stride(&self) -> (usize, usize) {
         let net = &self.scene.net;

@@ -2,16 +2,19 @@
 //!
 //! Everything is computed in f32 or f64; halves are widened before, and rounded after; their states at each step, too. `layer.rs` has
 //! what both passes know of a layer in one direction, `forth.rs` and `back.rs` the passes, `cells.rs` the formulas of the cells,
-//! `panels.rs` the products with the matrices of the states.
+//! `panels.rs` the products with the matrices of the states. What cuDNN lacks stands apart: `peepholes.rs` and `reset.rs`.
 //!
 //! The reserve has the states of all layers but the last, then for each layer and direction the gates of all steps, and what
-//! else its cell needs: the cells of an LSTM, the product of a GRU with its last states.
+//! else its cell needs: the cells of an LSTM, the product of a GRU with its last states, or
+//! these after its reset gate.
 
 mod back;
 mod cells;
 mod forth;
 mod layer;
 mod panels;
+mod peepholes;
+mod reset;
 
 use super::net::Scene;
 use crate::core::buffer::{AnySlice, AnySliceMut};
