@@ -1,8 +1,14 @@
 //! Products of matrices that lie in slices, by crate `gemm`, and the types in which the host computes.
+//!
+//! `tiles.rs` has products by ourselves, of columns that lie as they are read: for many products with one matrix, and for small ones
+//! that all threads share.
+
+pub(super) mod tiles;
 
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use gemm::Parallelism;
+use pulp::Simd;
 use std::ops::{Add, Div, Mul, Sub};
 
 /// The types in which the host computes.
@@ -19,14 +25,44 @@ pub(super) trait Real:
 {
     const ONE: Self;
     const LOWEST: Self;
+    /// A vector of the machine's width.
+    type Vector<S: Simd>: Copy + bytemuck::Pod;
+    fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
+    fn plus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
+    /// `x * y + z`, fused if the machine has an instruction for that.
+    fn fma<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
+    /// Loads elements that are fewer than a vector has; the other ones are zeros.
+    fn load<S: Simd>(simd: S, from: &[Self]) -> Self::Vector<S>;
+    fn store<S: Simd>(simd: S, to: &mut [Self], x: Self::Vector<S>);
     fn of(x: f64) -> Self;
     fn exp(self) -> Self;
     fn ln(self) -> Self;
 }
-macro_rules! reals { ($($t:ty),*) => { $(
+macro_rules! reals { ($($t:ty: $v:ident, $splat:ident, $add:ident, $fma:ident, $load:ident, $store:ident;)*) => { $(
     impl Real for $t {
         const ONE: Self = 1.0;
         const LOWEST: Self = <$t>::NEG_INFINITY;
+        type Vector<S: Simd> = S::$v;
+        #[inline(always)]
+        fn splat<S: Simd>(simd: S, x: Self) -> S::$v {
+            simd.$splat(x)
+        }
+        #[inline(always)]
+        fn plus<S: Simd>(simd: S, x: S::$v, y: S::$v) -> S::$v {
+            simd.$add(x, y)
+        }
+        #[inline(always)]
+        fn fma<S: Simd>(simd: S, x: S::$v, y: S::$v, z: S::$v) -> S::$v {
+            simd.$fma(x, y, z)
+        }
+        #[inline(always)]
+        fn load<S: Simd>(simd: S, from: &[Self]) -> S::$v {
+            simd.$load(from)
+        }
+        #[inline(always)]
+        fn store<S: Simd>(simd: S, to: &mut [Self], x: S::$v) {
+            simd.$store(to, x);
+        }
         fn of(x: f64) -> Self {
             x as $t
         }
@@ -38,7 +74,10 @@ macro_rules! reals { ($($t:ty),*) => { $(
         }
     }
 )* } }
-reals!(f32, f64);
+reals! {
+    f32: f32s, splat_f32s, add_f32s, mul_add_e_f32s, partial_load_f32s, partial_store_f32s;
+    f64: f64s, splat_f64s, add_f64s, mul_add_e_f64s, partial_load_f64s, partial_store_f64s;
+}
 
 /// A matrix in a slice: its first element, and the distances of rows and of columns.
 #[derive(Clone, Copy)]

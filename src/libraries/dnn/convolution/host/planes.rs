@@ -1,0 +1,145 @@
+//! Planes: the input with its padding, so that an element of the window meets its elements at one distance for all places.
+//!
+//! Along an axis with a stride of `s` there are up to `s` planes, one for each rest of the place in the input: in a plane, neighbours of
+//! the result meet neighbours.
+
+use super::super::problem::Problem;
+use crate::core::error::Result;
+use crate::core::room;
+use crate::libraries::dnn::product::Real;
+use crate::libraries::dnn::product::tiles::{Offsets, SLACK};
+use crate::numerics::parallel::{Parts, each_part};
+
+/// Lines that are copied at once.
+const LINES: usize = 16;
+
+/// The planes along one axis.
+struct Axis {
+    /// Those rests that an element of the window meets.
+    rests: Vec<usize>,
+    /// For each element of the window: its rest's number, and the distance in the plane.
+    taps: Vec<(usize, usize)>,
+    extent: usize,
+}
+
+fn at(of: [usize; 3], axis: usize) -> usize {
+    of.get(axis).copied().unwrap_or(1)
+}
+
+impl Axis {
+    fn new(problem: &Problem, axis: usize) -> Option<Self> {
+        let of = |all| at(all, axis);
+        let (stride, dilation, kernel) = (of(problem.stride).max(1), of(problem.dilation), of(problem.kernel));
+        let mut all = Axis { rests: Vec::new(), taps: Vec::new(), extent: 0 };
+        let mut far = 0;
+        for tap in 0..kernel {
+            let place = tap.checked_mul(dilation)?;
+            let (rest, distance) = (place % stride, place / stride);
+            let known = all.rests.iter().position(|known| *known == rest);
+            let number = known.unwrap_or_else(|| {
+                all.rests.push(rest);
+                all.rests.len() - 1
+            });
+            all.taps.push((number, distance));
+            far = far.max(distance);
+        }
+        all.extent = of(problem.output).checked_add(far)?;
+        Some(all)
+    }
+}
+
+/// How the input of a problem lies in planes.
+pub(super) struct Planes<'p> {
+    problem: &'p Problem,
+    axes: [Axis; 3],
+    /// The extents of a plane.
+    pub(super) extents: [usize; 3],
+    /// Elements of a channel.
+    pub(super) channel: usize,
+    /// Where the elements that a filter meets lie, in the order of its own.
+    pub(super) offsets: Offsets,
+}
+
+impl<'p> Planes<'p> {
+    /// `None` where they would be much larger than the input and the result.
+    pub(super) fn new(problem: &'p Problem) -> Result<Option<Self>> {
+        let Some(axes) = Self::axes(problem) else { return Ok(None) };
+        let extents = axes.each_ref().map(|axis| axis.extent);
+        let plane: usize = extents.iter().product();
+        let [_, [h, w]] = [[0, 0], [axes[1].rests.len(), axes[2].rests.len()]];
+        let channel = axes[0].rests.len() * h * w * plane;
+        let mut places = Vec::new();
+        for (d, along_d) in &axes[0].taps {
+            for (y, along_y) in &axes[1].taps {
+                for (x, along_x) in &axes[2].taps {
+                    let within = (along_d * extents[1] + along_y) * extents[2] + along_x;
+                    room::push(&mut places, ((d * h + y) * w + x) * plane + within)?;
+                }
+            }
+        }
+        let (each, count) = (problem.each(), problem.each() * places.len());
+        let offsets = match problem.channels_last {
+            true => Offsets::new(count, places.iter().flat_map(|at| (0..each).map(move |c| c * channel + at)))?,
+            false => Offsets::new(count, (0..each).flat_map(|c| places.iter().map(move |at| c * channel + at)))?,
+        };
+        Ok(Some(Planes { problem, axes, extents, channel, offsets }))
+    }
+
+    /// The axes, unless the planes are too large.
+    fn axes(problem: &Problem) -> Option<[Axis; 3]> {
+        let axes = [Axis::new(problem, 0)?, Axis::new(problem, 1)?, Axis::new(problem, 2)?];
+        let mut size = problem.channels;
+        for axis in &axes {
+            size = size.checked_mul(axis.extent)?.checked_mul(axis.rests.len())?;
+        }
+        let of = |all: [usize; 3]| all.iter().product::<usize>();
+        let known = problem.channels * of(problem.input) + problem.filters * of(problem.output);
+        (size / 8 <= known.saturating_add(1 << 10)).then_some(axes)
+    }
+
+    /// The planes of an image.
+    pub(super) fn fill<A: Real>(&self, x: &[A]) -> Result<Vec<A>> {
+        let mut all = room::zeroed(self.problem.channels * self.channel + SLACK)?;
+        let width = self.extents[2];
+        each_part(&mut all, Parts::with_size(width * LINES).least(4), &|part, lines| {
+            for (line, to) in lines.chunks_mut(width).enumerate() {
+                self.line(part * LINES + line, x, to);
+            }
+        });
+        Ok(all)
+    }
+
+    /// A line of a plane.
+    fn line<A: Real>(&self, line: usize, x: &[A], to: &mut [A]) {
+        let problem = self.problem;
+        let [of_d, of_h, of_w] = self.axes.each_ref().map(|axis| axis.rests.len());
+        let [deep, high, _] = self.extents;
+        let (h, rest) = (line % high, line / high);
+        let (d, rest) = (rest % deep, rest / deep);
+        let (of_w, rest) = (rest % of_w, rest / of_w);
+        let (of_h, rest) = (rest % of_h, rest / of_h);
+        let (of_d, channel) = (rest % of_d, rest / of_d);
+        let ([_, along_channels], along) = problem.strides(problem.x());
+        // Where an element of a plane lies in the input.
+        let inside = |axis: usize, rest: usize, place: usize| {
+            let rest = self.axes.get(axis).and_then(|axis| axis.rests.get(rest)).copied().unwrap_or(0);
+            let found = (place * at(problem.stride, axis) + rest).checked_sub(at(problem.before, axis))?;
+            (found < at(problem.input, axis)).then_some(found)
+        };
+        let (Some(d), Some(h)) = (inside(0, of_d, d), inside(1, of_h, h)) else { return };
+        // The first element of the line inside the input; those behind the end are left.
+        let (stride, before) = (at(problem.stride, 2), at(problem.before, 2));
+        let rest = self.axes[2].rests.get(of_w).copied().unwrap_or(0);
+        let first = before.saturating_sub(rest).div_ceil(stride);
+        let Some(w) = (first * stride + rest).checked_sub(before).filter(|w| *w < at(problem.input, 2)) else { return };
+        let from = channel * along_channels + d * at(along, 0) + h * at(along, 1) + w * at(along, 2);
+        let count = (at(problem.input, 2) - w).div_ceil(stride);
+        let to = to.get_mut(first..).unwrap_or_default();
+        let count = count.min(to.len());
+        let (to, from) = (to.get_mut(..count).unwrap_or_default(), x.get(from..).unwrap_or_default());
+        match (stride * at(along, 2), from.get(..count)) {
+            (1, Some(from)) => to.copy_from_slice(from),
+            (step, _) => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from),
+        }
+    }
+}
