@@ -1,8 +1,9 @@
 //! Products of matrices that lie in slices, by crate `gemm`, and the types in which the host computes.
 //!
-//! `tiles.rs` has products by ourselves, of columns that lie as they are read: for many products with one matrix, and for small ones
-//! that all threads share.
+//! `tiles.rs` has products by ourselves, of columns that lie as they are read: small ones, of which all threads share the work. By them
+//! `panels.rs` has many products with one matrix.
 
+pub(super) mod panels;
 pub(super) mod tiles;
 
 use crate::core::element::Element;
@@ -38,7 +39,7 @@ pub(super) trait Real:
     fn exp(self) -> Self;
     fn ln(self) -> Self;
 }
-macro_rules! reals { ($($t:ty: $v:ident, $splat:ident, $add:ident, $fma:ident, $load:ident, $store:ident;)*) => { $(
+macro_rules! reals { ($($t:ty: $exp:expr, $v:ident, $splat:ident, $add:ident, $fma:ident, $load:ident, $store:ident;)*) => { $(
     impl Real for $t {
         const ONE: Self = 1.0;
         const LOWEST: Self = <$t>::NEG_INFINITY;
@@ -66,8 +67,9 @@ macro_rules! reals { ($($t:ty: $v:ident, $splat:ident, $add:ident, $fma:ident, $
         fn of(x: f64) -> Self {
             x as $t
         }
+        #[inline(always)]
         fn exp(self) -> Self {
-            self.exp()
+            $exp(self)
         }
         fn ln(self) -> Self {
             self.ln()
@@ -75,8 +77,39 @@ macro_rules! reals { ($($t:ty: $v:ident, $splat:ident, $add:ident, $fma:ident, $
     }
 )* } }
 reals! {
-    f32: f32s, splat_f32s, add_f32s, mul_add_e_f32s, partial_load_f32s, partial_store_f32s;
-    f64: f64s, splat_f64s, add_f64s, mul_add_e_f64s, partial_load_f64s, partial_store_f64s;
+    f32: exponential, f32s, splat_f32s, add_f32s, mul_add_e_f32s, partial_load_f32s, partial_store_f32s;
+    f64: f64::exp, f64s, splat_f64s, add_f64s, mul_add_e_f64s, partial_load_f64s, partial_store_f64s;
+}
+
+/// A polynomial without branches, so that a row is computed several elements at once. NaN stays.
+#[inline(always)]
+pub(super) fn exponential(x: f32) -> f32 {
+    const LOG2_E: f32 = std::f32::consts::LOG2_E;
+    // The logarithm of 2 in two parts, the first of which has few bits.
+    const HIGH: f32 = 0.693_359_4;
+    const LOW: f32 = -2.121_944_4e-4;
+    // Adding and subtracting it rounds to an integer.
+    const ROUND: f32 = 12_582_912.0;
+    let bounded = if x < -87.0 { -87.0 } else { x };
+    let n = (bounded * LOG2_E + ROUND) - ROUND;
+    let r = bounded - n * HIGH - n * LOW;
+    let p = 1.0 / 5040.0;
+    let p = p * r + 1.0 / 720.0;
+    let p = p * r + 1.0 / 120.0;
+    let p = p * r + 1.0 / 24.0;
+    let p = p * r + 1.0 / 6.0;
+    let p = p * r + 0.5;
+    let p = p * r * r + r + 1.0;
+    // The integer lies in the low bits of the sum; NaN has passed through the polynomial.
+    let bits = (n + ROUND).to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
+    let inside = p * f32::from_bits(bits);
+    if x < -87.0 {
+        0.0
+    } else if x > 88.0 {
+        f32::INFINITY
+    } else {
+        inside
+    }
 }
 
 /// A matrix in a slice: its first element, and the distances of rows and of columns.

@@ -13,6 +13,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
+use crate::libraries::dnn::product::tiles::SLACK;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use seen::Seen;
@@ -49,8 +50,9 @@ stored! {
 fn gather<H: Stored<A>, A: Real>(from: &AnySlice<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<Vec<A>> {
     let from: &[H] = from.downcast().ok_or_else(lost)?;
     let [batch, heads, places, width] = extents;
-    let mut all = room::zeroed(batch * heads * places * width)?;
-    all.par_chunks_mut((places * width).max(1)).enumerate().for_each(|(head, rows)| {
+    // Tiles read behind the last element.
+    let mut all = room::zeroed(batch * heads * places * width + SLACK)?;
+    all.par_chunks_mut((places * width).max(1)).enumerate().take(batch * heads).for_each(|(head, rows)| {
         let first = head / heads.max(1) * b + head % heads.max(1) * h;
         for (place, row) in rows.chunks_mut(width.max(1)).enumerate() {
             let source = from.get(first + place * s..).unwrap_or_default();
@@ -63,8 +65,8 @@ fn gather<H: Stored<A>, A: Real>(from: &AnySlice<'_>, extents: [usize; 4], [b, h
 /// Packed rows to where they belong.
 fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<()> {
     let to: &mut [H] = to.downcast().ok_or_else(lost)?;
-    let [_, heads, places, width] = extents;
-    for (head, rows) in all.chunks((places * width).max(1)).enumerate() {
+    let [batch, heads, places, width] = extents;
+    for (head, rows) in all.chunks((places * width).max(1)).enumerate().take(batch * heads) {
         let first = head / heads.max(1) * b + head % heads.max(1) * h;
         for (place, row) in rows.chunks(width.max(1)).enumerate() {
             let target = to.get_mut(first + place * s..).unwrap_or_default();

@@ -1,8 +1,7 @@
 //! The host half: products of matrices by crate `gemm`, and the cells between them.
 //!
 //! Everything is computed in f32 or f64; halves are widened before, and rounded after; their states at each step, too. `layer.rs` has
-//! what both passes know of a layer in one direction, `forth.rs` and `back.rs` the passes, `cells.rs` the formulas of the cells,
-//! `panels.rs` the products with the matrices of the states.
+//! what both passes know of a layer in one direction, `forth.rs` and `back.rs` the passes, `cells.rs` the formulas of the cells.
 //!
 //! The reserve has the states of all layers but the last, then for each layer and direction the gates of all steps, and what
 //! else its cell needs: the cells of an LSTM, the product of a GRU with its last states.
@@ -11,7 +10,6 @@ mod back;
 mod cells;
 mod forth;
 mod layer;
-mod panels;
 
 use super::net::Scene;
 use crate::core::buffer::{AnySlice, AnySliceMut};
