@@ -116,9 +116,10 @@ impl Block<'_, '_> {
             if line % high < lines && column < width {
                 let place = (line / high * lines + line % high) * width + column;
                 let len = (next - at).min(width - column);
-                match all.last_mut().filter(|[_, first, len]| first + len == place) {
+                let own = at - self.chunk.first;
+                match all.last_mut().filter(|[column, first, len]| (column + len, first + len) == (own, place)) {
                     Some([_, _, before]) => *before += len,
-                    None => room::push(&mut all, [at - self.chunk.first, place, len])?,
+                    None => room::push(&mut all, [own, place, len])?,
                 }
             }
             at = next;
