@@ -3,11 +3,11 @@
 //! The product of a few rows with a large matrix reads the matrix once, and costs what that costs: in a panel it reads one element
 //! after the other, where the rows of the whole matrix lie a page apart.
 
-use super::tiles::{Factors, Offsets, SLACK, Shared, multiply_into};
+use super::tiles::{Factors, Offsets, SLACK, Shared, each_block, multiply_into};
 use super::{Matrix, Real};
 use crate::core::error::Result;
 use crate::core::room;
-use crate::numerics::parallel::{Parts, each_part, map};
+use crate::numerics::parallel::{Parts, each_part};
 use std::ops::Range;
 
 /// Columns of a panel: three of the longest vectors.
@@ -69,7 +69,7 @@ impl<A: Real> Panels<A> {
             unsafe { multiply_into(sizes, Factors { a, b, offsets: &self.offsets }, &to, of_c, adds) }
         };
         match rows * columns.len() * self.inner >= MANY {
-            true => map(panels * parts, &block).into_iter().collect(),
+            true => each_block(panels * parts, &block),
             false => (0..panels * parts).try_for_each(block),
         }
     }

@@ -6,11 +6,14 @@
 use super::{Matrix, Real};
 use crate::core::error::{Error, Result};
 use crate::core::room;
+use crate::numerics::parallel::{Parts, each_part};
 use pulp::{Arch, Simd, WithSimd};
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
-/// Sums that are added to the others at once: as long chains of sums lose more.
-const BLOCK: usize = 512;
+/// Sums that are added to the others at once: so many rows of a tile's columns stay in the first cache for all rows of the result, and
+/// long chains of sums lose more.
+const BLOCK: usize = 128;
 /// Vectors of columns in a tile.
 const VECTORS: usize = 3;
 /// What may be read behind the last column.
@@ -127,53 +130,47 @@ struct Tiles<'t, A> {
 }
 
 impl<A: Real> Tiles<'_, A> {
-    /// The sums of a tile.
+    const fn lanes<S: Simd>() -> usize {
+        size_of::<A::Vector<S>>() / size_of::<A>()
+    }
+
+    /// The sums of a tile over a block of `k`.
     #[inline(always)]
     #[expect(clippy::indexing_slicing, clippy::needless_range_loop, reason = "indices unroll into registers")]
     fn sums<S: Simd, const M: usize, const V: usize>(
         &self,
         simd: S,
-        row: usize,
-        column: usize,
+        block: usize,
+        [row, column]: [usize; 2],
     ) -> [[A::Vector<S>; V]; M] {
-        let (lanes, zero) = (size_of::<A::Vector<S>>() / size_of::<A>(), A::splat(simd, A::default()));
         let ((a, of_a), (b, first)) = (self.factors.a, self.factors.b);
-        let mut total = [[zero; V]; M];
-        let a = a.as_ptr().wrapping_add(of_a.first + row * of_a.down);
+        let mut sums = [[A::splat(simd, A::default()); V]; M];
+        let mut a = a.as_ptr().wrapping_add(of_a.first + row * of_a.down + block * BLOCK * of_a.right);
         let b = b.as_ptr().wrapping_add(first + column);
-        for (block, offsets) in self.factors.offsets.all.chunks(BLOCK).enumerate() {
-            let mut sums = [[zero; V]; M];
-            let mut a = a.wrapping_add(block * BLOCK * of_a.right);
-            for offset in offsets {
-                let from = b.wrapping_add(*offset);
-                let mut x = [zero; V];
-                for v in 0..V {
-                    // SAFETY: less than a vector is read behind the last column, and so much lies in the slice (`multiply_into`).
-                    x[v] = unsafe { from.wrapping_add(v * lanes).cast::<A::Vector<S>>().read_unaligned() };
-                }
-                for r in 0..M {
-                    // SAFETY: the row and `k` lie in the matrix (`multiply_into`).
-                    let factor = A::splat(simd, unsafe { *a.wrapping_add(r * of_a.down) });
-                    for v in 0..V {
-                        sums[r][v] = A::fma(simd, factor, x[v], sums[r][v]);
-                    }
-                }
-                a = a.wrapping_add(of_a.right);
+        for offset in self.factors.offsets.all.chunks(BLOCK).nth(block).unwrap_or_default() {
+            let from = b.wrapping_add(*offset);
+            let mut x = [A::splat(simd, A::default()); V];
+            for v in 0..V {
+                // SAFETY: less than a vector is read behind the last column, and so much lies in the slice (`multiply_into`).
+                x[v] = unsafe { from.wrapping_add(v * Self::lanes::<S>()).cast::<A::Vector<S>>().read_unaligned() };
             }
             for r in 0..M {
+                // SAFETY: the row and `k` lie in the matrix (`multiply_into`).
+                let factor = A::splat(simd, unsafe { *a.wrapping_add(r * of_a.down) });
                 for v in 0..V {
-                    total[r][v] = if block == 0 { sums[r][v] } else { A::plus(simd, total[r][v], sums[r][v]) };
+                    sums[r][v] = A::fma(simd, factor, x[v], sums[r][v]);
                 }
             }
+            a = a.wrapping_add(of_a.right);
         }
-        total
+        sums
     }
 
     #[inline(always)]
     #[expect(clippy::indexing_slicing, clippy::needless_range_loop, reason = "indices unroll into registers")]
-    fn tile<S: Simd, const M: usize, const V: usize>(&self, simd: S, row: usize, column: usize) {
-        let lanes = size_of::<A::Vector<S>>() / size_of::<A>();
-        let sums = self.sums::<S, M, V>(simd, row, column);
+    fn tile<S: Simd, const M: usize, const V: usize>(&self, simd: S, block: usize, [row, column]: [usize; 2]) {
+        let lanes = Self::lanes::<S>();
+        let (sums, adds) = (self.sums::<S, M, V>(simd, block, [row, column]), self.adds || block > 0);
         for r in 0..M {
             let line = self.of_c.first + (row + r) * self.of_c.down + column;
             for v in 0..V {
@@ -181,30 +178,34 @@ impl<A: Real> Tiles<'_, A> {
                 // SAFETY: the caller of `multiply_into` has these elements for itself.
                 let to = unsafe { self.to.line(line + v * lanes, len) };
                 if to.len() < lanes {
-                    A::store(simd, to, if self.adds { A::plus(simd, A::load(simd, to), own) } else { own });
+                    A::store(simd, to, if adds { A::plus(simd, A::load(simd, to), own) } else { own });
                     continue;
                 }
                 let to = to.as_mut_ptr().cast::<A::Vector<S>>();
                 // SAFETY: a vector lies there (above), which is not aligned.
-                unsafe { to.write_unaligned(if self.adds { A::plus(simd, to.read_unaligned(), own) } else { own }) };
+                unsafe { to.write_unaligned(if adds { A::plus(simd, to.read_unaligned(), own) } else { own }) };
             }
         }
     }
 
-    /// Rows of tiles, which share their columns as evenly as vectors can.
+    /// Tiles below each other.
     #[inline(always)]
-    fn strip<S: Simd, const M: usize>(&self, simd: S, row: usize) {
-        let lanes = size_of::<A::Vector<S>>() / size_of::<A>();
-        let vectors = self.columns.div_ceil(lanes);
-        let (tiles, mut done) = (vectors.div_ceil(VECTORS), 0);
-        for tile in 0..tiles {
-            let some = (vectors - done).div_ceil(tiles - tile);
-            match some {
-                1 => self.tile::<S, M, 1>(simd, row, done * lanes),
-                2 => self.tile::<S, M, 2>(simd, row, done * lanes),
-                _ => self.tile::<S, M, VECTORS>(simd, row, done * lanes),
-            }
-            done += some;
+    fn stack<S: Simd, const V: usize>(&self, simd: S, block: usize, column: usize) {
+        // As many sums as the registers hold: AVX-512 has 32 of them.
+        let many = size_of::<A::Vector<S>>() == 64;
+        let mut row = 0;
+        while row < self.rows {
+            let left = self.rows - row;
+            row += if many && left >= 8 {
+                self.tile::<S, 8, V>(simd, block, [row, column]);
+                8
+            } else if left >= 4 {
+                self.tile::<S, 4, V>(simd, block, [row, column]);
+                4
+            } else {
+                self.tile::<S, 1, V>(simd, block, [row, column]);
+                1
+            };
         }
     }
 }
@@ -214,21 +215,32 @@ impl<A: Real> WithSimd for Tiles<'_, A> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // As many sums as the registers hold: AVX-512 has 32 of them.
-        let many = size_of::<A::Vector<S>>() == 64;
-        let mut row = 0;
-        while row < self.rows {
-            let left = self.rows - row;
-            row += if many && left >= 8 {
-                self.strip::<S, 8>(simd, row);
-                8
-            } else if left >= 4 {
-                self.strip::<S, 4>(simd, row);
-                4
-            } else {
-                self.strip::<S, 1>(simd, row);
-                1
-            };
+        let vectors = self.columns.div_ceil(Self::lanes::<S>());
+        let stacks = vectors.div_ceil(VECTORS);
+        for block in 0..self.factors.offsets.all.len().div_ceil(BLOCK).max(1) {
+            let mut done = 0;
+            for stack in 0..stacks {
+                // They share the columns as evenly as vectors can.
+                let (some, column) = ((vectors - done).div_ceil(stacks - stack), done * Self::lanes::<S>());
+                match some {
+                    1 => self.stack::<S, 1>(simd, block, column),
+                    2 => self.stack::<S, 2>(simd, block, column),
+                    _ => self.stack::<S, VECTORS>(simd, block, column),
+                }
+                done += some;
+            }
         }
     }
+}
+
+/// Does the work of each block, on all threads; the first error that was met.
+pub(in super::super) fn each_block(count: usize, work: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
+    let (mut all, failed) = (vec![(); count], OnceLock::new());
+    each_part(&mut all, Parts::with_size(1), &|block, _| {
+        if let Err(error) = work(block) {
+            // Of several errors one is told.
+            let _ = failed.set(error);
+        }
+    });
+    failed.into_inner().map_or(Ok(()), Err)
 }

@@ -4,9 +4,8 @@ use super::seen::{BLOCK, Block, Seen};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::panels::Panels;
-use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, multiply};
+use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, each_block, multiply};
 use crate::libraries::dnn::product::{Matrix, Real};
-use crate::numerics::parallel::map;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -122,7 +121,6 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
         let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
         let all = Head { seen, q, v, keys, o: Shared::new(o), sums: Shared::new(sums) };
         let blocks: Vec<Block> = seen.blocks(batch, head).collect();
-        let done = map(blocks.len(), &|block| blocks.get(block).map_or(Ok(()), |block| all.block(block)));
-        done.into_iter().collect()
+        each_block(blocks.len(), &|block| blocks.get(block).map_or(Ok(()), |block| all.block(block)))
     })
 }

@@ -8,9 +8,9 @@ use super::lost;
 use super::planes::Planes;
 use crate::core::error::Result;
 use crate::core::room;
-use crate::libraries::dnn::product::tiles::{Factors, Offsets, SLACK, Shared, multiply, multiply_into};
+use crate::libraries::dnn::product::tiles::{Factors, Offsets, SLACK, Shared, each_block, multiply, multiply_into};
 use crate::libraries::dnn::product::{Matrix, Real};
-use crate::numerics::parallel;
+use smallvec::SmallVec;
 
 /// Places of a block: a few vectors.
 const WIDTH: usize = 48;
@@ -66,13 +66,12 @@ impl<'p> Direct<'p> {
         let planes = if self.packed.is_some() { Vec::new() } else { self.planes.fill(x)? };
         let parts = self.problem.of_group().div_ceil(self.filters.max(1));
         let (groups, to) = (self.problem.groups, Shared::new(y));
-        let done = parallel::map(groups * parts * self.chunks.len(), &|block| {
+        each_block(groups * parts * self.chunks.len(), &|block| {
             let (place, rest) = (block / (groups * parts), block % (groups * parts));
             let chunk = self.chunks.get(place).copied().ok_or_else(lost)?;
             let block = Block { of: self, group: rest / parts, first: rest % parts * self.filters, chunk };
             block.compute((x, &planes), w, &to)
-        });
-        done.into_iter().collect()
+        })
     }
 }
 
@@ -105,10 +104,10 @@ struct Block<'b, 'p> {
 }
 
 impl Block<'_, '_> {
-    fn pieces(&self) -> Result<Vec<Piece>> {
+    fn pieces(&self) -> SmallVec<[Piece; 8]> {
         let [_, lines, width] = self.of.problem.output;
         let [_, high, wide] = self.of.planes.extents;
-        let (mut all, end): (Vec<Piece>, usize) = (Vec::new(), self.chunk.first + self.chunk.len);
+        let (mut all, end): (SmallVec<[Piece; 8]>, usize) = (SmallVec::new(), self.chunk.first + self.chunk.len);
         let mut at = self.chunk.first;
         while at < end {
             let (line, column) = (at / wide, at % wide);
@@ -119,12 +118,12 @@ impl Block<'_, '_> {
                 let own = at - self.chunk.first;
                 match all.last_mut().filter(|[column, first, len]| (column + len, first + len) == (own, place)) {
                     Some([_, _, before]) => *before += len,
-                    None => room::push(&mut all, [own, place, len])?,
+                    None => all.push([own, place, len]),
                 }
             }
             at = next;
         }
-        Ok(all)
+        all
     }
 
     fn compute<A: Real>(&self, (x, planes): (&[A], &[A]), w: &[A], y: &Shared<'_, A>) -> Result<()> {
@@ -134,7 +133,7 @@ impl Block<'_, '_> {
         let size = problem.filter_size();
         let channel = self.group * problem.each();
         let a = (w, Matrix::rows(filter * size, size));
-        let pieces = self.pieces()?;
+        let pieces = self.pieces();
         let copy;
         let factors = match &self.of.packed {
             None => Factors { a, b: (planes, channel * self.of.planes.channel + self.chunk.first), offsets: &self.of.planes.offsets },

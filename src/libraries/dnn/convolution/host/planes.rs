@@ -10,9 +10,6 @@ use crate::libraries::dnn::product::Real;
 use crate::libraries::dnn::product::tiles::{Offsets, SLACK};
 use crate::numerics::parallel::{Parts, each_part};
 
-/// Lines that are copied at once.
-const LINES: usize = 16;
-
 /// The planes along one axis.
 struct Axis {
     /// Those rests that an element of the window meets.
@@ -100,46 +97,42 @@ impl<'p> Planes<'p> {
     /// The planes of an image.
     pub(super) fn fill<A: Real>(&self, x: &[A]) -> Result<Vec<A>> {
         let mut all = room::zeroed(self.problem.channels * self.channel + SLACK)?;
-        let width = self.extents[2];
-        each_part(&mut all, Parts::with_size(width * LINES).least(4), &|part, lines| {
-            for (line, to) in lines.chunks_mut(width).enumerate() {
-                self.line(part * LINES + line, x, to);
-            }
-        });
+        let [deep, high, width] = self.extents;
+        each_part(&mut all, Parts::with_size(deep * high * width), &|plane, to| self.plane(plane, x, to));
         Ok(all)
     }
 
-    /// A line of a plane.
-    fn line<A: Real>(&self, line: usize, x: &[A], to: &mut [A]) {
+    fn plane<A: Real>(&self, plane: usize, x: &[A], to: &mut [A]) {
         let problem = self.problem;
         let [of_d, of_h, of_w] = self.axes.each_ref().map(|axis| axis.rests.len());
-        let [deep, high, _] = self.extents;
-        let (h, rest) = (line % high, line / high);
-        let (d, rest) = (rest % deep, rest / deep);
-        let (of_w, rest) = (rest % of_w, rest / of_w);
-        let (of_h, rest) = (rest % of_h, rest / of_h);
-        let (of_d, channel) = (rest % of_d, rest / of_d);
-        let ([_, along_channels], along) = problem.strides(problem.x());
-        // Where an element of a plane lies in the input.
-        let inside = |axis: usize, rest: usize, place: usize| {
-            let rest = self.axes.get(axis).and_then(|axis| axis.rests.get(rest)).copied().unwrap_or(0);
-            let found = (place * at(problem.stride, axis) + rest).checked_sub(at(problem.before, axis))?;
-            (found < at(problem.input, axis)).then_some(found)
+        let ([_, channels], [along_d, along_h, along_w]) = problem.strides(problem.x());
+        let (channel, rests) = (plane / (of_d * of_h * of_w), [plane / (of_w * of_h) % of_d, plane / of_w % of_h, plane % of_w]);
+        if channel >= problem.channels {
+            return;
+        }
+        // The elements of an axis of the plane inside the input: the first one, its place there, and their number.
+        let inside = |axis: usize| {
+            let all = self.axes.get(axis).zip(rests.get(axis));
+            let rest = all.and_then(|(axis, rest)| axis.rests.get(*rest)).copied().unwrap_or(0);
+            let (stride, before, n) = (at(problem.stride, axis).max(1), at(problem.before, axis), at(problem.input, axis));
+            let first = before.saturating_sub(rest).div_ceil(stride);
+            let place = first * stride + rest - before;
+            let count = n.saturating_sub(place).div_ceil(stride).min(at(self.extents, axis).saturating_sub(first));
+            (first, place, count, stride)
         };
-        let (Some(d), Some(h)) = (inside(0, of_d, d), inside(1, of_h, h)) else { return };
-        // The first element of the line inside the input; those behind the end are left.
-        let (stride, before) = (at(problem.stride, 2), at(problem.before, 2));
-        let rest = self.axes[2].rests.get(of_w).copied().unwrap_or(0);
-        let first = before.saturating_sub(rest).div_ceil(stride);
-        let Some(w) = (first * stride + rest).checked_sub(before).filter(|w| *w < at(problem.input, 2)) else { return };
-        let from = channel * along_channels + d * at(along, 0) + h * at(along, 1) + w * at(along, 2);
-        let count = (at(problem.input, 2) - w).div_ceil(stride);
-        let to = to.get_mut(first..).unwrap_or_default();
-        let count = count.min(to.len());
-        let (to, from) = (to.get_mut(..count).unwrap_or_default(), x.get(from..).unwrap_or_default());
-        match (stride * at(along, 2), from.get(..count)) {
-            (1, Some(from)) => to.copy_from_slice(from),
-            (step, _) => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from),
+        let ([d, h, w], [_, high, width]) = ([0, 1, 2].map(inside), self.extents);
+        let step = w.3 * along_w;
+        for (deep, place) in (0..d.2).map(|k| (d.0 + k, d.1 + k * d.3)) {
+            let from = channel * channels + place * along_d + h.1 * along_h + w.1 * along_w;
+            for k in 0..h.2 {
+                let to = to.get_mut((deep * high + h.0 + k) * width + w.0..).unwrap_or_default();
+                let to = to.get_mut(..w.2).unwrap_or_default();
+                let from = x.get(from + k * h.3 * along_h..).unwrap_or_default();
+                match (step, from.get(..w.2)) {
+                    (1, Some(from)) => to.copy_from_slice(from),
+                    _ => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from),
+                }
+            }
         }
     }
 }
