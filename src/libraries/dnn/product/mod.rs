@@ -4,6 +4,7 @@
 //! `panels.rs` has many products with one matrix.
 
 pub(super) mod panels;
+pub(super) mod scratch;
 pub(super) mod tiles;
 
 use crate::core::element::Element;

@@ -3,11 +3,10 @@
 //! The product of a few rows with a large matrix reads the matrix once, and costs what that costs: in a panel it reads one element
 //! after the other, where the rows of the whole matrix lie a page apart.
 
+use super::scratch::Scratch;
 use super::tiles::{Factors, Offsets, SLACK, Shared, each_block, multiply_into};
 use super::{Matrix, Real};
 use crate::core::error::Result;
-use crate::core::room;
-use crate::numerics::parallel::{Parts, each_part};
 use std::ops::Range;
 
 /// Columns of a panel: three of the longest vectors.
@@ -18,8 +17,8 @@ const ROWS: usize = 64;
 const MANY: usize = 1 << 18;
 
 /// A matrix of `inner` rows and `columns` columns.
-pub(in super::super) struct Panels<A> {
-    all: Vec<A>,
+pub(in super::super) struct Panels<A: Real> {
+    all: Scratch<A>,
     inner: usize,
     columns: usize,
     offsets: Offsets,
@@ -27,14 +26,14 @@ pub(in super::super) struct Panels<A> {
 
 impl<A: Real> Panels<A> {
     pub(in super::super) fn new((inner, columns): (usize, usize), from: &[A], of: Matrix) -> Result<Self> {
-        let mut all = room::zeroed(columns.div_ceil(WIDTH) * WIDTH * inner + SLACK)?;
-        each_part(&mut all, Parts::with_size(inner * WIDTH), &|panel, to| {
+        let len = columns.div_ceil(WIDTH) * WIDTH * inner + SLACK;
+        let all = Scratch::new(len, inner * WIDTH, &|panel, to| {
             for column in panel * WIDTH..columns.min((panel + 1) * WIDTH) {
                 let to = to.get_mut(column % WIDTH..).unwrap_or_default().iter_mut().step_by(WIDTH);
                 let line = from.get(of.first + column * of.right..).unwrap_or_default();
                 to.zip(line.iter().step_by(of.down.max(1))).take(inner).for_each(|(to, from)| *to = *from);
             }
-        });
+        })?;
         Ok(Panels { all, inner, columns, offsets: Offsets::even(inner, WIDTH)? })
     }
 

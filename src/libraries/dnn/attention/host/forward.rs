@@ -63,7 +63,7 @@ fn part<A>(all: &[A], first: usize, len: usize) -> &[A] {
 }
 
 /// A head, and where its results go.
-struct Head<'h, A> {
+struct Head<'h, A: Real> {
     seen: &'h Seen<'h, A>,
     q: &'h [A],
     v: &'h [A],

@@ -3,6 +3,7 @@
 use super::super::problem::Problem;
 use super::columns::Panel;
 use super::direct::Direct;
+use super::single::Single;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
@@ -82,6 +83,9 @@ fn panel_matrix(places: &Range<usize>) -> Matrix {
 
 pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
     let (of_x, of_y) = problem.images();
+    if let Some(single) = Single::new(problem)? {
+        return single.run(x, w, y);
+    }
     let images = x.par_chunks(of_x.max(1)).zip(y.par_chunks_mut(of_y.max(1)));
     if let Some(direct) = Direct::new(problem)? {
         return images.try_for_each(|(x, y)| direct.image(x, w, y));

@@ -7,8 +7,8 @@ use super::super::problem::Problem;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
+use crate::libraries::dnn::product::scratch::Scratch;
 use crate::libraries::dnn::product::tiles::{Offsets, SLACK};
-use crate::numerics::parallel::{Parts, each_part};
 
 /// The planes along one axis.
 struct Axis {
@@ -95,11 +95,10 @@ impl<'p> Planes<'p> {
     }
 
     /// The planes of an image.
-    pub(super) fn fill<A: Real>(&self, x: &[A]) -> Result<Vec<A>> {
-        let mut all = room::zeroed(self.problem.channels * self.channel + SLACK)?;
+    pub(super) fn fill<A: Real>(&self, x: &[A]) -> Result<Scratch<A>> {
         let [deep, high, width] = self.extents;
-        each_part(&mut all, Parts::with_size(deep * high * width), &|plane, to| self.plane(plane, x, to));
-        Ok(all)
+        let len = self.problem.channels * self.channel + SLACK;
+        Scratch::new(len, deep * high * width, &|plane, to| self.plane(plane, x, to))
     }
 
     fn plane<A: Real>(&self, plane: usize, x: &[A], to: &mut [A]) {
