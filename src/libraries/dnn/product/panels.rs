@@ -76,6 +76,8 @@ impl<A: Real> Panels<A> {
     /// Adds the products of one of the rows.
     pub(in super::super) fn add(&self, row: usize, products: &[A], to: &mut [A]) {
         let from = products.get(row * self.columns..).unwrap_or_default();
-        to.iter_mut().zip(from.get(..self.columns).unwrap_or_default()).for_each(|(sum, product)| *sum = *sum + *product);
+        to.iter_mut()
+            .zip(from.get(..self.columns).unwrap_or_default())
+            .for_each(|(sum, product)| *sum = *sum + *product);
     }
 }

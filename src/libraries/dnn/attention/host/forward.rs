@@ -89,7 +89,12 @@ impl<A: Real> Head<'_, A> {
         }
         if value > 0 {
             let (a, b) = ((&scores[..], Matrix::rows(0, line)), (self.v, block.keys.start * value));
-            multiply([block.queries.len(), value], Factors { a, b, offsets: &Offsets::even(line, value)? }, (&mut *o, value), false)?;
+            multiply(
+                [block.queries.len(), value],
+                Factors { a, b, offsets: &Offsets::even(line, value)? },
+                (&mut *o, value),
+                false,
+            )?;
             for (row, factor) in o.chunks_mut(value).zip(factors) {
                 row.iter_mut().for_each(|x| *x = *x * factor);
             }

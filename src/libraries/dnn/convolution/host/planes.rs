@@ -105,7 +105,8 @@ impl<'p> Planes<'p> {
         let problem = self.problem;
         let [of_d, of_h, of_w] = self.axes.each_ref().map(|axis| axis.rests.len());
         let ([_, channels], [along_d, along_h, along_w]) = problem.strides(problem.x());
-        let (channel, rests) = (plane / (of_d * of_h * of_w), [plane / (of_w * of_h) % of_d, plane / of_w % of_h, plane % of_w]);
+        let (channel, rests) =
+            (plane / (of_d * of_h * of_w), [plane / (of_w * of_h) % of_d, plane / of_w % of_h, plane % of_w]);
         if channel >= problem.channels {
             return;
         }
@@ -113,7 +114,8 @@ impl<'p> Planes<'p> {
         let inside = |axis: usize| {
             let all = self.axes.get(axis).zip(rests.get(axis));
             let rest = all.and_then(|(axis, rest)| axis.rests.get(*rest)).copied().unwrap_or(0);
-            let (stride, before, n) = (at(problem.stride, axis).max(1), at(problem.before, axis), at(problem.input, axis));
+            let (stride, before, n) =
+                (at(problem.stride, axis).max(1), at(problem.before, axis), at(problem.input, axis));
             let first = before.saturating_sub(rest).div_ceil(stride);
             let place = first * stride + rest - before;
             let count = n.saturating_sub(place).div_ceil(stride).min(at(self.extents, axis).saturating_sub(first));
