@@ -113,6 +113,20 @@ pub(super) fn exponential(x: f32) -> f32 {
     }
 }
 
+/// Copies elements that lie a distance apart, until one of the slices ends.
+pub(super) fn spaced<A: Copy>(from: &[A], step: usize, to: &mut [A]) {
+    match (step, from.get(..to.len())) {
+        (1, Some(from)) => to.copy_from_slice(from),
+        (2, _) => {
+            // Pairs, which become vectors; the last element may be alone.
+            let (pairs, rest) = from.as_chunks::<2>();
+            to.iter_mut().zip(pairs).for_each(|(to, [first, _])| *to = *first);
+            to.iter_mut().skip(pairs.len()).zip(rest).for_each(|(to, from)| *to = *from);
+        }
+        _ => to.iter_mut().zip(from.iter().step_by(step.max(1))).for_each(|(to, from)| *to = *from),
+    }
+}
+
 /// A matrix in a slice: its first element, and the distances of rows and of columns.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {

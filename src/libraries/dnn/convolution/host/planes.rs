@@ -6,9 +6,9 @@
 use super::super::problem::Problem;
 use crate::core::error::Result;
 use crate::core::room;
-use crate::libraries::dnn::product::Real;
 use crate::libraries::dnn::product::scratch::Scratch;
 use crate::libraries::dnn::product::tiles::{Offsets, SLACK};
+use crate::libraries::dnn::product::{Real, spaced};
 
 /// The planes along one axis.
 struct Axis {
@@ -129,10 +129,7 @@ impl<'p> Planes<'p> {
                 let to = to.get_mut((deep * high + h.0 + k) * width + w.0..).unwrap_or_default();
                 let to = to.get_mut(..w.2).unwrap_or_default();
                 let from = x.get(from + k * h.3 * along_h..).unwrap_or_default();
-                match (step, from.get(..w.2)) {
-                    (1, Some(from)) => to.copy_from_slice(from),
-                    _ => to.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from),
-                }
+                spaced(from, step, to);
             }
         }
     }

@@ -7,7 +7,7 @@ use super::direct::{BLOCKS, FILTERS, Pieces, WIDTH, write};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::tiles::{Factors, Offsets, SLACK, Shared, each_block};
-use crate::libraries::dnn::product::{Matrix, Real};
+use crate::libraries::dnn::product::{Matrix, Real, spaced};
 use smallvec::SmallVec;
 
 /// Filters of a block, at least: for fewer, gathering costs too much.
@@ -83,10 +83,7 @@ impl<'p> Single<'p> {
             for [column, from, len] in segments {
                 let to = line.get_mut(*column..column + len).unwrap_or_default();
                 let from = x.get(from + (group * each + row) * channel..).unwrap_or_default();
-                match (step, from.get(..*len)) {
-                    (1, Some(from)) => to.copy_from_slice(from),
-                    _ => to.iter_mut().zip(from.iter().step_by(step.max(1))).for_each(|(to, from)| *to = *from),
-                }
+                spaced(from, step, to);
             }
         }
         Ok(all)
