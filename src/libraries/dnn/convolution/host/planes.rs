@@ -9,6 +9,7 @@ use crate::core::room;
 use crate::libraries::dnn::product::scratch::Scratch;
 use crate::libraries::dnn::product::tiles::{Offsets, SLACK};
 use crate::libraries::dnn::product::{Real, spaced};
+use std::collections::HashMap;
 
 /// The planes along one axis.
 struct Axis {
@@ -28,16 +29,15 @@ impl Axis {
         let of = |all| at(all, axis);
         let (stride, dilation, kernel) = (of(problem.stride).max(1), of(problem.dilation), of(problem.kernel));
         let mut all = Axis { rests: Vec::new(), taps: Vec::new(), extent: 0 };
-        let mut far = 0;
+        let (mut far, mut known) = (0, HashMap::new());
         for tap in 0..kernel {
             let place = tap.checked_mul(dilation)?;
             let (rest, distance) = (place % stride, place / stride);
-            let known = all.rests.iter().position(|known| *known == rest);
-            let number = known.unwrap_or_else(|| {
-                all.rests.push(rest);
-                all.rests.len() - 1
-            });
-            all.taps.push((number, distance));
+            let number = *known.entry(rest).or_insert(all.rests.len());
+            if number == all.rests.len() {
+                room::push(&mut all.rests, rest).ok()?;
+            }
+            room::push(&mut all.taps, (number, distance)).ok()?;
             far = far.max(distance);
         }
         all.extent = of(problem.output).checked_add(far)?;
@@ -63,7 +63,7 @@ impl<'p> Planes<'p> {
         let Some(axes) = Self::axes(problem) else { return Ok(None) };
         let extents = axes.each_ref().map(|axis| axis.extent);
         let plane: usize = extents.iter().product();
-        let [_, [h, w]] = [[0, 0], [axes[1].rests.len(), axes[2].rests.len()]];
+        let (h, w) = (axes[1].rests.len(), axes[2].rests.len());
         let channel = axes[0].rests.len() * h * w * plane;
         let mut places = Vec::new();
         for (d, along_d) in &axes[0].taps {
@@ -91,7 +91,7 @@ impl<'p> Planes<'p> {
         }
         let of = |all: [usize; 3]| all.iter().product::<usize>();
         let known = problem.channels * of(problem.input) + problem.filters * of(problem.output);
-        (size / 8 <= known.saturating_add(1 << 10)).then_some(axes)
+        (size / 4 <= known.saturating_add(1 << 10)).then_some(axes)
     }
 
     /// The planes of an image.
