@@ -1,12 +1,27 @@
-//! Memory for what a call computes in between: used again by the next call, and zeroed by all threads.
+//! Memory for what a call computes in between, which is used again: what all threads see, and what one thread needs for a block.
 
 use super::Real;
 use crate::core::buffer::{recycle, recycled};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::numerics::parallel::{Parts, each_part};
+use std::cell::RefCell;
 use std::mem::{MaybeUninit, take};
 use std::ops::{Deref, DerefMut};
+
+thread_local! {
+    /// What blocks have given back. Taking it from the system again for each block costs more than the block.
+    static KEPT: RefCell<Vec<Vec<[u64; 8]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Elements for a block, of any values.
+pub(in super::super) fn lent<A: Real>(len: usize, work: impl FnOnce(&mut [A]) -> Result<()>) -> Result<()> {
+    let mut own = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
+    room::grown(&mut own, len.div_ceil(64 / size_of::<A>()), [0; 8])?;
+    let done = work(bytemuck::cast_slice_mut(&mut own).get_mut(..len).unwrap_or_default());
+    KEPT.with_borrow_mut(|kept| room::push(kept, own))?;
+    done
+}
 
 /// Elements that are given back to be used again.
 pub(in super::super) struct Scratch<A: Real>(Vec<A>);

@@ -2,8 +2,8 @@
 
 use super::seen::{BLOCK, Block, Seen};
 use crate::core::error::Result;
-use crate::core::room;
 use crate::libraries::dnn::product::panels::Panels;
+use crate::libraries::dnn::product::scratch::lent;
 use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, each_block, multiply};
 use crate::libraries::dnn::product::{Matrix, Real};
 use pulp::{Arch, Simd, WithSimd};
@@ -74,9 +74,12 @@ struct Head<'h, A: Real> {
 
 impl<A: Real> Head<'_, A> {
     fn block(&self, block: &Block) -> Result<()> {
+        lent(block.queries.len() * block.keys.len(), |scores| self.weigh(block, scores))
+    }
+
+    fn weigh(&self, block: &Block, scores: &mut [A]) -> Result<()> {
         let (value, line) = (self.seen.scene.value_width, block.keys.len());
-        let mut scores = room::zeroed(block.queries.len() * line)?;
-        self.seen.scores_by(block, self.q, &self.keys, &mut scores)?;
+        self.seen.scores_by(block, self.q, &self.keys, scores)?;
         let Range { start, .. } = block.queries;
         // SAFETY: these queries belong to this block.
         let (o, sums) = unsafe {
@@ -88,7 +91,7 @@ impl<A: Real> Head<'_, A> {
             (*sum, *factor) = (logarithm, A::ONE / all);
         }
         if value > 0 {
-            let (a, b) = ((&scores[..], Matrix::rows(0, line)), (self.v, block.keys.start * value));
+            let (a, b) = ((&*scores, Matrix::rows(0, line)), (self.v, block.keys.start * value));
             multiply(
                 [block.queries.len(), value],
                 Factors { a, b, offsets: &Offsets::even(line, value)? },

@@ -8,8 +8,9 @@ use super::lost;
 use super::planes::Planes;
 use crate::core::error::Result;
 use crate::core::room;
+use crate::libraries::dnn::product::scratch::lent;
 use crate::libraries::dnn::product::tiles::{Factors, SLACK, Shared, each_block, multiply, multiply_into};
-use crate::libraries::dnn::product::{Matrix, Real};
+use crate::libraries::dnn::product::{Matrix, Real, spaced};
 use smallvec::SmallVec;
 
 /// Places of a block: a few vectors.
@@ -142,23 +143,23 @@ pub(super) fn write<A: Real>(
         // SAFETY: these filters at these places belong to the caller.
         return unsafe { multiply_into([rows, columns], factors, y, of_c, false) };
     }
-    let mut block = room::zeroed(rows * columns)?;
-    multiply([rows, columns], factors, (&mut block, columns), false)?;
-    for [column, place, count] in pieces {
-        match problem.channels_last {
-            true => (0..*count).for_each(|k| {
-                // SAFETY: these filters at this place belong to the caller.
-                let to = unsafe { y.line((place + k) * problem.filters + filter, rows) };
-                let from = block.get(column + k..).unwrap_or_default().iter().step_by(columns);
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-            }),
-            false => block.chunks(columns).enumerate().for_each(|(row, line)| {
-                // SAFETY: these places of this filter belong to the caller.
-                let to = unsafe { y.line((filter + row) * places + place, *count) };
-                let from = line.get(*column..).unwrap_or_default();
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-            }),
+    lent(rows * columns, |block| {
+        multiply([rows, columns], factors, (&mut *block, columns), false)?;
+        for [column, place, count] in pieces {
+            match problem.channels_last {
+                true => (0..*count).for_each(|k| {
+                    // SAFETY: these filters at this place belong to the caller.
+                    let to = unsafe { y.line((place + k) * problem.filters + filter, rows) };
+                    let from = block.get(column + k..).unwrap_or_default().iter().step_by(columns);
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+                }),
+                false => block.chunks(columns).enumerate().for_each(|(row, line)| {
+                    // SAFETY: these places of this filter belong to the caller.
+                    let to = unsafe { y.line((filter + row) * places + place, *count) };
+                    spaced(line.get(*column..).unwrap_or_default(), 1, to);
+                }),
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -5,7 +5,7 @@
 use super::super::problem::Problem;
 use super::direct::{BLOCKS, FILTERS, Pieces, WIDTH, write};
 use crate::core::error::Result;
-use crate::core::room;
+use crate::libraries::dnn::product::scratch::lent;
 use crate::libraries::dnn::product::tiles::{Factors, Offsets, SLACK, Shared, each_block};
 use crate::libraries::dnn::product::{Matrix, Real, spaced};
 use smallvec::SmallVec;
@@ -13,12 +13,17 @@ use smallvec::SmallVec;
 /// Filters of a block, at least: for fewer, gathering costs too much.
 const LEAST: usize = 32;
 
+/// Channels of a wide block, at most: they fit into the second cache.
+const FAR: usize = 1 << 10;
+
 /// Neighbours that are gathered: the first column, the element of the first channel, the number.
 type Segments = SmallVec<[[usize; 3]; 8]>;
 
 /// How the forward pass of a problem is computed.
 pub(super) struct Single<'p> {
     problem: &'p Problem,
+    /// Places of a block.
+    wide: usize,
     chunks: usize,
     filters: usize,
     offsets: Offsets,
@@ -28,28 +33,35 @@ impl<'p> Single<'p> {
     /// `None` if the window has more elements, or if there are few places for the threads to share.
     pub(super) fn new(problem: &'p Problem) -> Result<Option<Self>> {
         let is_single = problem.kernel == [1; 3] && problem.before == [0; 3] && problem.after == [0; 3];
-        let (own, chunks) = (problem.of_group(), (problem.batch * problem.places()).div_ceil(WIDTH));
-        let blocks = (BLOCKS * rayon::current_num_threads()).div_ceil((chunks * problem.groups).max(1));
+        let (own, columns) = (problem.of_group(), problem.batch * problem.places());
+        let many = BLOCKS * rayon::current_num_threads();
+        // In a wide block more is read of each channel, which lies far from the next one.
+        let wide = if columns / (3 * WIDTH) >= many && problem.each() <= FAR { 3 * WIDTH } else { WIDTH };
+        let chunks = columns.div_ceil(wide);
+        let blocks = many.div_ceil((chunks * problem.groups).max(1));
         let filters = own.div_ceil(blocks).next_multiple_of(FILTERS);
         if !is_single || problem.channels_last || filters < LEAST.min(own) {
             return Ok(None);
         }
-        Ok(Some(Single { problem, chunks, filters, offsets: Offsets::even(problem.each(), WIDTH)? }))
+        Ok(Some(Single { problem, wide, chunks, filters, offsets: Offsets::even(problem.each(), wide)? }))
     }
 
     pub(super) fn run<A: Real>(&self, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
-        let (problem, to) = (self.problem, Shared::new(y));
-        let parts = problem.of_group().div_ceil(self.filters.max(1));
+        let (problem, wide, to) = (self.problem, self.wide, Shared::new(y));
+        let (parts, size) = (problem.of_group().div_ceil(self.filters.max(1)), problem.each());
         each_block(self.chunks * problem.groups * parts, &|block| {
             let (chunk, rest) = (block / (problem.groups * parts), block % (problem.groups * parts));
             let (group, first) = (rest / parts, rest % parts * self.filters);
-            let columns = chunk * WIDTH..(problem.batch * problem.places()).min((chunk + 1) * WIDTH);
+            let columns = chunk * wide..(problem.batch * problem.places()).min((chunk + 1) * wide);
             let (pieces, segments) = self.lines(columns.clone());
-            let b = self.gather(x, group, &segments)?;
-            let (size, filter) = (problem.each(), group * problem.of_group() + first);
-            let factors = Factors { a: (w, Matrix::rows(filter * size, size)), b: (&b, 0), offsets: &self.offsets };
-            let rows = self.filters.min(problem.of_group() - first);
-            write(problem, factors, [filter, rows, columns.len()], &pieces, &to)
+            lent(size * wide + SLACK, |b| {
+                self.gather(x, group, &segments, b);
+                let filter = group * problem.of_group() + first;
+                let a = (w, Matrix::rows(filter * size, size));
+                let factors = Factors { a, b: (&*b, 0), offsets: &self.offsets };
+                let rows = self.filters.min(problem.of_group() - first);
+                write(problem, factors, [filter, rows, columns.len()], &pieces, &to)
+            })
         })
     }
 
@@ -73,20 +85,17 @@ impl<'p> Single<'p> {
         (pieces, segments)
     }
 
-    /// The elements of a group's channels, line after line of [`WIDTH`].
-    fn gather<A: Real>(&self, x: &[A], group: usize, segments: &[[usize; 3]]) -> Result<Vec<A>> {
+    /// The elements of a group's channels, line after line.
+    fn gather<A: Real>(&self, x: &[A], group: usize, segments: &[[usize; 3]], to: &mut [A]) {
         let (problem, each) = (self.problem, self.problem.each());
         let ([_, channel], _) = problem.strides(problem.x());
-        let mut all = room::zeroed(each * WIDTH + SLACK)?;
-        let step = problem.stride[2];
-        for (row, line) in all.chunks_mut(WIDTH).take(each).enumerate() {
+        for (row, line) in to.chunks_mut(self.wide).take(each).enumerate() {
             for [column, from, len] in segments {
                 let to = line.get_mut(*column..column + len).unwrap_or_default();
                 let from = x.get(from + (group * each + row) * channel..).unwrap_or_default();
-                spaced(from, step, to);
+                spaced(from, problem.stride[2], to);
             }
         }
-        Ok(all)
     }
 }
 
