@@ -144,7 +144,7 @@ pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, 
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{AnyTensor, AnyTensorRef, Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
-pub use crate::device::{tensor, timeline, worker};
+pub use crate::device::{placement, tensor, timeline, worker};
 #[cfg(feature = "cuda")]
 pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};
 pub use crate::engines::cuda_enqueue::{Enqueue, EnqueueOn, PlanBuilder};

@@ -55,6 +55,25 @@ impl DeviceInfo {
     }
 }
 
+/// By what one device reaches the memory of another directly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Link {
+    /// It is the same memory: both are host devices, or handles of one GPU.
+    Memory,
+    /// NVLink.
+    NvLink {
+        /// The number of links: between the two, or to the switches that join them. `None` where NVML does not tell.
+        links: Option<u32>,
+    },
+    /// One or several PCIe switches, or the board that carries both.
+    PcieSwitch,
+    /// A PCIe host bridge.
+    HostBridge,
+    /// The interconnect between host bridges or processors; or PCIe, where NVML does not tell more.
+    System,
+}
+
 /// A device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,5 +1,5 @@
 //! The third floor: devices, cheap handles that stay valid through every rebuild, and what is made of them: the path of a
-//! dispatch, copies, tensors, programs, pipelines, timelines, supervision, and the worker process (`worker`). It may use the
+//! dispatch, copies, tensors, programs, pipelines, placement, timelines, supervision, and the worker process (`worker`). It may use the
 //! engines and the core, and no library.
 //!
 //! A [`Device`] is a handle to an `Inner`, which holds one pointer to the current epoch; the supervisor swaps it. The
@@ -25,6 +25,7 @@ mod memory;
 pub(crate) mod mirrored;
 mod open;
 pub(crate) mod pipeline;
+pub mod placement;
 pub(crate) mod program;
 pub(crate) mod supervisor;
 pub mod tensor;

@@ -61,32 +61,38 @@ pub mod programs {}
 ///
 /// [`CollectiveLost`]: crate::Error::CollectiveLost
 /// [`Combine`]: crate::collective::Combine
+/// [`Device::peers`]: crate::Device::peers
+/// [`Placement`]: crate::placement::Placement
 /// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
 /// [`Rendezvous::new`]: crate::collective::Rendezvous::new
 /// [`Store::serve`]: crate::collective::Store::serve
-/// [`all_gather_tensor`]: crate::collective::Communicator::all_gather_tensor
 /// [`all_gather`]: crate::collective::Communicator::all_gather
 /// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
 /// [`all_reduce_tensor`]: crate::collective::Communicator::all_reduce_tensor
 /// [`all_reduce`]: crate::collective::Communicator::all_reduce
 /// [`all_to_all`]: crate::collective::Communicator::all_to_all
 /// [`barrier`]: crate::collective::Communicator::barrier
-/// [`broadcast_tensor`]: crate::collective::Communicator::broadcast_tensor
 /// [`broadcast`]: crate::collective::Communicator::broadcast
 /// [`deterministic`]: crate::collective::Communicator::deterministic
+/// [`devices`]: crate::collective::Communicator::devices
 /// [`exchange`]: crate::collective::Communicator::exchange
 /// [`faults`]: crate::guide::faults
+/// [`gather_tensor`]: crate::collective::Communicator::gather_tensor
 /// [`gather`]: crate::collective::Communicator::gather
+/// [`heartbeat`]: crate::DeviceBuilder::heartbeat
+/// [`islands`]: crate::placement::islands
 /// [`loader`]: crate::loader
 /// [`patience`]: crate::collective::Rendezvous::patience
 /// [`rebuild`]: crate::collective::Communicator::rebuild
-/// [`reduce_scatter_tensor`]: crate::collective::Communicator::reduce_scatter_tensor
 /// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
 /// [`reduce`]: crate::collective::Communicator::reduce
 /// [`replacement`]: crate::collective::Rendezvous::replacement
 /// [`scatter`]: crate::collective::Communicator::scatter
+/// [`send_tensor`]: crate::collective::Communicator::send_tensor
 /// [`served`]: crate::collective::Rendezvous::served
 /// [`silence`]: crate::collective::Rendezvous::silence
+/// [`watchdog`]: crate::DeviceBuilder::watchdog
+/// [isolated]: crate::guide::isolated
 pub mod collectives {}
 #[doc = include_str!("memory.md")]
 ///

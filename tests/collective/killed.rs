@@ -1,11 +1,11 @@
-//! Real processes, one of which is killed or stopped: every waiter of the others gets [`Error::CollectiveLost`] soon.
+//! Real processes, one of which is killed, be it the one that serves the store: every waiter of the others gets [`Error::CollectiveLost`] soon.
 #![cfg(unix)]
 
 use crate::remote::address;
 use crate::{LONG, Rng, host};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use windlass::Error;
 use windlass::collective::{Combine, Communicator, Rendezvous};
 
@@ -18,7 +18,7 @@ fn child() {
     let parts: Vec<&str> = told.split(' ').collect();
     let number = |at: usize| parts[at].parse::<usize>().unwrap();
     let at = Rendezvous::new(parts[0], number(1), number(2)).limit(LONG);
-    let at = at.silence(Duration::from_millis(number(3) as u64));
+    let at = at.silence(LONG);
     let device = host(1);
     let comm = Communicator::join(&at, [&device]).unwrap();
     println!("joined");
@@ -43,10 +43,10 @@ fn child() {
     }
 }
 
-fn spawn(index: usize, processes: usize, address: &str, silence: u64) -> (Child, std::sync::mpsc::Receiver<String>) {
+fn spawn(index: usize, processes: usize, address: &str) -> (Child, std::sync::mpsc::Receiver<String>) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["killed::child", "--exact", "--nocapture", "--test-threads=1"]);
-    command.env(CHILD, format!("{address} {index} {processes} {silence}")).stdout(Stdio::piped());
+    command.env(CHILD, format!("{address} {index} {processes}")).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let (send, receive) = std::sync::mpsc::channel();
@@ -64,44 +64,29 @@ fn await_line(lines: &std::sync::mpsc::Receiver<String>, with: &str) -> String {
     }
 }
 
-/// Ends one of `processes` by a signal after a random time; the time until the last of the others has noticed.
-fn lose_one(processes: usize, signal: i32, silence: u64, rng: &mut Rng) -> Duration {
+/// Kills one of `processes` after a random time; all others notice.
+fn lose_one(processes: usize, rng: &mut Rng) {
     let address = address();
-    let mut children: Vec<_> = (0..processes).map(|index| spawn(index, processes, &address, silence)).collect();
+    let mut children: Vec<_> = (0..processes).map(|index| spawn(index, processes, &address)).collect();
     children.iter().for_each(|(_, lines)| drop(await_line(lines, "joined")));
     std::thread::sleep(Duration::from_millis(rng.below(120) as u64));
     let victim = rng.below(processes);
     let (mut dead, _) = children.remove(victim);
-    let began = Instant::now();
-    // SAFETY: a child of this test that was not waited for.
-    assert_eq!(unsafe { libc::kill(dead.id() as libc::pid_t, signal) }, 0);
+    dead.kill().unwrap();
     for (_, lines) in &children {
         let line = await_line(lines, "lost");
         assert!(line.contains(&format!("lost [{victim}] in all_reduce")), "{line}, but it was {victim}");
     }
-    let took = began.elapsed();
-    dead.kill().unwrap();
     dead.wait().unwrap();
     for (mut child, _) in children {
         assert!(child.wait().unwrap().success());
     }
-    took
 }
 
 #[test]
 fn a_process_that_is_killed_is_noticed_by_all_others() {
     let mut rng = Rng::new(3);
     for processes in [2, 3, 4, 3] {
-        let took = lose_one(processes, libc::SIGKILL, 60_000, &mut rng);
-        println!("{processes} processes: {took:?}");
-        // By its connections, far below the silence; the machine may be busy.
-        assert!(took < Duration::from_secs(20), "{took:?}");
+        lose_one(processes, &mut rng);
     }
-}
-
-#[test]
-fn a_process_that_is_stopped_is_noticed_by_its_silence() {
-    let took = lose_one(3, libc::SIGSTOP, 3000, &mut Rng::new(4));
-    println!("{took:?}");
-    assert!(took >= Duration::from_millis(1000), "{took:?}");
 }

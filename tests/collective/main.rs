@@ -8,11 +8,17 @@
 
 mod checks;
 mod faults;
+mod hostile;
+#[cfg(target_os = "linux")]
+mod isolated;
 mod killed;
 mod kills;
 mod local;
 mod model;
+#[cfg(unix)]
+mod network;
 mod operands;
+mod placement;
 mod programs;
 mod ptx;
 mod rebuilt;
@@ -25,6 +31,8 @@ mod standin_nccl;
 mod tensors;
 mod timing;
 
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use windlass::{Device, HostPool};
 
@@ -52,6 +60,30 @@ impl Rng {
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
+/// After so long a test that does not come to its end has failed.
+pub(crate) const END: Duration = Duration::from_secs(240);
+
+/// Runs `f` in so many threads. One that waits for ever is left behind, so that the test fails rather than hangs.
+#[track_caller]
+pub(crate) fn side_by_side<R: Send + 'static>(
+    threads: usize,
+    f: impl Fn(usize) -> R + Send + Sync + 'static,
+) -> Vec<R> {
+    let (f, (alive, ended)) = (Arc::new(f), channel::<()>());
+    let start = |index| {
+        let (f, alive) = (f.clone(), alive.clone());
+        std::thread::spawn(move || {
+            let _alive = alive;
+            f(index)
+        })
+    };
+    let threads: Vec<_> = (0..threads).map(start).collect();
+    drop(alive);
+    let all = ended.recv_timeout(END);
+    assert_eq!(all, Err(RecvTimeoutError::Disconnected), "a thread of the test does not come to its end");
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
 pub(crate) fn host(threads: usize) -> Device {
     Device::builder().host().host_pool(HostPool::Threads(threads)).open().unwrap()
 }
@@ -70,7 +102,7 @@ pub(crate) fn gpus() -> Vec<Device> {
 }
 
 #[cfg(feature = "cuda")]
-fn open_gpu(ordinal: usize) -> Option<Device> {
+pub(crate) fn open_gpu(ordinal: usize) -> Option<Device> {
     match Device::cuda(ordinal) {
         Ok(device) => Some(device),
         Err(error) => {
@@ -81,6 +113,6 @@ fn open_gpu(ordinal: usize) -> Option<Device> {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open_gpu(_: usize) -> Option<Device> {
+pub(crate) fn open_gpu(_: usize) -> Option<Device> {
     None
 }

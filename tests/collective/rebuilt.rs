@@ -2,11 +2,14 @@
 //! ones. Nothing here waits for time to pass: who waits, waits for another thread.
 
 use crate::remote::address;
-use crate::{LONG, Rng, host};
+use crate::{LONG, Rng, host, side_by_side};
 use std::sync::Barrier;
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Members, Rebuilt, Rendezvous, Store};
 use windlass::{Device, Error};
+
+/// The limit of what does not come; a process can reach the store within it on a busy machine too.
+const SHORT: Duration = Duration::from_secs(2);
 
 fn at(address: &str, index: usize, processes: usize) -> Rendezvous {
     Rendezvous::new(address, index, processes).limit(LONG).silence(LONG).token("ours")
@@ -54,23 +57,16 @@ impl Process {
 }
 
 /// Runs `f` in as many threads as processes.
-fn job<R: Send>(processes: usize, f: impl Fn(Process) -> R + Sync) -> Vec<R> {
+fn job<R: Send + 'static>(processes: usize, f: impl Fn(Process) -> R + Send + Sync + 'static) -> Vec<R> {
     let store = Store::serve("127.0.0.1:0", "ours").unwrap();
     let address = store.address().to_string();
-    std::thread::scope(|scope| {
-        let start = |index| {
-            let (f, address) = (&f, &address);
-            scope.spawn(move || f(Process::join(&at(address, index, processes).served()).unwrap()))
-        };
-        let threads: Vec<_> = (0..processes).map(start).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
+    side_by_side(processes, move |index| f(Process::join(&at(&address, index, processes).served()).unwrap()))
 }
 
 #[test]
 fn survivors_go_on_under_the_same_handles_whoever_is_lost() {
     for victim in 0..3 {
-        job(3, |process| {
+        job(3, move |process| {
             assert_eq!(process.sum(1 << process.index).unwrap(), 7);
             if process.index == victim {
                 return;
@@ -133,13 +129,13 @@ fn two_rebuilds_at_once_are_one() {
 fn a_rebuild_that_lacks_a_process_names_it_and_can_be_tried_again() {
     let (tried, told) = std::sync::mpsc::channel::<()>();
     let told = std::sync::Mutex::new(told);
-    job(3, |process| {
+    job(3, move |process| {
         process.comm.barrier().unwrap().await_result().unwrap();
         match process.index {
             1 => return,
             0 => {
                 process.until_lost();
-                let error = process.comm.rebuild(Members::Survivors, Duration::from_millis(200)).unwrap_err();
+                let error = process.comm.rebuild(Members::Survivors, SHORT).unwrap_err();
                 let Error::CollectiveLost { ranks, operation, cause, .. } = &error else { panic!("{error}") };
                 assert!(**ranks == [2] && **operation == *"rebuild" && cause.contains("[2]"), "{error}");
                 assert_eq!((process.comm.ranks(), process.comm.epoch()), (3, 0), "it is as it was");
@@ -160,14 +156,14 @@ fn a_rebuild_that_lacks_a_process_names_it_and_can_be_tried_again() {
 fn a_rank_lost_during_the_rebuild_is_left_out() {
     let (tried, told) = std::sync::mpsc::channel::<()>();
     let told = std::sync::Mutex::new(told);
-    job(4, |process| {
+    job(4, move |process| {
         process.comm.barrier().unwrap().await_result().unwrap();
         match process.index {
             1 => return,
             2 => {
                 // It waits in a rebuild of its own, is not waited for by then, and goes.
                 process.until_lost();
-                let error = process.comm.rebuild(Members::Survivors, Duration::from_millis(100)).unwrap_err();
+                let error = process.comm.rebuild(Members::Survivors, SHORT).unwrap_err();
                 assert!(matches!(error, Error::CollectiveLost { .. }), "{error}");
                 tried.send(()).unwrap();
                 return;
@@ -187,7 +183,7 @@ fn a_rank_lost_during_the_rebuild_is_left_out() {
 #[test]
 fn a_replacement_takes_the_place_and_the_number_of_the_lost_one() {
     for victim in 0..3 {
-        job(3, |process| {
+        job(3, move |process| {
             assert_eq!(process.sum(1).unwrap(), 3);
             let process = if process.index == victim {
                 let again = at(&process.address, victim, process.processes).served().replacement();
@@ -218,7 +214,7 @@ fn a_replacement_that_does_not_come_is_named_and_the_survivors_can_go_on_without
             let Error::CollectiveLost { ranks, .. } = &error else { panic!("{error}") };
             assert!(ranks.contains(&2) || ranks.contains(&(1 - process.index)), "{error}");
         };
-        both(process.comm.rebuild(Members::Replaced, Duration::from_millis(300)).unwrap_err());
+        both(process.comm.rebuild(Members::Replaced, SHORT).unwrap_err());
         assert_eq!(process.survive().unwrap().ranks, 2);
         assert_eq!(process.sum(1).unwrap(), 2);
     });
@@ -227,14 +223,16 @@ fn a_replacement_that_does_not_come_is_named_and_the_survivors_can_go_on_without
 #[test]
 fn processes_that_want_different_members_are_told() {
     let wants = |index: usize| if index == 0 { Members::Survivors } else { Members::Replaced };
-    let refused = job(3, |process| {
+    let both = Barrier::new(2);
+    let refused = job(3, move |process| {
         process.comm.barrier().unwrap().await_result().unwrap();
         if process.index == 2 {
             return 0;
         }
         process.until_lost();
+        both.wait();
         // One of them came first; it waits for the other, which is told, and comes for the same.
-        match process.comm.rebuild(wants(process.index), Duration::from_secs(2)) {
+        match process.comm.rebuild(wants(process.index), SHORT) {
             Err(Error::InvalidArgument { argument, .. }) if argument == "members" => 1,
             Err(Error::CollectiveLost { .. }) => 0,
             Ok(alone) if alone.ranks == 1 => 0, // the other has given up, and has left
@@ -247,33 +245,71 @@ fn processes_that_want_different_members_are_told() {
 #[test]
 fn without_the_store_the_others_are_told_what_is_missing() {
     let address = address();
-    std::thread::scope(|scope| {
-        for index in 0..3 {
-            let address = &address;
-            scope.spawn(move || {
-                let process = Process::join(&at(address, index, 3)).unwrap();
-                process.comm.barrier().unwrap().await_result().unwrap();
-                if index == 0 {
-                    return; // it served the store
-                }
-                process.until_lost();
-                for _ in 0..2 {
-                    let error = process.survive().unwrap_err();
-                    let Error::CollectiveLost { ranks, cause, .. } = &error else { panic!("{error}") };
-                    assert!(**ranks == [0] && cause.contains("Store::serve"), "{error}");
-                }
-            });
+    side_by_side(3, move |index| {
+        let process = Process::join(&at(&address, index, 3)).unwrap();
+        process.comm.barrier().unwrap().await_result().unwrap();
+        if index == 0 {
+            return; // it served the store
+        }
+        process.until_lost();
+        for _ in 0..2 {
+            let error = process.survive().unwrap_err();
+            let Error::CollectiveLost { ranks, cause, .. } = &error else { panic!("{error}") };
+            assert!(**ranks == [0] && cause.contains("Store::serve"), "{error}");
         }
     });
 }
 
-/// Nothing is lost, and all want a new epoch: they get it, and one that does not come keeps the others from it.
+/// A thread that comes late, with the same handle or another, gets what the first one has made: no other process is waited for.
 #[test]
-fn a_rebuild_without_a_loss_needs_all() {
-    job(2, |process| {
+fn a_rebuild_after_the_end_of_anothers_returns_what_that_made() {
+    job(3, |process| {
+        process.comm.barrier().unwrap().await_result().unwrap();
+        if process.index == 1 {
+            return;
+        }
+        process.until_lost();
         let rebuilt = process.survive().unwrap();
+        if process.index == 0 {
+            for comm in [&process.comm, &process.comm.deterministic()] {
+                for members in [Members::Survivors, Members::Replaced] {
+                    assert_eq!(comm.rebuild(members, SHORT).unwrap(), rebuilt);
+                }
+            }
+        }
+        assert_eq!(process.sum(1).unwrap(), 2);
+    });
+}
+
+/// One has left, and no collective has missed it: a rebuild does, and tells the others.
+#[test]
+fn a_rebuild_goes_on_without_one_that_has_left() {
+    job(3, |process| {
+        process.comm.barrier().unwrap().await_result().unwrap();
+        if process.index == 2 {
+            return;
+        }
+        let rebuilt = loop {
+            let rebuilt = process.survive().unwrap();
+            if rebuilt.epoch > 0 {
+                break rebuilt;
+            }
+        };
         assert_eq!((rebuilt.epoch, rebuilt.ranks), (1, 2));
         assert_eq!(process.sum(1).unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_rebuild_without_a_loss_does_nothing() {
+    job(2, |process| {
+        if process.index == 0 {
+            let rebuilt = process.comm.rebuild(Members::Replaced, SHORT).unwrap();
+            assert_eq!((rebuilt.epoch, rebuilt.ranks, rebuilt.first_rank), (0, 2, 0));
+            assert_eq!(rebuilt.without, [0; 0]);
+        }
+        assert_eq!(process.sum(1).unwrap(), 2);
+        process.comm.barrier().unwrap().await_result().unwrap();
     });
     let one = Communicator::new([&host(1)]).unwrap();
     assert!(matches!(one.rebuild(Members::Survivors, LONG), Err(Error::Unsupported { .. })));
@@ -285,7 +321,7 @@ fn random_losses_amid_random_sums_leave_the_sums_right() {
     for seed in 1..=6u64 {
         println!("seed {seed}");
         let processes = 2 + seed as usize % 3;
-        job(processes, |mut process| {
+        job(processes, move |mut process| {
             let mut rng = Rng::new(seed);
             let mut living: Vec<usize> = (0..processes).collect();
             while living.len() > 1 {

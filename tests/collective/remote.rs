@@ -1,7 +1,7 @@
 //! Ranks in several processes: here threads play processes, each with a communicator of its own. `killed.rs` has real ones.
 
 use crate::operands::Exact;
-use crate::{LONG, Rng, host};
+use crate::{LONG, Rng, host, side_by_side};
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Rendezvous, Transfer};
 use windlass::{Complex, Device, DeviceBuffer, Error, bf16, f16};
@@ -13,37 +13,39 @@ pub(crate) fn address() -> String {
 }
 
 /// One process of a job.
-struct Process {
-    comm: Communicator,
-    devices: Vec<Device>,
+pub(crate) struct Process {
+    pub(crate) comm: Communicator,
+    pub(crate) devices: Vec<Device>,
     /// The ranks of each process.
-    sizes: Vec<usize>,
-    index: usize,
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) index: usize,
 }
 
-fn rendezvous(address: &str, index: usize, processes: usize) -> Rendezvous {
+pub(crate) fn rendezvous(address: &str, index: usize, processes: usize) -> Rendezvous {
     // The machine may be busy: nobody here is to be taken for dead.
     Rendezvous::new(address, index, processes).limit(LONG).silence(LONG).token("ours")
 }
 
 /// Runs `f` in as many threads as there are sizes; the thread `i` has `sizes[i]` ranks.
-fn job(sizes: &[usize], f: impl Fn(&Process) + Sync) {
-    let address = address();
-    std::thread::scope(|scope| {
-        for (index, ranks) in sizes.iter().enumerate() {
-            let (f, address) = (&f, &address);
-            scope.spawn(move || {
-                let devices: Vec<Device> = (0..*ranks).map(|_| host(1)).collect();
-                let comm = Communicator::join(&rendezvous(address, index, sizes.len()), &devices).unwrap();
-                assert_eq!(comm.ranks(), sizes.iter().sum::<usize>());
-                assert_eq!(comm.first_rank(), sizes[..index].iter().sum::<usize>());
-                f(&Process { comm, devices, sizes: sizes.to_vec(), index });
-            });
-        }
+fn job(sizes: &[usize], f: impl Fn(&Process) + Send + Sync + 'static) {
+    let (address, sizes) = (address(), sizes.to_vec());
+    side_by_side(sizes.len(), move |index| {
+        let at = rendezvous(&address, index, sizes.len());
+        f(&Process::join(&at, &sizes, |_| host(1)));
     });
 }
 
 impl Process {
+    /// Joins with as many devices as the job tells.
+    pub(crate) fn join(at: &Rendezvous, sizes: &[usize], open: impl Fn(usize) -> Device) -> Self {
+        let (index, sizes) = (at.process(), sizes.to_vec());
+        let first = sizes[..index].iter().sum::<usize>();
+        let devices: Vec<Device> = (first..first + sizes[index]).map(open).collect();
+        let comm = Communicator::join(at, &devices).unwrap();
+        assert_eq!((comm.ranks(), comm.first_rank()), (sizes.iter().sum(), first));
+        Process { comm, devices, sizes, index }
+    }
+
     fn own(&self) -> std::ops::Range<usize> {
         let first = self.sizes[..self.index].iter().sum::<usize>();
         first..first + self.sizes[self.index]
@@ -85,7 +87,7 @@ impl Process {
     }
 
     /// All collectives of a type; `rng` is the same in all processes.
-    fn all<T: Exact>(&self, count: usize, rng: &mut Rng) {
+    pub(crate) fn all<T: Exact>(&self, count: usize, rng: &mut Rng) {
         let (n, comm) = (self.comm.ranks(), &self.comm);
         let root = rng.below(n);
         for how in T::ways(n) {
@@ -188,7 +190,7 @@ fn the_bits_are_those_of_one_process_for_every_size() {
         };
         lens.iter().map(sum).collect()
     };
-    job(&[1, 1, 1], |process| {
+    job(&[1, 1, 1], move |process| {
         for (len, expected) in lens.iter().zip(&local) {
             let x = process.devices[0].upload(data(process.index, *len)).unwrap().into_output();
             let x = process.comm.all_reduce_in_place(Combine::Sum, vec![x]).unwrap().await_result().unwrap();
@@ -270,54 +272,14 @@ fn a_collective_whose_input_fails_in_one_process_fails_in_all_and_the_next_one_r
 
 #[test]
 fn processes_that_do_not_come_are_named() {
-    let address = address();
-    let device = host(1);
-    let at = Rendezvous::new(&address, 0, 3).limit(Duration::from_millis(300));
-    let error = Communicator::join(&at, [&device]).map(drop).unwrap_err();
-    assert!(matches!(&error, Error::CollectiveLost { ranks, .. } if **ranks == [1, 2]), "{error}");
-    let at = Rendezvous::new(&address, 1, 2).limit(Duration::from_millis(300));
-    let text = Communicator::join(&at, [&device]).map(drop).unwrap_err().to_string();
-    assert!(text.contains("process 0"), "{text}");
-}
-
-/// Strangers at the store's port: they are dropped, and the job comes together.
-#[test]
-fn strangers_at_the_store_do_no_harm() {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-    let address = address();
-    let device = host(1);
-    std::thread::scope(|scope| {
-        let first = scope.spawn(|| Communicator::join(&rendezvous(&address, 0, 2), [&host(1)]).unwrap());
-        let connect = || loop {
-            if let Ok(socket) = TcpStream::connect(&address) {
-                return socket;
-            }
-            std::thread::yield_now();
-        };
-        let mut strangers = Vec::new();
-        for say in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[255; 64], &[40, 0, 0, 0], &[0; 4]] {
-            let mut socket = connect();
-            socket.write_all(say).unwrap();
-            strangers.push(socket);
-        }
-        // The protocol without the token.
-        let mut socket = connect();
-        let mut challenge = [0; 44];
-        socket.read_exact(&mut challenge).unwrap();
-        socket.write_all(&[&[40, 0, 0, 0][..], &challenge[4..12], &[0; 32]].concat()).unwrap();
-        let mut verdict = Vec::new();
-        socket.read_to_end(&mut verdict).unwrap();
-        assert!(String::from_utf8_lossy(&verdict).contains("refused: another token"));
-        let wrong = rendezvous(&address, 1, 2).token("theirs");
-        let text = Communicator::join(&wrong, [&device]).map(drop).unwrap_err().to_string();
-        assert!(text.contains("token"), "{text}");
-        let taken = Communicator::join(&rendezvous(&address, 0, 2), [&device]);
-        assert!(taken.is_err(), "the number is taken");
-        let second = Communicator::join(&rendezvous(&address, 1, 2), [&device]).unwrap();
-        let barrier = second.barrier().unwrap();
-        first.join().unwrap().barrier().unwrap().await_result().unwrap();
-        barrier.await_result().unwrap();
+    side_by_side(1, |_| {
+        let (address, device) = (address(), host(1));
+        let at = Rendezvous::new(&address, 0, 3).limit(Duration::from_secs(1));
+        let error = Communicator::join(&at, [&device]).map(drop).unwrap_err();
+        assert!(matches!(&error, Error::CollectiveLost { ranks, .. } if **ranks == [1, 2]), "{error}");
+        let at = Rendezvous::new(&address, 1, 2).limit(Duration::from_millis(300));
+        let text = Communicator::join(&at, [&device]).map(drop).unwrap_err().to_string();
+        assert!(text.contains("process 0"), "{text}");
     });
 }
 

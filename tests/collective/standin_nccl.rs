@@ -1,17 +1,18 @@
 //! NCCL's stand-in: communicators of several devices without a GPU, and ranks that never come. Each test has the simulated driver
 //! of the process for itself; none is run where real GPUs are tested.
 
-use crate::LONG;
+use crate::remote::{Process, rendezvous};
 use crate::standin::{Mode, Session, session};
+use crate::{LONG, Rng, side_by_side};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use windlass::clock::{Clock, ManualClock, Timing};
 use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store, Transfer};
-use windlass::{Device, DeviceBuffer, Error};
+use windlass::{Complex, Device, DeviceBuffer, Error, bf16};
 
 /// The simulated driver, with so many devices.
-fn simulated(devices: i32) -> Option<Session> {
+pub(crate) fn simulated(devices: i32) -> Option<Session> {
     if std::env::var_os("WINDLASS_TEST_DEVICE").is_some() {
         return None;
     }
@@ -22,7 +23,7 @@ fn simulated(devices: i32) -> Option<Session> {
 }
 
 /// Dropped devices are torn down by threads of their own, which the next reset must not overtake.
-fn end(driver: &Session) {
+pub(crate) fn end(driver: &Session) {
     while driver.live("contexts") != 0 {
         std::thread::yield_now();
     }
@@ -132,9 +133,134 @@ fn ranks_on_real_gpus_reduce_and_move() {
     if ranks > 0 {
         job(ranks, None, |rank, device, comm| {
             reduce_and_move(rank, &device, &comm, &[comm.clone(), comm.deterministic()]);
-            let rebuilt = comm.rebuild(Members::Survivors, LONG).unwrap();
-            assert_eq!((rebuilt.epoch, rebuilt.ranks), (1, ranks));
+            if rank + 1 == ranks && ranks > 1 {
+                return; // it is lost to the others
+            }
+            if ranks > 1 {
+                let lost = comm.all_reduce_in_place(Combine::Sum, vec![up(&device, &[1.0; 4])]);
+                let error = lost.unwrap().await_result().map(drop).unwrap_err().error;
+                assert!(matches!(error, Error::CollectiveLost { .. }), "{error}");
+                let rebuilt = comm.rebuild(Members::Survivors, LONG).unwrap();
+                assert_eq!((rebuilt.epoch, rebuilt.ranks), (1, ranks - 1));
+            }
             reduce_and_move(rank, &device, &comm, std::slice::from_ref(&comm));
+        });
+    }
+}
+
+/// Threads that play processes, of which each has so many GPUs.
+fn job_of(sizes: &[usize], f: impl Fn(&Rendezvous, &Process) + Send + Sync + 'static) {
+    let store = Store::serve("127.0.0.1:0", "ours").unwrap();
+    let (address, sizes) = (store.address().to_string(), sizes.to_vec());
+    side_by_side(sizes.len(), move |index| {
+        let at = rendezvous(&address, index, sizes.len()).served();
+        f(&at, &Process::join(&at, &sizes, |rank| Device::cuda(rank).unwrap()));
+    });
+}
+
+#[test]
+fn several_gpus_of_a_process_are_ranks_beside_those_of_others() {
+    let Some(driver) = simulated(4) else { return };
+    for sizes in [&[3][..], &[2, 1], &[1, 2], &[1, 2, 1], &[2, 2]] {
+        job_of(sizes, |_, process| {
+            let mut rng = Rng::new(5);
+            for count in [0, 1, 5] {
+                process.all::<Complex<f32>>(count, &mut rng);
+            }
+        });
+    }
+    end(&driver);
+}
+
+/// The ranks of a process are lost together, and the others go on: more of them, or fewer.
+#[test]
+fn a_process_with_several_gpus_is_lost_with_all_its_ranks() {
+    let Some(driver) = simulated(4) else { return };
+    for (sizes, victim) in [([2, 1], 0), ([2, 1], 1), ([1, 3], 0)] {
+        job_of(&sizes, move |_, process| {
+            process.comm.barrier().unwrap().await_result().unwrap();
+            if process.index == victim {
+                return;
+            }
+            let sum = |x: f32| {
+                let x = process.devices.iter().map(|device| up(device, &[x; 3])).collect();
+                process.comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result()
+            };
+            let error = sum(1.0).map(drop).unwrap_err().error;
+            let lost: Vec<usize> =
+                if victim == 0 { (0..sizes[0]).collect() } else { (sizes[0]..sizes[0] + sizes[1]).collect() };
+            assert!(matches!(&error, Error::CollectiveLost { ranks, .. } if **ranks == *lost), "{error}");
+            let rebuilt = process.comm.rebuild(Members::Survivors, LONG).unwrap();
+            let left = process.devices.len();
+            assert_eq!((rebuilt.epoch, rebuilt.ranks, rebuilt.first_rank), (1, left, 0));
+            assert_eq!(rebuilt.without, lost);
+            for (device, sums) in process.devices.iter().zip(sum(2.0).unwrap()) {
+                assert_eq!(device.to_vec(&sums).unwrap(), [2.0 * left as f32; 3]);
+            }
+        });
+    }
+    end(&driver);
+}
+
+/// If NCCL refuses one rank of a process, none of the others is left behind.
+#[test]
+fn a_rank_that_cannot_be_made_leaves_no_communicator() {
+    let Some(driver) = simulated(2) else { return };
+    let devices = [Device::cuda(0).unwrap(), Device::cuda(1).unwrap()];
+    for (call, nth) in [("ncclCommInitRankConfig", 1), ("ncclGroupEnd", 0)] {
+        let aborted = driver.calls_of("ncclCommAbort");
+        driver.fail(call, nth, 2);
+        let store = Store::serve("127.0.0.1:0", "ours").unwrap();
+        let at = rendezvous(&store.address().to_string(), 0, 1).served();
+        let error = Communicator::join(&at, &devices).map(drop).unwrap_err();
+        assert!(error.to_string().contains(call), "{error}");
+        assert_eq!(driver.calls_of("ncclCommAbort") - aborted, 2 - nth as u64);
+    }
+    drop(devices);
+    end(&driver);
+}
+
+/// Some processes come with GPUs, others with host devices: all are told.
+#[test]
+fn gpus_and_host_devices_are_no_ranks_of_one_communicator() {
+    let Some(driver) = simulated(1) else { return };
+    let store = Store::serve("127.0.0.1:0", "ours").unwrap();
+    let address = store.address().to_string();
+    side_by_side(2, move |index| {
+        let device = if index == 0 { Device::cuda(0).unwrap() } else { crate::host(1) };
+        let at = rendezvous(&address, index, 2).served();
+        let error = Communicator::join(&at, [&device]).map(drop).unwrap_err();
+        assert!(error.to_string().contains("host devices"), "{error}");
+    });
+    end(&driver);
+}
+
+/// All real GPUs of this machine as the ranks of one process of a job, and of two processes with as many as there are.
+#[test]
+fn several_real_gpus_of_a_process_are_ranks() {
+    let gpus = crate::gpus().len();
+    let jobs: &[&[usize]] = match gpus {
+        0 => return,
+        1 => &[&[1]],
+        2 => &[&[2], &[1, 1]],
+        3 => &[&[3], &[2, 1]],
+        _ => &[&[4], &[2, 2], &[1, 3]],
+    };
+    for sizes in jobs {
+        job_of(sizes, |at, process| {
+            let mut rng = Rng::new(5);
+            for count in [0, 1, 601] {
+                process.all::<f32>(count, &mut rng);
+                process.all::<bf16>(count, &mut rng);
+            }
+            process.all::<i32>(40_001, &mut rng);
+            let comm = process.comm.deterministic();
+            let x = process.devices.iter().map(|device| up(device, &[1.5; 777])).collect();
+            let sums = comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result().unwrap();
+            for (device, sums) in process.devices.iter().zip(&sums) {
+                assert_eq!(device.to_vec(sums).unwrap(), [1.5 * comm.ranks() as f32; 777]);
+            }
+            println!("{:?}: process {} of {}, {} ranks", process.sizes, at.process(), at.processes(), comm.ranks());
         });
     }
 }

@@ -11,6 +11,7 @@
 //! late/                dispatches that are enqueued after their submission
 //! wait/                a dispatch in flight, and the waits for it
 //! graph/               programs as CUDA graphs
+//! links.rs             by what two GPUs reach each other
 //! housekeeping.rs      a thread that does the necessary work when no other thread calls; sweep.rs: how
 //! ```
 //!
@@ -30,6 +31,7 @@ mod executor;
 mod graph;
 mod housekeeping;
 mod late;
+mod links;
 mod memory;
 pub(crate) mod open;
 mod streams;
@@ -47,6 +49,7 @@ pub use dispatch::{Enqueue, StreamPtr};
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
 pub(crate) use late::{Frame as LateFrame, LateJob};
+pub(crate) use links::Links;
 pub(crate) use memory::Peer;
 pub(crate) use memory::SLOT;
 pub(crate) use memory::Series;

@@ -14,6 +14,8 @@ use rayon::prelude::*;
 const BLOCK: usize = 16 << 10;
 /// Bytes of one piece of a copy.
 const PIECE: usize = 1 << 20;
+/// Up to so many bytes are copied by one thread: to wake others takes longer.
+const SINGLE: usize = 128 << 10;
 
 pub(super) fn run(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
     match &spec.reduction {
@@ -42,7 +44,9 @@ fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
         .collect();
     // SAFETY: each element that is received is in one piece. In place, what a rank sends to the others is not received by
     // itself from another, and no piece copies it onto itself.
-    pieces.par_iter().try_for_each(|(from, to)| unsafe { memory.copy(*from, *to) })
+    let copy = |(from, to): &(Place, Place)| unsafe { memory.copy(*from, *to) };
+    let bytes = pieces.iter().map(|(from, _)| from.len * spec.dtype.size()).sum::<usize>();
+    if bytes <= SINGLE { pieces.iter().try_for_each(copy) } else { pieces.par_iter().try_for_each(copy) }
 }
 
 /// A block of the result: where it begins in what each rank sends, and which ranks receive it where.
@@ -77,18 +81,18 @@ fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'
 fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memory<'_>, block: &Block) -> Result<()> {
     let (scalar, _) = numbers::scalars(spec.dtype);
     // Aligned for all types.
-    let mut sums = vec![0u64; (block.len * spec.dtype.size()).div_ceil(size_of::<u64>())];
+    let mut sums = [0u64; BLOCK / size_of::<u64>()];
     let sums: &mut [u8] = bytemuck::cast_slice_mut(&mut sums);
     let sums = sums.get_mut(..block.len * spec.dtype.size()).unwrap_or_default();
     {
-        let mut inputs = Vec::with_capacity(ends.len());
+        let mut inputs = smallvec::SmallVec::<[_; 8]>::new();
         for (rank, ends) in ends.iter().enumerate() {
             let Some(send) = ends.send else { continue };
             // SAFETY: this block of each operand is accessed by this call alone, which writes it below.
             let bytes = unsafe { memory.bytes(within(send, block.sent_at, block.len))? };
             inputs.push((bytes, reduction.factors.get(rank).copied().unwrap_or_default()));
         }
-        numbers::combine((scalar, reduction.how), &mut inputs.into_iter(), sums, spec.ranks);
+        numbers::combine((scalar, reduction.how), &inputs, sums, spec.ranks);
     }
     for (rank, ends) in ends.iter().enumerate() {
         let Some(receive) = ends.receive.filter(|_| block.only.is_none_or(|only| only == rank)) else { continue };

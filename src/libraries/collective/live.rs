@@ -11,7 +11,7 @@ use crate::device::Device;
 
 /// How long the initialisation of NCCL may take.
 #[cfg(feature = "cuda")]
-const INITIALISATION: std::time::Duration = std::time::Duration::from_secs(120);
+pub(super) const INITIALISATION: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// What belongs to one generation of each device.
 pub(super) struct Live {
@@ -51,9 +51,8 @@ impl Live {
     pub(super) fn beside(mesh: &Arc<Mesh>, look: Look<'_>, devices: &[Device], lead: &Device) -> Result<Self> {
         #[cfg(feature = "cuda")]
         if lead.kind() == DeviceKind::Cuda {
-            let epoch = lead.epoch();
-            epoch.admit()?;
-            let group = super::native::Group::join(&epoch, mesh, (INITIALISATION, look))?;
+            let epochs = admitted(devices)?;
+            let group = super::native::Group::join(&epochs, mesh, (INITIALISATION, look))?;
             return Self::of(devices, lead, Link::Joined(group, mesh.clone()));
         }
         Self::of(devices, lead, Link::Mesh(mesh.clone()))
@@ -65,9 +64,9 @@ impl Live {
     }
 }
 
-/// Makes NCCL's communicators. Its kernels access the memory of the other ranks, where the GPUs can.
+/// The generations of GPUs that become ranks. NCCL's kernels access the memory of the others, where the GPUs can.
 #[cfg(feature = "cuda")]
-fn nccl(devices: &[Device]) -> Result<Link> {
+fn admitted(devices: &[Device]) -> Result<Vec<Arc<crate::core::epoch::Epoch>>> {
     for (to, from) in devices.iter().flat_map(|to| devices.iter().map(move |from| (to, from))) {
         match to.open_path_from(from) {
             Ok(()) | Err(Error::Unsupported { .. }) => {}
@@ -75,11 +74,17 @@ fn nccl(devices: &[Device]) -> Result<Link> {
         }
     }
     let epochs: Vec<_> = devices.iter().map(Device::epoch).collect();
-    let mut ordinals = Vec::new();
-    for epoch in &epochs {
-        epoch.admit()?;
-        ordinals.extend(epoch.engine.as_cuda().map(crate::engines::cuda::CudaEngine::ordinal));
-    }
+    epochs.iter().try_for_each(|epoch| epoch.admit())?;
+    Ok(epochs)
+}
+
+/// Makes NCCL's communicators of GPUs of this process.
+#[cfg(feature = "cuda")]
+fn nccl(devices: &[Device]) -> Result<Link> {
+    let epochs = admitted(devices)?;
+    let ordinal =
+        |epoch: &Arc<crate::core::epoch::Epoch>| epoch.engine.as_cuda().map(crate::engines::cuda::CudaEngine::ordinal);
+    let ordinals = epochs.iter().filter_map(ordinal).collect();
     super::native::Group::begin(&epochs, ordinals, INITIALISATION).map(Link::Nccl)
 }
 
@@ -88,6 +93,8 @@ impl Link {
         match self {
             // A mesh that is lost says so itself.
             Link::Memory | Link::Mesh(_) => true,
+            #[cfg(target_os = "linux")]
+            Link::Worker(_) => true,
             #[cfg(feature = "cuda")]
             Link::Joined(..) => true,
             #[cfg(feature = "cuda")]

@@ -69,12 +69,7 @@ pub(super) fn scalars(dtype: DType) -> (DType, usize) {
 
 /// Combines the elements of all ranks, in their order: `inputs` are as long as `output`, in bytes, and are aligned for
 /// `dtype`, which is none of the complex types. `ranks` is what an average divides by.
-pub(super) fn combine(
-    (dtype, how): (DType, How),
-    inputs: &mut dyn Iterator<Item = (&[u8], [u8; 8])>,
-    output: &mut [u8],
-    ranks: usize,
-) {
+pub(super) fn combine((dtype, how): (DType, How), inputs: &[(&[u8], [u8; 8])], output: &mut [u8], ranks: usize) {
     match dtype {
         DType::I8 => fold::<i8>(how, inputs, output, ranks),
         DType::U8 => fold::<u8>(how, inputs, output, ranks),
@@ -90,29 +85,31 @@ pub(super) fn combine(
     }
 }
 
-fn fold<T: Number>(how: How, inputs: &mut dyn Iterator<Item = (&[u8], [u8; 8])>, output: &mut [u8], ranks: usize) {
-    let mut sums: Vec<T::Sum> = Vec::new();
-    for (index, (input, factor)) in inputs.enumerate() {
-        let (input, factor) = (elements::<T>(input), of_bytes::<T>(factor).widen());
-        let scaled = |x: &T| if how == How::PreMulSum { T::mul(x.widen(), factor) } else { x.widen() };
-        if index == 0 {
-            sums.extend(input.iter().map(scaled));
-            continue;
+/// Elements that are combined at a time: their sums stay in a core's first cache.
+const TILE: usize = 512;
+
+fn fold<T: Number>(how: How, inputs: &[(&[u8], [u8; 8])], output: &mut [u8], ranks: usize) {
+    let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) else { return };
+    let mut sums = [T::default().widen(); TILE];
+    for (tile, output) in output.chunks_mut(TILE).enumerate() {
+        let sums = sums.get_mut(..output.len()).unwrap_or_default();
+        for (index, (input, factor)) in inputs.iter().enumerate() {
+            let (input, factor) = (elements::<T>(input), of_bytes::<T>(*factor).widen());
+            let pairs = sums.iter_mut().zip(input.get(tile * TILE..).unwrap_or_default());
+            match how {
+                How::PreMulSum if index == 0 => pairs.for_each(|(sum, x)| *sum = T::mul(x.widen(), factor)),
+                _ if index == 0 => pairs.for_each(|(sum, x)| *sum = x.widen()),
+                How::Sum | How::Avg => pairs.for_each(|(sum, x)| *sum = T::add(*sum, x.widen())),
+                How::PreMulSum => pairs.for_each(|(sum, x)| *sum = T::add(*sum, T::mul(x.widen(), factor))),
+                How::Prod => pairs.for_each(|(sum, x)| *sum = T::mul(*sum, x.widen())),
+                How::Max => pairs.for_each(|(sum, x)| *sum = T::max(*sum, x.widen())),
+                How::Min => pairs.for_each(|(sum, x)| *sum = T::min(*sum, x.widen())),
+            }
         }
-        let pairs = sums.iter_mut().zip(input);
-        match how {
-            How::Sum | How::Avg => pairs.for_each(|(sum, x)| *sum = T::add(*sum, x.widen())),
-            How::PreMulSum => pairs.for_each(|(sum, x)| *sum = T::add(*sum, T::mul(x.widen(), factor))),
-            How::Prod => pairs.for_each(|(sum, x)| *sum = T::mul(*sum, x.widen())),
-            How::Max => pairs.for_each(|(sum, x)| *sum = T::max(*sum, x.widen())),
-            How::Min => pairs.for_each(|(sum, x)| *sum = T::min(*sum, x.widen())),
+        if how == How::Avg {
+            sums.iter_mut().for_each(|sum| *sum = T::shared(*sum, ranks));
         }
-    }
-    if how == How::Avg {
-        sums.iter_mut().for_each(|sum| *sum = T::shared(*sum, ranks));
-    }
-    if let Ok(output) = bytemuck::try_cast_slice_mut::<u8, T>(output) {
-        output.iter_mut().zip(sums).for_each(|(y, sum)| *y = T::narrow(sum));
+        output.iter_mut().zip(sums).for_each(|(y, sum)| *y = T::narrow(*sum));
     }
 }
 
@@ -132,8 +129,8 @@ mod tests {
         let mut bytes = [0; 8];
         bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&factor));
         let mut output = vec![T::default(); inputs[0].len()];
-        let mut inputs = inputs.iter().map(|input| (bytemuck::cast_slice(input), bytes));
-        combine((T::DTYPE, how), &mut inputs, bytemuck::cast_slice_mut(&mut output), 2);
+        let inputs: Vec<_> = inputs.iter().map(|input| (bytemuck::cast_slice(input), bytes)).collect();
+        combine((T::DTYPE, how), &inputs, bytemuck::cast_slice_mut(&mut output), 2);
         output
     }
 
@@ -151,6 +148,15 @@ mod tests {
         assert_eq!(max.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), [1.0f32, 0.0, 0.0].map(f32::to_bits));
         let least = of(How::Min, &[&[f32::NAN, 0.0, -0.0], &[1.0, -0.0, 0.0]], 0.0);
         assert_eq!(least.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), min.map(f32::to_bits));
+    }
+
+    #[test]
+    fn every_element_of_many_tiles_is_combined() {
+        for len in [0, 1, TILE - 1, TILE, TILE + 1, 3 * TILE + 7] {
+            let (a, b): (Vec<u32>, Vec<u32>) = ((0..len as u32).collect(), (0..len as u32).map(|x| x * x).collect());
+            let sums: Vec<u32> = a.iter().zip(&b).map(|(a, b)| 3 * (a + b)).collect();
+            assert_eq!(of(How::PreMulSum, &[&a, &b], 3), sums);
+        }
     }
 
     #[test]

@@ -14,10 +14,12 @@ use std::time::Duration;
 /// Who is of a communicator after [`rebuild`](Communicator::rebuild).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Members {
-    /// The processes that are left; their ranks are numbered anew, without gaps, in the order that they had.
+    /// The processes, or workers of isolated devices, that are left; their ranks are numbered anew, without gaps, in the order
+    /// that they had.
     Survivors,
     /// All processes, with a new one in the place of each that is lost
-    /// ([`Rendezvous::replacement`](super::Rendezvous::replacement)); all ranks keep their numbers.
+    /// ([`Rendezvous::replacement`](super::Rendezvous::replacement)); all ranks keep their numbers. Of isolated devices, the
+    /// supervisor's new worker is waited for.
     Replaced,
 }
 
@@ -38,43 +40,47 @@ pub struct Rebuilt {
 /// Comes together with the other processes of a job.
 pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
     let Some(first) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
-    let is_host = first.kind() == DeviceKind::Host;
-    if !is_host && devices.len() > 1 {
-        return Err(Error::unsupported("several GPUs in one of several processes: give each process one"));
-    }
+    let on_gpus = first.kind() == DeviceKind::Cuda;
     let server = if at.process == 0 && !at.is_served && !at.replaces {
         Some(Server::begin(&resolve(&at.address)?, at.key())?)
     } else {
         None
     };
-    let waiting = if is_host { Some(waiting_device()?) } else { None };
+    let waiting = if on_gpus { None } else { Some(waiting_device()?) };
     let (mesh, live) = {
         let lead = waiting.as_ref().unwrap_or(first);
         let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
         let clock = first.epoch().timing.clock;
-        let entry = Entry { at, mode, locals: devices.len(), limit: at.limit, clock, old: None };
+        let locals = devices.len();
+        let entry = Entry { at, mode, locals, on_gpus, limit: at.limit, clock, at_once: false, old: None };
         entry.enter(&mut |mesh, look| Live::beside(mesh, look, &devices, lead))?
     };
     let (mesh, rebuilding) = (Mutex::new(mesh), Mutex::default());
     let remote = Some(Remote { at: at.clone(), mesh, rebuilding, waiting, server });
-    Ok(Inner { devices, remote, live: Mutex::new(Some(live)), submitted: AtomicU64::new(0) })
+    let mut inner = Inner::new(devices);
+    (inner.remote, inner.live) = (remote, Mutex::new(Some(live)));
+    Ok(inner)
 }
 
 impl Communicator {
-    /// Makes a communicator of several processes anew after some were lost, under the same handles. All processes that are left
+    /// Makes a communicator of several processes or workers anew after some were lost, under the same handles. All processes that are left
     /// must call it; it waits for them, and for replacements, for `limit` at most. Processes that live keep their
     /// buffers; what collectives of the lost epoch were to write is undefined.
     ///
     /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one, all or
     /// none: after an error all are as they were, and it can be called again. If another process is lost meanwhile, the
-    /// others begin again without it, within the limit. Calls of several threads are one. Where two processes take
+    /// others begin again without it, within the limit. Where nothing is lost, nothing is done: so several threads may call
+    /// it for one loss, and those that come late get what the first has made. Where two processes take
     /// each other for lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks,
     /// and can join again as a replacement.
+    ///
+    /// Of ranks on isolated devices this process alone decides. A worker that is lost meanwhile is left out or waited for.
     ///
     /// # Errors
     /// [`Error::Timeout`]: another thread rebuilds, and took longer. [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
     /// the store; with the own ranks, if the others have gone on without this process. [`Error::InvalidArgument`]: others
-    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of one process (the next collective needs no rebuild).
+    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of
+    /// this process, on devices that are not isolated (the next collective needs no rebuild).
     ///
     /// ```no_run
     /// # fn main() -> windlass::Result<()> {
@@ -97,16 +103,20 @@ impl Communicator {
     pub fn rebuild(&self, members: Members, limit: Duration) -> Result<Rebuilt> {
         crate::core::inside::refuse_inside("a rebuild")?;
         let inner = &*self.inner;
+        #[cfg(target_os = "linux")]
+        if let Some(isolated) = &inner.isolated {
+            return isolated.rebuild(members, limit);
+        }
         let Some(remote) = &inner.remote else {
             return Err(Error::unsupported("all ranks are of this process; the next collective does what is needed"));
         };
-        let asked = remote.mesh().epoch();
         let Some(mut last) = remote.rebuilding.try_lock_for(limit) else {
             return Err(Error::Timeout { waited: limit, site: Site::none() });
         };
         let old = remote.mesh();
-        if let Some(last) = last.as_ref().filter(|_| old.epoch() != asked) {
-            return Ok(last.clone()); // by another thread
+        if !inner.is_over(&old) {
+            let made = last.as_ref().filter(|last| last.epoch == old.epoch());
+            return Ok(made.cloned().unwrap_or_else(|| Rebuilt::of(&old, &old)));
         }
         let Some(lead) = remote.waiting.as_ref().or(inner.devices.first()) else {
             return Err(Error::invalid("devices", "the list is empty"));
@@ -117,7 +127,8 @@ impl Communicator {
         };
         let clock =
             inner.devices.first().map_or(crate::core::clock::Clock::SYSTEM, |device| device.epoch().timing.clock);
-        let entry = Entry { at: &remote.at, mode, locals: inner.devices.len(), limit, clock, old: Some(&old) };
+        let (locals, on_gpus) = (inner.devices.len(), remote.waiting.is_none());
+        let entry = Entry { at: &remote.at, mode, locals, on_gpus, limit, clock, at_once: false, old: Some(&old) };
         let (mesh, made) = entry.enter(&mut |mesh, look| Live::beside(mesh, look, &inner.devices, lead))?;
         let before = {
             let mut live = inner.live.lock();
@@ -130,6 +141,20 @@ impl Communicator {
         let rebuilt = Rebuilt::of(&mesh, &old);
         *last = Some(rebuilt.clone());
         Ok(rebuilt)
+    }
+}
+
+impl Inner {
+    /// Whether the epoch can carry out no more collectives. If only this process knows that, the others are told.
+    fn is_over(&self, mesh: &Mesh) -> bool {
+        // The ranks of host devices stay what they are when those are rebuilt.
+        let is_current = |live: &Live| live.is_current(&self.devices);
+        let on_gpus = self.remote.as_ref().is_some_and(|remote| remote.waiting.is_none());
+        if on_gpus && !self.live.lock().as_ref().is_some_and(is_current) {
+            mesh.resign("a device was rebuilt in one process; rebuild the communicator in all");
+        }
+        mesh.miss_those_that_left();
+        mesh.is_lost()
     }
 }
 

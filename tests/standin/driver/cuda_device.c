@@ -150,8 +150,19 @@ EXPORT CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
 EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     ENTER(cuDeviceCanAccessPeer, INITIALISED);
     if (no_device(device) || no_device(peer)) LEAVE(CUDA_ERROR_INVALID_DEVICE, "%d %d", device, peer);
-    *can = device != peer;
+    const int *replaced = attribute_override(-1 - 16 * device - peer);
+    *can = replaced != NULL ? *replaced : device != peer;
     LEAVE(CUDA_SUCCESS, "%d %d", device, peer);
+}
+
+/* NVLink joins 0 with 1, 2 with 3, and so on; nvml.c tells the rest. */
+EXPORT CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device, CUdevice peer) {
+    enum { NATIVE_ATOMICS = 3 };
+    ENTER(cuDeviceGetP2PAttribute, INITIALISED);
+    if (no_device(device) || no_device(peer)) LEAVE(CUDA_ERROR_INVALID_DEVICE, "%d %d", device, peer);
+    if (device == peer) LEAVE(CUDA_ERROR_INVALID_VALUE, "%d %d", device, peer);
+    *value = attribute != NATIVE_ATOMICS || device / 2 == peer / 2;
+    LEAVE(CUDA_SUCCESS, "%d of %d %d: %d", attribute, device, peer, *value);
 }
 
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {

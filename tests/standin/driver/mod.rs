@@ -209,6 +209,13 @@ impl Driver {
         std::mem::forget(loaded.expect("libcudnn.so.9"));
     }
 
+    /// Loads NVML's stand-in.
+    pub(crate) fn with_nvml(&self) {
+        // SAFETY: our own library, without a constructor. It is never closed.
+        let loaded = unsafe { Library::open(Some(self.folder.join("libnvidia-ml.so.1")), RTLD_NOW | RTLD_GLOBAL) };
+        std::mem::forget(loaded.expect("libnvidia-ml.so.1"));
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

@@ -263,6 +263,9 @@ EXPORT int ncclCommInitRankConfig(struct comm **comm, int ranks, unique_id id, i
     memcpy(&number, id.bytes, sizeof number);
     if (ranks < 1 || ranks > MOST_RANKS || rank < 0 || rank >= ranks) BLAS_LEAVE(INVALID_ARGUMENT, "%d", rank);
     struct clique *clique = clique_of(number, ranks);
+    static __thread uint64_t before;
+    if (depth == 0 && before == number) standin_violation("nccl: two ranks of one thread outside of a group");
+    before = number;
     if (clique->comm[rank] != NULL) standin_violation("nccl: two ranks %d of one communicator", rank);
     *comm = make(clique, rank, standin_current_device(), config[4] != 0);
     BLAS_LEAVE(IN_PROGRESS, "rank %d of %d", rank, ranks);

@@ -39,7 +39,8 @@ enum standin_mode {
 STANDIN_EXPORT void standin_reset_process(void);
 STANDIN_EXPORT void standin_set_device_count(int count);
 STANDIN_EXPORT void standin_set_total_memory(size_t bytes_per_device);
-/* An attribute of every device, by CUdevice_attribute, instead of the built-in value. */
+/* An attribute of every device, by CUdevice_attribute, instead of the built-in value. -1 - 16 * DEVICE - PEER: whether the
+ * one can access the memory of the other. */
 STANDIN_EXPORT void standin_set_attribute(int attribute, int value);
 STANDIN_EXPORT void standin_set_driver_version(int version);
 

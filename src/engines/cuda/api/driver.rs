@@ -167,6 +167,9 @@ function_table! {
         ) = c"cuLaunchKernel";
     }
     optional {
+        /// An attribute of the path from one device to another, by its number in `CUdevice_P2PAttribute`.
+        fn device_get_p2p_attribute(value: *mut c_int, attribute: u32, device: CUdevice, peer: CUdevice)
+            = c"cuDeviceGetP2PAttribute";
         /// Begins a capture of what is enqueued on the stream. Modes: 0 global, 1 thread-local, 2 relaxed.
         fn stream_begin_capture(stream: CUstream, mode: u32) = c"cuStreamBeginCapture_v2";
         /// Ends the capture and returns its graph.

@@ -14,7 +14,6 @@
 
 pub(crate) mod codes;
 pub(crate) mod driver;
-#[cfg(target_os = "linux")]
 pub(crate) mod nvml;
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code, reason = "ranges are named with the feature only"))]
 pub(crate) mod nvtx;

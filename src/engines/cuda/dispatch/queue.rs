@@ -163,6 +163,11 @@ impl EnqueueOn<'_> {
         // SAFETY: the caller's promise.
         unsafe { self.queue.launch(ptx, name, dims, args) }
     }
+
+    /// Whether everything enqueued so far is complete.
+    pub(crate) fn is_complete(&mut self) -> Result<bool> {
+        self.queue.is_complete()
+    }
 }
 
 impl<'q> Queue<'q> {

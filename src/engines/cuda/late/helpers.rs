@@ -13,6 +13,7 @@ use crate::core::order::Runnable;
 use crate::core::process;
 use crate::core::sync::{Arc, Condvar, Mutex};
 use parking_lot::MutexGuard;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,6 +21,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const BUILDS: usize = 2;
 /// Threads that neither blocking calls nor builds can occupy.
 const SPARE: usize = 2;
+
+thread_local! {
+    /// The helpers whose turn this thread performs, and whether it is about to end the turn.
+    static TURN: Cell<(*const Helpers, bool)> = const { Cell::new((std::ptr::null(), false)) };
+}
 
 /// A job that builds a plan.
 pub(super) type Build = Box<dyn FnOnce() + Send>;
@@ -96,7 +102,19 @@ impl Helpers {
     fn queue(self: &Arc<Self>, push: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
         push(&mut state);
+        if state.waiting() == 1 && TURN.get() == (Arc::as_ptr(self), true) {
+            return; // this thread takes it
+        }
         self.see_to(state);
+    }
+
+    /// The end of a turn: `f` queues what follows it, and nothing comes after that on this thread which could wait for any of
+    /// it. Then this thread takes one job itself, and wakes no other for it.
+    pub(crate) fn at_end_of_turn(self: &Arc<Self>, f: impl FnOnce()) {
+        let (helpers, _) = TURN.get();
+        TURN.set((helpers, helpers == Arc::as_ptr(self)));
+        f();
+        TURN.set((helpers, false));
     }
 
     /// Makes sure that a thread takes what is queued: wakes a sleeping helper or starts one. A sleeping helper counts
@@ -167,6 +185,7 @@ impl Helpers {
 
     fn perform(self: &Arc<Self>, turn: Turn) {
         let is_build = matches!(turn, Turn::Build(_));
+        let outer = TURN.replace((Arc::as_ptr(self), false));
         // An exit waits for threads that are in the driver. Turns that are not taken by then are not needed any more.
         let _ = process::unless_exiting(|| {
             catch_unwind(AssertUnwindSafe(|| match turn {
@@ -174,6 +193,7 @@ impl Helpers {
                 Turn::Build(build) => build(),
             }))
         });
+        TURN.set(outer);
         if is_build {
             let mut state = self.state.lock();
             state.building -= 1;

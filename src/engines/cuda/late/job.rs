@@ -269,7 +269,14 @@ pub(crate) fn run(task: Arc<dyn LateJob>) {
     let Work { relay, edges, .. } = work;
     drop(relay);
     let has_failed = outcome.is_err();
-    frame.bind(&edges, &ends, outcome.err().map(|error| frame.locate(error)));
+    let failure = outcome.err().map(|error| frame.locate(error));
+    let bind = || frame.bind(&edges, &ends, failure);
+    // Of the collectives in a row, each becomes ready when the one before is bound: no other thread is woken for it.
+    if frame.facts.pooled && frame.lead.epoch.counters.trace().is_none() {
+        frame.lead.core.late.helpers().at_end_of_turn(bind);
+    } else {
+        bind();
+    }
     // Not before it is bound, and without its lock: a hook may wait for what follows it.
     if let (Some(trace), Some(info), false) = (frame.lead.epoch.counters.trace(), told, has_failed) {
         trace.emit(Event::AfterEnqueue, &info);

@@ -23,8 +23,12 @@ pub(in crate::libraries::collective) struct Entry<'e> {
     pub(in crate::libraries::collective) mode: Mode,
     /// The ranks of this process.
     pub(in crate::libraries::collective) locals: usize,
+    /// All ranks are GPUs, or all are host devices.
+    pub(in crate::libraries::collective) on_gpus: bool,
     pub(in crate::libraries::collective) limit: Duration,
     pub(in crate::libraries::collective) clock: Clock,
+    /// The store serves already: one that refuses a connection is gone.
+    pub(in crate::libraries::collective) at_once: bool,
     /// The mesh of the epoch that it is of.
     pub(in crate::libraries::collective) old: Option<&'e Mesh>,
 }
@@ -47,7 +51,7 @@ impl Entry<'_> {
         let end = end_of(self.limit);
         self.owner_lives()?;
         let addresses = resolve(&self.at.address)?;
-        let mut client = Client::connect(&addresses, self.at.key(), self.limit, self.at.process)?;
+        let mut client = Client::connect(&addresses, self.at.key(), (self.limit, self.at_once), self.at.process)?;
         loop {
             let attempt = self.attempt(&mut client, prepare, end);
             match attempt.map_err(|error| self.owner_lives().err().unwrap_or(error))? {
@@ -103,6 +107,8 @@ impl Entry<'_> {
         let card = Card {
             processes: u32::try_from(self.at.processes).unwrap_or(u32::MAX),
             ranks: u32::try_from(self.locals).unwrap_or(u32::MAX),
+            on_gpus: self.on_gpus,
+            replaces: self.mode == Mode::Newcomer,
             address: listener.local_addr().map_err(failed("the port for other processes"))?,
             nonce: nonce(),
         };
@@ -115,6 +121,13 @@ impl Entry<'_> {
         let members = Members { epoch, all: &all, own };
         let mut watch = Watch { entry: self, client, round, members: &all, end, looked: Clock::SYSTEM.now() };
         // From here on the round has an outcome, which all are told.
+        if let Some((number, _)) = all.iter().find(|(_, card)| card.on_gpus != self.on_gpus) {
+            let engine = |on_gpus: bool| if on_gpus { "GPUs" } else { "host devices" };
+            let (own, other) = (engine(self.on_gpus), engine(!self.on_gpus));
+            let why = format!("the ranks of this process are {own}, those of process {number} are {other}");
+            watch.leave(&self.suspects(), why.clone())?;
+            return Err(Error::invalid("devices", why));
+        }
         let mesh = match Mesh::connect(self.at, &members, (&listener, self.clock), &mut || watch.look_again(), end) {
             Ok(mesh) => mesh,
             Err(error) => return watch.leave(&self.suspects(), error.to_string()).map(Attempt::Again),
@@ -124,9 +137,9 @@ impl Entry<'_> {
         let live = match prepared {
             Ok(live) => live,
             Err(error) => {
-                let (is_lost, dead) = (mesh.is_lost(), watch.dead(Some(&mesh)));
-                let why = watch.leave(&dead, error.to_string())?;
-                return if is_lost || stopped { Ok(Attempt::Again(why)) } else { Err(error) };
+                let is_anothers = stopped || watch.has_another_left(&mesh)?;
+                let why = watch.leave(&watch.dead(Some(&mesh)), error.to_string())?;
+                return if is_anothers { Ok(Attempt::Again(why)) } else { Err(error) };
             }
         };
         let mut view = watch.client.step(&Step::Stand { process: self.own(), round })?;
@@ -247,12 +260,28 @@ struct Watch<'w> {
 }
 
 impl Watch<'_> {
-    /// The members that are lost.
+    /// The members that are lost. One that has come in the place of a lost one has its number, and lives.
     fn dead(&self, mesh: Option<&Mesh>) -> Vec<u32> {
-        let mut dead = self.entry.suspects();
+        let is_old = |number: &u32| self.members.iter().any(|(member, card)| member == number && !card.replaces);
+        let mut dead: Vec<u32> = self.entry.suspects().into_iter().filter(is_old).collect();
         dead.extend(mesh.map(Mesh::dead).unwrap_or_default());
-        dead.retain(|number| self.members.iter().any(|(member, _)| member == number));
         dead
+    }
+
+    /// Whether another process has given up this round, or is lost: then what fails here may fail because of that. It
+    /// may be known a moment later.
+    fn has_another_left(&mut self, mesh: &Mesh) -> Result<bool> {
+        for _ in 0..50 {
+            if mesh.is_lost() || !mesh.absent().is_empty() {
+                return Ok(true);
+            }
+            match self.entry.look(self.client, self.round, u64::MAX)? {
+                View::Aborted { .. } => return Ok(true),
+                View::Refused(refusal) => return Err(self.entry.refused(&refusal)),
+                View::Open { .. } | View::Claimed { .. } | View::Committed => {}
+            }
+        }
+        Ok(false)
     }
 
     /// An error if there is no use in going on: the limit has passed, a member is lost, or the round was aborted.

@@ -7,8 +7,9 @@ use crate::libraries::collective::spec::{Kind, Layout, Spec};
 pub(super) const HEADER: usize = 40;
 pub(super) type Header = [u8; HEADER];
 
-/// What all processes must agree on. `fails`: the collective cannot run in this process.
-pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool) -> Result<Header> {
+/// What all processes must agree on. `fails`: the collective cannot run in this process. `after`: the bytes of each rank that
+/// are sent with the header.
+pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool, after: usize) -> Result<Header> {
     let how = spec.reduction.as_ref().map_or(u8::MAX, |reduction| reduction.how as u8);
     let (kind, transfers) = match &spec.kind {
         Kind::AllReduce => (0, 0),
@@ -32,7 +33,8 @@ pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool) -
     let root = spec.kind.root().map_or(u64::MAX, |root| root as u64);
     // What is enqueued depends on it.
     let ordered = u8::from(spec.deterministic && spec.reduction.is_some());
-    let flags = [kind, spec.dtype as u32 as u8, how, u8::from(fails), ordered, 0, 0, 0];
+    let [low, high] = u16::try_from(after).unwrap_or_default().to_le_bytes();
+    let flags = [kind, spec.dtype as u32 as u8, how, u8::from(fails), ordered, 0, low, high];
     let words = [sequence, u64::from_le_bytes(flags), root, layout.count as u64, transfers];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.try_into().map_err(|_| Error::library("internal error: a header of another size"))
@@ -41,6 +43,12 @@ pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool) -
 /// Whether the process that sent this header cannot carry out the collective.
 pub(super) fn fails(header: &[u8]) -> bool {
     header.get(11) == Some(&1)
+}
+
+/// How many bytes of each rank follow a header.
+pub(super) fn after(header: &[u8]) -> usize {
+    let bytes = header.get(14..16).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u16::from_le_bytes).into()
 }
 
 /// A header in words.

@@ -11,9 +11,10 @@ use crate::core::clock::{self, Clock};
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
 use crate::libraries::collective::launch::Rendezvous;
-use crate::libraries::collective::store::{Card, Key, answer, read, write};
+use crate::libraries::collective::store::{Card, Key, answer, write};
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::collections::VecDeque;
+use std::io::{self, Read};
 use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -27,6 +28,13 @@ struct Hello {
     which: u8,
     proof: [u8; 32],
 }
+
+/// The most bytes of it.
+const HELLO: usize = 64;
+/// The most peers that have not said who they are, besides those that are expected.
+const STRANGERS: usize = 64;
+/// How long one attempt to connect may take.
+const TRY: Duration = Duration::from_secs(1);
 
 /// The connections of each of the two kinds.
 type Sockets = [Vec<Option<TcpStream>>; 2];
@@ -107,12 +115,18 @@ fn connect(
     let mine = u32::try_from(members.own).unwrap_or(u32::MAX);
     for (index, (number, card)) in members.all.iter().enumerate().take(members.own) {
         for (which, sockets) in (0..).zip(&mut sockets) {
-            stops()?;
-            let left = end.saturating_duration_since(Clock::SYSTEM.now()).max(Duration::from_millis(1));
             let failed = |error: io::Error| {
                 Error::library(format!("no connection to process {number} at {}: {error}", card.address))
             };
-            let mut socket = TcpStream::connect_timeout(&card.address, left).map_err(failed)?;
+            // A machine that is gone does not even refuse: so others are looked for in between.
+            let mut socket = loop {
+                stops()?;
+                let left = end.saturating_duration_since(Clock::SYSTEM.now()).max(Duration::from_millis(1));
+                match TcpStream::connect_timeout(&card.address, left.min(TRY)) {
+                    Err(error) if error.kind() == io::ErrorKind::TimedOut && left > TRY => {}
+                    tried => break tried.map_err(failed)?,
+                }
+            };
             let proof = *proof(key, &card.nonce, mine, which).as_bytes();
             let hello = postcard::to_stdvec(&Hello { process: mine, which, proof });
             let hello = hello.map_err(|error| Error::library(error.to_string()))?;
@@ -128,27 +142,70 @@ fn connect(
         let has = |index: usize| sockets.iter().all(|of| of.get(index).is_some_and(Option::is_some));
         (members.own + 1..members.all.len()).all(has)
     };
+    let mut strangers = VecDeque::new();
     while !is_whole(&sockets) {
-        let Ok((socket, _)) = listener.accept() else {
-            stops()?;
+        stops()?;
+        while let Ok((socket, _)) = listener.accept() {
+            if socket.set_nonblocking(true).is_ok() {
+                strangers.push_back(Stranger { socket, said: Vec::new() });
+            }
+            // The first to be dropped is one that has said nothing for longest.
+            if strangers.len() > STRANGERS + 2 * members.all.len() {
+                strangers.pop_front();
+            }
+        }
+        for mut stranger in std::mem::take(&mut strangers) {
+            match stranger.listen() {
+                Said::Part => strangers.push_back(stranger),
+                Said::Nonsense => {}
+                Said::All(hello) => {
+                    let is_known = proof(key, &own.nonce, hello.process, hello.which) == hello.proof;
+                    let of = sockets.get_mut(usize::from(hello.which)).filter(|_| is_known && hello.process > mine);
+                    if let Some(place @ None) = of.and_then(|of| of.get_mut(hello.process as usize)) {
+                        *place = Some(stranger.socket);
+                    }
+                }
+            }
+        }
+        if !is_whole(&sockets) {
             clock::pause(Duration::from_millis(1));
-            continue;
-        };
-        // One that is no process of the job, or says nothing, is dropped.
-        let Some((hello, socket)) = admitted(socket, key, &own.nonce) else { continue };
-        let of = sockets.get_mut(usize::from(hello.which));
-        let place = of.and_then(|of| of.get_mut(hello.process as usize)).filter(|_| hello.process > mine);
-        if let Some(place @ None) = place {
-            *place = Some(socket);
         }
     }
     Ok(sockets)
 }
 
-fn admitted(mut socket: TcpStream, key: Key, nonce: &[u8]) -> Option<(Hello, TcpStream)> {
-    socket.set_nonblocking(false).ok()?;
-    socket.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
-    let hello: Hello = postcard::from_bytes(&read(&mut socket, 64).ok()?).ok()?;
-    let expected = proof(key, nonce, hello.process, hello.which);
-    (expected == blake3::Hash::from_bytes(hello.proof)).then_some((hello, socket))
+/// A peer that has connected, and has not said yet who it is. None keeps others waiting, however slowly it speaks.
+struct Stranger {
+    socket: TcpStream,
+    said: Vec<u8>,
+}
+
+enum Said {
+    Part,
+    All(Hello),
+    /// It is no process of the job, or has gone.
+    Nonsense,
+}
+
+impl Stranger {
+    /// Reads its first frame as far as it has come, and nothing of what follows.
+    fn listen(&mut self) -> Said {
+        loop {
+            let len = self.said.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
+            let left = (4 + len).saturating_sub(self.said.len());
+            if left == 0 && self.said.len() >= 4 {
+                let hello = self.said.get(4..).and_then(|hello| postcard::from_bytes(hello).ok());
+                return hello.map_or(Said::Nonsense, Said::All);
+            }
+            let mut bytes = [0; HELLO];
+            let Some(room) = bytes.get_mut(..left) else { return Said::Nonsense };
+            match self.socket.read(room) {
+                Ok(0) => return Said::Nonsense,
+                Ok(got) => self.said.extend_from_slice(room.get(..got).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Said::Part,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Said::Nonsense,
+            }
+        }
+    }
 }

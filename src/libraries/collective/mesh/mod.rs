@@ -9,15 +9,16 @@
 //! | `wire` | sends to and receives from all others at once |
 //! | `header` | what all processes must agree on before each collective |
 //! | `turn` | one collective after the other, each agreed on by all processes |
-//! | `run`, `reduce` | the collectives |
+//! | `run`, `reduce`, `received` | the collectives |
 //!
 //! Each pair of processes has two connections: one for data, one for signs of life. The data of a collective goes directly
 //! from each process to each: a reduction is an exchange of shares, a combination in the order of the ranks, and an exchange of
-//! results, so its bits are those of ranks in one process, for every size; each process sends and receives as many bytes as in
+//! results, all in pieces, so its bits are those of ranks in one process, for every size; each process sends and receives as many bytes as in
 //! a ring.
 //!
 //! 1. Before its data each collective has a round of headers. All processes see the same headers, so a collective that does not
-//!    fit together fails on all of them, before any data; the communicator stays usable.
+//!    fit together fails on all of them, before any data; the communicator stays usable. (A few bytes come with the header, which
+//!    tells how many: they are received in any case.)
 //! 2. Collectives have numbers, given at submission. One that could not run in a process (its input had failed) is reported to
 //!    the others under its number.
 //! 3. A host half that waits for other processes must not occupy a thread of a device. So the communicator has a host device
@@ -29,14 +30,21 @@
 mod enter;
 mod header;
 mod join;
+mod received;
 mod reduce;
 mod run;
 mod turn;
 mod watch;
 mod wire;
 
+/// Reductions of up to so many bytes of each rank take one message: it goes to all with the header, and each process combines all
+/// by itself.
+const SMALL: usize = 2048;
+
 pub(super) use enter::{Entry, Look};
 pub(super) use run::run;
+#[cfg(target_os = "linux")]
+pub(super) use turn::SKIPPED;
 #[cfg(feature = "cuda")]
 pub(super) use turn::in_turn;
 
@@ -182,8 +190,15 @@ impl Mesh {
         self.numbers.iter().zip(&self.ranks).filter_map(of).flatten().collect()
     }
 
+    /// Those that have left are needed: they are lost, which the others are told.
+    pub(super) fn miss_those_that_left(&self) {
+        let left = self.state.loss.lock().left.clone();
+        for process in left {
+            self.state.lose(process, &format!("process {} has left", self.state.number(process)));
+        }
+    }
+
     /// This process can carry out no more collectives of this epoch: the others are told.
-    #[cfg(feature = "cuda")]
     pub(super) fn resign(&self, cause: &str) {
         self.state.blame(&[self.process], cause);
         self.state.gave_up.store(self.process + 1, Ordering::SeqCst);

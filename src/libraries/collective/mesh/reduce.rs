@@ -1,5 +1,6 @@
-//! Reductions: an exchange of shares, a combination in the order of the ranks, and an exchange of results.
+//! Reductions: an exchange of shares, a combination in the order of the ranks, and an exchange of results, in pieces.
 
+use super::received::Received;
 use super::turn::Running;
 use crate::core::error::Result;
 use crate::libraries::collective::combine::Reduction;
@@ -8,41 +9,23 @@ use crate::libraries::collective::numbers;
 use crate::libraries::collective::spec::{Layout, Place};
 use std::ops::Range;
 
-/// Up to so many bytes of each rank, each process combines all by itself: one exchange instead of two.
-const SMALL: usize = 2048;
 /// Bytes that are combined at a time: what a core's first cache holds of two operands.
 const BLOCK: usize = 16 << 10;
-
-/// Memory for what other ranks send, each aligned for all types.
-struct Received {
-    memory: Vec<u64>,
-    /// Words of each rank.
-    words: usize,
-    bytes: usize,
-}
-
-impl Received {
-    fn new(ranks: usize, bytes: usize) -> Self {
-        let words = bytes.div_ceil(size_of::<u64>());
-        Received { memory: vec![0; ranks * words], words, bytes }
-    }
-
-    fn rooms(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        let bytes = self.bytes;
-        self.memory
-            .chunks_exact_mut(self.words.max(1))
-            .map(move |words| bytemuck::cast_slice_mut(words).get_mut(..bytes).unwrap_or_default())
-    }
-
-    fn of(&self, rank: usize) -> &[u8] {
-        let words = self.memory.get(rank * self.words..(rank + 1) * self.words).unwrap_or_default();
-        bytemuck::cast_slice(words).get(..self.bytes).unwrap_or_default()
-    }
-}
+/// Bytes of a piece of what a process combines: while it is combined, its processor's cache holds it, of all ranks.
+const PIECE: usize = 512 << 10;
 
 fn within(place: Place, range: &Range<usize>) -> Place {
     Place { offset: place.offset + range.start, len: range.len(), ..place }
 }
+
+/// A part of `0..count` of several that are as long as each other, or one longer.
+fn part(count: usize, index: usize, parts: usize) -> Range<usize> {
+    let bound = |index: usize| (count as u128 * index as u128 / parts.max(1) as u128) as usize;
+    bound(index)..bound(index + 1)
+}
+
+/// Takes a block of a result, and where it begins in it, in bytes.
+type Take<'t> = &'t mut dyn FnMut(usize, &[u8]) -> Result<()>;
 
 impl Running<'_> {
     /// The factor of each rank of all processes.
@@ -69,18 +52,135 @@ impl Running<'_> {
         Ok(all.chunks_exact(8).map(|factor| factor.try_into().unwrap_or_default()).collect())
     }
 
+    fn own_sends(&self, layout: &Layout) -> Vec<Place> {
+        layout.ends.iter().filter_map(|ends| ends.send).collect()
+    }
+
+    /// A reduction of few bytes, which all ranks have sent with the header: each process combines all of them.
+    pub(super) fn reduce_small(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
+        let (factors, sends) = (self.factors(reduction)?, self.own_sends(layout));
+        let mut result = [0u64; super::SMALL / size_of::<u64>()];
+        let result: &mut [u8] = bytemuck::cast_slice_mut(&mut result);
+        let mut len = 0;
+        let own = 0..layout.count;
+        self.fold((reduction, &factors), (&sends, &own), memory, &self.with_headers, &mut |at, block| {
+            len = at + block.len();
+            result.get_mut(at..len).into_iter().for_each(|place| place.copy_from_slice(block));
+            Ok(())
+        })?;
+        for receive in layout.ends.iter().filter_map(|ends| ends.receive) {
+            // SAFETY: nothing reads what the ranks send any more, and each operand is written once.
+            unsafe { memory.bytes_mut(receive)? }.copy_from_slice(result.get(..len).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Each process combines its share of the elements, piece by piece. In each step all send each other one piece of what they
+    /// combine, and the result of the piece before.
+    pub(super) fn reduce(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
+        let (factors, sends) = (self.factors(reduction)?, self.own_sends(layout));
+        let (count, size, processes) = (layout.count, self.spec.dtype.size(), self.processes());
+        let most = count.div_ceil(processes.max(1));
+        let pieces = (most * size).div_ceil(PIECE).max(1);
+        let piece = |process: usize, index: usize| {
+            let share = part(count, process, processes);
+            let of_share = part(share.len(), index, pieces);
+            share.start + of_share.start..share.start + of_share.end
+        };
+        let receives: Vec<Place> = layout.ends.iter().filter_map(|ends| ends.receive).collect();
+        let bytes = |index: usize| piece(self.mesh.process, index).len() * size;
+        let mut received = Received::new(self.spec.ranks, (0..pieces).map(bytes).max().unwrap_or_default());
+        // Without a rank that receives it here, the result of a piece is kept until it is sent.
+        let mut kept: Vec<u8> = Vec::new();
+        for step in 0..=pieces {
+            let mut traffic = self.traffic();
+            let mut rooms = received.rooms(bytes(step));
+            for (process, (ranks, traffic)) in self.mesh.ranks.iter().zip(&mut traffic).enumerate() {
+                if self.is_own(process) {
+                    continue;
+                }
+                if step < pieces {
+                    for send in &sends {
+                        // SAFETY: what is written meanwhile, in place too, belongs to the piece before.
+                        traffic.sends.push_back(unsafe { memory.bytes(within(*send, &piece(process, step)))? });
+                    }
+                    traffic.receives.extend(rooms.by_ref().take(ranks.len()));
+                }
+                let Some(before) = step.checked_sub(1) else { continue };
+                if self.spec.kind.root().is_none_or(|root| self.owner(root) == process) {
+                    traffic.sends.push_back(match receives.first() {
+                        // SAFETY: it was written after the step before, and is not any more.
+                        Some(first) => unsafe { memory.bytes(within(*first, &piece(self.mesh.process, before)))? },
+                        None => &kept,
+                    });
+                }
+                if let Some(first) = receives.first() {
+                    // SAFETY: the pieces lie side by side; what is read meanwhile belongs to the next one, or to this process.
+                    traffic.receives.push_back(unsafe { memory.bytes_mut(within(*first, &piece(process, before)))? });
+                }
+            }
+            drop(rooms);
+            self.carry(&mut traffic)?;
+            drop(traffic);
+            if step < pieces {
+                let own = piece(self.mesh.process, step);
+                kept.clear();
+                self.fold((reduction, &factors), (&sends, &own), memory, &received, &mut |at, block| {
+                    let Some(first) = receives.first() else {
+                        kept.extend_from_slice(block);
+                        return Ok(());
+                    };
+                    let start = own.start + at / size;
+                    let place = within(*first, &(start..start + block.len() / size));
+                    // SAFETY: of this block everything has been read.
+                    unsafe { memory.bytes_mut(place)? }.copy_from_slice(block);
+                    Ok(())
+                })?;
+            }
+        }
+        if let Some((first, others)) = receives.split_first() {
+            // SAFETY: nothing else uses the operands any more.
+            others.iter().try_for_each(|other| unsafe { memory.copy(*first, *other) })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn reduce_scatter(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
+        let (factors, sends) = (self.factors(reduction)?, self.own_sends(layout));
+        let (count, size) = (layout.count, self.spec.dtype.size());
+        // One rank of each process after the other.
+        let most = self.mesh.ranks.iter().map(Range::len).max().unwrap_or_default();
+        for turn in 0..most {
+            let range = |process: usize| {
+                let ranks = self.mesh.ranks.get(process)?;
+                let rank = ranks.start + turn;
+                ranks.contains(&rank).then(|| rank * count..(rank + 1) * count)
+            };
+            let own = range(self.mesh.process);
+            let mut received = Received::new(if own.is_some() { self.spec.ranks } else { 0 }, count * size);
+            self.spread(&sends, &range, memory, received.rooms(count * size))?;
+            let Some((own, receive)) = own.zip(layout.ends.get(turn).and_then(|ends| ends.receive)) else { continue };
+            let mut result = Vec::with_capacity(count * size);
+            self.fold((reduction, &factors), (&sends, &own), memory, &received, &mut |_, block| {
+                result.extend_from_slice(block);
+                Ok(())
+            })?;
+            // SAFETY: in place it is the part that no other rank is sent, and that was combined above.
+            unsafe { memory.bytes_mut(receive)? }.copy_from_slice(&result);
+        }
+        Ok(())
+    }
+
     /// Sends each other process its part of what the ranks of this one send, `theirs`, and receives what it needs of theirs.
-    fn spread(
+    fn spread<'b>(
         &self,
         sends: &[Place],
         theirs: &dyn Fn(usize) -> Option<Range<usize>>,
-        memory: &Memory<'_>,
-        received: &mut Received,
+        memory: &'b Memory<'_>,
+        mut rooms: impl Iterator<Item = &'b mut [u8]>,
     ) -> Result<()> {
         let mut traffic = self.traffic();
-        let mut rooms = received.rooms();
-        for (process, ranks) in self.mesh.ranks.iter().enumerate() {
-            let Some(traffic) = traffic.get_mut(process) else { continue };
+        for (process, (ranks, traffic)) in self.mesh.ranks.iter().zip(&mut traffic).enumerate() {
             if self.is_own(process) {
                 continue;
             }
@@ -96,105 +196,41 @@ impl Running<'_> {
         self.carry(&mut traffic)
     }
 
-    pub(super) fn reduce(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
-        let factors = self.factors(reduction)?;
-        let (count, size) = (layout.count, self.spec.dtype.size());
-        let sends: Vec<Place> = layout.ends.iter().filter_map(|ends| ends.send).collect();
-        let is_small = count * size <= SMALL;
-        let share = |process: usize| {
-            let part = |index: usize| (count as u128 * index as u128 / self.processes() as u128) as usize;
-            if is_small { 0..count } else { part(process)..part(process + 1) }
-        };
-        let own = share(self.mesh.process);
-        let mut received = Received::new(self.spec.ranks, own.len() * size);
-        self.spread(&sends, &|process| Some(share(process)), memory, &mut received)?;
-        let mut result = Received::new(1, own.len() * size);
-        self.fold((reduction, &factors), &sends, &own, memory, &received, &mut result)?;
-        // From here on nothing reads what the ranks send: in place it is overwritten.
-        let receives: Vec<Place> = layout.ends.iter().filter_map(|ends| ends.receive).collect();
-        for receive in &receives {
-            // SAFETY: nothing else uses the operands any more, except for the places below, which lie beside.
-            unsafe { memory.bytes_mut(within(*receive, &own))? }.copy_from_slice(result.of(0));
-        }
-        if is_small {
-            return Ok(());
-        }
-        let mut traffic = self.traffic();
-        for (process, traffic) in traffic.iter_mut().enumerate().filter(|(process, _)| !self.is_own(*process)) {
-            let needs = self.spec.kind.root().is_none_or(|root| self.owner(root) == process);
-            if needs {
-                traffic.sends.push_back(result.of(0));
-            }
-            if let Some(first) = receives.first() {
-                // SAFETY: the shares of the processes lie side by side.
-                traffic.receives.push_back(unsafe { memory.bytes_mut(within(*first, &share(process)))? });
-            }
-        }
-        self.carry(&mut traffic)?;
-        drop(traffic);
-        if let Some((first, others)) = receives.split_first() {
-            // SAFETY: nothing else uses the operands any more.
-            others.iter().try_for_each(|other| unsafe { memory.copy(*first, *other) })?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn reduce_scatter(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
-        let factors = self.factors(reduction)?;
-        let (count, size) = (layout.count, self.spec.dtype.size());
-        let sends: Vec<Place> = layout.ends.iter().filter_map(|ends| ends.send).collect();
-        // One rank of each process after the other.
-        let most = self.mesh.ranks.iter().map(Range::len).max().unwrap_or_default();
-        for turn in 0..most {
-            let range = |process: usize| {
-                let ranks = self.mesh.ranks.get(process)?;
-                let rank = ranks.start + turn;
-                ranks.contains(&rank).then(|| rank * count..(rank + 1) * count)
-            };
-            let own = range(self.mesh.process);
-            let ranks = if own.is_some() { self.spec.ranks } else { 0 };
-            let mut received = Received::new(ranks, count * size);
-            self.spread(&sends, &range, memory, &mut received)?;
-            let Some((own, receive)) = own.zip(layout.ends.get(turn).and_then(|ends| ends.receive)) else { continue };
-            let mut result = Received::new(1, count * size);
-            self.fold((reduction, &factors), &sends, &own, memory, &received, &mut result)?;
-            // SAFETY: in place it is the part that no other rank is sent, and that was combined above.
-            unsafe { memory.bytes_mut(receive)? }.copy_from_slice(result.of(0));
-        }
-        Ok(())
-    }
-
-    /// Combines the part `own` of all ranks, in their order.
+    /// Combines the part `own` of all ranks, in their order. What the other processes have sent begins with it.
     fn fold(
         &self,
         (reduction, factors): (&Reduction, &[[u8; 8]]),
-        sends: &[Place],
-        own: &Range<usize>,
+        (sends, own): (&[Place], &Range<usize>),
         memory: &Memory<'_>,
         received: &Received,
-        result: &mut Received,
+        take: Take<'_>,
     ) -> Result<()> {
         let (scalar, _) = numbers::scalars(self.spec.dtype);
-        let mut inputs: Vec<&[u8]> = Vec::with_capacity(self.spec.ranks);
-        let mut others = 0..;
-        for (process, ranks) in self.mesh.ranks.iter().enumerate() {
-            if self.is_own(process) {
-                for send in sends {
-                    // SAFETY: nothing writes what the ranks send meanwhile.
-                    inputs.push(unsafe { memory.bytes(within(*send, own))? });
+        let size = self.spec.dtype.size();
+        let mut result = [0u64; BLOCK / size_of::<u64>()];
+        let result: &mut [u8] = bytemuck::cast_slice_mut(&mut result);
+        for start in (0..own.len()).step_by(BLOCK / size) {
+            let block = start..own.len().min(start + BLOCK / size);
+            let bytes = block.start * size..block.end * size;
+            let mut inputs = smallvec::SmallVec::<[_; 8]>::new();
+            let (mut others, mut factors) = (0.., factors.iter().copied());
+            for (process, ranks) in self.mesh.ranks.iter().enumerate() {
+                if self.is_own(process) {
+                    for send in sends {
+                        let place = within(*send, &(own.start + block.start..own.start + block.end));
+                        // SAFETY: it is not written before `take`, which comes after the last use.
+                        inputs.push((unsafe { memory.bytes(place)? }, factors.next().unwrap_or_default()));
+                    }
+                } else {
+                    let theirs = others.by_ref().take(ranks.len());
+                    let theirs = theirs.map(|rank| received.of(rank).get(bytes.clone()).unwrap_or_default());
+                    inputs.extend(theirs.map(|input| (input, factors.next().unwrap_or_default())));
                 }
-            } else {
-                inputs.extend(others.by_ref().take(ranks.len()).map(|rank| received.of(rank)));
             }
-        }
-        let output = result.rooms().next().unwrap_or_default();
-        for (index, output) in output.chunks_mut(BLOCK).enumerate() {
-            let (start, len) = (index * BLOCK, output.len());
-            let mut block = inputs
-                .iter()
-                .zip(factors)
-                .map(|(input, factor)| (input.get(start..start + len).unwrap_or_default(), *factor));
-            numbers::combine((scalar, reduction.how), &mut block, output, self.spec.ranks);
+            let result = result.get_mut(..bytes.len()).unwrap_or_default();
+            numbers::combine((scalar, reduction.how), &inputs, result, self.spec.ranks);
+            drop(inputs);
+            take(bytes.start, result)?;
         }
         Ok(())
     }

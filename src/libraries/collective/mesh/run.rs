@@ -1,7 +1,7 @@
 //! The collectives that only move elements.
 
-use super::Mesh;
 use super::turn::{Running, in_turn};
+use super::{Mesh, SMALL};
 use crate::core::error::{Error, Result};
 use crate::libraries::collective::memory::Memory;
 use crate::libraries::collective::spec::{Kind, Layout, Spec};
@@ -13,13 +13,27 @@ pub(in crate::libraries::collective) fn run(
     memory: &Memory<'_>,
     sequence: u64,
 ) -> Result<()> {
-    in_turn(mesh, (spec, layout), sequence, &mut |running| match (&spec.kind, &spec.reduction) {
+    let small = with_header((spec, layout), memory)?;
+    in_turn(mesh, (spec, layout), (sequence, &small), &mut |running| match (&spec.kind, &spec.reduction) {
+        (Kind::AllReduce | Kind::Reduce { .. }, Some(reduction)) if !small.is_empty() => {
+            running.reduce_small(reduction, layout, memory)
+        }
         (Kind::Barrier, _) => Ok(()),
         (Kind::ReduceScatter, Some(reduction)) => running.reduce_scatter(reduction, layout, memory),
         (_, Some(reduction)) => running.reduce(reduction, layout, memory),
         (Kind::Exchange(_), None) => running.agree_on_lengths(layout).and_then(|()| running.transfer(layout, memory)),
         (_, None) => running.transfer(layout, memory),
     })
+}
+
+/// What each rank sends with the header: all that it reduces, if that is little.
+fn with_header<'m>((spec, layout): (&Spec, &Layout), memory: &'m Memory<'_>) -> Result<Vec<&'m [u8]>> {
+    let bytes = layout.count * spec.dtype.size();
+    if !matches!(spec.kind, Kind::AllReduce | Kind::Reduce { .. }) || bytes == 0 || bytes > SMALL {
+        return Ok(Vec::new());
+    }
+    // SAFETY: nothing writes what the ranks send before the result is written, after the last use of these.
+    layout.ends.iter().filter_map(|ends| ends.send).map(|send| unsafe { memory.bytes(send) }).collect()
 }
 
 impl Running<'_> {

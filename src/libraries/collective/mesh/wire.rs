@@ -25,6 +25,9 @@ pub(super) enum Broken {
     Lost,
 }
 
+/// How many sockets a thread tries in vain before it sleeps, some 30 us: most answers to few bytes come in that time, and a sleeping
+/// thread would see them later. (It does not give its processor away meanwhile: on a busy machine it would not get it back soon.)
+const TRIES: usize = 64;
 /// How often a waiting thread looks whether a process was lost.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -36,6 +39,7 @@ pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], pat
             *traffic = Traffic::default(); // this process itself
         }
     }
+    let mut tries = 0;
     loop {
         let mut moved = false;
         for (process, (peer, traffic)) in data.peers.iter().zip(&mut *traffic).enumerate() {
@@ -52,6 +56,11 @@ pub(super) fn carry(data: &Data, state: &State, traffic: &mut [Traffic<'_>], pat
             return Err(Broken::Lost);
         }
         if moved {
+            tries = 0;
+            continue;
+        }
+        if tries < TRIES {
+            tries += traffic.len();
             continue;
         }
         let left = patience.saturating_sub(state.clock.now().saturating_duration_since(began));

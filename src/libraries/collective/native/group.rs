@@ -1,5 +1,5 @@
 //! NCCL's communicators of the ranks of this process, which live and end together. Of ranks in several processes, each process
-//! has one, and the mesh tells when another is lost: then it is aborted.
+//! has its own, and the mesh tells when another is lost: then they are aborted.
 //!
 //! ```text
 //!   begin (a thread of its own, with a deadline) ─> alive ─┬─ the last user is gone, or a device ends: destroy, all of them
@@ -108,19 +108,18 @@ impl Group {
         }
     }
 
-    /// Makes the communicator of the one rank of this process, whose GPU is that of `epoch`, together with the other processes.
+    /// Makes the communicators of the ranks of this process, whose GPUs are those of `epochs`, together with the other
+    /// processes.
     pub(in crate::libraries::collective) fn join(
-        epoch: &Arc<Epoch>,
+        epochs: &[Arc<Epoch>],
         mesh: &Arc<Mesh>,
         (limit, look): (Duration, Look<'_>),
     ) -> Result<Arc<Self>> {
         let api = Nccl::load()?;
-        let missing = || Error::unsupported("this NCCL has no ncclCommInitRankConfig; version 2.14 has it");
-        let Some(engine) = epoch.engine.as_cuda() else { return Err(Error::library("internal error: no GPU")) };
         let mut id = UniqueId([0; 128]);
         let own = if mesh.first() == 0 {
             // SAFETY: `id` is valid for the write.
-            let code = unsafe { api.unique_id(&mut id) }.ok_or_else(missing)?;
+            let code = unsafe { api.unique_id(&mut id) }.ok_or_else(too_old)?;
             if !code.is_success() {
                 return Err(failure("ncclGetUniqueId", code));
             }
@@ -129,16 +128,9 @@ impl Group {
             None
         };
         id.0 = mesh.share(own)?;
-        let int = |number: usize| c_int::try_from(number).unwrap_or(c_int::MAX);
-        let (mut comm, mut config) = (std::ptr::null_mut(), Config::NON_BLOCKING);
-        let _bound = engine.core.context.bind_for(epoch)?;
-        // SAFETY: the pointers are valid for the call; the context of the rank's GPU is current.
-        let code = unsafe { api.init_rank(&mut comm, int(mesh.size()), id, int(mesh.first()), &mut config) };
-        let code = code.ok_or_else(missing)?;
-        if !is_fine(code) {
-            return Err(failure("ncclCommInitRankConfig", code));
-        }
-        let comm = CommPtr(comm);
+        let mut comms = vec![CommPtr(std::ptr::null_mut()); epochs.len()];
+        let called = begin_ranks(api, id, mesh, epochs, &mut comms);
+        comms.retain(|comm| !comm.0.is_null());
         let began = Clock::SYSTEM.start();
         let look = std::cell::RefCell::new(look);
         let stops = || match () {
@@ -146,11 +138,12 @@ impl Group {
             () if began.elapsed() >= limit => Some(Error::Timeout { waited: limit, site: Site::none() }),
             () => look.borrow_mut()().err(),
         };
-        if let Err(error) = await_ready(api, comm, &stops) {
-            let _ = end_each(api, &[comm], true);
+        let ready = called.and_then(|()| comms.iter().try_for_each(|comm| await_ready(api, *comm, &stops)));
+        if let Err(error) = ready {
+            let _ = end_each(api, &comms, true);
             return Err(error);
         }
-        Self::own(api, vec![comm], std::slice::from_ref(epoch), Some(mesh.clone()))
+        Self::own(api, comms, epochs, Some(mesh.clone()))
     }
 
     /// Waits until what was called on the communicators is enqueued. Called inside of [`with`](Self::with).
@@ -189,6 +182,13 @@ impl Group {
         self.native.abort(error.clone());
     }
 
+    /// All ranks leave at the same time, after their last collective. So the communicators end here, and not when each device
+    /// happens to be idle: a rank that ends waits for the others, with its device.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn leave(&self) {
+        let _ = self.native.destroy();
+    }
+
     /// Whether they can still be used.
     pub(in crate::libraries::collective) fn is_alive(&self) -> bool {
         let state = self.native.state.lock();
@@ -216,11 +216,13 @@ impl Native {
         // The others have come to their end too, or this one does not wait for them for long.
         let began = Clock::SYSTEM.start();
         let stops = || (began.elapsed() >= PARTING).then(|| Error::library("the other ranks do not end"));
-        let finished = comms.iter().all(|comm| {
+        let finalize = |comm: &CommPtr| {
             // SAFETY: it was taken out of the state, so it is ended once; nothing is in flight on it.
-            let code = unsafe { self.api.finalize(comm.0) };
-            code.is_some_and(is_fine) && await_ready(self.api, *comm, &stops).is_ok()
-        });
+            unsafe { self.api.finalize(comm.0) }.is_some_and(is_fine)
+        };
+        // All of them, before one is waited for: they wait for each other.
+        let finished =
+            comms.iter().all(finalize) && comms.iter().all(|comm| await_ready(self.api, *comm, &stops).is_ok());
         end_each(self.api, &comms, !finished)
     }
 
@@ -263,6 +265,44 @@ impl Native {
             (!is_fine(found)).then(|| failure("a collective of NCCL", found))
         })
     }
+}
+
+/// Begins to make the communicator of each rank of this process. Several are one group: NCCL makes none of them before all
+/// are called for.
+fn begin_ranks(
+    api: &'static NcclFunctions,
+    id: UniqueId,
+    mesh: &Mesh,
+    epochs: &[Arc<Epoch>],
+    comms: &mut [CommPtr],
+) -> Result<()> {
+    let checked = |call: &str, code: Code| if is_fine(code) { Ok(()) } else { Err(failure(call, code)) };
+    let int = |number: usize| c_int::try_from(number).unwrap_or(c_int::MAX);
+    let mut configs: Vec<Config> = epochs.iter().map(|_| Config::NON_BLOCKING).collect();
+    let is_group = epochs.len() > 1;
+    if is_group {
+        // SAFETY: a group has no arguments; it is ended below in any case, on the same thread.
+        checked("ncclGroupStart", unsafe { api.group_start() })?;
+    }
+    let mut ranks = (mesh.first()..).zip(epochs).zip(comms.iter_mut().zip(&mut configs));
+    let called = ranks.try_for_each(|((rank, epoch), (comm, config))| {
+        let Some(engine) = epoch.engine.as_cuda() else { return Err(Error::library("internal error: no GPU")) };
+        let _bound = engine.core.context.bind_for(epoch)?;
+        // SAFETY: the pointers are valid until the group has ended; the context of the rank's GPU is current.
+        let code = unsafe { api.init_rank(&mut comm.0, int(mesh.size()), id, int(rank), config) };
+        checked("ncclCommInitRankConfig", code.ok_or_else(too_old)?)
+    });
+    if is_group {
+        // SAFETY: as above.
+        called.and(checked("ncclGroupEnd", unsafe { api.group_end() }))
+    } else {
+        called
+    }
+}
+
+#[cold]
+fn too_old() -> Error {
+    Error::unsupported("this NCCL has no ncclCommInitRankConfig; version 2.14 has it")
 }
 
 /// Ends communicators. Each abort waits for the kernels of its device, and these for the other ranks: so each has a thread.

@@ -27,7 +27,7 @@ pub(in crate::libraries::collective) fn run(
     (group, mesh, sequence): (&Group, &Arc<Mesh>, u64),
     operands: (&[u64], &[u64]),
 ) -> Result<()> {
-    in_turn(mesh, (spec, layout), sequence, &mut |running| {
+    in_turn(mesh, (spec, layout), (sequence, &[]), &mut |running| {
         match spec.kind {
             // All have come, and what came before is complete.
             Kind::Barrier => return Ok(()),
@@ -52,8 +52,12 @@ pub(in crate::libraries::collective) fn run(
 /// Waits until the work is complete, or cannot be.
 fn complete(queue: &mut Queue<'_>, group: &Group, mesh: &Mesh) -> Result<()> {
     let began = Clock::SYSTEM.start();
+    let mut device = 0;
     loop {
-        if queue.is_complete()? {
+        while device < queue.devices() && queue.on(device)?.is_complete()? {
+            device += 1;
+        }
+        if device == queue.devices() {
             // It may have been ended by an abort.
             return group.reported().map_or(Ok(()), Err);
         }

@@ -19,7 +19,7 @@ mod rounds;
 mod server;
 
 pub(super) use client::{Client, end_of};
-pub(super) use frame::{Key, answer, nonce, read, write};
+pub(super) use frame::{Key, answer, nonce, write};
 pub(super) use rounds::{Card, Mode, Refusal, Step, View};
 pub use server::Store;
 pub(super) use server::{Server, resolve};

@@ -20,6 +20,9 @@ use std::net::SocketAddr;
 pub(in crate::libraries::collective) struct Card {
     pub(in crate::libraries::collective) processes: u32,
     pub(in crate::libraries::collective) ranks: u32,
+    pub(in crate::libraries::collective) on_gpus: bool,
+    /// It comes in the place of one that is lost.
+    pub(in crate::libraries::collective) replaces: bool,
     pub(in crate::libraries::collective) address: SocketAddr,
     pub(in crate::libraries::collective) nonce: [u8; 32],
 }

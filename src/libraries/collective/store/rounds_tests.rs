@@ -4,7 +4,14 @@ use super::*;
 
 fn card(process: u32, processes: u32) -> Card {
     let nonce = [process as u8; 32];
-    Card { processes, ranks: 1, address: ([127, 0, 0, 1], process as u16).into(), nonce }
+    Card {
+        processes,
+        ranks: 1,
+        on_gpus: false,
+        replaces: false,
+        address: ([127, 0, 0, 1], process as u16).into(),
+        nonce,
+    }
 }
 
 fn come(rounds: &mut Rounds, process: u32, mode: Mode, epoch: u64, suspects: &[u32]) -> View {

@@ -5,16 +5,20 @@ use super::rounds::{Rounds, Step, View};
 use crate::core::clock::Clock;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
-use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 4096;
 /// How long a store that ends waits for processes that have come, and have not been told the outcome.
 const LAST: Duration = Duration::from_secs(2);
-/// How long a peer may take to prove that it belongs to the job.
+/// How long a peer may take to prove that it belongs to the job, and to read an answer.
 const HELLO: Duration = Duration::from_secs(10);
+/// The most peers at a time that have not proven it. A process does so in one round trip; one more stranger costs the oldest
+/// its connection, so strangers cannot keep the processes of the job out.
+const MOST_STRANGERS: usize = 256;
 
 /// A store that serves until it is dropped.
 pub(in crate::libraries::collective) struct Server {
@@ -30,6 +34,25 @@ struct Shared {
     /// Connections of processes that have come.
     come: AtomicUsize,
     connections: AtomicUsize,
+    /// Peers that have not proven yet that they belong to the job: the number of the connection, and the connection.
+    strangers: Mutex<VecDeque<(u64, Arc<TcpStream>)>>,
+}
+
+/// What comes until a moment, however slowly.
+struct Until<'s> {
+    socket: &'s TcpStream,
+    end: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Clock::SYSTEM.now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.read(room)
+    }
 }
 
 impl Server {
@@ -45,6 +68,7 @@ impl Server {
             over: AtomicBool::new(false),
             come: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            strangers: Mutex::default(),
         });
         let serving = shared.clone();
         let thread = std::thread::Builder::new().name("windlass store".into());
@@ -53,12 +77,26 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Nobody is told anything any more: the round is of no use.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn stop(&self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        self.shared.changed.notify_all();
+    }
+
+    /// Where it serves.
+    pub(in crate::libraries::collective) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Each is answered the outcome of the round, and goes.
         let end = Clock::SYSTEM.now() + LAST;
         let mut rounds = self.shared.rounds.lock();
-        while self.shared.come.load(Ordering::SeqCst) > 0 {
+        while !self.shared.is_over() && self.shared.come.load(Ordering::SeqCst) > 0 {
             let left = end.saturating_duration_since(Clock::SYSTEM.now());
             if left.is_zero() || self.shared.changed.wait_for(&mut rounds, left).timed_out() {
                 break;
@@ -82,7 +120,10 @@ impl Shared {
     }
 
     fn accept(self: &Arc<Self>, listener: &TcpListener) {
-        while !self.is_over() {
+        for number in 0.. {
+            if self.is_over() {
+                return;
+            }
             let Ok((socket, _)) = listener.accept() else {
                 crate::core::clock::pause(Duration::from_millis(10)); // too many open files, perhaps
                 continue;
@@ -91,10 +132,16 @@ impl Shared {
                 self.connections.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
+            let socket = Arc::new(socket);
+            self.watch(number, &socket);
             let shared = self.clone();
             let thread = std::thread::Builder::new().name("windlass store".into());
             let served = thread.spawn(move || {
-                let _ = shared.serve(socket); // a peer that is gone, or none of the job
+                let outcome = shared.admit(&socket); // a peer that is gone, or none of the job
+                shared.strangers.lock().retain(|(stranger, _)| *stranger != number);
+                if matches!(outcome, Ok(true)) {
+                    let _ = shared.serve(&socket);
+                }
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
             if served.is_err() {
@@ -103,25 +150,39 @@ impl Shared {
         }
     }
 
-    fn serve(&self, mut socket: TcpStream) -> io::Result<()> {
+    /// One more that has not proven that it belongs to the job.
+    fn watch(&self, number: u64, socket: &Arc<TcpStream>) {
+        let mut strangers = self.strangers.lock();
+        strangers.push_back((number, socket.clone()));
+        while strangers.len() > MOST_STRANGERS {
+            if let Some((_, oldest)) = strangers.pop_front() {
+                let _ = oldest.shutdown(Shutdown::Both); // its thread notices
+            }
+        }
+    }
+
+    /// Lets a peer prove that it belongs to the job. Whether it does.
+    fn admit(&self, mut socket: &TcpStream) -> io::Result<bool> {
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(HELLO))?;
         socket.set_write_timeout(Some(HELLO))?;
         let challenge = nonce();
         write(&mut socket, &[&MAGIC[..], &challenge].concat())?;
-        let hello = read(&mut socket, 64)?;
+        let hello = read(&mut Until { socket, end: Clock::SYSTEM.now() + HELLO }, 64)?;
         let (magic, proof) = hello.split_at_checked(MAGIC.len()).unwrap_or_default();
         if magic != MAGIC {
-            return write(&mut socket, b"refused: another protocol, or another version of it");
+            return write(&mut socket, b"refused: another protocol, or another version of it").map(|()| false);
         }
         let proof: [u8; 32] = proof.try_into().unwrap_or([0; 32]);
         if answer(self.key, &challenge, b"hello") != blake3::Hash::from_bytes(proof) {
-            return write(&mut socket, b"refused: another token");
+            return write(&mut socket, b"refused: another token").map(|()| false);
         }
         write(&mut socket, b"welcome")?;
-        socket.set_read_timeout(None)?;
+        socket.set_read_timeout(None).map(|()| true)
+    }
+
+    fn serve(&self, socket: &TcpStream) -> io::Result<()> {
         let mut come = None;
-        let served = self.converse(&mut socket, &mut come);
+        let served = self.converse(socket, &mut come);
         if let Some((process, nonce)) = come {
             let mut rounds = self.rounds.lock();
             rounds.gone(process, nonce);
@@ -132,13 +193,13 @@ impl Shared {
     }
 
     /// Answers a process step by step. `come`: its number and nonce, once it has come.
-    fn converse(&self, socket: &mut TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
+    fn converse(&self, mut socket: &TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
         let broken = |error: postcard::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         while !self.is_over() {
-            let order = read(socket, super::frame::MOST)?;
+            let order = read(&mut socket, super::frame::MOST)?;
             let step: Step = postcard::from_bytes(&order).map_err(broken)?;
             let view = self.carry_out(step, come);
-            write(socket, &postcard::to_stdvec(&view).map_err(broken)?)?;
+            write(&mut socket, &postcard::to_stdvec(&view).map_err(broken)?)?;
         }
         Ok(())
     }
@@ -202,7 +263,7 @@ impl Store {
 
     /// Where it serves.
     pub fn address(&self) -> SocketAddr {
-        self.0.address
+        self.0.address()
     }
 }
 
