@@ -21,7 +21,7 @@ impl<A: Real> WithSimd for Exponentials<'_, A> {
 
     /// What is called must be inlined, to be compiled for the machine's vectors.
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "lanes of arrays, which become vectors")]
+    #[expect(clippy::indexing_slicing, reason = "lanes of arrays, which become vectors")]
     fn with_simd<S: Simd>(self, _: S) -> (A, A) {
         let (whole, rest) = self.0.as_chunks_mut::<LANES>();
         let mut most = [A::LOWEST; LANES];
