@@ -1,6 +1,5 @@
-"""The rows of `beside` in src/libraries/dnn/native/beside.rs for PyTorch with cudnn.benchmark; `cpu`: f32 on the CPU."""
+"""The rows of `beside` in src/libraries/dnn/native/beside.rs for PyTorch with cudnn.benchmark; `nets.py` has them for the CPU."""
 import statistics
-import sys
 import time
 
 import torch
@@ -21,30 +20,28 @@ def row(device, n, shape, dtype, name):
     order = torch.channels_last if dtype == torch.float16 else torch.contiguous_format
     x = torch.rand(n, c, rows, rows, device=device, dtype=dtype).sub_(0.5).to(memory_format=order)
     w = torch.rand(k, c, r, r, device=device, dtype=dtype).sub_(0.5).to(memory_format=order)
-    calls = CALLS if device == "cuda" else max(1, min(CALLS, int(2e9 / (n * k * c * r * r * rows * rows / s / s))))
-    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    wait = torch.cuda.synchronize
     call = lambda: torch.nn.functional.conv2d(x, w, stride=s, padding=r // 2)
     call(), call(), wait()
     submitted, done = [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        for _ in range(calls):
+        for _ in range(CALLS):
             call()
-        submitted.append((time.perf_counter() - began) / calls * 1e6)
+        submitted.append((time.perf_counter() - began) / CALLS * 1e6)
         wait()
-        done.append((time.perf_counter() - began) / calls * 1e6)
+        done.append((time.perf_counter() - began) / CALLS * 1e6)
     what = f"{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s} {name}"
     print(f"{what:<34} {statistics.median(done):8.1f}   submit {statistics.median(submitted):6.2f}", flush=True)
 
 
 if __name__ == "__main__":
-    device = "cpu" if "cpu" in sys.argv else "cuda"
+    device = "cuda"
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False
-    print(torch.__version__, torch.cuda.get_device_name() if device == "cuda" else f"{torch.get_num_threads()} threads")
+    print(torch.__version__, torch.cuda.get_device_name())
     with torch.no_grad():
         for n in (1, 32):
             for shape in LAYERS:
-                if device == "cuda":
-                    row(device, n, shape, torch.float16, "f16")
+                row(device, n, shape, torch.float16, "f16")
                 row(device, n, shape, torch.float32, "f32")

@@ -19,6 +19,7 @@ mod recurrent;
 mod row_times;
 mod rows;
 mod sample;
+mod threads;
 mod timing;
 
 use common::devices;

@@ -215,29 +215,3 @@ fn layers_beside_bare_calls() {
         }
     }
 }
-
-/// The same of f32 on the CPU, by the host engine alone; `benches/convolutions.py cpu` has PyTorch's.
-#[test]
-#[ignore = "a measurement"]
-fn layers_on_the_host() {
-    let device = Device::host().unwrap();
-    println!("{} threads, us a call", std::thread::available_parallelism().map_or(0, usize::from));
-    for n in [1, 32] {
-        for shape @ [c, k, r, s, rows] in LAYERS {
-            let (x, w) =
-                (filled::<f32>(&device, [n, c, rows, rows], false), filled::<f32>(&device, [k, c, r, r], false));
-            let conv = Convolution::new().stride(s).padding(r / 2);
-            let mut times: Vec<f64> = Vec::new();
-            for _ in 0..6 {
-                let begin = Clock::SYSTEM.start();
-                device.dnn().convolve(&conv, &x, &w).unwrap().await_result().unwrap();
-                times.push(begin.elapsed().as_secs_f64() * 1e6);
-            }
-            times.remove(0);
-            times.sort_by(f64::total_cmp);
-            let work = problem::<f32>(n, shape, false).work();
-            let (name, us) = (format!("{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s} f32"), times[times.len() / 2]);
-            println!("{name:<34} {us:10.1}   {:7.1} GFLOP/s", 2e-3 * work as f64 / us);
-        }
-    }
-}

@@ -1,27 +1,115 @@
 //! The forward pass.
 
-use super::seen::{BLOCK, Seen};
+use super::seen::{BLOCK, Block, Seen};
 use crate::core::error::Result;
-use crate::core::room;
-use crate::libraries::dnn::product::{Matrix, Real, product};
+use crate::libraries::dnn::product::panels::Panels;
+use crate::libraries::dnn::product::scratch::lent;
+use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, each_block, multiply};
+use crate::libraries::dnn::product::{Matrix, Real};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// The exponentials of a row of scores over their sum, to which that of the sink belongs; the logarithm of the sum. Zeros, and -inf, if
-/// the row sees nothing.
-fn normalize<A: Real>(row: &mut [A], sink: Option<A>) -> A {
-    let largest = row.iter().copied().chain(sink).fold(A::LOWEST, |most, x| if x > most { x } else { most });
-    let is_blind = row.iter().all(|x| *x == A::LOWEST);
-    if is_blind {
-        row.fill(A::default());
-        return A::LOWEST;
+/// Elements of a row that are taken at once.
+const LANES: usize = 16;
+
+/// The exponentials of a row of scores; their sum, to which that of the sink belongs, and its logarithm. Zeros, and -inf, if the row
+/// sees nothing.
+struct Exponentials<'r, A>(&'r mut [A], Option<A>);
+
+impl<A: Real> WithSimd for Exponentials<'_, A> {
+    type Output = (A, A);
+
+    /// What is called must be inlined, to be compiled for the machine's vectors.
+    #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "lanes of arrays, which become vectors")]
+    fn with_simd<S: Simd>(self, _: S) -> (A, A) {
+        let (whole, rest) = self.0.as_chunks_mut::<LANES>();
+        let mut most = [A::LOWEST; LANES];
+        for x in whole.iter() {
+            for lane in 0..LANES {
+                most[lane] = if x[lane] > most[lane] { x[lane] } else { most[lane] };
+            }
+        }
+        let mut largest = A::LOWEST;
+        for x in most.iter().chain(rest.iter()) {
+            largest = if *x > largest { *x } else { largest };
+        }
+        if largest == A::LOWEST && whole.as_flattened().iter().chain(rest.iter()).all(|x| *x == A::LOWEST) {
+            self.0.fill(A::default());
+            return (A::ONE, A::LOWEST);
+        }
+        let largest = self.1.map_or(largest, |sink| if sink > largest { sink } else { largest });
+        let mut sums = [A::default(); LANES];
+        for x in whole.iter_mut() {
+            for lane in 0..LANES {
+                x[lane] = (x[lane] - largest).exp();
+                sums[lane] = sums[lane] + x[lane];
+            }
+        }
+        let mut sum = self.1.map_or(A::default(), |sink| (sink - largest).exp());
+        for x in rest.iter_mut() {
+            *x = (*x - largest).exp();
+            sum = sum + *x;
+        }
+        for x in sums {
+            sum = sum + x;
+        }
+        (sum, largest + sum.ln())
     }
-    let mut sum = sink.map_or(A::default(), |sink| (sink - largest).exp());
-    for x in row.iter_mut() {
-        *x = (*x - largest).exp();
-        sum = sum + *x;
+}
+
+/// The part of a slice; empty where it does not lie in it.
+fn part<A>(all: &[A], first: usize, len: usize) -> &[A] {
+    all.get(first * len..).unwrap_or_default()
+}
+
+/// A head, and where its results go.
+struct Head<'h, A: Real> {
+    seen: &'h Seen<'h, A>,
+    q: &'h [A],
+    v: &'h [A],
+    keys: Panels<A>,
+    sink: Option<A>,
+    o: Shared<'h, A>,
+    sums: Shared<'h, A>,
+}
+
+impl<A: Real> Head<'_, A> {
+    fn block(&self, block: &Block) -> Result<()> {
+        lent(block.queries.len() * block.keys.len(), |scores| self.weigh(block, scores))
     }
-    row.iter_mut().for_each(|x| *x = *x / sum);
-    largest + sum.ln()
+
+    fn weigh(&self, block: &Block, scores: &mut [A]) -> Result<()> {
+        let (value, line) = (self.seen.scene.value_width, block.keys.len());
+        self.seen.scores_by(block, self.q, &self.keys, scores)?;
+        let Range { start, .. } = block.queries;
+        // SAFETY: these queries belong to this block.
+        let (o, sums) = unsafe {
+            (self.o.line(start * value, block.queries.len() * value), self.sums.line(start, block.queries.len()))
+        };
+        let mut factors = [A::default(); BLOCK];
+        let rows = scores.chunks_mut(line).zip(block.queries.clone());
+        for (((row, query), sum), factor) in rows.zip(sums).zip(&mut factors) {
+            let (all, logarithm) = Arch::new().dispatch(Exponentials(row, self.sink));
+            (*sum, *factor) = (logarithm, A::ONE / all);
+            let dropout = self.seen.factors(block, query).into_iter().flatten();
+            row.iter_mut().zip(dropout).for_each(|(weight, dropout)| *weight = *weight * dropout);
+        }
+        if value > 0 {
+            let (a, b) = ((&*scores, Matrix::rows(0, line)), (self.v, block.keys.start * value));
+            multiply(
+                [block.queries.len(), value],
+                Factors { a, b, offsets: &Offsets::even(line, value)? },
+                (&mut *o, value),
+                false,
+            )?;
+            for (row, factor) in o.chunks_mut(value).zip(factors) {
+                row.iter_mut().for_each(|x| *x = *x * factor);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// `o` is zeros and `sums` is -inf before.
@@ -31,46 +119,22 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
         return Ok(());
     }
     let (width, value) = (scene.width, scene.value_width);
-    let head = |index: usize, o: &mut [A], sums: &mut [A], parallel: bool| -> Result<()> {
+    // Without values there is a head of `o` for each of `sums` all the same.
+    let mut rest = o;
+    let heads = sums.chunks_mut(scene.queries).map(|sums| {
+        let (o, behind) = std::mem::take(&mut rest).split_at_mut_checked(scene.queries * value).unwrap_or_default();
+        rest = behind;
+        (o, sums)
+    });
+    let heads: Vec<_> = heads.enumerate().collect();
+    heads.into_par_iter().try_for_each(|(index, (o, sums))| {
         let (batch, head) = (index / scene.heads, index % scene.heads);
         let of_keys = batch * scene.kv_heads + head / scene.served();
-        let part = |all: &'_ [A], first: usize, len: usize| -> std::ops::Range<usize> {
-            let start = (first * len).min(all.len());
-            start..(start + len).min(all.len())
-        };
-        let q = q.get(part(q, index, scene.queries * width)).unwrap_or_default();
-        let k = k.get(part(k, of_keys, scene.keys * width)).unwrap_or_default();
-        let v = v.get(part(v, of_keys, scene.keys * value)).unwrap_or_default();
-        let mut scores = room::filled(BLOCK.min(scene.queries) * scene.keys, A::default())?;
-        for block in seen.blocks(batch, head) {
-            let (rows, columns) = (block.queries.len(), block.keys.len());
-            let scores = scores.get_mut(..rows * columns).unwrap_or_default();
-            seen.scores(&block, q, k, scores, parallel)?;
-            let sums = sums.get_mut(block.queries.clone()).unwrap_or_default();
-            let lines = scores.chunks_mut(columns).zip(sums).zip(block.queries.clone());
-            for ((row, sum), query) in lines {
-                *sum = normalize(row, seen.sink(head));
-                let factors = seen.factors(&block, query).into_iter().flatten();
-                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight = *weight * factor);
-            }
-            if value > 0 {
-                let to = (&mut *o, Matrix::rows(block.queries.start * value, value));
-                let values = (v, Matrix::rows(block.keys.start * value, value));
-                product((rows, value, columns), to, (scores, Matrix::rows(0, columns)), values, false, parallel)?;
-            }
-        }
-        Ok(())
-    };
-    // Without values there is a head of `o` for each of `sums` all the same.
-    let mut heads: Vec<&mut [A]> = match value {
-        0 => sums.chunks(scene.queries).map(|_| Default::default()).collect(),
-        value => o.chunks_mut(scene.queries * value).collect(),
-    };
-    let many = heads.len() >= rayon::current_num_threads();
-    let sums = sums.chunks_mut(scene.queries).collect::<Vec<_>>();
-    let all: Vec<_> = heads.drain(..).zip(sums).enumerate().collect();
-    match many {
-        true => all.into_par_iter().try_for_each(|(index, (o, sums))| head(index, o, sums, false)),
-        false => all.into_iter().try_for_each(|(index, (o, sums))| head(index, o, sums, true)),
-    }
+        let k = part(k, of_keys, scene.keys * width);
+        let keys = Panels::new((width, scene.keys), k, Matrix::rows(0, width).turned())?;
+        let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
+        let all = Head { seen, q, v, keys, sink: seen.sink(head), o: Shared::new(o), sums: Shared::new(sums) };
+        let blocks: Vec<Block> = seen.blocks(batch, head).collect();
+        each_block(blocks.len(), &|block| blocks.get(block).map_or(Ok(()), |block| all.block(block)))
+    })
 }

@@ -14,6 +14,8 @@ use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
+use crate::libraries::dnn::product::scratch::Scratch;
+use crate::libraries::dnn::product::tiles::{SLACK, Shared};
 use half::{bf16, f16};
 use rayon::prelude::*;
 use seen::Seen;
@@ -42,43 +44,63 @@ stored! {
     bf16, f32, |x| x.to_f32(), |y| bf16::from_f32(y);
 }
 
-/// Rows one after the other: batches, heads, places.
-fn gather<H: Stored<A>, A: Real>(from: &AnySlice<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<Vec<A>> {
+/// Rows one after the other: batches, heads, places; and a few elements more, for tiles read behind the last one.
+fn gather<H: Stored<A>, A: Real>(from: &AnySlice<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<Scratch<A>> {
     let from: &[H] = from.downcast().ok_or_else(lost)?;
     let [batch, heads, places, width] = extents;
-    let mut all = room::zeroed(batch * heads * places * width)?;
-    all.par_chunks_mut((places * width).max(1)).enumerate().for_each(|(head, rows)| {
+    Scratch::new(batch * heads * places * width + SLACK, places * width, &|head, rows| {
+        if head >= batch * heads {
+            return;
+        }
         let first = head / heads.max(1) * b + head % heads.max(1) * h;
         for (place, row) in rows.chunks_mut(width.max(1)).enumerate() {
             let source = from.get(first + place * s..).unwrap_or_default();
             row.iter_mut().zip(source).for_each(|(to, from)| *to = from.wide());
         }
-    });
-    Ok(all)
+    })
+}
+
+/// Whether no two rows of a length share an element.
+fn is_distinct([batch, heads, places, width]: [usize; 4], [b, h, s]: Rows) -> bool {
+    let (mut axes, mut reach) = ([(b, batch), (h, heads), (s, places)], Some(width));
+    axes.sort_unstable();
+    for (distance, n) in axes.into_iter().filter(|(_, n)| *n > 1) {
+        let own = reach.filter(|reach| distance >= *reach);
+        reach = own.and_then(|reach| distance.checked_mul(n - 1)?.checked_add(reach));
+    }
+    reach.is_some()
 }
 
 /// Packed rows to where they belong.
-fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<()> {
+fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usize; 4], rows: Rows) -> Result<()> {
     let to: &mut [H] = to.downcast().ok_or_else(lost)?;
-    let [_, heads, places, width] = extents;
-    for (head, rows) in all.chunks((places * width).max(1)).enumerate() {
+    let ([batch, heads, places, width], [b, h, s]) = (extents, rows);
+    let to = Shared::new(to);
+    let head = |(head, all): (usize, &[A])| {
         let first = head / heads.max(1) * b + head % heads.max(1) * h;
-        for (place, row) in rows.chunks(width.max(1)).enumerate() {
-            let target = to.get_mut(first + place * s..).unwrap_or_default();
+        for (place, row) in all.chunks(width.max(1)).enumerate() {
+            // SAFETY: nobody else uses these elements: rows share none, or one is written after the other.
+            let target = unsafe { to.line(first + place * s, row.len()) };
             target.iter_mut().zip(row).for_each(|(to, from)| *to = H::round(*from));
         }
+    };
+    match is_distinct(extents, rows) {
+        true => all.par_chunks((places * width).max(1)).enumerate().take(batch * heads).for_each(head),
+        false => all.chunks((places * width).max(1)).enumerate().take(batch * heads).for_each(head),
     }
     Ok(())
 }
 
 /// Keys or values of batches, of their pages. Places beyond the length of a batch, or of no block, are zeros.
-fn assemble<A: Real>(scene: &Scene, stored: Vec<A>, extents: [usize; 4], others: &Others<A>) -> Result<Vec<A>> {
+fn assemble<A: Real>(scene: &Scene, stored: Scratch<A>, extents: [usize; 4], others: &Others<A>) -> Result<Scratch<A>> {
     let (Some(pages), Some(table), Some([_, lengths])) = (scene.pages, &others.table, &others.lengths) else {
         return Ok(stored);
     };
-    let [_, heads, keys, width] = extents;
-    let mut all: Vec<A> = room::zeroed(extents.iter().product())?;
-    for (unit, rows) in all.chunks_mut((keys * width).max(1)).enumerate() {
+    let [batches, heads, keys, width] = extents;
+    Scratch::new(batches * heads * keys * width + SLACK, keys * width, &|unit, rows| {
+        if unit >= batches * heads {
+            return;
+        }
         let (batch, head) = (unit / heads.max(1), unit % heads.max(1));
         let length = lengths.get(batch).map_or(0, |n| usize::try_from(*n).unwrap_or(0)).min(keys);
         for (place, row) in rows.chunks_mut(width.max(1)).enumerate().take(length) {
@@ -87,8 +109,7 @@ fn assemble<A: Real>(scene: &Scene, stored: Vec<A>, extents: [usize; 4], others:
             let at = ((block * heads + head) * pages.places + place % pages.places) * width;
             row.iter_mut().zip(stored.get(at..).unwrap_or_default()).for_each(|(to, from)| *to = *from);
         }
-    }
-    Ok(all)
+    })
 }
 
 /// Bias, mask, sink, pages and lengths, widened.
@@ -171,7 +192,8 @@ fn forward_of<H: Stored<A>, A: Real + Stored<A>>(
     let (of_k, of_v) = (scene.extents_of_k(), scene.extents_of_v());
     let k = assemble(scene, gather::<H, A>(k, scene.stored(of_k), scene.of_k)?, of_k, &others)?;
     let v = assemble(scene, gather::<H, A>(v, scene.stored(of_v), scene.of_v)?, of_v, &others)?;
-    let (mut o, mut sums) = (room::zeroed(scene.rows() * scene.value_width)?, room::filled(scene.rows(), A::LOWEST)?);
+    let mut o = Scratch::new(scene.rows() * scene.value_width, scene.queries * scene.value_width, &|_, _| {})?;
+    let mut sums = room::filled(scene.rows(), A::LOWEST)?;
     forward::forward(&others.seen(scene), [&q, &k, &v], &mut o, &mut sums)?;
     let mut writes = writes.into_iter();
     scatter::<H, A>(&o, writes.next().ok_or_else(lost)?, scene.extents_of_o(), scene.of_o)?;
@@ -211,7 +233,10 @@ fn backward_of<H: Stored<A>, A: Real + Stored<A>>(
     let dy = gather::<H, A>(dy, scene.extents_of_o(), scene.of_o)?;
     let sums: &[A] = sums.downcast().ok_or_else(lost)?;
     let others = Others::new::<H>(scene, rest)?;
-    let mut made = [room::zeroed(q.len())?, room::zeroed(k.len())?, room::zeroed(v.len())?];
+    let len = |extents: [usize; 4]| extents.iter().product();
+    let sizes = [scene.extents_of_q(), scene.extents_of_k(), scene.extents_of_v()].map(len);
+    let [dq, dk, dv] = sizes.map(room::zeroed);
+    let mut made = [dq?, dk?, dv?];
     {
         let [dq, dk, dv] = &mut made;
         backward::backward(&others.seen(scene), [&q, &k, &v, &o, &dy, sums], [dq, dk, dv])?;

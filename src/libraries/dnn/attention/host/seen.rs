@@ -2,6 +2,7 @@
 
 use super::super::scene::Scene;
 use crate::core::error::Result;
+use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::{Matrix, Real, product};
 use std::ops::Range;
 
@@ -95,22 +96,40 @@ impl<A: Real> Seen<'_, A> {
                 parallel,
             )?,
         }
-        let scale = A::of(scene.scale());
-        for (query, row) in block.queries.clone().zip(scores.chunks_mut(columns.max(1))) {
+        self.mask(block, scores);
+        Ok(())
+    }
+
+    /// The same, of keys that lie in panels.
+    pub(super) fn scores_by(&self, block: &Block, q: &[A], keys: &Panels<A>, scores: &mut [A]) -> Result<()> {
+        let of_q = Matrix::rows(block.queries.start * self.scene.width, self.scene.width);
+        keys.block((block.queries.len(), block.keys.clone()), (q, of_q), (scores, block.keys.len()), false)?;
+        self.mask(block, scores);
+        Ok(())
+    }
+
+    /// Scales products of queries and keys, adds the bias, and hides what is not seen.
+    fn mask(&self, block: &Block, scores: &mut [A]) {
+        let (scene, scale) = (self.scene, A::of(self.scene.scale()));
+        for (query, row) in block.queries.clone().zip(scores.chunks_mut(block.keys.len().max(1))) {
             let seen = self.keys(block.batch, query);
             let bias = self.bias.zip(scene.bias).and_then(|(bias, [b, h, s])| {
                 bias.get(block.batch * b + block.head * h + query * s + block.keys.start..)
             });
-            for (column, score) in row.iter_mut().enumerate() {
-                *score = match seen.contains(&(column + block.keys.start)) {
-                    true => {
-                        let more = bias.and_then(|bias| bias.get(column)).copied().unwrap_or_default();
-                        *score * scale + more
-                    }
-                    false => A::LOWEST,
-                };
+            // Columns of the block.
+            let at = |key: usize| key.clamp(block.keys.start, block.keys.end) - block.keys.start;
+            let (first, end) = (at(seen.start), at(seen.end));
+            let (before, rest) = row.split_at_mut_checked(first).unwrap_or_default();
+            let (row, behind) = rest.split_at_mut_checked(end - first).unwrap_or_default();
+            before.fill(A::LOWEST);
+            behind.fill(A::LOWEST);
+            match bias {
+                Some(bias) => {
+                    let bias = bias.get(first..).unwrap_or_default();
+                    row.iter_mut().zip(bias).for_each(|(score, more)| *score = *score * scale + *more);
+                }
+                None => row.iter_mut().for_each(|score| *score = *score * scale),
             }
         }
-        Ok(())
     }
 }

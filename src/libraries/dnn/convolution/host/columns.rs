@@ -6,7 +6,7 @@
 use super::super::problem::Problem;
 use crate::core::error::Result;
 use crate::core::room;
-use crate::libraries::dnn::product::Real;
+use crate::libraries::dnn::product::{Real, spaced};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -95,10 +95,7 @@ impl Panel<'_> {
             self.each_line(row, |inside| {
                 let to = line.get_mut(inside.columns).unwrap_or_default();
                 let from = x.get(inside.first..).unwrap_or_default();
-                match (inside.step, from.get(..to.len())) {
-                    (1, Some(from)) => to.copy_from_slice(from),
-                    (step, _) => to.iter_mut().zip(from.iter().step_by(step.max(1))).for_each(|(to, from)| *to = *from),
-                }
+                spaced(from, inside.step, to);
             });
         };
         match self.parallel {

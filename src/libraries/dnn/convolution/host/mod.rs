@@ -1,10 +1,14 @@
 //! The host half: products of matrices, of panels in which the elements under the window lie side by side.
 //!
 //! Everything is computed in f32 or f64 (`passes.rs`); halves are widened before, and rounded once after what follows the
-//! convolution. `columns.rs` makes the panels, and adds panels of gradients back.
+//! convolution. `columns.rs` makes the panels, and adds panels of gradients back. `direct.rs` has the forward pass, which needs no
+//! panels: it reads the input in planes (`planes.rs`), or gathers places where the window has one element (`single.rs`).
 
 mod columns;
+mod direct;
 mod passes;
+mod planes;
+mod single;
 
 use super::problem::{Direction, Problem};
 use crate::core::buffer::{AnySlice, AnySliceMut};
@@ -12,6 +16,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
+use crate::numerics::parallel::{Parts, each_part};
 use half::{bf16, f16};
 use passes::{data, filter, forward};
 use rayon::prelude::*;
@@ -71,9 +76,12 @@ fn narrow<H: Element>(
 
 fn compute<A: Real>(problem: &Problem, reads: &[&[A]], output: &mut [A]) -> Result<()> {
     let [one, other, extra @ ..] = reads else { return Err(lost()) };
-    output.fill(A::default());
     if output.is_empty() {
         return Ok(());
+    }
+    // The forward pass writes each element; gradients are added.
+    if problem.is_empty_sum() || problem.direction != Direction::Forward {
+        output.fill(A::default());
     }
     if !problem.is_empty_sum() {
         match problem.direction {
@@ -93,20 +101,30 @@ fn compute<A: Real>(problem: &Problem, reads: &[&[A]], output: &mut [A]) -> Resu
 
 /// What follows the convolution, in this order: the residual, the bias, the clipping.
 fn after<A: Real>(problem: &Problem, (residual, bias): (Option<&[A]>, Option<&[A]>), output: &mut [A]) {
-    let ([_, step], _) = problem.strides(problem.y());
     let filters = problem.filters.max(1);
-    if let Some(residual) = residual {
-        output.iter_mut().zip(residual).for_each(|(y, r)| *y = *y + *r);
+    // Lines of one channel, or of all channels.
+    let (line, lines) = if problem.channels_last { (filters, PART.div_ceil(filters)) } else { (problem.places(), 1) };
+    if bias.is_none() && residual.is_none() && !problem.relu {
+        return;
     }
-    if let Some(bias) = bias {
-        let channel =
-            |index: usize| if problem.channels_last { index % filters } else { index / step.max(1) % filters };
-        for (index, y) in output.iter_mut().enumerate() {
-            *y = *y + bias.get(channel(index)).copied().unwrap_or_default();
+    each_part(output, Parts::with_size(line * lines), &|part, y| {
+        if let Some(residual) = residual {
+            let residual = residual.get(part * line * lines..).unwrap_or_default();
+            y.iter_mut().zip(residual).for_each(|(y, r)| *y = *y + *r);
         }
-    }
-    if problem.relu {
-        // NaN stays.
-        output.iter_mut().filter(|y| **y < A::default()).for_each(|y| *y = A::default());
-    }
+        match bias {
+            Some(bias) if problem.channels_last => {
+                y.chunks_mut(filters).for_each(|y| y.iter_mut().zip(bias).for_each(|(y, b)| *y = *y + *b));
+            }
+            Some(bias) => {
+                let b = bias.get(part % filters).copied().unwrap_or_default();
+                y.iter_mut().for_each(|y| *y = *y + b);
+            }
+            None => {}
+        }
+        if problem.relu {
+            // NaN stays.
+            y.iter_mut().filter(|y| **y < A::default()).for_each(|y| *y = A::default());
+        }
+    });
 }

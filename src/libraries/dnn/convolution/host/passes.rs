@@ -2,6 +2,8 @@
 
 use super::super::problem::Problem;
 use super::columns::Panel;
+use super::direct::Direct;
+use super::single::Single;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
@@ -10,8 +12,6 @@ use std::ops::Range;
 
 /// Elements of a panel: as many as a cache holds.
 const PANEL: usize = 1 << 17;
-/// So many parts of an image are distributed over threads; of fewer, each product is.
-const MANY_PARTS: usize = 6;
 
 impl Problem {
     /// The places of the result, in parts whose panels have about [`PANEL`] elements.
@@ -20,7 +20,7 @@ impl Problem {
         (0..places).step_by(size).map(move |from| from..(from + size).min(places))
     }
 
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.output.iter().product()
     }
 
@@ -40,7 +40,12 @@ impl Problem {
         Matrix::rows(group * self.of_group() * rows, rows)
     }
 
-    fn of_group(&self) -> usize {
+    /// The elements of a filter.
+    pub(super) fn filter_size(&self) -> usize {
+        Panel::rows(self)
+    }
+
+    pub(super) fn of_group(&self) -> usize {
         self.filters / self.groups.max(1)
     }
 
@@ -55,7 +60,7 @@ impl Problem {
     }
 
     /// The window has one element and does not skip: the input itself is the panel.
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         let ones = |of: [usize; 3]| of == [1; 3];
         ones(self.kernel) && ones(self.stride) && self.before == [0; 3] && self.after == [0; 3]
     }
@@ -78,74 +83,27 @@ fn panel_matrix(places: &Range<usize>) -> Matrix {
 
 pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
     let (of_x, of_y) = problem.images();
-    let rows = Panel::rows(problem);
-    let image = |(x, y): (&[A], &mut [A]), parallel: bool| -> Result<()> {
+    if let Some(single) = Single::new(problem)? {
+        return single.run(x, w, y);
+    }
+    let images = x.par_chunks(of_x.max(1)).zip(y.par_chunks_mut(of_y.max(1)));
+    if let Some(direct) = Direct::new(problem)? {
+        return images.try_for_each(|(x, y)| direct.image(x, w, y));
+    }
+    // Windows that reach far: little of the input is met.
+    images.try_for_each(|(x, y)| {
         let mut panel = Vec::new();
         for group in 0..problem.groups {
             let filters = (w, problem.filter_matrix(group));
             for places in problem.parts() {
-                let sizes = (problem.of_group(), places.len(), rows);
+                let sizes = (problem.of_group(), places.len(), problem.filter_size());
                 let result = problem.result_matrix(group, places.start);
-                if problem.is_plain() {
-                    let plain = (x, problem.plain_matrix(group, places.start));
-                    product(sizes, (&mut *y, result), filters, plain, false, parallel)?;
-                    continue;
-                }
-                problem.panel(group, places.clone(), parallel).gather(x, &mut panel)?;
-                product(sizes, (&mut *y, result), filters, (&panel, panel_matrix(&places)), false, parallel)?;
+                problem.panel(group, places.clone(), true).gather(x, &mut panel)?;
+                product(sizes, (&mut *y, result), filters, (&panel, panel_matrix(&places)), false, true)?;
             }
         }
         Ok(())
-    };
-    let apart = !problem.is_plain() && problem.places().div_ceil(problem.part()) >= MANY_PARTS;
-    match over_images(problem.batch) {
-        true => x.par_chunks(of_x.max(1)).zip(y.par_chunks_mut(of_y.max(1))).try_for_each(|both| image(both, false)),
-        false if apart => {
-            x.chunks(of_x.max(1)).zip(y.chunks_mut(of_y.max(1))).try_for_each(|(x, y)| forward_parts(problem, x, w, y))
-        }
-        false => x.chunks(of_x.max(1)).zip(y.chunks_mut(of_y.max(1))).try_for_each(|both| image(both, true)),
-    }
-}
-
-/// An image of which each thread computes parts, panel and product: neither alone is enough work for many threads. The products are
-/// those of one thread, so the bits are too.
-fn forward_parts<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
-    let (rows, filters, size) = (Panel::rows(problem), problem.of_group(), problem.part());
-    for group in 0..problem.groups {
-        let of_filters = (w, problem.filter_matrix(group));
-        let part = |places: Range<usize>, y: &mut [A], to: Matrix| {
-            let mut panel = Vec::new();
-            problem.panel(group, places.clone(), false).gather(x, &mut panel)?;
-            let sizes = (filters, places.len(), rows);
-            product(sizes, (y, to), of_filters, (&panel, panel_matrix(&places)), false, false)
-        };
-        if problem.channels_last {
-            let lines = y.par_chunks_mut(size * problem.filters).zip(problem.parts().collect::<Vec<_>>());
-            lines.try_for_each(|(y, places)| part(places, y, problem.result_matrix(group, 0)))?;
-            continue;
-        }
-        // The columns of a part lie apart in the result, so they are computed beside it. One more in a line: as in the result, lines
-        // lie further apart than columns, however few there are.
-        let parts: Vec<Range<usize>> = problem.parts().collect();
-        let blocks: Result<Vec<Vec<A>>> = parts
-            .par_iter()
-            .map(|places| {
-                let mut block = room::zeroed(filters * (places.len() + 1))?;
-                part(places.clone(), &mut block, Matrix::rows(0, places.len() + 1))?;
-                Ok(block)
-            })
-            .collect();
-        let blocks = blocks?;
-        let lines = y.par_chunks_mut(problem.places()).skip(group * filters).take(filters).enumerate();
-        lines.for_each(|(row, line)| {
-            for (places, block) in parts.iter().zip(&blocks) {
-                let from = block.chunks(places.len() + 1).nth(row).unwrap_or_default();
-                let to = line.get_mut(places.clone()).unwrap_or_default();
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-            }
-        });
-    }
-    Ok(())
+    })
 }
 
 pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) -> Result<()> {

@@ -5,10 +5,10 @@ use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Slope};
 use super::layer::{Layer, Parts, part, part_mut, trimmed};
-use super::panels::Panels;
 use super::{Reads, lost};
 use crate::core::error::Result;
 use crate::core::room;
+use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::{Matrix, product};
 
 /// Writes the gradients of the input, the parameters, the initial states and the initial cells.
@@ -134,7 +134,7 @@ impl<A: Cellular> Back<'_, A> {
                 if !is_gru {
                     to.fill(A::default());
                 }
-                r.add((batch, sequence), &next, to);
+                r.add(sequence, &next, to);
             }
         }
         let of_states = if is_gru { &of_products } else { &of_gates };

@@ -1,7 +1,8 @@
 //! The formulas of the cells: a step of one sequence, forth and back.
 
 use super::super::spec::RecurrentCell;
-use crate::libraries::dnn::product::Real;
+use crate::libraries::dnn::product::{Real, exponential};
+use pulp::{Arch, Simd, WithSimd};
 use std::ops::Neg;
 
 /// The functions of the cells. Those of f32 are polynomials without branches, so that a row is computed several elements at once.
@@ -17,30 +18,6 @@ impl Cellular for f64 {
     fn logistic(self) -> f64 {
         1.0 / (1.0 + (-self).exp())
     }
-}
-
-/// `exp` for arguments of at most 0; 0 below -87. NaN stays.
-#[inline(always)]
-fn exponential(x: f32) -> f32 {
-    const LOG2_E: f32 = std::f32::consts::LOG2_E;
-    // The logarithm of 2 in two parts, the first of which has few bits.
-    const HIGH: f32 = 0.693_359_4;
-    const LOW: f32 = -2.121_944_4e-4;
-    // Adding and subtracting it rounds to an integer.
-    const ROUND: f32 = 12_582_912.0;
-    let bounded = if x < -87.0 { -87.0 } else { x };
-    let n = (bounded * LOG2_E + ROUND) - ROUND;
-    let r = bounded - n * HIGH - n * LOW;
-    let p = 1.0 / 5040.0;
-    let p = p * r + 1.0 / 720.0;
-    let p = p * r + 1.0 / 120.0;
-    let p = p * r + 1.0 / 24.0;
-    let p = p * r + 1.0 / 6.0;
-    let p = p * r + 0.5;
-    let p = p * r * r + r + 1.0;
-    // The integer lies in the low bits of the sum; NaN has passed through the polynomial.
-    let bits = (n + ROUND).to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
-    p * f32::from_bits(bits)
 }
 
 impl Cellular for f32 {
@@ -98,18 +75,32 @@ pub(super) struct Step<'s, A> {
     pub(super) peepholes: &'s [A],
 }
 
-impl<A: Cellular> Step<'_, A> {
-    pub(super) fn forth(self, cell: RecurrentCell) {
+/// A step of a cell, compiled for the machine's vectors: what it calls is inlined.
+struct Forth<'s, A>(Step<'s, A>, RecurrentCell);
+
+impl<A: Cellular> WithSimd for Forth<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Forth(step, cell) = self;
         match cell {
-            RecurrentCell::Relu => self.plain(|x| if x < A::default() { A::default() } else { x }),
-            RecurrentCell::Tanh => self.plain(A::tanh),
-            RecurrentCell::Lstm if !self.peepholes.is_empty() => self.peeping(),
-            RecurrentCell::Lstm => self.lstm(),
+            RecurrentCell::Relu => step.plain(|x| if x < A::default() { A::default() } else { x }),
+            RecurrentCell::Tanh => step.plain(A::tanh),
+            RecurrentCell::Lstm if !step.peepholes.is_empty() => step.peeping(),
+            RecurrentCell::Lstm => step.lstm(),
             // The other one has passes of its own: `reset.rs`.
-            RecurrentCell::Gru | RecurrentCell::GruResetFirst => self.gru(),
+            RecurrentCell::Gru | RecurrentCell::GruResetFirst => step.gru(),
         }
     }
+}
 
+impl<A: Cellular> Step<'_, A> {
+    pub(super) fn forth(self, cell: RecurrentCell) {
+        Arch::new().dispatch(Forth(self, cell));
+    }
+
+    #[inline(always)]
     fn plain(self, f: impl Fn(A) -> A) {
         for (gate, state) in self.gates.iter_mut().zip(self.state) {
             *gate = f(*gate);
@@ -117,6 +108,7 @@ impl<A: Cellular> Step<'_, A> {
         }
     }
 
+    #[inline(always)]
     fn lstm(self) {
         let [i, f, g, o] = split(self.gates, self.hidden);
         for x in i.iter_mut() {
@@ -141,6 +133,7 @@ impl<A: Cellular> Step<'_, A> {
         }
     }
 
+    #[inline(always)]
     fn gru(self) {
         let h = self.hidden;
         let [r, z, n] = split(self.gates, h);
@@ -261,6 +254,6 @@ mod tests {
             [Cellular::tanh(f32::INFINITY), f32::INFINITY.logistic(), f32::NEG_INFINITY.logistic()],
             [1.0, 1.0, f32::NEG_INFINITY.logistic()]
         );
-        assert!(f32::NEG_INFINITY.logistic() < 1e-37);
+        assert_eq!(f32::NEG_INFINITY.logistic(), 0.0);
     }
 }

@@ -5,11 +5,11 @@ use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Step};
 use super::layer::{Layer, Parts, part_mut, trimmed};
-use super::panels::Panels;
 use super::{Reads, lost};
 use crate::core::error::Result;
 use crate::core::room;
-use crate::libraries::dnn::product::{Matrix, product};
+use crate::libraries::dnn::product::Matrix;
+use crate::libraries::dnn::product::panels::Panels;
 use rayon::prelude::*;
 
 /// Writes the states of all steps, the last states and the last cells.
@@ -91,8 +91,8 @@ impl<A: Cellular> Forth<'_, A> {
             }
         });
         let w = layer.matrix(RecurrentParameter::Input).ok_or_else(lost)?;
-        let (to, from) = (Matrix::rows(0, rows), Matrix::rows(0, width));
-        product((steps, rows, width), (gates, to), (input, from), (self.parameters, w.turned()), true, true)
+        let w = Panels::new((width, rows), self.parameters, w.turned())?;
+        w.block((steps, 0..rows), (input, Matrix::rows(0, width)), (gates, rows), true)
     }
 
     /// A matrix turned around, as the products read it: that of the states, or of the projection.
@@ -141,7 +141,7 @@ impl<A: Cellular> Forth<'_, A> {
                 if is_gru {
                     fill(own, bias);
                 }
-                turned.add((batch, sequence), &products, if is_gru { &mut *own } else { &mut *gates });
+                turned.add(sequence, &products, if is_gru { &mut *own } else { &mut *gates });
                 Step { hidden, gates, extra, products: own, cell, state, peepholes }.forth(net.cell);
             });
             if let Some(projection) = &projection {
@@ -160,7 +160,7 @@ impl<A: Cellular> Forth<'_, A> {
         for (sequence, to) in state.chunks_mut(net.state()).enumerate() {
             if self.layer.is_active(sequence, time) {
                 to.fill(A::default());
-                projection.add((batch, sequence), &all, to);
+                projection.add(sequence, &all, to);
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The host half: products of matrices by crate `gemm`, and the cells between them.
 //!
 //! Everything is computed in f32 or f64; halves are widened before, and rounded after; their states at each step, too. `layer.rs` has
-//! what both passes know of a layer in one direction, `forth.rs` and `back.rs` the passes, `cells.rs` the formulas of the cells,
-//! `panels.rs` the products with the matrices of the states. What cuDNN lacks stands apart: `peepholes.rs` and `reset.rs`.
+//! what both passes know of a layer in one direction, `forth.rs` and `back.rs` the passes, `cells.rs` the formulas of the cells.
+//! What cuDNN lacks stands apart: `peepholes.rs` and `reset.rs`.
 //!
 //! The reserve has the states of all layers but the last, then for each layer and direction the gates of all steps, and what
 //! else its cell needs: the cells of an LSTM, the product of a GRU with its last states, or
@@ -12,7 +12,6 @@ mod back;
 mod cells;
 mod forth;
 mod layer;
-mod panels;
 mod peepholes;
 mod reset;
 

@@ -7,9 +7,9 @@ use super::cells::{Cellular, part as gate_of, split};
 use super::forth::Forth;
 use super::layer::{part, part_mut};
 use super::lost;
-use super::panels::Panels;
 use crate::core::error::Result;
 use crate::core::room;
+use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::{Matrix, product};
 use rayon::prelude::*;
 
@@ -41,7 +41,7 @@ impl<A: Cellular> Forth<'_, A> {
                     return left.fill(A::default());
                 }
                 let gates = gates.get_mut(..2 * hidden).unwrap_or_default();
-                of_gates.add((batch, sequence), &products, gates);
+                of_gates.add(sequence, &products, gates);
                 gates.iter_mut().for_each(|gate| *gate = gate.logistic());
                 left.iter_mut().zip(gates.iter().zip(state)).for_each(|(left, (r, h))| *left = *r * *h);
             });
@@ -52,7 +52,7 @@ impl<A: Cellular> Forth<'_, A> {
                     return;
                 }
                 let [_, z, n] = split(gates, hidden);
-                of_state.add((batch, sequence), &products, n);
+                of_state.add(sequence, &products, n);
                 for ((state, z), n) in state.iter_mut().zip(z.iter()).zip(n) {
                     *n = n.tanh();
                     *state = (A::ONE - *z) * *n + *z * *state;
@@ -104,7 +104,7 @@ impl<A: Cellular> Back<'_, A> {
             for sequence in active() {
                 let (slope, at) = (part_mut(dh, sequence, hidden), time * batch + sequence);
                 left.fill(A::default());
-                of_state.add((batch, sequence), &products, &mut left);
+                of_state.add(sequence, &products, &mut left);
                 let [r, z] = [0, 1].map(|gate| gate_of(part(self.gates, at, rows), gate, hidden));
                 let [dr, _] = split(part_mut(&mut gates, sequence, 2 * hidden), hidden);
                 let kept = r.iter().zip(z).zip(before(sequence)).zip(&left);
@@ -115,7 +115,7 @@ impl<A: Cellular> Back<'_, A> {
             }
             of_gates.multiply(batch, &gates, &mut products)?;
             for sequence in active() {
-                of_gates.add((batch, sequence), &products, part_mut(dh, sequence, hidden));
+                of_gates.add(sequence, &products, part_mut(dh, sequence, hidden));
                 let all = part(&gates, sequence, 2 * hidden).iter().chain(part(&states, sequence, hidden));
                 let to = part_mut(&mut slopes, time * batch + sequence, rows);
                 to.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
