@@ -2,7 +2,7 @@
 
 use super::super::ptx::in_register;
 use super::super::space::{CHAINS, GROUP};
-use super::kernel::{Argument, Kernel, Key, Program, QUAD, TEAM, block};
+use super::kernel::{Argument, KEEPING, Kernel, Key, Program, QUAD, TEAM, block};
 use super::op::Rows;
 use super::shape::Plan;
 use crate::core::buffer::AnySpan;
@@ -14,6 +14,7 @@ use crate::engines::cuda::{Function, PlanBuilder};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
 use crate::libraries::expressions::formula::Shared;
+use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::Uniform;
 use crate::libraries::expressions::low::lower::computed;
 use std::ffi::{CString, c_void};
@@ -50,6 +51,13 @@ fn is_aligned(rows: &Rows, plan: &Plan) -> bool {
         && along.all(|walk| walk.kept.strides().iter().all(|stride| multiple(*stride)))
 }
 
+/// Whether threads keep their elements: those of one operand, in registers of 32 bits.
+fn keeps(element: &Expr, inputs: &[(DType, bool)], groups: usize) -> bool {
+    let mut moving = inputs.iter().take(element.inputs().len()).filter(|(_, constant)| !constant);
+    let one = moving.next().is_some_and(|(dtype, _)| dtype.size() <= 4) && moving.next().is_none();
+    one && TEAM * groups <= KEEPING
+}
+
 /// The kernels: for single elements, and for four at once.
 pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
     let plan = rows.plan()?;
@@ -58,7 +66,11 @@ pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
     let inputs = expr.inputs().iter().take(read).enumerate().map(|(k, dtype)| (*dtype, plan.is_constant(k)));
     let inputs: Vec<(DType, bool)> = inputs.collect();
     let (length, groups) = (plan.space.length, plan.space.groups());
-    let turns = [4, 2, 1].into_iter().find(|turns| length.is_multiple_of(turns * CHAINS));
+    let keeps = keeps(&shape.prepared()?.element.expr, &inputs, groups);
+    let all = if groups > 1 { GROUP / CHAINS } else { length.div_ceil(CHAINS).next_power_of_two() };
+    let several: &[usize] = if keeps { &[all] } else { &[4, 2, 1] };
+    let turns = several.iter().copied().find(|turns| length.is_multiple_of(turns * CHAINS));
+    let otherwise = if length > CHAINS { 2 } else { 1 };
     let places = [TEAM, 2 * TEAM, 4 * TEAM].into_iter().find(|places| groups <= *places);
     let key = |is_vector: bool| -> Result<Key> {
         Ok(Key {
@@ -70,9 +82,10 @@ pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
             inputs: inputs.clone(),
             kept: plan.space.output.rank(),
             is_vector,
-            turns: turns.unwrap_or(if length > CHAINS { 2 } else { 1 }),
+            turns: turns.unwrap_or(if keeps { all } else { otherwise }),
             is_whole: turns.is_some(),
             places: if groups == 1 { 1 } else { places.unwrap_or(4 * TEAM) },
+            keeps,
         })
     };
     let single = key(false)?;
