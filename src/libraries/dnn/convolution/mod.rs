@@ -1,6 +1,6 @@
 //! Convolutions and their gradients.
 //!
-//! `spec.rs` is what a caller says, `problem.rs` a convolution with all its sizes, `op.rs` the operation; `host/` computes it on the
+//! `spec.rs` is what a caller says, `problem.rs` a convolution with all its sizes, `sizing.rs` what calls that are alike have in common, `op.rs` the operation; `host/` computes it on the
 //! CPU, `../native/convolve.rs` by cuDNN. `order.rs` brings tensors into the order that both need, `run.rs` submits
 //! calls without their types, `tune.rs` measures engines for them, `front.rs` has the calls.
 
@@ -11,11 +11,13 @@ mod op;
 mod order;
 mod problem;
 mod run;
+mod sizing;
 mod spec;
 mod tune;
 
 pub use front::{DnnElement, Fused};
 pub(super) use op::Convolve;
 pub(super) use problem::{Direction, Problem, Sizes};
+pub(super) use sizing::Sizing;
 pub use spec::{Convolution, Paddings, Spatial};
 pub(super) use tune::{planned, tune};

@@ -1,6 +1,6 @@
 //! Where the time of a submission goes: dispatches that leave out a part each.
 
-use super::super::super::convolution::{Problem, planned};
+use super::super::super::convolution::{Sizing, planned};
 use super::super::super::plans::Wanted;
 use super::super::handle::Cudnn;
 use super::{Bare, ROUNDS, Times};
@@ -17,7 +17,7 @@ use std::time::Duration;
 const CALLS: u32 = 2000;
 
 /// Enqueues nothing. `KIND` 0: needs no plan; 1: has a plan; 2: and the library's handle.
-struct Nothing<const KIND: u8>(Option<Problem>);
+struct Nothing<const KIND: u8>(Option<Sizing>);
 
 impl<const KIND: u8> Op for Nothing<KIND> {
     const NAME: &'static str = "nothing";
@@ -39,7 +39,7 @@ impl<const KIND: u8> Op for Nothing<KIND> {
     }
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         if KIND > 0 {
-            queue.plan::<Problem>(0)?;
+            queue.plan::<Sizing>(0)?;
         }
         if KIND > 1 {
             queue.library::<Cudnn>()?;
@@ -64,7 +64,7 @@ fn parts_of_a_submission() {
     let (conv, dnn) = (Convolution::new(), device.dnn());
     let mut y = Some(dnn.convolve(&conv, &x, &w).unwrap().await_result().unwrap());
     let sized = || match planned(&conv, x.view(), w.view(), None) {
-        Ok(Wanted::Convolve(problem)) => problem,
+        Ok(Wanted::Convolve(problem)) => Sizing::new(problem),
         _ => panic!("another plan"),
     };
     let problem = sized();
@@ -101,7 +101,7 @@ fn parts_of_a_submission() {
         });
         fn nothing<const KIND: u8>(
             device: &Device,
-            problem: &Problem,
+            problem: &Sizing,
             reads: [crate::core::buffer::AnyIn<'_>; 2],
             spare: &mut Option<crate::core::buffer::DeviceBuffer<f16>>,
         ) {
