@@ -3,6 +3,7 @@
 use super::formula::Shared;
 use super::nest::Nest;
 use super::scalar::Scalar;
+pub(in crate::libraries) use super::shape::Shape as MapShape;
 use super::shape::{Shape, count};
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;

@@ -6,6 +6,7 @@ use super::kernel::{Argument, KEEPING, Kernel, Key, Program, QUAD, TEAM, block};
 use super::op::Rows;
 use super::shape::Plan;
 use crate::core::buffer::AnySpan;
+use crate::core::cache::Words;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
@@ -17,7 +18,9 @@ use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::Uniform;
 use crate::libraries::expressions::low::lower::computed;
+use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
 /// A loaded kernel.
 pub(super) struct Loaded {
@@ -25,11 +28,34 @@ pub(super) struct Loaded {
     function: Function,
 }
 
-impl PlanKey for Key {
+/// A key that is hashed once, and compared by where it lies first.
+#[derive(Clone, Debug)]
+pub(super) struct Hashed(Arc<(u64, Key)>);
+
+impl Hashed {
+    fn new(key: Key) -> Self {
+        Hashed(Arc::new((BuildHasherDefault::<Words>::default().hash_one(&key), key)))
+    }
+}
+
+impl PartialEq for Hashed {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+impl Eq for Hashed {}
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.0);
+    }
+}
+
+impl PlanKey for Hashed {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let kernel = Kernel::new(self)?;
+        let kernel = Kernel::new(&self.0.1)?;
         let bytes = 16 * kernel.text.lines().count() as u64;
         let text = CString::new(kernel.text.as_str());
         let text = text.map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
@@ -58,8 +84,21 @@ fn keeps(element: &Expr, inputs: &[(DType, bool)], groups: usize) -> bool {
     one && TEAM * groups <= KEEPING
 }
 
-/// The kernels: for single elements, and for four at once.
-pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
+/// The kernels: for single elements, and for four at once if the layouts allow it.
+pub(super) struct Keys {
+    pub(super) all: SmallVec<[Hashed; 2]>,
+}
+
+pub(super) fn keys(rows: &Rows) -> Result<&Keys> {
+    let found = &rows.spreading.keys;
+    if let Some(keys) = found.get() {
+        return Ok(keys);
+    }
+    let all = made(rows)?.into_iter().map(Hashed::new).collect();
+    Ok(found.get_or_init(|| Keys { all }))
+}
+
+fn made(rows: &Rows) -> Result<Vec<Key>> {
     let plan = rows.plan()?;
     let (shape, expr) = (&rows.reduce.shape, &rows.map.formula.0.expr);
     let read = plan.space.walks.len().saturating_sub(1);
@@ -89,7 +128,7 @@ pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
         })
     };
     let single = key(false)?;
-    Ok(if is_aligned(rows, &plan) { vec![single, key(true)?] } else { vec![single] })
+    Ok(if is_aligned(rows, plan) { vec![single, key(true)?] } else { vec![single] })
 }
 
 pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> {
@@ -105,8 +144,8 @@ pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> 
     let result_size = shape.result_type().size();
     let constant = |k: usize| plan.is_constant(k);
     let aligned = |(k, address): (usize, &u64)| constant(k) || address.is_multiple_of((QUAD * size(k)).min(16) as u64);
-    let vector = is_aligned(rows, &plan) && bases.iter().chain([&(target + offset(read))]).enumerate().all(aligned);
-    let loaded = queue.plan::<Key>(if vector { 1 } else { 0 })?;
+    let vector = keys(rows)?.all.len() > 1 && bases.iter().chain([&(target + offset(read))]).enumerate().all(aligned);
+    let loaded = queue.plan::<Hashed>(if vector { 1 } else { 0 })?;
     let groups = space.groups();
     let (together, threads) = block(groups);
     let (_, count) = rows.reduce.count_bits(recipe);

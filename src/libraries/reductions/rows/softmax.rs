@@ -11,7 +11,7 @@ use crate::core::error::Result;
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor};
-use crate::libraries::expressions::build::{Symbol, constant};
+use crate::libraries::expressions::build::{Open, Raw, Symbol, constant};
 #[cfg(feature = "cuda")]
 use crate::libraries::expressions::formula::Kept;
 use crate::libraries::expressions::formula::{Recorded, record};
@@ -20,6 +20,7 @@ use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
 use num_complex::Complex;
+use std::sync::OnceLock;
 
 /// An element of which [`Device::softmax`] is made, and that is normalised: a floating point number of 16 bits or more. Sealed.
 pub trait SoftmaxElement: Element + sealed::SoftmaxElement {
@@ -43,9 +44,32 @@ macro_rules! exponentials { ($($t:ty: $part:ty),*) => { $(
 )* } }
 exponentials!(f16: f32, bf16: f32, f32: f32, f64: f64);
 
+const PLACES: usize = 2 * (DType::Bool as usize + 1);
+
+/// A formula of each type: of softmax, and of its logarithm.
+type Known = [OnceLock<Recorded>; PLACES];
+
+/// Records a formula the first time.
+fn kept<T: Element>(
+    known: &'static Known,
+    logarithm: bool,
+    types: &[DType],
+    make: impl FnOnce(&Open) -> Vec<Raw>,
+) -> Result<Recorded> {
+    let again = |known: &Recorded| Recorded { kept: known.kept.clone(), scalars: known.scalars.clone() };
+    let place = known.get(2 * T::DTYPE as usize + usize::from(logarithm));
+    if let Some(known) = place.and_then(OnceLock::get) {
+        return Ok(again(known));
+    }
+    let recorded = record(types, make)?;
+    let _ = place.map(|place| place.set(again(&recorded)));
+    Ok(recorded)
+}
+
 /// The logarithm, or the inverse, of a row's sum instead of the sum.
 fn finish<T: SoftmaxElement>(logarithm: bool) -> Result<Recorded> {
-    record(&[T::Pair::DTYPE], |open| {
+    static KNOWN: Known = [const { OnceLock::new() }; PLACES];
+    kept::<T>(&KNOWN, logarithm, &[T::Pair::DTYPE], |open| {
         let pair = Symbol::<f64>::new(open.input(0));
         let sum = Symbol::<f64>::new(pair.im().raw);
         let of_sum = if logarithm { sum.log() } else { constant(1) / sum };
@@ -55,7 +79,8 @@ fn finish<T: SoftmaxElement>(logarithm: bool) -> Result<Recorded> {
 
 /// Of an element and what [`finish`] gives, the new element.
 fn made<T: SoftmaxElement>(logarithm: bool) -> Result<Recorded> {
-    record(&[T::DTYPE, T::Pair::DTYPE], |open| {
+    static KNOWN: Known = [const { OnceLock::new() }; PLACES];
+    kept::<T>(&KNOWN, logarithm, &[T::DTYPE, T::Pair::DTYPE], |open| {
         // The recording knows the types: those here have no meaning.
         let [x, pair] = [0, 1].map(|k| Symbol::<f64>::new(open.input(k)));
         let (largest, of_sum) = (pair.re(), pair.im());
