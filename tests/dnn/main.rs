@@ -15,7 +15,6 @@ mod places;
 mod plans;
 mod pooling;
 mod recurrent;
-mod row_times;
 mod rows;
 mod sample;
 mod timing;

@@ -51,7 +51,9 @@ impl Rows {
         self.map.check_operands(&read, std::slice::from_ref(target))?;
         self.spreading.admit(&self.reduce, &self.map, reads.len())?;
         let is_whole = |layout: Option<&Layout>, len: usize| layout.is_some_and(|layout| layout.len() == len);
-        if !is_whole(self.map.shape.outputs.first(), target.len()) || !is_whole(Some(&self.reduce.shape.output), results.len()) {
+        if !is_whole(self.map.shape.outputs.first(), target.len())
+            || !is_whole(Some(&self.reduce.shape.output), results.len())
+        {
             return Err(not_dense());
         }
         self.plan().map(|_| ())
