@@ -1,4 +1,4 @@
-"""The rows of `beside` in src/libraries/dnn/native/beside.rs for PyTorch with cudnn.benchmark; `cpu`: f32 on the CPU."""
+"""The rows of `beside` in src/libraries/dnn/native/beside/convolutions.rs for PyTorch with cudnn.benchmark; `cpu`: f32 on the CPU."""
 import statistics
 import sys
 import time
