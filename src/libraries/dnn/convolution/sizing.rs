@@ -21,8 +21,16 @@ pub(in super::super) struct Sizing(Arc<Inner>);
 struct Inner {
     problem: Problem,
     hash: u64,
-    /// The elements of the operands that are read, and of the result, once the sizes were checked.
-    checked: OnceLock<[usize; 3]>,
+    /// Set once the sizes were checked.
+    checked: OnceLock<Checked>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Checked {
+    /// The elements of the operands that are read, and of the result.
+    lens: [usize; 3],
+    /// Something is to be computed that is no sum of nothing.
+    is_some: bool,
 }
 
 impl Sizing {
@@ -31,23 +39,34 @@ impl Sizing {
         Sizing(Arc::new(Inner { problem, hash, checked: OnceLock::new() }))
     }
 
-    /// Checks what may have come from elsewhere. Returns the elements of the operands that are read, and of the result.
-    pub(super) fn check(&self) -> Result<[usize; 3]> {
-        if let Some(known) = self.0.checked.get() {
-            return Ok(*known);
+    /// Checks what may have come from elsewhere.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.0.checked.get().is_none() {
+            self.0.problem.check()?;
+            let _ = self.0.checked.set(self.counted());
         }
-        self.0.problem.check()?;
-        Ok(*self.0.checked.get_or_init(|| self.counted()))
+        Ok(())
     }
 
     /// The elements of the operands that are read, and of the result.
     pub(super) fn lens(&self) -> [usize; 3] {
+        self.checked().lens
+    }
+
+    /// Whether the library has something to compute.
+    #[cfg(feature = "cuda")]
+    pub(in super::super) fn is_planned(&self) -> bool {
+        self.checked().is_some
+    }
+
+    fn checked(&self) -> Checked {
         self.0.checked.get().copied().unwrap_or_else(|| self.counted())
     }
 
-    fn counted(&self) -> [usize; 3] {
+    fn counted(&self) -> Checked {
         let ([one, other], result) = self.operands();
-        [one, other, result].map(|sizes| self.count(sizes))
+        let lens @ [.., len] = [one, other, result].map(|sizes| self.count(sizes));
+        Checked { lens, is_some: len > 0 && !self.is_empty_sum() }
     }
 }
 

@@ -149,7 +149,7 @@ pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>
     if output.is_empty() {
         return Ok(());
     }
-    if problem.is_empty_sum() {
+    if !problem.is_planned() {
         // SAFETY: the operand that is written.
         return unsafe { queue.fill(output.address(), output.bytes(), &[0]) };
     }

@@ -1,9 +1,9 @@
 //! A kernel: what it depends on, its expressions, and the words of its argument.
 
-use super::super::exponentials::{self, distance, larger};
+use super::super::exponentials::{self, larger, steps};
 use super::super::kind::ReductionKind;
 use super::super::recipe::Recipe;
-use super::softmax::of_exponential;
+use super::softmax::carried;
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::libraries::expressions::formula::Shared;
@@ -61,15 +61,16 @@ pub(super) enum Program {
     Finish,
     After,
     Spread,
-    /// Of exponentials: the larger one of two elements, and the exponential of a distance from the largest one.
+    /// Of exponentials: the larger one of two elements, the distance from the largest one, and the exponential of that.
     Larger,
     Distance,
-    /// Of softmax: what becomes of such an exponential, if threads keep them.
-    Scaled,
+    Exponential,
+    /// Of softmax: what becomes of such an exponential, or of its logarithm's distance, if threads keep them.
+    Carried,
 }
 
 impl Program {
-    pub(super) const ALL: [Program; 9] = [
+    pub(super) const ALL: [Program; 10] = [
         Program::Element,
         Program::Step,
         Program::Join,
@@ -78,12 +79,13 @@ impl Program {
         Program::Spread,
         Program::Larger,
         Program::Distance,
-        Program::Scaled,
+        Program::Exponential,
+        Program::Carried,
     ];
 }
 
 /// The expressions of a kernel.
-pub(super) struct Programs([Low; 9]);
+pub(super) struct Programs([Low; 10]);
 
 impl Programs {
     /// `sums` are the recipes of exponentials.
@@ -91,16 +93,19 @@ impl Programs {
         (recipe, sums): (&Recipe, Option<&Recipe>),
         element: &Expr,
         after: Option<&Expr>,
-        (spread, scaled): (&Expr, Option<&Expr>),
+        (spread, carried): (&Expr, Option<&Expr>),
     ) -> Result<Self> {
         let open = |expr: &Expr| lower_as(expr, Calls::Expand, false);
         let closed = |expr: &Expr| lower(expr, Calls::Expand);
         let folds = sums.unwrap_or(recipe);
         let more = match folds.accumulators.first() {
-            Some(own) if sums.is_some() => [larger(*own)?, distance(*own)?].map(|kept| open(&kept.expr)),
+            Some(own) if sums.is_some() => {
+                let [distance, exponential] = steps(*own)?;
+                [larger(*own)?, distance, exponential].map(|kept| open(&kept.expr))
+            }
             _ => Default::default(),
         };
-        let [larger, distance] = more;
+        let [larger, distance, exponential] = more;
         Ok(Programs([
             open(element),
             open(&folds.step.expr),
@@ -110,12 +115,13 @@ impl Programs {
             closed(spread),
             larger,
             distance,
-            scaled.map(closed).unwrap_or_default(),
+            exponential,
+            carried.map(closed).unwrap_or_default(),
         ]))
     }
 
     pub(super) fn get(&self, program: Program) -> &Low {
-        let [element, step, join, finish, after, spread, larger, distance, scaled] = &self.0;
+        let [element, step, join, finish, after, spread, larger, distance, exponential, carried] = &self.0;
         match program {
             Program::Element => element,
             Program::Step => step,
@@ -125,7 +131,8 @@ impl Programs {
             Program::Spread => spread,
             Program::Larger => larger,
             Program::Distance => distance,
-            Program::Scaled => scaled,
+            Program::Exponential => exponential,
+            Program::Carried => carried,
         }
     }
 }
@@ -171,13 +178,15 @@ impl Kernel {
             false => None,
         };
         let spread = &key.spread.0.expr;
-        let scaled = match (after, key.keeps && sums.is_some()) {
-            (Some(after), true) => of_exponential(key.dtype, after, spread)?,
+        let carried = match (after, key.keeps && sums.is_some()) {
+            (Some(after), true) => carried(key.dtype, after, spread)?,
             _ => None,
         };
-        let spread = (spread, scaled.as_ref().map(|kept| &kept.expr));
+        let logarithm = carried.as_ref().is_some_and(|(logarithm, _)| *logarithm);
+        let spread = (spread, carried.as_ref().map(|(_, kept)| &kept.expr));
         let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, spread)?;
-        let (entry, arguments) = super::text::write(key, sums.as_deref().unwrap_or(&recipe), &programs)?;
+        let recipe = sums.as_deref().unwrap_or(&recipe);
+        let (entry, arguments) = super::text::write(key, recipe, &programs, logarithm)?;
         let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
         let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
         Ok(Kernel { text, arguments, programs })

@@ -2,12 +2,16 @@
 
 use super::super::super::convolution::{Sizing, planned};
 use super::super::super::plans::Wanted;
+use super::super::choose::choose;
 use super::super::handle::Cudnn;
+use super::super::recipes::Planned;
+use super::super::target::Target;
 use super::{Bare, ROUNDS, Times};
 use crate::core::buffer::{AnyBuffers, Dyn};
 use crate::core::error::{Error, Result};
 use crate::core::op::Spans;
 use crate::device::Device;
+use crate::device::external::ForeignStream;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::libraries::dnn::Convolution;
@@ -70,7 +74,22 @@ fn parts_of_a_submission() {
     let problem = sized();
     let (xs, ws) = (device.zeros::<f16>(64).unwrap(), device.zeros::<f16>(64).unwrap());
     let mut spare = Some(device.zeros::<f16>(64).unwrap());
+    let (chosen, pack, _memory) = {
+        let _bound = bare.core.context.bind().unwrap();
+        let (graph, target) =
+            (problem.graph(bare.api).unwrap(), Target::of(bare.api, bare.core.context.device).unwrap());
+        let chosen = choose(bare.api, &graph, &target.descriptor, problem.rules(u64::MAX)).unwrap();
+        let hand_out = |len: usize| device.hand_out(device.zeros::<f16>(len).unwrap(), ForeignStream::Idle).unwrap();
+        let memory = [64 * 14 * 14, 64 * 64, 64 * 14 * 14, chosen.workspace().max(16)].map(hand_out);
+        let [x, w, y, area] = memory.each_ref().map(|memory| memory.address());
+        (chosen, bare.pack(&[1, 2, 5], &[x, w, y], area), (memory, graph, target))
+    };
     let wait = || device.synchronize(Duration::from_secs(60)).unwrap();
+    let both = || {
+        wait();
+        let _bound = bare.core.context.bind().unwrap();
+        bare.wait();
+    };
     let mut all: Vec<(&str, Times)> = Vec::new();
     for round in 0..=ROUNDS {
         let mut row = |name: &'static str, call: &mut dyn FnMut()| {
@@ -82,9 +101,9 @@ fn parts_of_a_submission() {
                 }
             };
             if round == 0 {
-                Times::new().round(CALLS / 10, call, wait);
+                Times::new().round(CALLS / 10, call, both);
             } else {
-                all[at].1.round(CALLS, call, wait);
+                all[at].1.round(CALLS, call, both);
             }
         };
         row("a convolution", &mut || {
@@ -97,7 +116,7 @@ fn parts_of_a_submission() {
         row("a look-up of the plan", &mut || {
             let mut needs = bare.core.code.plans().needs();
             Prepare(&mut needs).plan(&problem);
-            std::hint::black_box(needs.ready());
+            let _ = std::hint::black_box(needs.ready());
         });
         fn nothing<const KIND: u8>(
             device: &Device,
@@ -115,10 +134,26 @@ fn parts_of_a_submission() {
         row("a dispatch of nothing", &mut || nothing::<0>(&device, &problem, reads, &mut spare));
         row("with a plan", &mut || nothing::<1>(&device, &problem, reads, &mut spare));
         row("with a plan and a handle", &mut || nothing::<2>(&device, &problem, reads, &mut spare));
+        let execute = || {
+            // SAFETY: the memory is as long as the graph says.
+            unsafe { bare.execute(&chosen.plan, &pack) };
+        };
         row("a context set", &mut || drop(bare.core.context.bind().unwrap()));
+        row("bare, its context set", &mut || {
+            let _bound = bare.core.context.bind().unwrap();
+            execute();
+        });
         let _bound = bare.core.context.bind().unwrap();
         row("a context set inside", &mut || drop(bare.core.context.bind().unwrap()));
         row("an event", &mut || bare.mark());
+        row("bare", &mut || execute());
+        row("bare, with an event", &mut || {
+            execute();
+            bare.mark();
+        });
+        row("a convolution inside", &mut || {
+            y = y.take().map(|y| dnn.convolve_into(&conv, &x, &w, y).unwrap().into_output());
+        });
     }
     println!("{:?}, us a call", device.info().name);
     for (name, times) in all {
