@@ -9,6 +9,10 @@ use crate::libraries::expressions::low::{Lane, LowOp};
 use crate::libraries::expressions::ptx::body::memory;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
 
+/// What is done for each step of a thread: its number, the place of its first element if that may not be there, and the operands of its
+/// elements.
+type Body<'b, T> = dyn FnMut(&mut T, usize, Option<Reg>, &[Vec<Element>; QUAD]) + 'b;
+
 impl Text<'_> {
     /// Whether an expression takes an operand.
     pub(super) fn takes(&self, program: Program, k: usize) -> bool {
@@ -18,14 +22,7 @@ impl Text<'_> {
 
     /// Calls `body` for the elements of a thread, some steps at once, with the values of the operands of each element: those that
     /// `program` takes.
-    #[expect(clippy::type_complexity, reason = "what a step is given, named in the documentation")]
-    pub(super) fn each(
-        &mut self,
-        place: &Place,
-        program: Program,
-        body: &mut dyn FnMut(&mut Self, usize, Option<Reg>, &[Vec<Element>; QUAD]),
-        advance: bool,
-    ) {
+    pub(super) fn each(&mut self, place: &Place, program: Program, body: &mut Body<'_, Self>, advance: bool) {
         if self.key.keeps {
             return self.each_kept(place, program, body);
         }
@@ -74,12 +71,7 @@ impl Text<'_> {
     }
 
     /// As [`each`](Self::each), for all steps of a thread, which keeps what it loads first.
-    fn each_kept(
-        &mut self,
-        place: &Place,
-        program: Program,
-        body: &mut dyn FnMut(&mut Self, usize, Option<Reg>, &[Vec<Element>; QUAD]),
-    ) {
+    fn each_kept(&mut self, place: &Place, program: Program, body: &mut Body<'_, Self>) {
         let (turns, begins) = (self.key.turns, self.kept.is_empty());
         let is_kept = |text: &Self, k: usize| {
             let first = text.kept.first().and_then(|[values, ..]| values.get(k));

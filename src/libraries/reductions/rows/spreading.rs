@@ -48,7 +48,7 @@ impl Spreading {
             inputs.push(layout.broadcast(extents)?);
         }
         let map = formula.0.shape(std::slice::from_ref(&target), &inputs, false);
-        let more = more.iter().map(|layout| Layout::clone(layout)).collect();
+        let more = more.iter().copied().cloned().collect();
         let made = Arc::new(Spreading { formula: Some(formula.clone()), more, map: Some(map), ..Spreading::default() });
         let out = reduce.spreading().lock().replace(made.clone());
         drop(out);
