@@ -42,18 +42,10 @@ fn element(dtype: DType) -> Result<Arc<Kept>> {
 }
 
 /// Of an element and the largest one, the exponential of their distance.
-#[cfg(feature = "host")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 pub(super) fn distance(dtype: DType) -> Result<Arc<Kept>> {
     let own = own(dtype);
     Ok(record(&[dtype, own], |open| vec![(input(open, 0, dtype) - input(open, 1, own)).exp().raw])?.kept)
-}
-
-/// The two steps of [`distance`]: the distance of an element from the largest one, and the exponential of it.
-#[cfg(feature = "cuda")]
-pub(super) fn steps(own: DType) -> Result<[Arc<Kept>; 2]> {
-    let apart = record(&[own; 2], |open| vec![(input(open, 0, own) - input(open, 1, own)).raw])?;
-    let exponential = record(&[own], |open| vec![input(open, 0, own).exp().raw])?;
-    Ok([apart.kept, exponential.kept])
 }
 
 /// Of two elements the larger one; one that is not a number does not count.

@@ -193,24 +193,23 @@ impl Text<'_> {
     pub(super) fn steps(&mut self, place: &Place, chains: &[Regs]) {
         let is_vector = self.key.is_vector;
         let mut body = |text: &mut Self, _: usize, at: Option<Reg>, values: &[Vec<Element>; QUAD]| {
-            let mut carried = [None; QUAD];
+            let mut exponentials = [None; QUAD];
             for (j, (chain, values)) in chains.iter().zip(values).enumerate() {
                 let there = at.map(|at| text.there(at, if is_vector { 0 } else { j }, place));
                 let mut element = text.run(Program::Element, &|k, part| part_of(values, k, part));
                 if let (Some(largest), false) = (text.largest, text.finds_largest) {
                     let input = |k: usize, _| if k == 0 { element.first().copied() } else { Some(largest) };
-                    let apart = text.run(Program::Distance, &input).first().copied();
-                    element = text.run(Program::Exponential, &|_, _| apart);
-                    if let Some(own) = carried.get_mut(j) {
-                        *own = if text.logarithm { apart } else { element.first().copied() };
+                    element = text.run(Program::Distance, &input);
+                    if let Some(own) = exponentials.get_mut(j) {
+                        *own = element.first().copied();
                     }
                 }
                 let new = text.step(chain, &element);
                 text.keep(chain, &new, there);
             }
-            text.carried.push(carried);
+            text.exponentials.push(exponentials);
         };
-        self.carried.clear();
+        self.exponentials.clear();
         self.each(place, Program::Element, &mut body, false);
     }
 
@@ -218,20 +217,20 @@ impl Text<'_> {
     pub(super) fn spread(&mut self, place: &Place, stats: &[Reg]) {
         let (read, is_vector) = (self.key.inputs.len(), self.key.is_vector);
         let lane = stored(self.target_type());
-        let is_carried = !self.programs.get(Program::Carried).outputs().is_empty();
+        let is_scaled = !self.programs.get(Program::Scaled).outputs().is_empty();
         let Some(address) = place.addresses.last().copied() else { return };
         let mut body = |text: &mut Self, turn: usize, at: Option<Reg>, values: &[Vec<Element>; QUAD]| {
             let offset = turn * CHAINS * lane.size();
             let mut made = Vec::new();
-            let kept = text.carried.get(turn).copied().filter(|_| is_carried).unwrap_or_default();
-            for (values, carried) in values.iter().zip(kept) {
-                let input = |k: usize, part: usize| match carried {
-                    Some(_) if k == 0 => carried,
+            let kept = text.exponentials.get(turn).copied().filter(|_| is_scaled).unwrap_or_default();
+            for (values, exponential) in values.iter().zip(kept) {
+                let input = |k: usize, part: usize| match exponential {
+                    Some(_) if k == 0 => exponential,
                     Some(_) => stats.get(part).copied(),
                     None if k == read => stats.get(part).copied(),
                     None => part_of(values, k, part),
                 };
-                let program = if carried.is_some() { Program::Carried } else { Program::Spread };
+                let program = if exponential.is_some() { Program::Scaled } else { Program::Spread };
                 made.extend(text.run(program, &input).first().copied());
             }
             if is_vector {

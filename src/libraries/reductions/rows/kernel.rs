@@ -1,9 +1,9 @@
 //! A kernel: what it depends on, its expressions, and the words of its argument.
 
-use super::super::exponentials::{self, larger, steps};
+use super::super::exponentials::{self, distance, larger};
 use super::super::kind::ReductionKind;
 use super::super::recipe::Recipe;
-use super::softmax::carried;
+use super::softmax::of_exponential;
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::libraries::expressions::formula::Shared;
@@ -61,16 +61,15 @@ pub(super) enum Program {
     Finish,
     After,
     Spread,
-    /// Of exponentials: the larger one of two elements, the distance from the largest one, and the exponential of that.
+    /// Of exponentials: the larger one of two elements, and the exponential of a distance from the largest one.
     Larger,
     Distance,
-    Exponential,
-    /// Of softmax: what becomes of such an exponential, or of its logarithm's distance, if threads keep them.
-    Carried,
+    /// Of softmax: what becomes of such an exponential, if threads keep them.
+    Scaled,
 }
 
 impl Program {
-    pub(super) const ALL: [Program; 10] = [
+    pub(super) const ALL: [Program; 9] = [
         Program::Element,
         Program::Step,
         Program::Join,
@@ -79,13 +78,12 @@ impl Program {
         Program::Spread,
         Program::Larger,
         Program::Distance,
-        Program::Exponential,
-        Program::Carried,
+        Program::Scaled,
     ];
 }
 
 /// The expressions of a kernel.
-pub(super) struct Programs([Low; 10]);
+pub(super) struct Programs([Low; 9]);
 
 impl Programs {
     /// `sums` are the recipes of exponentials.
@@ -93,19 +91,16 @@ impl Programs {
         (recipe, sums): (&Recipe, Option<&Recipe>),
         element: &Expr,
         after: Option<&Expr>,
-        (spread, carried): (&Expr, Option<&Expr>),
+        (spread, scaled): (&Expr, Option<&Expr>),
     ) -> Result<Self> {
         let open = |expr: &Expr| lower_as(expr, Calls::Expand, false);
         let closed = |expr: &Expr| lower(expr, Calls::Expand);
         let folds = sums.unwrap_or(recipe);
         let more = match folds.accumulators.first() {
-            Some(own) if sums.is_some() => {
-                let [distance, exponential] = steps(*own)?;
-                [larger(*own)?, distance, exponential].map(|kept| open(&kept.expr))
-            }
+            Some(own) if sums.is_some() => [larger(*own)?, distance(*own)?].map(|kept| open(&kept.expr)),
             _ => Default::default(),
         };
-        let [larger, distance, exponential] = more;
+        let [larger, distance] = more;
         Ok(Programs([
             open(element),
             open(&folds.step.expr),
@@ -115,13 +110,12 @@ impl Programs {
             closed(spread),
             larger,
             distance,
-            exponential,
-            carried.map(closed).unwrap_or_default(),
+            scaled.map(closed).unwrap_or_default(),
         ]))
     }
 
     pub(super) fn get(&self, program: Program) -> &Low {
-        let [element, step, join, finish, after, spread, larger, distance, exponential, carried] = &self.0;
+        let [element, step, join, finish, after, spread, larger, distance, scaled] = &self.0;
         match program {
             Program::Element => element,
             Program::Step => step,
@@ -131,8 +125,7 @@ impl Programs {
             Program::Spread => spread,
             Program::Larger => larger,
             Program::Distance => distance,
-            Program::Exponential => exponential,
-            Program::Carried => carried,
+            Program::Scaled => scaled,
         }
     }
 }
@@ -178,15 +171,13 @@ impl Kernel {
             false => None,
         };
         let spread = &key.spread.0.expr;
-        let carried = match (after, key.keeps && sums.is_some()) {
-            (Some(after), true) => carried(key.dtype, after, spread)?,
+        let scaled = match (after, key.keeps && sums.is_some()) {
+            (Some(after), true) => of_exponential(key.dtype, after, spread)?,
             _ => None,
         };
-        let logarithm = carried.as_ref().is_some_and(|(logarithm, _)| *logarithm);
-        let spread = (spread, carried.as_ref().map(|(_, kept)| &kept.expr));
+        let spread = (spread, scaled.as_ref().map(|kept| &kept.expr));
         let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, spread)?;
-        let recipe = sums.as_deref().unwrap_or(&recipe);
-        let (entry, arguments) = super::text::write(key, recipe, &programs, logarithm)?;
+        let (entry, arguments) = super::text::write(key, sums.as_deref().unwrap_or(&recipe), &programs)?;
         let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
         let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
         Ok(Kernel { text, arguments, programs })

@@ -1,10 +1,12 @@
 //! The CUDA half: kernels as plans, and their launch.
 
+use super::super::exponentials::is_it;
 use super::super::ptx::in_register;
 use super::super::space::{CHAINS, GROUP};
 use super::kernel::{Argument, KEEPING, Kernel, Key, Program, QUAD, TEAM, block};
 use super::op::Rows;
 use super::shape::Plan;
+use super::softmax::of_exponential;
 use crate::core::buffer::AnySpan;
 use crate::core::cache::Words;
 use crate::core::element::DType;
@@ -26,6 +28,20 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 pub(super) struct Loaded {
     kernel: Kernel,
     function: Function,
+}
+
+/// Whether it is faster: of exponentials of halves only softmax, which then computes each once (H100, benches/results).
+fn is_worth_it(rows: &Rows) -> Result<bool> {
+    let shape = &rows.reduce.shape;
+    let (dtype, finish) = (shape.element_type()?, &shape.finish);
+    match (is_it(shape.kind) && dtype.size() == 2, finish) {
+        (false, _) => Ok(true),
+        (true, None) => Ok(false),
+        (true, Some(finish)) => {
+            let made = &rows.map.formula.0.expr;
+            Ok(of_exponential(dtype, &finish.0.expr, made)?.is_some())
+        }
+    }
 }
 
 /// A key that is hashed once, and compared by where it lies first.
@@ -105,7 +121,7 @@ fn made(rows: &Rows) -> Result<Vec<Key>> {
     let inputs = expr.inputs().iter().take(read).enumerate().map(|(k, dtype)| (*dtype, plan.is_constant(k)));
     let inputs: Vec<(DType, bool)> = inputs.collect();
     let (length, groups) = (plan.space.length, plan.space.groups());
-    let keeps = keeps(&shape.prepared()?.element.expr, &inputs, groups);
+    let keeps = keeps(&shape.prepared()?.element.expr, &inputs, groups) && is_worth_it(rows)?;
     let all = if groups > 1 { GROUP / CHAINS } else { length.div_ceil(CHAINS).next_power_of_two() };
     let several: &[usize] = if keeps { &[all] } else { &[4, 2, 1] };
     let turns = several.iter().copied().find(|turns| length.is_multiple_of(turns * CHAINS));

@@ -94,36 +94,28 @@ fn made<T: SoftmaxElement>(logarithm: bool) -> Result<Recorded> {
     })
 }
 
-/// What a thread keeps of each element for softmax: its exponential, or its distance for the logarithm.
+/// If these are the formulas of softmax: of the exponential of an element's distance and what a row has, the new element.
 #[cfg(feature = "cuda")]
-type Carried = Option<(bool, Arc<Kept>)>;
-
-/// If these are the formulas of softmax or of its logarithm: whether it is the logarithm; and of what a thread keeps of an element, and
-/// what a row has, the new element.
-#[cfg(feature = "cuda")]
-pub(super) fn carried(dtype: DType, finish: &Expr, made: &Expr) -> Result<Carried> {
+pub(super) fn of_exponential(dtype: DType, finish: &Expr, made: &Expr) -> Result<Option<Arc<Kept>>> {
     match dtype {
-        DType::F16 => carried_of::<f16>(finish, made),
-        DType::Bf16 => carried_of::<bf16>(finish, made),
-        DType::F32 => carried_of::<f32>(finish, made),
+        DType::F16 => of_exponential_of::<f16>(finish, made),
+        DType::Bf16 => of_exponential_of::<bf16>(finish, made),
+        DType::F32 => of_exponential_of::<f32>(finish, made),
+        DType::F64 => of_exponential_of::<f64>(finish, made),
         _ => Ok(None),
     }
 }
 
 #[cfg(feature = "cuda")]
-fn carried_of<T: SoftmaxElement>(of_row: &Expr, of_element: &Expr) -> Result<Carried> {
-    for logarithm in [false, true] {
-        if finish::<T>(logarithm)?.kept.expr != *of_row || made::<T>(logarithm)?.kept.expr != *of_element {
-            continue;
-        }
-        let recorded = record(&[T::Wide::DTYPE, T::Pair::DTYPE], |open| {
-            let [own, pair] = [0, 1].map(|k| Symbol::<f64>::new(open.input(k)));
-            let y = if logarithm { own - pair.im() } else { own * pair.im() };
-            vec![y.cast::<T>().raw]
-        });
-        return Ok(Some((logarithm, recorded?.kept)));
+fn of_exponential_of<T: SoftmaxElement>(of_row: &Expr, of_element: &Expr) -> Result<Option<Arc<Kept>>> {
+    if finish::<T>(false)?.kept.expr != *of_row || made::<T>(false)?.kept.expr != *of_element {
+        return Ok(None);
     }
-    Ok(None)
+    let recorded = record(&[T::Wide::DTYPE, T::Pair::DTYPE], |open| {
+        let [exponential, pair] = [0, 1].map(|k| Symbol::<f64>::new(open.input(k)));
+        vec![(exponential * pair.im()).cast::<T>().raw]
+    });
+    Ok(Some(recorded?.kept))
 }
 
 fn softmax<T: SoftmaxElement>(

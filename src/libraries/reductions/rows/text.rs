@@ -69,20 +69,13 @@ pub(super) struct Text<'a> {
     /// Of exponentials: whether the largest element is being found; then what it is.
     pub(super) finds_largest: bool,
     pub(super) largest: Option<Reg>,
-    /// For each step of a thread what it has kept: the operands of its elements, and their exponentials, or of the logarithm their
-    /// distances.
+    /// For each step of a thread what it has kept: the operands of its elements, and their exponentials.
     pub(super) kept: Vec<[Vec<Element>; QUAD]>,
-    pub(super) carried: Vec<[Option<Reg>; QUAD]>,
-    pub(super) logarithm: bool,
+    pub(super) exponentials: Vec<[Option<Reg>; QUAD]>,
 }
 
 /// The entry point, and the words of its parameter.
-pub(super) fn write(
-    key: &Key,
-    recipe: &Recipe,
-    programs: &Programs,
-    logarithm: bool,
-) -> Result<(String, Vec<Argument>)> {
+pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(String, Vec<Argument>)> {
     let mut text = Text {
         key,
         recipe,
@@ -95,8 +88,7 @@ pub(super) fn write(
         finds_largest: false,
         largest: None,
         kept: Vec::new(),
-        carried: Vec::new(),
-        logarithm,
+        exponentials: Vec::new(),
     };
     text.write();
     let size = 8 * text.arguments.len();
