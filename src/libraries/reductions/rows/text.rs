@@ -2,7 +2,8 @@
 //!
 //! A block has some rows, or one. 16 threads have a group of 1024 elements of a row: a thread has four neighbouring chains, so that
 //! it loads four neighbours at once. Chains are joined in the order of the tree: those of other threads by shuffles, then a thread's
-//! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself.
+//! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself. A thread has at most 64 elements of a row;
+//! where that is faster (`launch.rs`) it keeps them in registers, so that the row is read once, and of softmax their exponentials.
 
 use super::super::recipe::Recipe;
 use super::super::space::GROUP;
