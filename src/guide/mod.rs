@@ -74,9 +74,11 @@ pub mod programs {}
 /// [`broadcast_tensor`]: crate::collective::Communicator::broadcast_tensor
 /// [`broadcast`]: crate::collective::Communicator::broadcast
 /// [`deterministic`]: crate::collective::Communicator::deterministic
+/// [`devices`]: crate::collective::Communicator::devices
 /// [`exchange`]: crate::collective::Communicator::exchange
 /// [`faults`]: crate::guide::faults
 /// [`gather`]: crate::collective::Communicator::gather
+/// [`heartbeat`]: crate::DeviceBuilder::heartbeat
 /// [`loader`]: crate::loader
 /// [`patience`]: crate::collective::Rendezvous::patience
 /// [`rebuild`]: crate::collective::Communicator::rebuild
@@ -87,6 +89,8 @@ pub mod programs {}
 /// [`scatter`]: crate::collective::Communicator::scatter
 /// [`served`]: crate::collective::Rendezvous::served
 /// [`silence`]: crate::collective::Rendezvous::silence
+/// [`watchdog`]: crate::DeviceBuilder::watchdog
+/// [isolated]: crate::guide::isolated
 pub mod collectives {}
 #[doc = include_str!("memory.md")]
 ///

@@ -78,7 +78,7 @@ fn rough<T: Element>(rng: &mut Rng, len: usize, make: impl Fn(f64) -> T) -> Vec<
 }
 
 /// The bits of a deterministic all-reduce and reduce-scatter on these devices.
-fn deterministic_bits<T: Element>(devices: &[Device], how: Combine<T>, make: fn(f64) -> T) -> Vec<u8> {
+pub(crate) fn deterministic_bits<T: Element>(devices: &[Device], how: Combine<T>, make: fn(f64) -> T) -> Vec<u8> {
     let mut rng = Rng::new(4);
     let comm = Communicator::new(devices).unwrap().deterministic();
     let mut bits = Vec::new();

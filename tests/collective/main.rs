@@ -8,6 +8,8 @@
 
 mod checks;
 mod faults;
+#[cfg(target_os = "linux")]
+mod isolated;
 mod killed;
 mod kills;
 mod local;

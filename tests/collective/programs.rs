@@ -73,34 +73,40 @@ fn step(comm: &Communicator, devices: &[Device], a: &mut Cells, b: &mut Cells, r
 fn random_programs_of_several_threads_equal_a_sequential_model() {
     let gpus = gpus();
     for seed in 1..=8 {
-        println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let devices = if gpus.is_empty() { hosts(1 + rng.below(4)) } else { gpus.clone() };
-        // Two communicators over the same devices, in opposite orders of the ranks.
-        let reversed: Vec<Device> = devices.iter().rev().cloned().collect();
-        let comms = [Communicator::new(&devices).unwrap(), Communicator::new(&reversed).unwrap()];
-        std::thread::scope(|scope| {
-            for thread in 0..3 {
-                let mut rng = Rng::new(rng.next());
-                let (comm, devices) = match thread % 2 {
-                    0 => (&comms[0], &devices),
-                    _ => (&comms[1], &reversed),
-                };
-                scope.spawn(move || {
-                    let (mut a, mut b) = (cells(devices, &mut rng), cells(devices, &mut rng));
-                    for _ in 0..40 {
-                        step(comm, devices, &mut a, &mut b, &mut rng);
-                        if rng.below(3) == 0 {
-                            std::mem::swap(&mut a, &mut b);
-                        }
-                    }
-                    for Cells { buffers, model } in [a, b] {
-                        for ((device, buffer), model) in devices.iter().zip(&buffers).zip(&model) {
-                            assert_eq!(device.to_vec(buffer).unwrap(), *model);
-                        }
-                    }
-                });
-            }
-        });
+        random_programs(&devices, seed, 40);
     }
+}
+
+/// Three threads of so many steps.
+pub(crate) fn random_programs(devices: &[Device], seed: u64, steps: usize) {
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    // Two communicators over the same devices, in opposite orders of the ranks.
+    let reversed: Vec<Device> = devices.iter().rev().cloned().collect();
+    let comms = [Communicator::new(devices).unwrap(), Communicator::new(&reversed).unwrap()];
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let mut rng = Rng::new(rng.next());
+            let (comm, devices) = match thread % 2 {
+                0 => (&comms[0], devices),
+                _ => (&comms[1], &reversed[..]),
+            };
+            scope.spawn(move || {
+                let (mut a, mut b) = (cells(devices, &mut rng), cells(devices, &mut rng));
+                for _ in 0..steps {
+                    step(comm, devices, &mut a, &mut b, &mut rng);
+                    if rng.below(3) == 0 {
+                        std::mem::swap(&mut a, &mut b);
+                    }
+                }
+                for Cells { buffers, model } in [a, b] {
+                    for ((device, buffer), model) in devices.iter().zip(&buffers).zip(&model) {
+                        assert_eq!(device.to_vec(buffer).unwrap(), *model);
+                    }
+                }
+            });
+        }
+    });
 }

@@ -10,6 +10,7 @@ const WORDS: [&str; 5] = ["Instant::now", "SystemTime::now", "thread::sleep", ".
 /// Files of `tests/` that may, and why.
 const ALLOWED: &[(&str, &str)] = &[
     ("collective/faults.rs", "tells how long a fault of a real GPU takes; nobody asserts it"),
+    ("collective/isolated/", "tells how long a loss takes; its limit only ends a hang"),
     ("collective/killed.rs", "processes are killed at any moment; the limit of their loss is far above it"),
     ("collective/kills.rs", "tells how long a loss takes; nobody asserts it"),
     ("collective/timing.rs", "a measurement, for a GPU: not of the merge tier"),

@@ -115,6 +115,9 @@ pub(crate) struct Incoming<'a> {
     /// Modules and programs that are loaded in the worker: a type of its own floor.
     #[cfg(target_os = "linux")]
     pub(crate) modules: &'a dyn std::any::Any,
+    /// What to call when the order has come to its end, also if the op never ran.
+    #[cfg(target_os = "linux")]
+    pub(crate) at_end: &'a mut Option<crate::core::order::Then>,
 }
 
 impl Incoming<'_> {

@@ -200,7 +200,7 @@ impl ArrivedStep {
         (epoch, modules): (&Arc<Epoch>, &Modules),
     ) -> Result<Self> {
         const NOWHERE: u64 = 1 << 62;
-        call.decode(Incoming { bytes: packed.op, lent: None, epoch, modules })?;
+        call.decode(Incoming { bytes: packed.op, lent: None, epoch, modules, at_end: &mut None })?;
         let meter = Arc::new(Meter::new(u64::MAX, u64::MAX));
         let mut next = NOWHERE;
         let region = |(offset, bytes): (u64, u64)| {

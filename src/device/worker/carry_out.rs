@@ -6,6 +6,7 @@ use crate::core::dispatch::Options;
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::RemoteTarget;
 use crate::core::op::wire::Incoming;
+use crate::core::order::Then;
 use crate::core::sync::Arc;
 use crate::device::dispatch::mark_overwritten;
 use crate::engines::dispatch::{Call, Submission};
@@ -13,10 +14,19 @@ use crate::engines::worker::Relay;
 
 /// Carries out an operation: submits it to the worker's own device.
 pub(crate) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
+    let mut at_end = None;
+    let outcome = submit(call, server, task, &mut at_end);
+    if outcome.is_err() {
+        at_end.into_iter().for_each(|at_end| at_end());
+    }
+    outcome
+}
+
+fn submit(call: &mut dyn Call, server: &Server, task: Task<'_>, at_end: &mut Option<Then>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
     let modules = &server.modules;
-    call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules })?;
+    call.decode(Incoming { bytes: task.bytes, lent: task.lent, epoch: &epoch, modules, at_end })?;
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive =
@@ -32,11 +42,14 @@ pub(crate) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     submission.relay = Some(Relay { reply: reply.clone(), fault: task.fault });
     server.device.submit_here(&mut submission)?;
     let work = call.take_ongoing().ok_or_else(|| Error::library("internal error: the operation was not submitted"))?;
-    let answered = Arc::clone(&work);
+    let (answered, at_end) = (Arc::clone(&work), at_end.take());
     server.when_settled(
         (call.facts().name, work),
         reply.clone(),
-        Box::new(move || reply.left(answered.to_remote(RemoteTarget { lent }), answered.device_time())),
+        Box::new(move || {
+            reply.left(answered.to_remote(RemoteTarget { lent }), answered.device_time());
+            at_end.into_iter().for_each(|at_end| at_end());
+        }),
     );
     Ok(())
 }

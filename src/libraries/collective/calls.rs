@@ -248,6 +248,22 @@ impl Communicator {
         let refused = |error: Error, outputs| Rejected::new(error.in_op(name, "collective"), (outputs,));
         let reads: Vec<u64> = inputs.iter().map(|input| input.region.epoch.device).collect();
         let writes: Vec<u64> = outputs.iter().map(|output| output.region.epoch.device).collect();
+        #[cfg(target_os = "linux")]
+        if let Some(isolated) = &self.inner.isolated {
+            let team = isolated.team();
+            let prepared = crate::core::inside::refuse_inside("a collective").and_then(|()| {
+                let devices = team.devices();
+                let reduction = combine.map(|combine| combine.erased(devices.len())).transpose()?;
+                let spec = Spec { ranks: devices.len(), ..self.spec(kind, T::DTYPE, reduction, in_place) };
+                team.admit(0, name)?; // the operands on a device that was lost are stale
+                self.check_owners(&spec, &reads, &writes)?;
+                Ok(spec)
+            });
+            return match prepared {
+                Ok(spec) => super::isolated::submit(team, &spec, &inputs, outputs),
+                Err(error) => Err(refused(error, outputs)),
+            };
+        }
         // The number of ranks may change up to here, and not before it is submitted.
         let prepared = self.live().and_then(|live| {
             let reduction = combine.map(|combine| combine.erased(self.devices().len())).transpose()?;
@@ -262,7 +278,7 @@ impl Communicator {
         // SAFETY: both handles are used for submissions under the lock alone; no other operand is a part of that buffer.
         let turn = unsafe { live.turn.alias() };
         let sequence = self.next_sequence();
-        let op = Collective::<T> { spec, link: live.link.clone(), sequence, _type: PhantomData };
+        let op = Collective::<T> { spec, link: live.link.clone(), sequence, begun: None, _type: PhantomData };
         match Device::dispatch_across(&self.dispatch_devices(), op, (&inputs,), (outputs, turn)) {
             Ok(pending) => {
                 self.count(sequence);

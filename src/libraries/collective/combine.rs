@@ -2,6 +2,7 @@
 
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// How a collective combines the elements of all ranks.
 ///
@@ -30,7 +31,7 @@ pub enum Combine<T: Element> {
 }
 
 /// [`Combine`] without its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum How {
     Sum,
     Prod,
@@ -41,7 +42,7 @@ pub(super) enum How {
 }
 
 /// How elements are combined, and the factors' bytes: one for each rank of this process, or none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Reduction {
     pub(super) how: How,
     pub(super) factors: Vec<[u8; 8]>,

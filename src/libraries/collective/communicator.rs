@@ -18,8 +18,9 @@ use parking_lot::MappedMutexGuard;
 /// outputs are moved in and come back from the wait. Where only one rank, the root, has an input or an output, that is the
 /// only one. In place ([`all_reduce_in_place`](Self::all_reduce_in_place) and others), a rank's one buffer holds both.
 ///
-/// Host devices share memory; GPUs use NCCL, which is loaded when the first communicator is made. Cheap to clone; lives
-/// through rebuilds of its devices (the first collective after one makes NCCL's communicators again).
+/// Host devices share memory (isolated ones use connections); GPUs use NCCL, which is loaded when the first communicator is
+/// made. Cheap to clone; lives through rebuilds of devices that are not isolated (the first collective after one makes NCCL's
+/// communicators again).
 ///
 /// ```
 /// # fn main() -> windlass::Result<()> {
@@ -42,6 +43,9 @@ pub(super) struct Inner {
     pub(super) devices: Vec<Device>,
     /// For ranks in several processes.
     pub(super) remote: Option<Remote>,
+    /// For ranks on isolated devices.
+    #[cfg(target_os = "linux")]
+    pub(super) isolated: Option<super::isolated::Isolated>,
     /// What belongs to the current generation of each device. Locked while a collective is submitted: so the collectives of a
     /// communicator have one order.
     pub(super) live: Mutex<Option<Live>>,
@@ -68,27 +72,58 @@ impl Remote {
     }
 }
 
+impl Inner {
+    /// Ranks that are all of this process.
+    pub(super) fn new(devices: Vec<Device>) -> Self {
+        Inner {
+            devices,
+            remote: None,
+            #[cfg(target_os = "linux")]
+            isolated: None,
+            live: Mutex::default(),
+            submitted: AtomicU64::new(0),
+        }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         // Not when the mesh is dropped: a buffer may keep the op that wrote it, and the op its mesh.
         if let Some(remote) = &self.remote {
             remote.mesh().close();
         }
+        #[cfg(target_os = "linux")]
+        if let Some(isolated) = &self.isolated {
+            isolated.team().leave();
+        }
     }
 }
 
 impl Communicator {
-    /// Makes the devices the ranks of a communicator: host devices, or GPUs of this process (each once).
+    /// Makes the devices the ranks of a communicator: host devices, GPUs of this process (each once), or isolated devices, whose
+    /// workers are the ranks.
+    ///
+    /// Between isolated devices a lost worker gives every waiter [`Error::CollectiveLost`] with its rank, as soon as its end is
+    /// noticed; one that is stopped, after the smallest [`heartbeat`](crate::DeviceBuilder::heartbeat) of the devices. The other
+    /// devices keep their buffers and generation, and go on after [`rebuild`](Self::rebuild).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`]: no device, one that is named twice, or two for the same GPU. [`Error::Unsupported`]: devices
-    /// of different engines, an isolated device, a recording. [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL;
-    /// [`Error::Timeout`] when its initialisation does not come to an end.
+    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording.
+    /// [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL; [`Error::Timeout`] when its initialisation does not come to
+    /// an end. [`Error::CollectiveLost`]: a worker is lost meanwhile.
     pub fn new<'d>(devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
         let devices: Vec<Device> = devices.into_iter().cloned().collect();
         check_devices(&devices)?;
-        let inner = Inner { devices, remote: None, live: Mutex::default(), submitted: AtomicU64::new(0) };
-        let comm = Communicator { inner: Arc::new(inner), deterministic: false };
+        #[cfg(target_os = "linux")]
+        if devices.iter().any(Device::is_isolated) {
+            crate::core::inside::refuse_inside("a communicator")?;
+            let isolated = Some(super::isolated::begin(&devices)?);
+            let mut inner = Inner::new(devices);
+            inner.isolated = isolated;
+            return Ok(Communicator { inner: Arc::new(inner), deterministic: false });
+        }
+        let comm = Communicator { inner: Arc::new(Inner::new(devices)), deterministic: false };
         drop(comm.live()?);
         Ok(comm)
     }
@@ -126,13 +161,17 @@ impl Communicator {
             return Self::new(&devices);
         }
         check_devices(&devices)?;
+        if let Some(device) = devices.iter().find(|device| device.is_isolated()) {
+            let why = "is isolated, and joins no other processes; make isolated devices of one process ranks by `Communicator::new`";
+            return Err(Error::unsupported(format!("{} {why}", device.name())));
+        }
         let inner = super::rebuild::join(at, devices)?;
         Ok(Communicator { inner: Arc::new(inner), deterministic: false })
     }
 
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
-        self.inner.remote.as_ref().map_or(self.inner.devices.len(), |remote| remote.mesh().size())
+        self.inner.remote.as_ref().map_or(self.devices().len(), |remote| remote.mesh().size())
     }
 
     /// The number of the first rank of this process.
@@ -142,6 +181,10 @@ impl Communicator {
 
     /// How often the ranks of several processes were [rebuilt](Self::rebuild).
     pub fn epoch(&self) -> u64 {
+        #[cfg(target_os = "linux")]
+        if let Some(isolated) = &self.inner.isolated {
+            return isolated.team().epoch();
+        }
         self.inner.remote.as_ref().map_or(0, |remote| remote.mesh().epoch())
     }
 
@@ -161,8 +204,13 @@ impl Communicator {
         waiting.chain(&self.inner.devices).collect()
     }
 
-    /// The device of each rank of this process, in the order of the ranks.
+    /// The device of each rank of this process, in the order of the ranks. (Of isolated devices only those that are left after a
+    /// [`rebuild`](Self::rebuild).)
     pub fn devices(&self) -> &[Device] {
+        #[cfg(target_os = "linux")]
+        if let Some(isolated) = &self.inner.isolated {
+            return isolated.team().devices();
+        }
         &self.inner.devices
     }
 
@@ -184,13 +232,13 @@ impl Communicator {
         let (readers, writers) = spec.owners();
         for (name, of, ranks) in [("inputs", reads, readers), ("outputs", writes, writers)] {
             for (index, (of, rank)) in of.iter().zip(ranks).enumerate() {
-                let Some(device) = rank.checked_sub(spec.first).and_then(|local| self.inner.devices.get(local)) else {
+                let Some(device) = rank.checked_sub(spec.first).and_then(|local| self.devices().get(local)) else {
                     continue; // the layout refuses the rank
                 };
                 if device.inner().id == *of {
                     continue;
                 }
-                let theirs = self.inner.devices.iter().find(|device| device.inner().id == *of);
+                let theirs = self.devices().iter().find(|device| device.inner().id == *of);
                 let theirs =
                     theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
                 let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
@@ -216,7 +264,7 @@ impl Communicator {
 
 impl std::fmt::Debug for Communicator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Communicator").field("devices", &self.inner.devices).finish_non_exhaustive()
+        f.debug_struct("Communicator").field("devices", &self.devices()).finish_non_exhaustive()
     }
 }
 
@@ -226,14 +274,20 @@ fn check_devices(devices: &[Device]) -> Result<()> {
     }
     for (index, device) in devices.iter().enumerate() {
         let name = device.name();
-        if device.is_isolated() {
-            let why = format!("{name} is isolated: its memory belongs to another process");
-            return Err(Error::unsupported(why));
-        }
         if device.recording().is_some() {
             return Err(Error::unsupported("a recording has one device; use collectives between replays instead"));
         }
         for other in devices.iter().take(index) {
+            if device.is_isolated() != other.is_isolated() {
+                let (inside, outside) = if device.is_isolated() { (device, other) } else { (other, device) };
+                let why = format!(
+                    "{} is isolated and {} is not: their memory belongs to different processes; open all of them with \
+                     `DeviceBuilder::isolated`, or none",
+                    inside.name(),
+                    outside.name()
+                );
+                return Err(Error::unsupported(why));
+            }
             if device.kind() != other.kind() {
                 let why =
                     format!("{name} and {} have different engines; use download and upload instead", other.name());
@@ -241,6 +295,10 @@ fn check_devices(devices: &[Device]) -> Result<()> {
             }
             if device == other {
                 return Err(Error::invalid("devices", format!("{name} is named twice; name each device once")));
+            }
+            if device.is_isolated() && device.info().uuid.is_some() && device.info().uuid == other.info().uuid {
+                let what = format!("{name} and {} are the same GPU, which can be one rank only", other.name());
+                return Err(Error::invalid("devices", what));
             }
             #[cfg(feature = "cuda")]
             if let (Some(one), Some(two)) = (device.epoch().engine.as_cuda(), other.epoch().engine.as_cuda())

@@ -11,7 +11,7 @@ use crate::device::Device;
 
 /// How long the initialisation of NCCL may take.
 #[cfg(feature = "cuda")]
-const INITIALISATION: std::time::Duration = std::time::Duration::from_secs(120);
+pub(super) const INITIALISATION: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// What belongs to one generation of each device.
 pub(super) struct Live {
@@ -88,6 +88,8 @@ impl Link {
         match self {
             // A mesh that is lost says so itself.
             Link::Memory | Link::Mesh(_) => true,
+            #[cfg(target_os = "linux")]
+            Link::Worker(_) => true,
             #[cfg(feature = "cuda")]
             Link::Joined(..) => true,
             #[cfg(feature = "cuda")]

@@ -9,6 +9,7 @@
 //! | `memory`, `host`, `numbers` | the host half: operands, blocks and copies, arithmetic |
 //! | `native` | the CUDA half: NCCL |
 //! | `live` | what a communicator has for one generation of its devices |
+//! | `isolated` | ranks on isolated devices: each worker process is one |
 //! | `launch`, `store`, `mesh` | ranks in several processes: how they find each other, and what they send |
 //! | `rebuild` | how they come together, at first and after a loss |
 //!
@@ -22,6 +23,8 @@ mod calls;
 mod combine;
 mod communicator;
 mod host;
+#[cfg(target_os = "linux")]
+mod isolated;
 mod launch;
 mod live;
 mod memory;
@@ -41,6 +44,12 @@ pub use rebuild::{Members, Rebuilt};
 pub use spec::Transfer;
 pub use store::Store;
 
-/// Nothing: an isolated device cannot be a rank.
+/// Registers the collectives in the registry of a worker program.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) fn register(_: &mut crate::engines::worker::Registry) {}
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    fn each<T: crate::core::element::Element>(registry: &mut crate::engines::worker::Registry) {
+        registry.add::<op::Collective<T>>();
+    }
+    registry.add::<isolated::Membership>();
+    crate::core::element::each_element!(each(registry));
+}

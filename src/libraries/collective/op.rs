@@ -7,7 +7,9 @@ use crate::core::buffer::List;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Bufs, Cost, Immediate, Internal, OpKind, OperandNames, Output, Spans};
-use crate::core::sync::Arc;
+#[cfg(target_os = "linux")]
+use crate::core::op::{Incoming, Wire};
+use crate::core::sync::{Arc, AtomicBool, Ordering};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
 use std::marker::PhantomData;
@@ -43,6 +45,24 @@ pub(super) enum Link {
     /// They are GPUs of several processes, which agree on each collective by the mesh.
     #[cfg(feature = "cuda")]
     Joined(Arc<super::native::Group>, Arc<super::mesh::Mesh>),
+    /// They are isolated devices of this process; their workers know this epoch by its number.
+    #[cfg(target_os = "linux")]
+    Worker(u64),
+}
+
+impl Link {
+    /// The connections to other processes.
+    #[cfg(target_os = "linux")]
+    pub(super) fn mesh(&self) -> Option<&Arc<super::mesh::Mesh>> {
+        match self {
+            Link::Mesh(mesh) => Some(mesh),
+            #[cfg(feature = "cuda")]
+            Link::Joined(_, mesh) => Some(mesh),
+            #[cfg(feature = "cuda")]
+            Link::Nccl(_) => None,
+            Link::Memory | Link::Worker(_) => None,
+        }
+    }
 }
 
 pub(super) struct Collective<T> {
@@ -50,6 +70,8 @@ pub(super) struct Collective<T> {
     pub(super) link: Link,
     /// Its number, for ranks in several processes.
     pub(super) sequence: u64,
+    /// In a worker: set when it begins.
+    pub(super) begun: Option<Arc<AtomicBool>>,
     pub(super) _type: PhantomData<T>,
 }
 
@@ -70,6 +92,13 @@ impl<T: Element> Op for Collective<T> {
         self.layout(&lens(reads), &lens(writes)).map(drop)
     }
 
+    #[cfg(target_os = "linux")]
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
+        // Of an isolated device: the caller has named the operands of all ranks.
+        let isolated = self.begun.is_some() || matches!(self.link, Link::Worker(_));
+        isolated.then(|| self.spec.name_among_all(index, read_count)).flatten()
+    }
+
     fn overwrites_each(&self, (writes, _): &Spans<WritesOf<Self>>, index: usize) -> bool {
         index >= writes.len() || self.spec.overwrites(index)
     }
@@ -83,12 +112,14 @@ impl<T: Element> Op for Collective<T> {
     }
 
     fn host(&self, (reads,): Slices<'_, Self>, (writes, _): SlicesMut<'_, Self>) -> Result<()> {
+        self.begin();
         let reads: Vec<&[u8]> = reads.into_iter().map(bytemuck::cast_slice).collect();
         let writes: Vec<&mut [u8]> = writes.into_iter().map(bytemuck::cast_slice_mut).collect();
         self.on_host(reads, writes)
     }
 
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        self.begin();
         #[cfg(feature = "cuda")]
         {
             let ((reads,), (writes, _)) = (queue.reads(), queue.writes());
@@ -104,9 +135,7 @@ impl<T: Element> Op for Collective<T> {
                     let outcome = super::native::run(queue, collective, (group, mesh, self.sequence), operands);
                     outcome.map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
                 }
-                Link::Memory | Link::Mesh(_) => {
-                    Err(Error::library("internal error: a collective of GPUs without NCCL"))
-                }
+                _ => Err(Error::library("internal error: a collective of GPUs without NCCL")),
             }
         }
         #[cfg(not(feature = "cuda"))]
@@ -123,9 +152,22 @@ impl<T: Element> Op for Collective<T> {
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
     }
+
+    #[cfg(target_os = "linux")]
+    fn wire() -> Option<Wire<Self>> {
+        let decode = |incoming: Incoming<'_>| {
+            let (spec, link, sequence, begun) = super::isolated::decode(incoming, T::DTYPE)?;
+            Ok(Collective { spec, link, sequence, begun: Some(begun), _type: PhantomData })
+        };
+        Some(Wire { encode: |op, out| super::isolated::encode(&op.spec, &op.link, op.sequence, out), decode })
+    }
 }
 
 impl<T> Collective<T> {
+    fn begin(&self) {
+        self.begun.iter().for_each(|begun| begun.store(true, Ordering::SeqCst));
+    }
+
     fn layout(&self, reads: &[usize], writes: &[usize]) -> Result<Layout> {
         self.spec.layout(reads, writes).map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
     }
@@ -142,8 +184,8 @@ impl<T> Collective<T> {
         let outcome = match &self.link {
             Link::Memory => host::run(&self.spec, &layout, &memory),
             Link::Mesh(mesh) => super::mesh::run(mesh, (&self.spec, &layout), &memory, self.sequence),
-            #[cfg(feature = "cuda")]
-            Link::Nccl(_) | Link::Joined(..) => Err(Error::library("internal error: NCCL for host devices")),
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            _ => Err(Error::library("internal error: ranks on host devices that are none of this process")),
         };
         outcome.map_err(|error| error.in_op(self.spec.kind.name(), "collective"))
     }

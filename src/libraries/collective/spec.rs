@@ -3,9 +3,10 @@
 use super::combine::Reduction;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// A transfer of one of several between ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Transfer {
     /// The rank that sends.
     pub from: usize,
@@ -14,7 +15,7 @@ pub struct Transfer {
 }
 
 /// Which collective it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     AllReduce,
     Reduce { root: usize },
@@ -29,7 +30,7 @@ pub(super) enum Kind {
 }
 
 /// A collective.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub(super) kind: Kind,
     pub(super) dtype: DType,
@@ -208,8 +209,30 @@ impl Operand {
 }
 
 impl Spec {
+    /// The part of one rank, in a process of its own.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_rank(&self, rank: usize) -> Self {
+        let mut part = Spec { first: rank, locals: 1, ..self.clone() };
+        if let Some(reduction) = &mut part.reduction {
+            reduction.factors = reduction.factors.get(rank).copied().into_iter().collect();
+        }
+        part
+    }
+
+    /// The name of an operand of the one rank of this process among the operands of all ranks.
+    #[cfg(target_os = "linux")]
+    pub(super) fn name_among_all(&self, index: usize, read_count: usize) -> Option<String> {
+        let (readers, writers) = Spec { first: 0, locals: self.ranks, ..self.clone() }.owners();
+        let (name, index, owners) = match index.checked_sub(read_count) {
+            None => ("inputs", index, readers),
+            Some(index) => ("outputs", index, writers),
+        };
+        let mut own = owners.iter().enumerate().filter(|(_, rank)| **rank == self.first);
+        own.nth(index).map(|(place, _)| format!("{name}[{place}]"))
+    }
+
     /// A collective without operands.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(super) fn barrier() -> Self {
         let (kind, dtype, reduction) = (Kind::Barrier, DType::U8, None);
         Spec { kind, dtype, reduction, in_place: false, deterministic: false, ranks: 0, first: 0, locals: 0 }

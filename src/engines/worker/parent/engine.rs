@@ -58,6 +58,11 @@ impl std::fmt::Debug for Link {
 }
 
 impl WorkerEngine {
+    /// The worker's device runs each operation on the thread that submits it, and submitting waits for it.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.inline
+    }
+
     /// The worker has not ended.
     pub(super) fn is_there(&self) -> bool {
         !self.link.ending.has_come()

@@ -25,6 +25,8 @@ pub(in crate::libraries::collective) struct Entry<'e> {
     pub(in crate::libraries::collective) locals: usize,
     pub(in crate::libraries::collective) limit: Duration,
     pub(in crate::libraries::collective) clock: Clock,
+    /// The store serves already: one that refuses a connection is gone.
+    pub(in crate::libraries::collective) at_once: bool,
     /// The mesh of the epoch that it is of.
     pub(in crate::libraries::collective) old: Option<&'e Mesh>,
 }
@@ -47,7 +49,7 @@ impl Entry<'_> {
         let end = end_of(self.limit);
         self.owner_lives()?;
         let addresses = resolve(&self.at.address)?;
-        let mut client = Client::connect(&addresses, self.at.key(), self.limit, self.at.process)?;
+        let mut client = Client::connect(&addresses, self.at.key(), (self.limit, self.at_once), self.at.process)?;
         loop {
             let attempt = self.attempt(&mut client, prepare, end);
             match attempt.map_err(|error| self.owner_lives().err().unwrap_or(error))? {

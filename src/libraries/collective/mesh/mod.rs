@@ -37,6 +37,8 @@ mod wire;
 
 pub(super) use enter::{Entry, Look};
 pub(super) use run::run;
+#[cfg(target_os = "linux")]
+pub(super) use turn::SKIPPED;
 #[cfg(feature = "cuda")]
 pub(super) use turn::in_turn;
 
@@ -183,7 +185,7 @@ impl Mesh {
     }
 
     /// This process can carry out no more collectives of this epoch: the others are told.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(super) fn resign(&self, cause: &str) {
         self.state.blame(&[self.process], cause);
         self.state.gave_up.store(self.process + 1, Ordering::SeqCst);

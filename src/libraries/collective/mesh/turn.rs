@@ -9,6 +9,9 @@ use crate::core::sync::Ordering;
 use crate::libraries::collective::spec::{Layout, Spec};
 use std::time::Duration;
 
+/// The name of the code of a collective that could not run elsewhere.
+pub(in crate::libraries::collective) const SKIPPED: &str = "skipped";
+
 /// A collective of this process: the one with that number, on the connections of the mesh.
 pub(in crate::libraries::collective) struct Running<'r> {
     pub(super) mesh: &'r Mesh,
@@ -44,6 +47,26 @@ pub(in crate::libraries::collective) fn in_turn(
 }
 
 impl Mesh {
+    /// The collective with this number cannot run in this process: the others are told when it is its turn.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn skip(&self, sequence: u64) -> Result<()> {
+        loop {
+            let mut data = self.data.lock();
+            if self.is_lost() || self.state.closing.load(Ordering::SeqCst) || data.next > sequence {
+                return Ok(());
+            }
+            if data.next == sequence {
+                let (spec, layout) = (Spec::barrier(), Layout { count: 0, ends: Vec::new(), moved: Vec::new() });
+                let running = Running { mesh: self, data: &data, spec: &spec, sequence };
+                drop(running.agree(&header(&spec, &layout, sequence, true)?));
+                data.next += 1;
+                return Ok(());
+            }
+            drop(data);
+            clock::pause(Duration::from_millis(1));
+        }
+    }
+
     /// The same bytes for all processes: those of the first. For what they must know before their first collective.
     #[cfg(feature = "cuda")]
     pub(in crate::libraries::collective) fn share<const N: usize>(&self, own: Option<[u8; N]>) -> Result<[u8; N]> {
@@ -135,10 +158,12 @@ impl<'r> Running<'r> {
     fn disagreement(&self, process: usize, own: &Header, their: &[u8]) -> Error {
         let ranks = self.mesh.ranks.get(process).cloned().unwrap_or_default();
         if fails(their) {
-            return Error::library(format!(
-                "collective {} could not run on ranks {ranks:?}: their inputs have failed, or it was refused",
-                self.sequence
-            ));
+            let what = "their inputs have failed, or it was refused";
+            let error =
+                Error::library(format!("collective {} could not run on ranks {ranks:?}: {what}", self.sequence));
+            return error.locate(|site| {
+                site.set_code(1, SKIPPED);
+            });
         }
         let what = format!(
             "ranks {ranks:?} came to collective {} with {}, this process with {}; all must call the same",

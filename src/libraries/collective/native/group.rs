@@ -189,6 +189,13 @@ impl Group {
         self.native.abort(error.clone());
     }
 
+    /// All ranks leave at the same time, after their last collective. So the communicators end here, and not when each device
+    /// happens to be idle: a rank that ends waits for the others, with its device.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn leave(&self) {
+        let _ = self.native.destroy();
+    }
+
     /// Whether they can still be used.
     pub(in crate::libraries::collective) fn is_alive(&self) -> bool {
         let state = self.native.state.lock();

@@ -23,11 +23,11 @@ pub(in crate::libraries::collective) fn end_of(limit: Duration) -> Instant {
 }
 
 impl Client {
-    /// Connects to a store that may not serve yet, within `limit`.
+    /// Connects to a store, within `limit`. It may not serve yet, unless it is reached `at_once`.
     pub(in crate::libraries::collective) fn connect(
         addresses: &[SocketAddr],
         key: Key,
-        limit: Duration,
+        (limit, at_once): (Duration, bool),
         process: usize,
     ) -> Result<Self> {
         let end = end_of(limit);
@@ -49,6 +49,9 @@ impl Client {
                         Ok(Err(refusal)) => return Err(Error::library(refusal)),
                         Err(error) => last = Some(error),
                     },
+                    Err(error) if at_once && error.kind() == io::ErrorKind::ConnectionRefused => {
+                        return Err(Error::library("the store has ended"));
+                    }
                     Err(error) => last = Some(error),
                 }
             }

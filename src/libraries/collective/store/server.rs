@@ -53,12 +53,26 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Nobody is told anything any more: the round is of no use.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn stop(&self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        self.shared.changed.notify_all();
+    }
+
+    /// Where it serves.
+    pub(in crate::libraries::collective) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Each is answered the outcome of the round, and goes.
         let end = Clock::SYSTEM.now() + LAST;
         let mut rounds = self.shared.rounds.lock();
-        while self.shared.come.load(Ordering::SeqCst) > 0 {
+        while !self.shared.is_over() && self.shared.come.load(Ordering::SeqCst) > 0 {
             let left = end.saturating_duration_since(Clock::SYSTEM.now());
             if left.is_zero() || self.shared.changed.wait_for(&mut rounds, left).timed_out() {
                 break;
@@ -202,7 +216,7 @@ impl Store {
 
     /// Where it serves.
     pub fn address(&self) -> SocketAddr {
-        self.0.address
+        self.0.address()
     }
 }
 

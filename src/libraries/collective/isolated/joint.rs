@@ -1,0 +1,133 @@
+//! The dispatches of all ranks, as the task of one pending.
+//!
+//! It is settled when all of them are, or when one tells that the communicator is lost: a worker that was stopped does not
+//! answer.
+
+use super::team::Team;
+use crate::core::clock::{self, Clock, Deadline, Timing};
+use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::Made;
+use crate::core::op::raw::{RemoteResult, RemoteTarget};
+use crate::core::order::Parker;
+use crate::core::sync::{Arc, Mutex};
+use crate::libraries::collective::mesh::SKIPPED;
+use std::time::Duration;
+
+/// How long it waits for one rank before it looks at the others.
+const SLICE: Duration = Duration::from_millis(10);
+
+pub(super) struct Joint {
+    pub(super) team: Arc<Team>,
+    pub(super) sequence: u64,
+    pub(super) operation: &'static str,
+    pub(super) timing: &'static Timing,
+    parts: Mutex<Vec<Part>>,
+}
+
+/// What a rank does, and what came of it.
+struct Part {
+    task: Arc<dyn Task<()>>,
+    outcome: Option<Result<()>>,
+}
+
+impl Joint {
+    /// `tasks`: that of each rank, in their order.
+    pub(super) fn new(
+        team: &Arc<Team>,
+        (sequence, operation): (u64, &'static str),
+        timing: &'static Timing,
+        tasks: Vec<Arc<dyn Task<()>>>,
+    ) -> Self {
+        let parts = tasks.into_iter().map(|task| Part { task, outcome: None }).collect();
+        Joint { team: team.clone(), sequence, operation, timing, parts: Mutex::new(parts) }
+    }
+
+    /// The task of a rank that has not answered, unless it is settled as a whole.
+    fn open(&self) -> Option<Arc<dyn Task<()>>> {
+        let mut parts = self.parts.lock();
+        for part in parts.iter_mut().filter(|part| part.outcome.is_none()) {
+            if part.task.is_settled() {
+                part.outcome = Some(part.task.take(&mut Made::default()));
+            }
+        }
+        if parts.iter().any(|part| matches!(part.outcome, Some(Err(Error::CollectiveLost { .. })))) {
+            return None;
+        }
+        parts.iter().find(|part| part.outcome.is_none()).map(|part| part.task.clone())
+    }
+
+    /// What came of the collective.
+    fn verdict(&self) -> Result<()> {
+        let mut errors = Vec::new();
+        for (rank, part) in self.parts.lock().iter_mut().enumerate() {
+            match part.outcome.take() {
+                Some(Ok(())) => {}
+                Some(Err(error)) => errors.push((rank, error)),
+                None => part.task.abandon(),
+            }
+        }
+        for (rank, error) in &errors {
+            match error {
+                Error::CollectiveLost { ranks, cause, .. } => self.team.lose(ranks, cause),
+                error if error.is_poisoning() => self.team.lose(&[*rank], &error.to_string()),
+                _ => {}
+            }
+        }
+        let lost = |error: &Error| error.is_poisoning() || matches!(error, Error::CollectiveLost { .. });
+        if errors.iter().any(|(_, error)| lost(error)) {
+            return Err(self.team.loss(self.sequence, self.operation));
+        }
+        // Where it failed tells more than that it failed elsewhere.
+        let elsewhere = |error: &Error| error.site().and_then(Site::code_name) == Some(SKIPPED);
+        let own = errors.iter().position(|(_, error)| !elsewhere(error)).unwrap_or_default();
+        errors.into_iter().nth(own).map_or(Ok(()), |(_, error)| Err(error))
+    }
+}
+
+impl Task<()> for Joint {
+    fn take(&self, _: &mut Made) -> Result<()> {
+        while self.open().is_some() {
+            self.wait(Wait::Adaptive, None);
+        }
+        self.verdict()
+    }
+}
+
+impl Ongoing for Joint {
+    fn is_settled(&self) -> bool {
+        self.open().is_none()
+    }
+
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
+        loop {
+            let Some(task) = self.open() else { return true };
+            if clock::is_over(until) {
+                return self.is_settled();
+            }
+            task.wait(how, Clock::SYSTEM.after(until.map_or(SLICE, |until| until.slice().min(SLICE))));
+        }
+    }
+
+    fn timing(&self) -> &'static Timing {
+        self.timing
+    }
+
+    fn to_remote(&self, _: RemoteTarget) -> Result<RemoteResult> {
+        Err(Error::library("internal error: a collective over workers in a worker"))
+    }
+
+    fn abandon(&self) {
+        self.parts.lock().iter().for_each(|part| part.task.abandon());
+    }
+
+    fn device_time(&self) -> Option<Duration> {
+        self.parts.lock().iter().map(|part| part.task.device_time()).max().flatten()
+    }
+
+    fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {
+        if self.is_settled() { Subscribed::Settled } else { Subscribed::Poll }
+    }
+
+    fn unsubscribe(&self, _: &Arc<Parker>) {}
+}
