@@ -32,6 +32,7 @@ ROWS = [
     "convolution with a known plan",
     "map by a kept formula",
     "whole sum of a tensor",
+    "layer norm of rows",
     "replay of 2 steps",
     "replay of 20 steps",
 ]

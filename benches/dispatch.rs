@@ -24,7 +24,7 @@ mod waits;
 use ops::{EmptyOn, EmptyOnThree};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use windlass::dnn::Convolution;
+use windlass::dnn::{Affine, Convolution, NormKind};
 use windlass::expressions::{Formula, Symbol};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
 use windlass::reductions::All;
@@ -128,7 +128,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
 
     let convolution = convolved(device);
     let formula = mapped(device);
-    let sum = summed(device);
+    let (sum, norm) = (summed(device), normalised(device));
     let [few, many] = [2, 20].map(|steps| replayed(device, steps));
     let memory: Box<dyn FnMut() -> u128> = Box::new(move || {
         let start = Instant::now();
@@ -147,6 +147,7 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         ("convolution with a known plan, chained", convolution),
         ("map by a kept formula, chained", formula),
         ("whole sum of a tensor, with its result's memory", sum),
+        ("layer norm of rows, with its results' memory", norm),
         ("replay of 2 steps as a graph, chained", few),
         ("replay of 20 steps as a graph, chained", many),
         ("alloc + free of 4 KiB", memory),
@@ -194,6 +195,22 @@ fn summed(device: &Device) -> Box<dyn FnMut() -> u128> {
     Box::new(move || {
         let start = Instant::now();
         measured(|| (0..BATCH).for_each(|_| drop(device.sum(&x, All).unwrap().into_output())));
+        let time = start.elapsed().as_nanos();
+        device.synchronize(LIMIT).unwrap();
+        time
+    })
+}
+
+/// Normalisations of one tensor, each into memory of its own.
+fn normalised(device: &Device) -> Box<dyn FnMut() -> u128> {
+    let (x, w) = (device.zeros_tensor::<f32>([16, 256]).unwrap(), device.zeros_tensor::<f32>([256]).unwrap());
+    let (device, dnn) = (device.clone(), device.dnn());
+    let norm = move || dnn.norm(&x, NormKind::Layer(1), 1e-5, &Affine::weight(&w)).unwrap();
+    // The kernel is there: a call that had to wait for it would be late, and all that follow it.
+    norm().await_result().unwrap();
+    Box::new(move || {
+        let start = Instant::now();
+        measured(|| (0..BATCH).for_each(|_| drop(norm().into_output())));
         let time = start.elapsed().as_nanos();
         device.synchronize(LIMIT).unwrap();
         time

@@ -16,7 +16,6 @@ mod places;
 mod plans;
 mod pooling;
 mod recurrent;
-mod row_times;
 mod rows;
 mod sample;
 mod threads;

@@ -16,7 +16,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("collective/network.rs", "a network in which data comes late; its limit only ends a hang"),
     ("collective/timing.rs", "a measurement, for a GPU: not of the merge tier"),
     ("dnn/recurrent/speed.rs", "a measurement, for a GPU: not of the merge tier"),
-    ("dnn/row_times.rs", "a measurement, for a GPU: not of the merge tier"),
     ("dnn/timing.rs", "a measurement, for a GPU: not of the merge tier"),
     ("gpu/", "not of the merge tier: what a real GPU does takes its time"),
     ("common/asleep.rs", "a pace: how long the processor is given away on a busy machine; nobody asserts it"),

@@ -142,6 +142,13 @@ impl<'a> AnyTensorRef<'a> {
         Some(TensorRef::borrowed(self.part.reinterpreted()?, self.layout.clone()))
     }
 
+    /// The part of the buffer from the first to the last element.
+    #[cfg(feature = "dnn")]
+    pub(crate) fn part(&self) -> Result<AnyIn<'a>> {
+        let (first, len) = self.layout.span();
+        self.part.slice(first..first + len)
+    }
+
     /// The part of the buffer from the first to the last element, and the layout in that part.
     pub(crate) fn operand(&self) -> Result<(AnyIn<'a>, Layout)> {
         let (first, len) = self.layout.span();

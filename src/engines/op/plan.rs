@@ -7,6 +7,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::op::Contained;
+use crate::core::order::KeepAlive;
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::PlanBuilder;
 use std::any::Any;
@@ -61,8 +62,15 @@ impl Debug for Prepare<'_> {
     }
 }
 
-/// A plan without its type (in a [`Contained`]), shared by the cache and the work that uses it.
-pub(crate) type AnyPlan = Arc<dyn Any + Send + Sync>;
+/// A plan without its type (in a [`Contained`]), shared by the cache and the work that uses it: a slot's ring keeps it.
+pub(crate) type AnyPlan = Arc<dyn KeptPlan>;
+
+pub(crate) trait KeptPlan: Any + KeepAlive {}
+impl<P: Any + Send + Sync> KeptPlan for Contained<P> {}
+
+impl<P: Send + Sync> KeepAlive for Contained<P> {
+    fn retire(&self) {}
+}
 
 /// A key without its type; it borrows nothing.
 pub(crate) type Key = dyn AnyKey;

@@ -3,11 +3,12 @@
 use super::formula::Shared;
 use super::nest::Nest;
 use super::scalar::Scalar;
+pub(in crate::libraries) use super::shape::Shape as MapShape;
 use super::shape::{Shape, count};
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Cost, Retention, Spans, Wire};
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -211,6 +212,11 @@ impl Op for Map {
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
         self.plans(plans);
+    }
+
+    /// The device needs the kernels alone.
+    fn keeps(&mut self) -> Retention {
+        Retention::NOTHING
     }
 
     #[cfg(feature = "cuda")]

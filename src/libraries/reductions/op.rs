@@ -5,7 +5,7 @@ use super::shape::Shape;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Cost, Retention, Spans, Wire};
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -163,6 +163,11 @@ impl Op for Reduce {
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
         self.plans(plans);
+    }
+
+    /// The device needs the kernels alone.
+    fn keeps(&mut self) -> Retention {
+        Retention::NOTHING
     }
 
     #[cfg(feature = "cuda")]

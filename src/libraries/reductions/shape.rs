@@ -44,6 +44,7 @@ struct Found {
     levels: OnceLock<Vec<super::cuda::Level>>,
     #[cfg(feature = "host")]
     exponentials: OnceLock<[Arc<Shape>; 2]>,
+    spreading: super::rows::Latest,
 }
 
 impl std::fmt::Debug for Found {
@@ -106,6 +107,11 @@ impl Shape {
         }
         let levels = super::cuda::levels(self)?;
         Ok(self.found.levels.get_or_init(|| levels))
+    }
+
+    /// The latest map of it that was asked for: see `rows`.
+    pub(super) fn spreading(&self) -> &super::rows::Latest {
+        &self.found.spreading
     }
 
     pub(super) fn element_type(&self) -> Result<DType> {

@@ -10,7 +10,7 @@ use crate::core::cache::Words;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::order::Runnable;
-use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::core::sync::{Arc, Mutex};
 use crate::engines::cuda::Core;
 use crate::engines::op::plan::{AnyPlan, Ask, Key};
 use lru::LruCache;
@@ -26,14 +26,14 @@ const MOST_BYTES: u64 = 1 << 30;
 /// The plans of one epoch.
 pub(crate) struct Plans {
     map: Mutex<Map>,
-    hits: AtomicU64,
-    misses: AtomicU64,
 }
 
 struct Map {
     places: LruCache<Box<Key>, PlanState, BuildHasherDefault<Words>>,
     ready: usize,
     bytes: u64,
+    hits: u64,
+    misses: u64,
 }
 
 enum PlanState {
@@ -58,24 +58,30 @@ pub(crate) enum Need {
 
 impl Ask for Needs<'_> {
     fn ask(&mut self, key: &Key) {
-        let need = match self.plans.map.lock().places.get(key) {
-            Some(PlanState::Ready(plan, _)) => Need::Ready(plan.clone()),
-            _ => Need::Missing(key.boxed()),
+        let known = {
+            let mut map = self.plans.map.lock();
+            let known = match map.places.get(key) {
+                Some(PlanState::Ready(plan, _)) => Some(plan.clone()),
+                _ => None,
+            };
+            *(if known.is_some() { &mut map.hits } else { &mut map.misses }) += 1;
+            known
         };
-        let counter = if matches!(need, Need::Ready(_)) { &self.plans.hits } else { &self.plans.misses };
-        counter.fetch_add(1, Ordering::Relaxed);
-        self.all.push(need);
+        self.all.push(known.map_or_else(|| Need::Missing(key.boxed()), Need::Ready));
     }
 }
 
 impl Needs<'_> {
-    /// All plans; `None` if one is missing.
-    pub(crate) fn ready(&self) -> Option<SmallVec<[AnyPlan; 1]>> {
-        let plan = |need: &Need| match need {
-            Need::Ready(plan) => Some(plan.clone()),
+    /// All plans; what was asked for if one is missing.
+    pub(crate) fn ready(self) -> Result<SmallVec<[AnyPlan; 1]>, SmallVec<[Need; 1]>> {
+        if self.all.iter().any(|need| matches!(need, Need::Missing(_))) {
+            return Err(self.all);
+        }
+        let plan = |need| match need {
+            Need::Ready(plan) => Some(plan),
             Need::Missing(_) => None,
         };
-        self.all.iter().map(plan).collect()
+        Ok(self.all.into_iter().filter_map(plan).collect())
     }
 }
 
@@ -100,8 +106,8 @@ impl std::fmt::Debug for PlanBuilder<'_> {
 
 impl Plans {
     pub(crate) fn new() -> Self {
-        let map = Map { places: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), ready: 0, bytes: 0 };
-        Plans { map: Mutex::new(map), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+        let places = LruCache::unbounded_with_hasher(BuildHasherDefault::default());
+        Plans { map: Mutex::new(Map { places, ready: 0, bytes: 0, hits: 0, misses: 0 }) }
     }
 
     pub(crate) fn needs(&self) -> Needs<'_> {
@@ -110,7 +116,8 @@ impl Plans {
 
     /// The number of requests that found their plan, and of those for which it was built or waited for.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+        let map = self.map.lock();
+        (map.hits, map.misses)
     }
 
     /// The number of plans kept, and their bytes.

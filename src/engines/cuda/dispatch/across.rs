@@ -85,7 +85,7 @@ fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Resul
     let Some((lead, others)) = turns.split_first_mut() else { return Ok(()) };
     let input = EnqueueInput { traced: trace.is_some(), ..EnqueueInput::default() };
     let enqueued = enqueue_on(s, (lead, others), &input, &mut retired);
-    let outcome = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (lead, others)));
+    let outcome = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (lead, others), &[]));
     let slot = lead.lease.slot.shared.index;
     drop(turns);
     drop(gate);

@@ -234,7 +234,7 @@ impl<'q> Queue<'q> {
     }
 
     pub(crate) fn plan<K: PlanKey>(&self, index: usize) -> Result<&'q K::Plan> {
-        let plan = self.plans.get(index).and_then(|plan| plan.downcast_ref::<Contained<K::Plan>>());
+        let plan = self.plans.get(index).and_then(|plan| (&**plan as &dyn Any).downcast_ref::<Contained<K::Plan>>());
         plan.map(|plan| &**plan).ok_or_else(|| unprepared(index))
     }
 

@@ -40,14 +40,13 @@ impl CudaEngine {
         if facts.prepared {
             guarded(&mut || s.call.prepare(&mut Prepare(&mut needs)))?; // the code of the op's author
         }
-        let plans = needs.ready();
         announce(s)?;
-        match plans {
-            Some(plans) if facts.kind == OpKind::Enqueue && !facts.pooled => {
-                let all = needs.all;
-                self.submit_now(s, &plans, || all)
+        match needs.ready() {
+            Ok(plans) if facts.kind == OpKind::Enqueue && !facts.pooled => {
+                self.submit_now(s, &plans, || plans.iter().cloned().map(Need::Ready).collect())
             }
-            _ => submit_late(&self.core, s, needs.all),
+            Ok(plans) => submit_late(&self.core, s, plans.into_iter().map(Need::Ready).collect()),
+            Err(needs) => submit_late(&self.core, s, needs),
         }
     }
 
@@ -161,7 +160,7 @@ impl Core {
         let has_staging = staging.map(|staging| *lease.state.tables.staging() = staging).is_some();
         let mut turn = Turn::new(&place, lease, landed);
         let result = match enqueue(s, (&mut turn, &mut []), &input, &mut retired) {
-            Ok(enqueued) => enqueued.finish(&mut *s.call, (&mut turn, &mut [])),
+            Ok(enqueued) => enqueued.finish(&mut *s.call, (&mut turn, &mut []), plans),
             Err(not_enqueued) => Err(not_enqueued),
         };
         if has_staging {
@@ -194,7 +193,7 @@ impl Core {
         let lease = place.lease()?;
         let mut turn = Turn::new(&place, lease, Landed::Nothing);
         let enqueued = enqueue_on(&mut s, (&mut turn, &mut []), &EnqueueInput::default(), &mut retired);
-        let result = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (&mut turn, &mut [])));
+        let result = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (&mut turn, &mut []), &[]));
         drop(turn);
         retired.iter().for_each(|cargo| cargo.retire());
         result.map_err(NotEnqueued::error)

@@ -218,6 +218,14 @@ impl<'t, 'x> Turn<'t, 'x> {
         }
     }
 
+    /// As [`keep`](Self::keep), for more of the same work; call before that.
+    pub(crate) fn keep_beside(&mut self, cargo: Arc<dyn KeepAlive>) {
+        if let Some(End { ticket, .. }) = self.end {
+            // The event of the entry that follows answers for it.
+            self.lease.state.ring.push(ticket, None, Some(cargo));
+        }
+    }
+
     #[cold]
     pub(crate) fn start_timer(&mut self, traced: bool) -> Result<Timer> {
         let (core, epoch) = (self.place.core, self.epoch());

@@ -104,7 +104,6 @@ pub(super) fn enqueue<'t, 'x>(
     }
     let mark = lead.publish(failure.as_ref(), others.is_empty());
     let elsewhere = if others.is_empty() { None } else { Some(publish_elsewhere(others, failure.as_ref())) };
-    input.plans.iter().for_each(|plan| lead.left.keep_value(plan.clone()));
     let landed = take_landed(lead, &mark);
     let is_plain = lead.left.keeps.is_none() && elsewhere.is_none() && measured.is_nothing() && s.relay.is_none();
     let extra = if is_plain { None } else { Some(extra(s, lead, &mark, elsewhere, measured, failure.is_some())) };
@@ -250,8 +249,16 @@ impl Enqueued {
         self,
         call: &mut dyn Call,
         (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
+        plans: &[AnyPlan],
     ) -> Result<(), NotEnqueued> {
-        let cargo = call.become_task(self.task)?;
+        let mut cargo = call.become_task(self.task)?;
+        // Most dispatches have no plan, or one, and their ring keeps nothing else of them.
+        for plan in plans {
+            match cargo {
+                None => cargo = Some(plan.clone()),
+                Some(_) => lead.keep_beside(plan.clone()),
+            }
+        }
         for other in others {
             other.keep(cargo.clone());
         }
@@ -263,8 +270,9 @@ impl Enqueued {
     }
 
     /// The op stays with its submitter, which enqueues another phase.
-    pub(crate) fn go_on(self, turn: &mut Turn<'_, '_>) -> Result<Arc<PhaseTask>, NotEnqueued> {
+    pub(crate) fn go_on(self, turn: &mut Turn<'_, '_>, plans: &[AnyPlan]) -> Result<Arc<PhaseTask>, NotEnqueued> {
         let leg = Arc::new(PhaseTask { core: self.task });
+        plans.iter().for_each(|plan| turn.keep_beside(plan.clone()));
         turn.keep(Some(leg.clone()));
         match self.failure {
             None => Ok(leg),

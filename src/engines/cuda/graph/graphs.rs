@@ -158,7 +158,9 @@ impl Graphs {
     ) -> Result<usize> {
         let mut kept = std::mem::take(&mut graph.kept);
         kept.push(keep.clone());
-        kept.extend(queue.plans.iter().cloned());
+        for plan in queue.plans {
+            kept.push(plan.clone());
+        }
         let used = state.now;
         // An instance of another version will not be used again.
         let obsolete = state.instances.iter().position(|instance| instance.key.last() != key.last());

@@ -226,8 +226,8 @@ impl Frame {
         let has_staging = staging.map(|staging| *lead.lease.state.tables.staging() = staging).is_some();
         let enqueued = enqueue_on(s, (lead, others), input, &mut retired);
         let outcome = enqueued.and_then(|enqueued: Enqueued| match is_last {
-            true => enqueued.finish(&mut *s.call, (lead, others)).map(|()| None),
-            false => enqueued.go_on(lead).map(Some),
+            true => enqueued.finish(&mut *s.call, (lead, others), input.plans).map(|()| None),
+            false => enqueued.go_on(lead, input.plans).map(Some),
         });
         if has_staging {
             *lead.lease.state.tables.staging() = table_staging::TableStaging::default();

@@ -1,10 +1,10 @@
 //! A convolution as an op.
 
-use super::problem::Problem;
+use super::sizing::Sizing;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Cost, Retention, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 /// A convolution or a gradient of one. Reads two tensors, then the residual and the bias if there are any.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in super::super) struct Convolve(pub(in super::super) Problem);
+pub(in super::super) struct Convolve(pub(in super::super) Sizing);
 
 impl Convolve {
     pub(super) const OP: &'static str = "convolve";
@@ -21,17 +21,18 @@ impl Convolve {
     /// The lengths of the operands: those that are read, and the result.
     fn lengths(&self) -> (SmallVec<[(&'static str, usize); 4]>, usize) {
         let problem = &self.0;
-        let ([one, other], result) = problem.operands();
-        let names = problem.direction.names();
+        let [one, other, result] = problem.lens();
+        let [name, other_name, _] = problem.direction.names();
         let mut reads = SmallVec::new();
-        reads.extend([(names[0], problem.count(one)), (names[1], problem.count(other))]);
+        reads.push((name, one));
+        reads.push((other_name, other));
         if problem.residual {
             reads.push(("residual", problem.count(problem.y())));
         }
         if problem.bias {
             reads.push(("bias", problem.filters));
         }
-        (reads, problem.count(result))
+        (reads, result)
     }
 }
 
@@ -82,8 +83,8 @@ impl Op for Convolve {
     }
 
     fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
-        let (_, result) = self.0.operands();
-        writes.iter().all(|span| span.len() == self.0.count(result))
+        let [.., result] = self.0.lens();
+        writes.iter().all(|span| span.len() == result)
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
@@ -119,11 +120,16 @@ impl Op for Convolve {
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, writes: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
         // The library plans nothing that has no elements.
-        if writes.iter().all(|span| !span.is_empty()) && !self.0.is_empty_sum() {
+        if self.0.is_planned() {
             plans.plan(&self.0);
         }
+    }
+
+    /// The device needs the plan alone.
+    fn keeps(&mut self) -> Retention {
+        Retention::NOTHING
     }
 
     #[cfg(feature = "cuda")]

@@ -3,6 +3,7 @@
 use super::op::Convolve;
 use super::order::{Ordered, check_target, order, ordered, packed};
 use super::problem::{Direction, Problem, Sizes, sizes};
+use super::sizing::{Asked, Sizing};
 use super::spec::Convolution;
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;
@@ -56,6 +57,36 @@ impl<'a> Call<'a> {
         let extents = self.spatial.as_deref().unwrap_or_default();
         let spread = super::spec::spread(name, &Some(extents.into()), rank, 1)?;
         Ok(spread)
+    }
+
+    /// What the sizes follow from.
+    fn asked<'c>(&'c self, target: Option<&'c Target>) -> Asked<'c> {
+        let [one, other] = self.reads.each_ref().map(|view| Some(view.layout()));
+        let extra = self.extra.as_ref();
+        let residual = extra.and_then(|extra| extra.residual.as_ref()).map(AnyTensorRef::layout);
+        let bias = extra.map(|extra| extra.bias.layout());
+        Asked {
+            conv: self.conv,
+            direction: self.direction,
+            dtype: self.reads[0].dtype(),
+            spatial: self.spatial.as_deref(),
+            relu: extra.is_some_and(|extra| extra.relu),
+            layouts: [one, other, residual, bias, target.map(|(_, layout)| layout)],
+        }
+    }
+
+    /// The operands of a call that is known, as they lie.
+    fn own(&self, is_fused: bool) -> Result<SmallVec<[Ordered<'a>; 2]>> {
+        let mut all = SmallVec::new();
+        for view in &self.reads {
+            all.push(Ordered::Own(view.part()?));
+        }
+        if let Some(extra) = self.extra.as_ref().filter(|_| is_fused) {
+            for view in extra.residual.iter().chain([&extra.bias]) {
+                all.push(Ordered::Own(view.part()?));
+            }
+        }
+        Ok(all)
     }
 
     /// The sizes.
@@ -155,7 +186,12 @@ pub(super) fn prepare<'a>(
     device: &Device,
     call: &Call<'a>,
     target: Option<&Target>,
-) -> Result<(Problem, SmallVec<[Ordered<'a>; 2]>, Layout)> {
+) -> Result<(Sizing, SmallVec<[Ordered<'a>; 2]>, Layout)> {
+    let asked = call.asked(target);
+    if let Some((sizing, layout)) = asked.known() {
+        let reads = call.own(sizing.bias)?;
+        return Ok((sizing, reads, layout));
+    }
     let mut problem = call.problem()?;
     problem.channels_last = common(call, target);
     let (_, result) = problem.operands();
@@ -167,7 +203,7 @@ pub(super) fn prepare<'a>(
         }
         check_target(name, layout, problem.channels_last)?;
     }
-    let mut reads = SmallVec::new();
+    let mut reads = SmallVec::<[Ordered<'a>; 2]>::new();
     for view in &call.reads {
         reads.push(ordered(device, view, problem.channels_last)?);
     }
@@ -177,8 +213,12 @@ pub(super) fn prepare<'a>(
         }
         reads.push(ordered(device, &extra.bias, false)?);
     }
-    let layout = packed(&extents, problem.channels_last)?;
-    Ok((problem, reads, layout))
+    let (layout, sizing) = (packed(&extents, problem.channels_last)?, Sizing::new(problem));
+    sizing.check()?;
+    if reads.iter().all(|read| matches!(read, Ordered::Own(_))) {
+        asked.keep(&sizing, &layout);
+    }
+    Ok((sizing, reads, layout))
 }
 
 /// What follows a convolution, as a pass of its own.

@@ -44,6 +44,7 @@ mod measure {
     use super::super::order::Ordered;
     use super::super::problem::Problem;
     use super::super::run::{Call, prepare};
+    use super::super::sizing::Sizing;
     use crate::core::buffer::{AnyBuffers, AnyIns};
     use crate::core::error::{Error, Rejected, Result};
     use crate::device::Device;
@@ -53,7 +54,8 @@ mod measure {
     const ROUNDS: usize = 5;
 
     pub(super) fn on_gpu(device: &Device, call: &Call<'_>) -> Result<PlanTuning> {
-        let (problem, reads, layout) = prepare(device, call, None)?;
+        let (sizing, reads, layout) = prepare(device, call, None)?;
+        let problem = Problem::clone(&sizing);
         let candidates: Vec<Recipe> = ask(device, &Question::Candidates(Wanted::Convolve(problem.clone())))?;
         let timed = device.timed();
         let mut measured = Vec::with_capacity(candidates.len());
@@ -62,7 +64,7 @@ mod measure {
         for recipe in candidates {
             let mut times = Vec::with_capacity(ROUNDS);
             for round in 0..=ROUNDS {
-                let op = Convolve(Problem { pin: Some(recipe.pin.clone()), ..problem.clone() });
+                let op = Convolve(Sizing::new(Problem { pin: Some(recipe.pin.clone()), ..problem.clone() }));
                 let ins: AnyIns<'_> = reads.iter().map(Ordered::part).collect();
                 let done = timed.dispatch(op, ins, target).map_err(Rejected::into_error)?.await_timed();
                 match done {

@@ -1,6 +1,6 @@
 //! What the front asks about plans: answered where the device is, or for a device that is only described.
 
-use super::super::convolution::Problem;
+use super::super::convolution::{Problem, Sizing};
 use super::super::plans::{PlanSource, Question, Recipe, Store, Wanted};
 use super::attend::{self, Forward};
 use super::attend_backward::{self, Backward};
@@ -87,7 +87,7 @@ impl Place<'_> {
                 match sorted(self.api, wanted)? {
                     Sorted::Convolve(problem) => {
                         self.keep(&problem, &recipe);
-                        forget(&problem);
+                        forget(&Sizing::new(problem));
                     }
                     Sorted::Attend(forward) => {
                         self.keep(&forward, &recipe);

@@ -1,6 +1,6 @@
 //! A convolution as a graph.
 
-use super::super::convolution::{Convolve, Direction, Problem, Sizes};
+use super::super::convolution::{Convolve, Direction, Problem, Sizes, Sizing};
 use super::super::plans::Pin;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Of, Refused};
@@ -132,11 +132,11 @@ impl Planned for Problem {
     }
 }
 
-impl PlanKey for Problem {
+impl PlanKey for Sizing {
     type Plan = Plan;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Plan>> {
-        Plan::build(builder, self)
+        Plan::build(builder, &**self)
     }
 }
 
@@ -149,7 +149,7 @@ pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>
     if output.is_empty() {
         return Ok(());
     }
-    if problem.is_empty_sum() {
+    if !problem.is_planned() {
         // SAFETY: the operand that is written.
         return unsafe { queue.fill(output.address(), output.bytes(), &[0]) };
     }
@@ -161,7 +161,7 @@ pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>
     }
     let to = target(queue, output)?;
     operands.push((result, to));
-    let plan = queue.plan::<Problem>(0)?;
+    let plan = queue.plan::<Sizing>(0)?;
     // SAFETY: the graph describes packed tensors, which lie in the operands (the op's check) or in copies of them.
     unsafe { plan.execute(queue, &operands) }?;
     // SAFETY: `to` is that of `target`.

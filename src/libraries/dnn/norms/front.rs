@@ -9,7 +9,7 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 use crate::libraries::dnn::Dnn;
-use crate::libraries::dnn::formulas::{cast, formula, parts};
+use crate::libraries::dnn::formulas::{cast, kept, parts};
 use crate::libraries::expressions::front::made_any;
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::reductions::front::{Call, submit as reduce};
@@ -185,7 +185,7 @@ impl Dnn {
         let call = Call { kind: ReductionKind::Sum, less: 0, axes: &shared, formula: element, finish: None };
         let sums: Tensor<T::Pair> = reduce(&self.device, call, Ok(reads.into_iter().collect()))?.into_output();
         let sums = reshaped(sums, &axes.weights())?;
-        let split = formula(&[T::Pair::DTYPE], |inputs| {
+        let split = kept(("norm weights apart", T::DTYPE, [0; 3]), &[T::Pair::DTYPE], |inputs| {
             let Some(sums) = inputs.first().copied() else { return Vec::new() };
             let [bias, weight] = parts(sums);
             vec![cast(weight, T::DTYPE), cast(bias, T::DTYPE)]

@@ -5,7 +5,7 @@
 
 use crate::core::element::DType;
 use crate::core::error::Result;
-use crate::libraries::dnn::formulas::{Value, cast, complex, formula, parts};
+use crate::libraries::dnn::formulas::{Value, cast, complex, kept, parts};
 use crate::libraries::expressions::formula::Recorded;
 use crate::libraries::reductions::ReductionKind;
 
@@ -61,7 +61,7 @@ impl Taken {
     pub(super) fn forward(self, dtype: DType, [weight, bias]: [bool; 2], count: usize, epsilon: f64) -> Formulas {
         let own = wide(dtype);
         let welford = self == Taken::Moments && own == DType::F64;
-        let element = formula(&[dtype], |inputs| {
+        let element = kept(("norm element", dtype, [self as u64, 0, 0]), &[dtype], |inputs| {
             let Some(x) = inputs.first().copied() else { return Vec::new() };
             let x = cast(x, DType::F64);
             match self {
@@ -71,7 +71,7 @@ impl Taken {
             }
         });
         let sum = if self == Taken::Moments { DType::C64 } else { DType::F64 };
-        let finish = formula(&[sum], |inputs| {
+        let finish = kept(("norm finish", dtype, [self as u64, count as u64, epsilon.to_bits()]), &[sum], |inputs| {
             let Some(sum) = inputs.first().copied() else { return Vec::new() };
             let inverse = |square: Value| cast((square + epsilon).rsqrt(), own);
             let n = count as f64;
@@ -95,7 +95,8 @@ impl Taken {
         let mut types = vec![dtype];
         types.extend([weight, bias].into_iter().filter(|there| *there).map(|_| dtype));
         types.push(pair(own));
-        let spread = formula(&types, |inputs| {
+        let made = ("norm", dtype, [self as u64, weight.into(), bias.into()]);
+        let spread = kept(made, &types, |inputs| {
             let (Some(x), Some(stats)) = (inputs.first().copied(), inputs.last().copied()) else { return Vec::new() };
             let [y, _] = self.normal(x, stats, own);
             let operand = |k: usize| inputs.get(k).map(|value| cast(*value, own));
@@ -130,7 +131,8 @@ impl Taken {
             };
             Some([g, normal, inverse])
         };
-        let element = formula(&types, |inputs| {
+        let made = |name| (name, dtype, [self as u64, weight.into(), 0]);
+        let element = kept(made("norm gradient element"), &types, |inputs| {
             let Some([g, normal, _]) = take(inputs) else { return Vec::new() };
             let [g, normal] = [g, normal].map(|value| cast(value, DType::F64));
             match self {
@@ -139,7 +141,7 @@ impl Taken {
             }
         });
         let sum = if self == Taken::Moments { DType::C64 } else { DType::F64 };
-        let finish = formula(&[sum], |inputs| {
+        let finish = kept(("norm gradient finish", dtype, [self as u64, count as u64, 0]), &[sum], |inputs| {
             let Some(sum) = inputs.first().copied() else { return Vec::new() };
             let n = count as f64;
             match self {
@@ -154,7 +156,7 @@ impl Taken {
             }
         });
         types.push(pair(own));
-        let spread = formula(&types, |inputs| {
+        let spread = kept(made("norm gradient"), &types, |inputs| {
             let (Some([g, normal, inverse]), Some(means)) = (take(inputs), inputs.last().copied()) else {
                 return Vec::new();
             };
@@ -169,7 +171,7 @@ impl Taken {
     /// The gradients of bias and weight of an element, as a complex number: of `x`, `dy`, what a row was normalised with.
     pub(super) fn weights(self, dtype: DType) -> Result<Recorded> {
         let own = wide(dtype);
-        formula(&[dtype, dtype, pair(own)], |inputs| {
+        kept(("norm weights", dtype, [self as u64, 0, 0]), &[dtype, dtype, pair(own)], |inputs| {
             let [Some(x), Some(dy), Some(stats)] = [0, 1, 2].map(|k| inputs.get(k).copied()) else { return Vec::new() };
             let ([normal, _], dy) = (self.normal(x, stats, own), cast(dy, own));
             vec![complex(dy, dy * normal)]

@@ -9,6 +9,10 @@ use crate::libraries::expressions::low::{Lane, LowOp};
 use crate::libraries::expressions::ptx::body::memory;
 use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
 
+/// What is done for each step of a thread: its number, the place of its first element if that may not be there, and the operands of its
+/// elements.
+type Body<'b, T> = dyn FnMut(&mut T, usize, Option<Reg>, &[Vec<Element>; QUAD]) + 'b;
+
 impl Text<'_> {
     /// Whether an expression takes an operand.
     pub(super) fn takes(&self, program: Program, k: usize) -> bool {
@@ -18,14 +22,10 @@ impl Text<'_> {
 
     /// Calls `body` for the elements of a thread, some steps at once, with the values of the operands of each element: those that
     /// `program` takes.
-    #[expect(clippy::type_complexity, reason = "what a step is given, named in the documentation")]
-    pub(super) fn each(
-        &mut self,
-        place: &Place,
-        program: Program,
-        body: &mut dyn FnMut(&mut Self, usize, Option<Reg>, &[Vec<Element>; QUAD]),
-        advance: bool,
-    ) {
+    pub(super) fn each(&mut self, place: &Place, program: Program, body: &mut Body<'_, Self>, advance: bool) {
+        if self.key.keeps {
+            return self.each_kept(place, program, body);
+        }
         let inputs = self.key.inputs.clone();
         let mut moving: Vec<(usize, DType, Reg)> = Vec::new();
         for (k, (dtype, constant)) in inputs.iter().enumerate() {
@@ -67,6 +67,48 @@ impl Text<'_> {
         let more = self.writer.reg(Class::Predicate);
         ptx!(self.writer, "setp.lt.u32 {more}, {done}, {}", place.len);
         ptx!(self.writer, "@{more} bra {again}");
+        self.writer.label(&end);
+    }
+
+    /// As [`each`](Self::each), for all steps of a thread, which keeps what it loads first.
+    fn each_kept(&mut self, place: &Place, program: Program, body: &mut Body<'_, Self>) {
+        let (turns, begins) = (self.key.turns, self.kept.is_empty());
+        let is_kept = |text: &Self, k: usize| {
+            let first = text.kept.first().and_then(|[values, ..]| values.get(k));
+            first.is_some_and(Option::is_some)
+        };
+        let mut missing: Vec<(usize, DType, Reg)> = Vec::new();
+        for (k, (dtype, constant)) in self.key.inputs.iter().enumerate() {
+            if let (false, true, false, Some(address)) =
+                (*constant, self.takes(program, k), is_kept(self, k), place.addresses.get(k))
+            {
+                missing.push((k, *dtype, *address));
+            }
+        }
+        let local = self.word("mul.lo.u32", place.own, QUAD);
+        let (end, none) = (self.writer.fresh_label(), self.writer.reg(Class::Predicate));
+        ptx!(self.writer, "setp.eq.u32 {none}, {}, 0", place.len);
+        ptx!(self.writer, "@{none} bra {end}");
+        // What is kept is loaded at once; registers for all of the rest would be too many.
+        let at_once = if begins { turns } else { 4 };
+        let all: Vec<usize> = (0..turns).collect();
+        for some in all.chunks(at_once) {
+            let mut steps = Vec::new();
+            for turn in some {
+                let at = (!self.key.is_whole).then(|| self.word("add.u32", local, turn * CHAINS));
+                let mut values = self.load(&missing, *turn, at, place);
+                for (own, kept) in values.iter_mut().zip(self.kept.get(*turn).into_iter().flatten()) {
+                    own.iter_mut().zip(kept).filter(|(own, _)| own.is_none()).for_each(|(own, kept)| *own = *kept);
+                }
+                steps.push((*turn, at, values));
+            }
+            if begins {
+                self.kept = steps.iter().map(|(.., values)| values.clone()).collect();
+            }
+            for (turn, at, values) in &steps {
+                body(self, *turn, *at, values);
+            }
+        }
         self.writer.label(&end);
     }
 
@@ -151,17 +193,23 @@ impl Text<'_> {
     pub(super) fn steps(&mut self, place: &Place, chains: &[Regs]) {
         let is_vector = self.key.is_vector;
         let mut body = |text: &mut Self, _: usize, at: Option<Reg>, values: &[Vec<Element>; QUAD]| {
+            let mut exponentials = [None; QUAD];
             for (j, (chain, values)) in chains.iter().zip(values).enumerate() {
                 let there = at.map(|at| text.there(at, if is_vector { 0 } else { j }, place));
                 let mut element = text.run(Program::Element, &|k, part| part_of(values, k, part));
                 if let (Some(largest), false) = (text.largest, text.finds_largest) {
                     let input = |k: usize, _| if k == 0 { element.first().copied() } else { Some(largest) };
                     element = text.run(Program::Distance, &input);
+                    if let Some(own) = exponentials.get_mut(j) {
+                        *own = element.first().copied();
+                    }
                 }
                 let new = text.step(chain, &element);
                 text.keep(chain, &new, there);
             }
+            text.exponentials.push(exponentials);
         };
+        self.exponentials.clear();
         self.each(place, Program::Element, &mut body, false);
     }
 
@@ -169,16 +217,21 @@ impl Text<'_> {
     pub(super) fn spread(&mut self, place: &Place, stats: &[Reg]) {
         let (read, is_vector) = (self.key.inputs.len(), self.key.is_vector);
         let lane = stored(self.target_type());
+        let is_scaled = !self.programs.get(Program::Scaled).outputs().is_empty();
         let Some(address) = place.addresses.last().copied() else { return };
         let mut body = |text: &mut Self, turn: usize, at: Option<Reg>, values: &[Vec<Element>; QUAD]| {
             let offset = turn * CHAINS * lane.size();
             let mut made = Vec::new();
-            for values in values {
-                let input = |k: usize, part: usize| match k == read {
-                    true => stats.get(part).copied(),
-                    false => part_of(values, k, part),
+            let kept = text.exponentials.get(turn).copied().filter(|_| is_scaled).unwrap_or_default();
+            for (values, exponential) in values.iter().zip(kept) {
+                let input = |k: usize, part: usize| match exponential {
+                    Some(_) if k == 0 => exponential,
+                    Some(_) => stats.get(part).copied(),
+                    None if k == read => stats.get(part).copied(),
+                    None => part_of(values, k, part),
                 };
-                made.extend(text.run(Program::Spread, &input).first().copied());
+                let program = if exponential.is_some() { Program::Scaled } else { Program::Spread };
+                made.extend(text.run(program, &input).first().copied());
             }
             if is_vector {
                 let guard = text.guard(at, 0, place);

@@ -2,7 +2,7 @@
 
 use super::super::front::{Call, operation, told};
 use super::op::Rows;
-use super::shape::Plan;
+use super::spreading::Spreading;
 use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -13,6 +13,7 @@ use crate::libraries::expressions::formula::{Recorded, Shared};
 use crate::libraries::expressions::front::submit as submit_map;
 use crate::libraries::expressions::op::Map;
 use crate::libraries::expressions::operands::Read;
+use smallvec::SmallVec;
 
 /// What is reduced, and what is made of elements and result.
 pub(in crate::libraries) struct Spread<'c> {
@@ -43,43 +44,40 @@ pub(in crate::libraries) fn submit<T: Element, S: Element>(
     more: &[Read<'_>],
 ) -> Result<PendingDispatch<(Tensor<T>, Tensor<S>)>> {
     let (reduce, planned) = operation(spread.call, reads).map_err(told)?;
-    let formula = spread.formula.map_err(told)?;
-    let extents = reduce.shape.extents().to_vec();
-    let target = Layout::row_major(&extents).map_err(told)?;
-    let stats = planned.shape.output.clone();
+    let Recorded { kept, scalars } = spread.formula.map_err(told)?;
+    let formula = Shared(kept);
+    let behind: SmallVec<[&Layout; 4]> = more.iter().map(|(_, layout)| layout).collect();
+    let spreading = Spreading::of(&reduce.shape, &formula, &behind).map_err(told)?;
+    let shape = spreading.map()?.clone();
+    let (stats, target) = (&planned.shape.output, shape.outputs.first().ok_or_else(lost)?.clone());
     let all = || reads.iter().chain(more);
-    let mut inputs = Vec::with_capacity(reads.len() + more.len() + 1);
-    for (_, layout) in all() {
-        inputs.push(layout.broadcast(&extents).map_err(told)?);
-    }
-    inputs.push(stats.broadcast(&extents).map_err(told)?);
     let results = device.uninit::<S>(stats.len())?;
     let elements = device.uninit::<T>(target.len())?;
-    let ins: AnyIns<'_> = all().map(|(read, _)| *read).collect();
-    if Plan::new(&reduce.shape, &formula.kept.expr, &inputs, &target).map_err(told)?.is_some() {
-        let shape = formula.kept.shape(std::slice::from_ref(&target), &inputs, false);
-        let rows = Rows::new(reduce, Map::new(Shared(formula.kept), formula.scalars, shape));
+    if spreading.plan(&reduce.shape, &formula, &shape).map_err(told)?.is_some() {
+        let ins: AnyIns<'_> = all().map(|(read, _)| *read).collect();
+        let rows = Rows::new(reduce, Map::new(formula, scalars, shape), spreading);
         let buffers = [elements.into(), results.into()].into_iter().collect();
         let pending = device.dispatch(rows, ins, buffers).map_err(Rejected::into_error)?;
         return pending.retype(|buffers: AnyBuffers| {
             let mut buffers = buffers.into_iter();
-            let made = (tensor::<T>(&mut buffers, &target), tensor::<S>(&mut buffers, &stats));
+            let made = (tensor::<T>(&mut buffers, &target), tensor::<S>(&mut buffers, stats));
             let (Some(elements), Some(results)) = made else { return Err(lost()) };
             Ok((elements, results))
         });
     }
+    let formula = Recorded { kept: formula.0, scalars };
     let reduced: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     let pending = device.dispatch(reduce, reduced, [results.into()].into_iter().collect());
     let pending = pending.map_err(Rejected::into_error)?;
     let pending = pending.retype(|buffers: AnyBuffers| {
-        tensor::<S>(&mut buffers.into_iter(), &stats).map(|results| (results,)).ok_or_else(lost)
+        tensor::<S>(&mut buffers.into_iter(), stats).map(|results| (results,)).ok_or_else(lost)
     })?;
     let results: Tensor<S> = pending.into_output();
     let made = {
         let view = results.view();
         let (read, layout) = view.operand()?;
         let mut operands: Vec<Read<'_>> = all().cloned().collect();
-        operands.push((read.into(), layout.broadcast(&extents).map_err(told)?));
+        operands.push((read.into(), layout.broadcast(target.extents()).map_err(told)?));
         let buffers = [elements.into()].into_iter().collect();
         submit_map(device, formula, &operands, (buffers, vec![target.clone()]), false)
     };

@@ -3,6 +3,7 @@
 use super::super::exponentials::{self, distance, larger};
 use super::super::kind::ReductionKind;
 use super::super::recipe::Recipe;
+use super::softmax::of_exponential;
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::libraries::expressions::formula::Shared;
@@ -37,7 +38,12 @@ pub(super) struct Key {
     pub(super) is_whole: bool,
     /// Places for groups of a row: 1, 16, 32, 64.
     pub(super) places: usize,
+    /// A thread keeps its elements in registers, so that a row is read once. Its steps are all those of its chains then.
+    pub(super) keeps: bool,
 }
+
+/// The most threads of a block in which threads keep their elements: each may have 128 registers.
+pub(super) const KEEPING: usize = 512;
 
 /// The rows of a block, and its threads, for rows of so many groups.
 pub(super) const fn block(groups: usize) -> (usize, usize) {
@@ -58,10 +64,12 @@ pub(super) enum Program {
     /// Of exponentials: the larger one of two elements, and the exponential of a distance from the largest one.
     Larger,
     Distance,
+    /// Of softmax: what becomes of such an exponential, if threads keep them.
+    Scaled,
 }
 
 impl Program {
-    pub(super) const ALL: [Program; 8] = [
+    pub(super) const ALL: [Program; 9] = [
         Program::Element,
         Program::Step,
         Program::Join,
@@ -70,11 +78,12 @@ impl Program {
         Program::Spread,
         Program::Larger,
         Program::Distance,
+        Program::Scaled,
     ];
 }
 
 /// The expressions of a kernel.
-pub(super) struct Programs([Low; 8]);
+pub(super) struct Programs([Low; 9]);
 
 impl Programs {
     /// `sums` are the recipes of exponentials.
@@ -82,7 +91,7 @@ impl Programs {
         (recipe, sums): (&Recipe, Option<&Recipe>),
         element: &Expr,
         after: Option<&Expr>,
-        spread: &Expr,
+        (spread, scaled): (&Expr, Option<&Expr>),
     ) -> Result<Self> {
         let open = |expr: &Expr| lower_as(expr, Calls::Expand, false);
         let closed = |expr: &Expr| lower(expr, Calls::Expand);
@@ -101,11 +110,12 @@ impl Programs {
             closed(spread),
             larger,
             distance,
+            scaled.map(closed).unwrap_or_default(),
         ]))
     }
 
     pub(super) fn get(&self, program: Program) -> &Low {
-        let [element, step, join, finish, after, spread, larger, distance] = &self.0;
+        let [element, step, join, finish, after, spread, larger, distance, scaled] = &self.0;
         match program {
             Program::Element => element,
             Program::Step => step,
@@ -115,6 +125,7 @@ impl Programs {
             Program::Spread => spread,
             Program::Larger => larger,
             Program::Distance => distance,
+            Program::Scaled => scaled,
         }
     }
 }
@@ -159,7 +170,13 @@ impl Kernel {
             true => Some(Recipe::for_kind(ReductionKind::Sum, exponentials::own(key.dtype))?),
             false => None,
         };
-        let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, &key.spread.0.expr)?;
+        let spread = &key.spread.0.expr;
+        let scaled = match (after, key.keeps && sums.is_some()) {
+            (Some(after), true) => of_exponential(key.dtype, after, spread)?,
+            _ => None,
+        };
+        let spread = (spread, scaled.as_ref().map(|kept| &kept.expr));
+        let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, spread)?;
         let (entry, arguments) = super::text::write(key, sums.as_deref().unwrap_or(&recipe), &programs)?;
         let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
         let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");

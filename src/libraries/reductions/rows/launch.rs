@@ -1,11 +1,14 @@
 //! The CUDA half: kernels as plans, and their launch.
 
+use super::super::exponentials::is_it;
 use super::super::ptx::in_register;
 use super::super::space::{CHAINS, GROUP};
-use super::kernel::{Argument, Kernel, Key, Program, QUAD, TEAM, block};
+use super::kernel::{Argument, KEEPING, Kernel, Key, Program, QUAD, TEAM, block};
 use super::op::Rows;
 use super::shape::Plan;
+use super::softmax::of_exponential;
 use crate::core::buffer::AnySpan;
+use crate::core::cache::Words;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
@@ -14,9 +17,12 @@ use crate::engines::cuda::{Function, PlanBuilder};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
 use crate::libraries::expressions::formula::Shared;
+use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::Uniform;
 use crate::libraries::expressions::low::lower::computed;
+use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
 /// A loaded kernel.
 pub(super) struct Loaded {
@@ -24,11 +30,48 @@ pub(super) struct Loaded {
     function: Function,
 }
 
-impl PlanKey for Key {
+/// Whether it is faster: of exponentials of halves only softmax, which then computes each once (H100, benches/results).
+fn is_worth_it(rows: &Rows) -> Result<bool> {
+    let shape = &rows.reduce.shape;
+    let (dtype, finish) = (shape.element_type()?, &shape.finish);
+    match (is_it(shape.kind) && dtype.size() == 2, finish) {
+        (false, _) => Ok(true),
+        (true, None) => Ok(false),
+        (true, Some(finish)) => {
+            let made = &rows.map.formula.0.expr;
+            Ok(of_exponential(dtype, &finish.0.expr, made)?.is_some())
+        }
+    }
+}
+
+/// A key that is hashed once, and compared by where it lies first.
+#[derive(Clone, Debug)]
+pub(super) struct Hashed(Arc<(u64, Key)>);
+
+impl Hashed {
+    fn new(key: Key) -> Self {
+        Hashed(Arc::new((BuildHasherDefault::<Words>::default().hash_one(&key), key)))
+    }
+}
+
+impl PartialEq for Hashed {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+impl Eq for Hashed {}
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.0);
+    }
+}
+
+impl PlanKey for Hashed {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let kernel = Kernel::new(self)?;
+        let kernel = Kernel::new(&self.0.1)?;
         let bytes = 16 * kernel.text.lines().count() as u64;
         let text = CString::new(kernel.text.as_str());
         let text = text.map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
@@ -50,15 +93,39 @@ fn is_aligned(rows: &Rows, plan: &Plan) -> bool {
         && along.all(|walk| walk.kept.strides().iter().all(|stride| multiple(*stride)))
 }
 
-/// The kernels: for single elements, and for four at once.
-pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
+/// Whether threads keep their elements: those of one operand, in registers of 32 bits.
+fn keeps(element: &Expr, inputs: &[(DType, bool)], groups: usize) -> bool {
+    let mut moving = inputs.iter().take(element.inputs().len()).filter(|(_, constant)| !constant);
+    let one = moving.next().is_some_and(|(dtype, _)| dtype.size() <= 4) && moving.next().is_none();
+    one && TEAM * groups <= KEEPING
+}
+
+/// The kernels: for single elements, and for four at once if the layouts allow it.
+pub(super) struct Keys {
+    pub(super) all: SmallVec<[Hashed; 2]>,
+}
+
+pub(super) fn keys(rows: &Rows) -> Result<&Keys> {
+    let found = &rows.spreading.keys;
+    if let Some(keys) = found.get() {
+        return Ok(keys);
+    }
+    let all = made(rows)?.into_iter().map(Hashed::new).collect();
+    Ok(found.get_or_init(|| Keys { all }))
+}
+
+fn made(rows: &Rows) -> Result<Vec<Key>> {
     let plan = rows.plan()?;
     let (shape, expr) = (&rows.reduce.shape, &rows.map.formula.0.expr);
     let read = plan.space.walks.len().saturating_sub(1);
     let inputs = expr.inputs().iter().take(read).enumerate().map(|(k, dtype)| (*dtype, plan.is_constant(k)));
     let inputs: Vec<(DType, bool)> = inputs.collect();
     let (length, groups) = (plan.space.length, plan.space.groups());
-    let turns = [4, 2, 1].into_iter().find(|turns| length.is_multiple_of(turns * CHAINS));
+    let keeps = keeps(&shape.prepared()?.element.expr, &inputs, groups) && is_worth_it(rows)?;
+    let all = if groups > 1 { GROUP / CHAINS } else { length.div_ceil(CHAINS).next_power_of_two() };
+    let several: &[usize] = if keeps { &[all] } else { &[4, 2, 1] };
+    let turns = several.iter().copied().find(|turns| length.is_multiple_of(turns * CHAINS));
+    let otherwise = if length > CHAINS { 2 } else { 1 };
     let places = [TEAM, 2 * TEAM, 4 * TEAM].into_iter().find(|places| groups <= *places);
     let key = |is_vector: bool| -> Result<Key> {
         Ok(Key {
@@ -70,13 +137,14 @@ pub(super) fn keys(rows: &Rows) -> Result<Vec<Key>> {
             inputs: inputs.clone(),
             kept: plan.space.output.rank(),
             is_vector,
-            turns: turns.unwrap_or(if length > CHAINS { 2 } else { 1 }),
+            turns: turns.unwrap_or(if keeps { all } else { otherwise }),
             is_whole: turns.is_some(),
             places: if groups == 1 { 1 } else { places.unwrap_or(4 * TEAM) },
+            keeps,
         })
     };
     let single = key(false)?;
-    Ok(if is_aligned(rows, &plan) { vec![single, key(true)?] } else { vec![single] })
+    Ok(if is_aligned(rows, plan) { vec![single, key(true)?] } else { vec![single] })
 }
 
 pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> {
@@ -92,8 +160,8 @@ pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> 
     let result_size = shape.result_type().size();
     let constant = |k: usize| plan.is_constant(k);
     let aligned = |(k, address): (usize, &u64)| constant(k) || address.is_multiple_of((QUAD * size(k)).min(16) as u64);
-    let vector = is_aligned(rows, &plan) && bases.iter().chain([&(target + offset(read))]).enumerate().all(aligned);
-    let loaded = queue.plan::<Key>(if vector { 1 } else { 0 })?;
+    let vector = keys(rows)?.all.len() > 1 && bases.iter().chain([&(target + offset(read))]).enumerate().all(aligned);
+    let loaded = queue.plan::<Hashed>(if vector { 1 } else { 0 })?;
     let groups = space.groups();
     let (together, threads) = block(groups);
     let (_, count) = rows.reduce.count_bits(recipe);

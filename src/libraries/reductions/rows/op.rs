@@ -1,17 +1,21 @@
 //! The operation: a reduction and a map of its result.
 
+#[cfg(feature = "host")]
 use super::super::exponentials;
 use super::super::op::Reduce;
 use super::shape::Plan;
+use super::spreading::{Spreading, not_dense};
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Cost, Retention, Spans, Wire};
+use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::libraries::expressions::op::Map;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Reads the inputs of the map but for the last one, which is the result of the reduction of the first of them. Writes what the map
 /// writes, and that result. All is plain data, and admitted by [`Op::check`], wherever it comes from.
@@ -19,22 +23,21 @@ use serde::{Deserialize, Serialize};
 pub(in crate::libraries::reductions) struct Rows {
     pub(super) reduce: Reduce,
     pub(super) map: Map,
+    #[serde(skip)]
+    pub(super) spreading: Arc<Spreading>,
 }
 
 impl Rows {
     pub(in crate::libraries) const OP: &'static str = "rows";
 
-    pub(super) const fn new(reduce: Reduce, map: Map) -> Self {
-        Rows { reduce, map }
+    pub(super) const fn new(reduce: Reduce, map: Map, spreading: Arc<Spreading>) -> Self {
+        Rows { reduce, map, spreading }
     }
 
     /// The loops; call after [`Op::check`].
-    pub(super) fn plan(&self) -> Result<Plan> {
-        let shape = &self.map.shape;
-        let missing = || Error::invalid("formula", "rows have gaps, or are too long");
-        let target = shape.outputs.first().ok_or_else(missing)?;
-        let plan = Plan::new(&self.reduce.shape, &self.map.formula.0.expr, &shape.inputs, target)?;
-        plan.ok_or_else(missing)
+    pub(super) fn plan(&self) -> Result<&Plan> {
+        let plan = self.spreading.plan(&self.reduce.shape, &self.map.formula, &self.map.shape)?;
+        plan.ok_or_else(|| Error::invalid("formula", "rows have gaps, or are too long"))
     }
 
     fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
@@ -42,24 +45,16 @@ impl Rows {
             return Err(Error::invalid("inputs", format!("{} read and {} written", reads.len(), writes.len())));
         };
         self.reduce.check_data()?;
-        exponentials::check(&self.reduce.shape)?;
         self.reduce.check_operands(reduced, std::slice::from_ref(results))?;
         self.map.check_layouts()?;
-        let read: Vec<AnySpan> = reads.iter().chain([results]).copied().collect();
+        let read: SmallVec<[AnySpan; 8]> = reads.iter().chain([results]).copied().collect();
         self.map.check_operands(&read, std::slice::from_ref(target))?;
-        let (reduce, map) = (&self.reduce.shape, &self.map.shape);
-        let stats = map.inputs.last();
-        let same = reduce.inputs.iter().zip(&map.inputs).all(|(a, b)| a == b)
-            && map.inputs.len() == reads.len() + 1
-            && reduce.output.broadcast(reduce.extents()).is_ok_and(|own| Some(&own) == stats);
-        if !same {
-            return Err(Error::invalid("formula", "its inputs are not those of the reduction, and its result"));
-        }
-        let dense = |layout: Option<&Layout>, len: usize| {
-            layout.is_some_and(|layout| layout.is_row_major() && layout.offset() == 0 && layout.len() == len)
-        };
-        if !dense(map.outputs.first(), target.len()) || !dense(Some(&reduce.output), results.len()) {
-            return Err(Error::invalid("output", "it is not row-major, or its buffer has other elements too"));
+        self.spreading.admit(&self.reduce, &self.map, reads.len())?;
+        let is_whole = |layout: Option<&Layout>, len: usize| layout.is_some_and(|layout| layout.len() == len);
+        if !is_whole(self.map.shape.outputs.first(), target.len())
+            || !is_whole(Some(&self.reduce.shape.output), results.len())
+        {
+            return Err(not_dense());
         }
         self.plan().map(|_| ())
     }
@@ -144,9 +139,14 @@ impl Op for Rows {
 
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        for key in super::launch::keys(self).unwrap_or_default() {
-            plans.plan(&key);
+        for key in super::launch::keys(self).map(|keys| &keys.all[..]).unwrap_or_default() {
+            plans.plan(key);
         }
+    }
+
+    /// The device needs the kernels alone.
+    fn keeps(&mut self) -> Retention {
+        Retention::NOTHING
     }
 
     #[cfg(feature = "cuda")]

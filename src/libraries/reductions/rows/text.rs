@@ -2,11 +2,12 @@
 //!
 //! A block has some rows, or one. 16 threads have a group of 1024 elements of a row: a thread has four neighbouring chains, so that
 //! it loads four neighbours at once. Chains are joined in the order of the tree: those of other threads by shuffles, then a thread's
-//! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself.
+//! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself. A thread has at most 64 elements of a row;
+//! where that is faster (`launch.rs`) it keeps them in registers, so that the row is read once, and of softmax their exponentials.
 
 use super::super::recipe::Recipe;
 use super::super::space::GROUP;
-use super::kernel::{Argument, Key, Program, Programs, QUAD, TEAM};
+use super::kernel::{Argument, KEEPING, Key, Program, Programs, QUAD, TEAM};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::expressions::low::lower::{computed, stored};
@@ -69,6 +70,9 @@ pub(super) struct Text<'a> {
     /// Of exponentials: whether the largest element is being found; then what it is.
     pub(super) finds_largest: bool,
     pub(super) largest: Option<Reg>,
+    /// For each step of a thread what it has kept: the operands of its elements, and their exponentials.
+    pub(super) kept: Vec<[Vec<Element>; QUAD]>,
+    pub(super) exponentials: Vec<[Option<Reg>; QUAD]>,
 }
 
 /// The entry point, and the words of its parameter.
@@ -84,6 +88,8 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
         constants: Vec::new(),
         finds_largest: false,
         largest: None,
+        kept: Vec::new(),
+        exponentials: Vec::new(),
     };
     text.write();
     let size = 8 * text.arguments.len();
@@ -105,8 +111,9 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
     };
     let operands = format!("// written 1 to 3, read 3 to {}", 3 + key.inputs.len());
     let body = text.writer.finish();
-    let entry =
-        format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
+    let limit = if key.keeps { format!(".maxntid {KEEPING}, 1, 1\n") } else { String::new() };
+    let head = format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{limit}");
+    let entry = format!("{head}{{\n{operands}\n{shared}{body}}}\n");
     Ok((entry, text.arguments))
 }
 

@@ -1,23 +1,16 @@
-//! The convolutions of a ResNet-50 beside the library's own calls in a bare loop, on a GPU: `beside --ignored --nocapture`.
-//!
-//! Both sides execute a plan of the same choice. The bare one sets up a variant pack and executes it on a stream of its own, as
-//! every user of the library must; its memory and its plan are there before. Prints, and asserts nothing: `benches/convolutions.py`
-//! has the same rows for PyTorch.
+//! The convolutions of a ResNet-50; `benches/convolutions.py` has the same rows for PyTorch.
 
-use super::super::convolution::{Direction, Problem};
-use super::choose::choose;
-use super::descriptor::Descriptor;
-use super::functions::RawHandle;
-use super::handle::{Cudnn, Functions};
-use super::recipes::Planned;
-use super::target::Target;
+use super::super::super::convolution::{Direction, Problem};
+use super::super::choose::choose;
+use super::super::descriptor::Descriptor;
+use super::super::recipes::Planned;
+use super::super::target::Target;
+use super::{Bare, ROUNDS, Times};
 use crate::core::clock::Clock;
 use crate::device::Device;
 use crate::device::external::ForeignStream;
 use crate::device::tensor::{Layout, Tensor};
-use crate::engines::library::CudaLibrary;
 use crate::libraries::dnn::{Convolution, ConvolutionPass, DnnElement};
-use cudarc::driver::sys::{CUevent, CUstream};
 use half::f16;
 
 /// Channels, filters, window, stride, rows of the input.
@@ -47,29 +40,6 @@ const LAYERS: [[usize; 5]; 23] = [
     [512, 512, 3, 1, 7],
 ];
 const CALLS: u32 = 60;
-const ROUNDS: usize = 7;
-
-/// Median microseconds of a call: until it was submitted, and until it was done.
-struct Times([Vec<f64>; 2]);
-
-impl Times {
-    fn round(&mut self, mut call: impl FnMut(), wait: impl FnOnce()) {
-        let begin = Clock::SYSTEM.start();
-        (0..CALLS).for_each(|_| call());
-        let submitted = begin.elapsed();
-        wait();
-        for (all, took) in self.0.iter_mut().zip([submitted, begin.elapsed()]) {
-            all.push(took.as_secs_f64() * 1e6 / f64::from(CALLS));
-        }
-    }
-
-    fn medians(mut self) -> [f64; 2] {
-        for all in &mut self.0 {
-            all.sort_by(f64::total_cmp);
-        }
-        self.0.map(|all| all[all.len() / 2])
-    }
-}
 
 fn problem<T: DnnElement>(n: usize, [c, k, r, s, rows]: [usize; 5], channels_last: bool) -> Problem {
     let padding = r / 2;
@@ -115,14 +85,6 @@ fn filled<T: DnnElement>(device: &Device, extents: [usize; 4], last: bool) -> Te
     flat.with_layout(Layout::new(extents, strides, 0).unwrap()).unwrap()
 }
 
-/// A handle with its stream, for the bare side.
-struct Bare {
-    api: &'static Functions,
-    handle: RawHandle,
-    stream: CUstream,
-    event: CUevent,
-}
-
 fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5], last: bool) -> String {
     let problem = problem::<T>(n, shape, last);
     let [c, k, r, s, rows] = shape;
@@ -143,37 +105,30 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
     let area = memory(chosen.workspace());
     let operands = [n * c * rows * rows, k * c * r * r, n * k * out * out].map(|len| memory(len * size));
     let addresses = operands.each_ref().map(|operand| operand.address());
-    let pack = || {
-        let pack = Descriptor::new(bare.api, 16).unwrap().ints(1000, &[1, 2, 5]).unwrap();
-        pack.pointers(1001, &addresses).unwrap().pointers(1003, &[area.address()]).unwrap().finalized().unwrap()
-    };
-    let execute = |pack: &Descriptor| {
-        // SAFETY: handle, plan and pack are alive and used by this thread alone; the memory is as long as the graph says.
-        unsafe { bare.api.execute(bare.handle, chosen.plan.raw(), pack.raw()) }.ok().unwrap();
-    };
+    let pack = || bare.pack(&[1, 2, 5], &addresses, area.address());
+    // SAFETY: the memory is as long as the graph says.
+    let execute = |pack: &Descriptor| unsafe { bare.execute(&chosen.plan, pack) };
     let kept = pack();
-    let [mut ours, mut fresh, mut again, mut marked, mut prepared] = [const { Times([Vec::new(), Vec::new()]) }; 5];
+    let [mut ours, mut fresh, mut again, mut marked, mut prepared] = [const { Times::new() }; 5];
     for _ in 0..ROUNDS {
         let mut held = Some(y);
         let call = || {
             let pending = device.dnn().convolve_into(&conv, &x, &w, held.take().unwrap()).unwrap();
             held = Some(pending.into_output());
         };
-        ours.round(call, || device.synchronize(std::time::Duration::from_secs(60)).unwrap());
+        ours.round(CALLS, call, || device.synchronize(std::time::Duration::from_secs(60)).unwrap());
         y = held.unwrap();
         let _bound = core.context.bind().unwrap();
-        // SAFETY: the stream is alive.
-        let wait = || unsafe { core.context.api.stream_synchronize(bare.stream) }.ok().unwrap();
-        fresh.round(|| execute(&pack()), wait);
-        again.round(|| execute(&kept), wait);
+        let wait = || bare.wait();
+        fresh.round(CALLS, || execute(&pack()), wait);
+        again.round(CALLS, || execute(&kept), wait);
         let mark = || {
             execute(&kept);
-            // SAFETY: event and stream are alive.
-            unsafe { core.context.api.event_record(bare.event, bare.stream) }.ok().unwrap();
+            bare.mark();
         };
-        marked.round(mark, wait);
-        prepared
-            .round(|| drop(device.dnn().plan_convolution(&conv, &ConvolutionPass::forward(&x, &w)).unwrap()), || {});
+        marked.round(CALLS, mark, wait);
+        let plan = || drop(device.dnn().plan_convolution(&conv, &ConvolutionPass::forward(&x, &w)).unwrap());
+        prepared.round(CALLS, plan, || {});
     }
     let ([a, a_done], [b, b_done], [c_, c_done]) = (ours.medians(), fresh.medians(), again.medians());
     let ([d, _], [e, _]) = (marked.medians(), prepared.medians());
@@ -188,22 +143,7 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
 #[ignore = "a measurement"]
 fn layers_beside_bare_calls() {
     let device = Device::cuda(0).unwrap();
-    let api = Cudnn::load().unwrap_or_else(|error| panic!("{error}"));
-    let engine = device.asked();
-    let core = &engine.engine.as_cuda().unwrap().core;
-    device.zeros_tensor::<f32>([1]).unwrap();
-    let bare = {
-        let _bound = core.context.bind().unwrap();
-        let (mut handle, mut stream, mut event) = (RawHandle::NULL, std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the places are valid for the writes; the context is current; 1: it does not wait for the default stream.
-        unsafe {
-            core.context.api.stream_create(&mut stream, 1).ok().unwrap();
-            core.context.api.event_create(&mut event, 2).ok().unwrap(); // without times
-            api.create(&mut handle).ok().unwrap();
-            api.set_stream(handle, stream).ok().unwrap();
-        }
-        Bare { api, handle, stream, event }
-    };
+    let bare = Bare::new(&device);
     println!(
         "{:?}, us a call: ours, bare, bare with one pack; then that and an event, and what comes before a dispatch",
         device.info().name

@@ -1,0 +1,180 @@
+//! What calls that are alike have in common: found once for all of them.
+
+use super::problem::{Direction, Problem};
+use super::spec::Convolution;
+use crate::core::cache::{Cache, Words};
+use crate::core::element::DType;
+use crate::core::error::Result;
+use crate::core::sync::{Arc, Mutex};
+use crate::device::tensor::Layout;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{LazyLock, OnceLock};
+
+/// A problem that operations and plans share. It is hashed and checked once, and compared by where it lies first.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Sizing(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    problem: Problem,
+    hash: u64,
+    /// Set once the sizes were checked.
+    checked: OnceLock<Checked>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Checked {
+    /// The elements of the operands that are read, and of the result.
+    lens: [usize; 3],
+    /// Something is to be computed that is no sum of nothing.
+    is_some: bool,
+}
+
+impl Sizing {
+    pub(in super::super) fn new(problem: Problem) -> Self {
+        let hash = BuildHasherDefault::<Words>::default().hash_one(&problem);
+        Sizing(Arc::new(Inner { problem, hash, checked: OnceLock::new() }))
+    }
+
+    /// Checks what may have come from elsewhere.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.0.checked.get().is_none() {
+            self.0.problem.check()?;
+            let _ = self.0.checked.set(self.counted());
+        }
+        Ok(())
+    }
+
+    /// The elements of the operands that are read, and of the result.
+    pub(super) fn lens(&self) -> [usize; 3] {
+        self.checked().lens
+    }
+
+    /// Whether the library has something to compute.
+    #[cfg(feature = "cuda")]
+    pub(in super::super) fn is_planned(&self) -> bool {
+        self.checked().is_some
+    }
+
+    fn checked(&self) -> Checked {
+        self.0.checked.get().copied().unwrap_or_else(|| self.counted())
+    }
+
+    fn counted(&self) -> Checked {
+        let ([one, other], result) = self.operands();
+        let lens @ [.., len] = [one, other, result].map(|sizes| self.count(sizes));
+        Checked { lens, is_some: len > 0 && !self.is_empty_sum() }
+    }
+}
+
+impl Deref for Sizing {
+    type Target = Problem;
+    fn deref(&self) -> &Problem {
+        &self.0.problem
+    }
+}
+
+impl PartialEq for Sizing {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.problem == other.0.problem
+    }
+}
+impl Eq for Sizing {}
+
+impl Hash for Sizing {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+/// It crosses as the problem, which is checked where it arrives.
+impl Serialize for Sizing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.problem.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sizing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Problem::deserialize(deserializer).map(Sizing::new)
+    }
+}
+
+/// What the sizes of a call follow from. All of its operands were taken as they lie.
+#[derive(Debug, PartialEq)]
+pub(super) struct Asked<'a> {
+    pub(super) conv: &'a Convolution,
+    pub(super) direction: Direction,
+    pub(super) dtype: DType,
+    pub(super) spatial: Option<&'a [usize]>,
+    pub(super) relu: bool,
+    /// Of the operands that are read, each if it is there, and of the target.
+    pub(super) layouts: [Option<&'a Layout>; 5],
+}
+
+struct Known {
+    conv: Convolution,
+    direction: Direction,
+    dtype: DType,
+    spatial: Option<SmallVec<[usize; 3]>>,
+    relu: bool,
+    layouts: [Option<Layout>; 5],
+    sizing: Sizing,
+    result: Layout,
+}
+
+impl Known {
+    fn asked(&self) -> Asked<'_> {
+        let Known { conv, direction, dtype, spatial, relu, layouts, .. } = self;
+        let layouts = layouts.each_ref().map(Option::as_ref);
+        Asked { conv, direction: *direction, dtype: *dtype, spatial: spatial.as_deref(), relu: *relu, layouts }
+    }
+}
+
+/// How many calls the process remembers.
+const MOST: usize = 256;
+
+static KNOWN: LazyLock<Mutex<Cache<u64, Arc<Known>>>> = LazyLock::new(|| Mutex::new(Cache::new(MOST, MOST)));
+
+impl Asked<'_> {
+    /// Of the layouts alone: a program has few convolutions of the same tensors.
+    fn hash(&self) -> u64 {
+        let hasher = &mut BuildHasherDefault::<Words>::default().build_hasher();
+        (self.direction as u8).hash(hasher);
+        (self.dtype as u8).hash(hasher);
+        for layout in self.layouts.into_iter().flatten() {
+            layout.extents().iter().for_each(|n| hasher.write_usize(*n));
+            layout.strides().iter().for_each(|n| hasher.write_usize(n.unsigned_abs()));
+        }
+        for given in [&self.conv.stride, &self.conv.dilation].into_iter().flatten() {
+            given.iter().for_each(|n| hasher.write_usize(*n));
+        }
+        self.conv.padding.iter().flatten().for_each(|(before, _)| hasher.write_usize(*before));
+        hasher.finish()
+    }
+
+    /// What an earlier call has found, and the layout of the result.
+    pub(super) fn known(&self) -> Option<(Sizing, Layout)> {
+        let known = KNOWN.lock().get(&self.hash()).cloned()?;
+        (known.asked() == *self).then(|| (known.sizing.clone(), known.result.clone()))
+    }
+
+    /// Keeps what was found for later calls.
+    pub(super) fn keep(&self, sizing: &Sizing, result: &Layout) {
+        let known = Known {
+            conv: self.conv.clone(),
+            direction: self.direction,
+            dtype: self.dtype,
+            spatial: self.spatial.map(SmallVec::from_slice),
+            relu: self.relu,
+            layouts: self.layouts.map(Option::<&Layout>::cloned),
+            sizing: sizing.clone(),
+            result: result.clone(),
+        };
+        let out = KNOWN.lock().insert(self.hash(), Arc::new(known), 1);
+        drop(out);
+    }
+}
