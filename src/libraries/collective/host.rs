@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::numbers;
 use super::spec::{Ends, Kind, Layout, Place, Spec};
 use crate::core::error::Result;
-use rayon::prelude::*;
+use crate::numerics::parallel;
 
 /// Bytes of a block: what a core's first cache holds of two operands.
 const BLOCK: usize = 16 << 10;
@@ -42,7 +42,8 @@ fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
         .collect();
     // SAFETY: each element that is received is in one piece. In place, what a rank sends to the others is not received by
     // itself from another, and no piece copies it onto itself.
-    pieces.par_iter().try_for_each(|(from, to)| unsafe { memory.copy(*from, *to) })
+    let piece = |(from, to): &(Place, Place)| unsafe { memory.copy(*from, *to) };
+    parallel::try_each_number(pieces.len(), 1, &|number| pieces.get(number).map_or(Ok(()), piece))
 }
 
 /// A block of the result: where it begins in what each rank sends, and which ranks receive it where.
@@ -71,7 +72,8 @@ fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'
             })
         })
         .collect();
-    blocks.par_iter().with_max_len(8).try_for_each(|block| reduce_block(spec, reduction, &layout.ends, memory, block))
+    let block = |block: &Block| reduce_block(spec, reduction, &layout.ends, memory, block);
+    parallel::try_each_number(blocks.len(), 1, &|number| blocks.get(number).map_or(Ok(()), block))
 }
 
 fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memory<'_>, block: &Block) -> Result<()> {
