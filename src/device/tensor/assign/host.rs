@@ -4,7 +4,6 @@
 use crate::core::buffer::AnySliceMut;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::Layout;
-use crate::numerics::parallel;
 use smallvec::SmallVec;
 
 /// Bytes of one side of a block.
@@ -96,7 +95,7 @@ fn halve<U: Copy + Send>(axes: &Axes, start: Start<U>) {
     let far = |stride: isize| (front as isize).wrapping_mul(stride);
     let middle = Start { to: start.to.wrapping_offset(far(axis.to)), from: start.from.wrapping_offset(far(axis.from)) };
     if bytes > SINGLE {
-        parallel::both(move || halve(&one, start), move || halve(&other, middle));
+        rayon::join(move || halve(&one, start), move || halve(&other, middle));
     } else {
         halve(&one, start);
         halve(&other, middle);
