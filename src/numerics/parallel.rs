@@ -6,7 +6,10 @@
 //! The parts are distributed over a few tasks per thread of the caller's pool. The distribution does not change
 //! results: the work on a part depends only on its number.
 
+use crate::core::error::{Error, Result};
 use crate::core::room::{OrUnwind, collected};
+use parking_lot::Mutex;
+use std::ops::Range;
 
 /// Tasks per thread: several, so that a slow task delays the loop only a little.
 const TASKS: usize = 4;
@@ -40,6 +43,25 @@ impl Parts {
     fn all<'x, T>(&self, x: &'x mut [T]) -> &'x mut [T] {
         let end = self.size.saturating_mul(self.count).min(x.len());
         x.get_mut(..end).unwrap_or_default()
+    }
+}
+
+/// The error of the part with the lowest number, so that it does not depend on threads.
+#[derive(Default)]
+struct First(Mutex<Option<(usize, Error)>>);
+
+impl First {
+    fn note(&self, part: usize, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            let mut first = self.0.lock();
+            if first.as_ref().is_none_or(|(lowest, _)| part < *lowest) {
+                *first = Some((part, error));
+            }
+        }
+    }
+
+    fn into_result(self) -> Result<()> {
+        self.0.into_inner().map_or(Ok(()), |(_, error)| Err(error))
     }
 }
 
@@ -89,6 +111,18 @@ pub(crate) fn each_pair<T: Send, U: Send>(
     share_pairs(parts.all(x), y, 0, (parts, size.max(1)), tasks(), f);
 }
 
+/// As [`each_pair`]; returns the error of the first of the parts that failed.
+pub(crate) fn try_each_pair<T: Send, U: Send>(
+    x: &mut [T],
+    y: &mut [U],
+    parts: (Parts, usize),
+    f: &(dyn Fn(usize, &mut [T], &mut [U]) -> Result<()> + Sync),
+) -> Result<()> {
+    let failed = First::default();
+    each_pair(x, y, parts, &|i, x, y| failed.note(i, f(i, x, y)));
+    failed.into_result()
+}
+
 fn share_pairs<T: Send, U: Send>(
     x: &mut [T],
     y: &mut [U],
@@ -116,6 +150,44 @@ pub(crate) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync))
     each_part(&mut items, Parts::with_size(1).least(least), &|_, items| {
         items.iter_mut().filter_map(Option::take).for_each(f)
     });
+}
+
+/// Calls `f` with ranges that together are all numbers below `count`. None is empty, and none has fewer than `least` numbers
+/// if there are as many.
+pub(crate) fn each_range(count: usize, least: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
+    if count > 0 {
+        ranges(0..count, least.max(1), tasks(), f);
+    }
+}
+
+fn ranges(all: Range<usize>, least: usize, tasks: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
+    let half = all.len() / 2;
+    if tasks < 2 || half < least {
+        return f(all);
+    }
+    let middle = all.start + half;
+    both(|| ranges(all.start..middle, least, tasks / 2, f), || ranges(middle..all.end, least, tasks - tasks / 2, f));
+}
+
+/// Calls `f` with each number below `count`. A task has at least `least` of them.
+pub(crate) fn each_number(count: usize, least: usize, f: &(dyn Fn(usize) + Sync)) {
+    each_range(count, least, &|range| range.for_each(f));
+}
+
+/// As [`each_range`]; returns the error of the first of the ranges that failed.
+pub(crate) fn try_each_range(
+    count: usize,
+    least: usize,
+    f: &(dyn Fn(Range<usize>) -> Result<()> + Sync),
+) -> Result<()> {
+    let failed = First::default();
+    each_range(count, least, &|range| failed.note(range.start, f(range)));
+    failed.into_result()
+}
+
+/// As [`each_number`], for work that can fail: a task ends with its first error.
+pub(crate) fn try_each_number(count: usize, least: usize, f: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
+    try_each_range(count, least, &|range| range.into_iter().try_for_each(f))
 }
 
 /// The results of `f` for each number below `count`, in order.

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::numbers;
 use super::spec::{Ends, Kind, Layout, Place, Spec};
 use crate::core::error::Result;
-use rayon::prelude::*;
+use crate::numerics::parallel;
 
 /// Bytes of a block: what a core's first cache holds of two operands.
 const BLOCK: usize = 16 << 10;
@@ -46,7 +46,10 @@ fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
     // itself from another, and no piece copies it onto itself.
     let copy = |(from, to): &(Place, Place)| unsafe { memory.copy(*from, *to) };
     let bytes = pieces.iter().map(|(from, _)| from.len * spec.dtype.size()).sum::<usize>();
-    if bytes <= SINGLE { pieces.iter().try_for_each(copy) } else { pieces.par_iter().try_for_each(copy) }
+    if bytes <= SINGLE {
+        return pieces.iter().try_for_each(copy);
+    }
+    parallel::try_each_number(pieces.len(), 1, &|number| pieces.get(number).map_or(Ok(()), copy))
 }
 
 /// A block of the result: where it begins in what each rank sends, and which ranks receive it where.
@@ -75,7 +78,8 @@ fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'
             })
         })
         .collect();
-    blocks.par_iter().with_max_len(8).try_for_each(|block| reduce_block(spec, reduction, &layout.ends, memory, block))
+    let block = |block: &Block| reduce_block(spec, reduction, &layout.ends, memory, block);
+    parallel::try_each_number(blocks.len(), 1, &|number| blocks.get(number).map_or(Ok(()), block))
 }
 
 fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memory<'_>, block: &Block) -> Result<()> {

@@ -4,7 +4,8 @@ use super::take::{Loops, Take};
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::device::tensor::Layout;
-use rayon::prelude::*;
+use crate::numerics::parallel;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that a thread moves at least.
 const PIECE: usize = 1 << 18;
@@ -50,7 +51,11 @@ pub(super) unsafe fn take(take: &Take, x: *const u8, indices: *const u8, target:
     if len * size <= PIECE {
         return Ok((0..lines).map(run).max().unwrap_or(0));
     }
-    Ok((0..lines).into_par_iter().with_min_len(together).map(run).max().unwrap_or(0))
+    let bad = AtomicU64::new(0);
+    parallel::each_range(lines, together, &|range| {
+        bad.fetch_max(range.map(run).max().unwrap_or(0), Ordering::Relaxed);
+    });
+    Ok(bad.into_inner())
 }
 
 /// The offsets of a line, and the strides along it.

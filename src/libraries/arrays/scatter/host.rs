@@ -5,8 +5,9 @@ use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::reductions::ReductionKind;
 use crate::libraries::reductions::scans::host::{Accumulator, Fold, Stored};
+use crate::numerics::parallel;
 use half::{bf16, f16};
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is read and written.
 struct Operands<'o, T> {
@@ -44,7 +45,11 @@ fn runs<T>(put: &Put, operands: &Operands<'_, T>, run: impl Fn(usize, &[i64]) + 
         bad
     };
     let pieces = keys.len().div_ceil(PIECE);
-    (0..pieces).into_par_iter().map(|number| piece(number * PIECE)).max().unwrap_or(0)
+    let bad = AtomicU64::new(0);
+    parallel::each_number(pieces, 1, &|number| {
+        bad.fetch_max(piece(number * PIECE), Ordering::Relaxed);
+    });
+    bad.into_inner()
 }
 
 /// Where a slice's element is.

@@ -137,7 +137,7 @@ impl Op for Search {
 pub(super) mod halves {
     use super::{Order, Result, Search};
     use crate::device::tensor::Layout;
-    use rayon::prelude::*;
+    use crate::numerics::parallel::{self, Parts};
 
     /// The bits of an element; 0 if it is not there.
     fn bits(bytes: &[u8], size: usize, at: usize) -> u64 {
@@ -170,7 +170,7 @@ pub(super) mod halves {
         let step = search.sorted.strides().first().copied().unwrap_or(0);
         let (first, layout) = (search.sorted.offset() as isize, &search.values);
         let key = |i: usize| order.key(bits(sorted, size, (first + i as isize * step).unsigned_abs()));
-        let place = |(number, place): (usize, &mut i64)| {
+        let place = |number: usize, place: &mut i64| {
             let own = order.key(bits(values, size, offset(layout, number)));
             let (mut low, mut high) = (0, n);
             while low < high {
@@ -184,7 +184,9 @@ pub(super) mod halves {
             }
             *place = low as i64;
         };
-        places.par_iter_mut().enumerate().with_min_len(FEW).for_each(place);
+        parallel::each_part(places, Parts::with_size(FEW), &|part, places| {
+            (part * FEW..).zip(places).for_each(|(number, own)| place(number, own));
+        });
         Ok(())
     }
 }

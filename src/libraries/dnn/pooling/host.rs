@@ -5,8 +5,8 @@ use super::op::{Divide, Pass, Pooling};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::dnn::number::{Float, Number};
+use crate::numerics::parallel;
 use half::{bf16, f16};
-use rayon::prelude::*;
 
 /// Elements that a thread takes at least.
 const PIECE: usize = 1 << 12;
@@ -149,7 +149,7 @@ impl Job {
         if self.len <= PIECE {
             (0..rows).for_each(row);
         } else {
-            (0..rows).into_par_iter().with_min_len((PIECE / inner).max(1)).for_each(row);
+            parallel::each_number(rows, PIECE / inner, &row);
         }
     }
 

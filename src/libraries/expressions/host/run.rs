@@ -10,7 +10,7 @@ use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::{Lane, Uniform};
 use crate::libraries::expressions::nest::Nest;
 use crate::libraries::expressions::scalar::Scalar;
-use rayon::prelude::*;
+use crate::numerics::parallel;
 use std::cell::RefCell;
 
 /// Where the elements of offset 0 of the operands are.
@@ -145,7 +145,7 @@ impl Run<'_> {
         if len < PARALLEL || rayon::current_num_threads() == 1 {
             return self.range(0, len);
         }
-        (0..len.div_ceil(piece)).into_par_iter().for_each(|k| self.range(k * piece, len.min((k + 1) * piece)));
+        parallel::each_number(len.div_ceil(piece), 1, &|k| self.range(k * piece, len.min((k + 1) * piece)));
     }
 
     /// Computes the elements `start..end`.

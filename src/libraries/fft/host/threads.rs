@@ -1,5 +1,6 @@
 //! Loops over the threads of the caller's pool.
 
+use crate::numerics::parallel;
 use std::ops::Range;
 
 /// Tasks for each thread, so that a slow one delays the loop little.
@@ -26,7 +27,7 @@ fn share(range: Range<usize>, step: usize, tasks: usize, f: &(dyn Fn(Range<usize
         return;
     }
     let middle = range.start + half;
-    rayon::join(
+    parallel::both(
         || share(range.start..middle, step, tasks / 2, f),
         || share(middle..range.end, step, tasks - tasks / 2, f),
     );

@@ -19,8 +19,8 @@ use crate::libraries::expressions::host::blocks::{Array, Blocks, Scratch};
 use crate::libraries::expressions::host::gather;
 use crate::libraries::expressions::host::in_parts;
 use crate::libraries::expressions::low::Lane;
+use crate::numerics::parallel;
 use lanes::{Feed, Lanes, Slots, feeds, resolve, slots, splat};
-use rayon::prelude::*;
 use smallvec::SmallVec;
 
 /// A part of an operand that is read.
@@ -267,7 +267,10 @@ impl<'a> Level<'a> {
             let mut work = Work::default();
             (0..count).for_each(|k| run(&mut work, k));
         } else {
-            (0..count).into_par_iter().for_each_init(Work::default, |work, k| run(work, k));
+            parallel::each_range(count, 1, &|range| {
+                let mut work = Work::default();
+                range.for_each(|k| run(&mut work, k));
+            });
         }
     }
 

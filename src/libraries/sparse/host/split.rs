@@ -3,6 +3,7 @@
 use super::super::element::SparseIndex;
 use super::at;
 use crate::core::room::{OrUnwind, collected};
+use crate::numerics::parallel;
 use std::ops::Range;
 
 /// The number of entries that is worth a task.
@@ -66,7 +67,10 @@ pub(crate) fn each_two<A: Send, B: Send>(
     let (left, right) = (bounds.get(..=half).unwrap_or_default(), bounds.get(half..).unwrap_or_default());
     let (a, a_rest) = a.split_at_mut(cut_a(middle).saturating_sub(cut_a(first)).min(a.len()));
     let (b, b_rest) = b.split_at_mut(cut_b(middle).saturating_sub(cut_b(first)).min(b.len()));
-    rayon::join(|| each_two(left, (a, cut_a), (b, cut_b), f), || each_two(right, (a_rest, cut_a), (b_rest, cut_b), f));
+    parallel::both(
+        || each_two(left, (a, cut_a), (b, cut_b), f),
+        || each_two(right, (a_rest, cut_a), (b_rest, cut_b), f),
+    );
 }
 
 /// Calls `f` with each range of rows and the corresponding part of a slice with `per_row` elements for each row.

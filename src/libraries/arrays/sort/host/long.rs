@@ -8,7 +8,7 @@ use super::{Bases, Line, pack, put};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::arrays::sort::order::Order;
-use rayon::prelude::*;
+use crate::numerics::parallel::{self, Parts};
 
 /// Lines of fewer elements are not divided.
 const LONG: usize = 1 << 16;
@@ -33,22 +33,21 @@ pub(super) unsafe fn line<T: Bits, P: Item>(order: Order, (n, keep): (usize, usi
         let Bases { x, values, indices } = *bases;
         Line { x: x.wrapping_offset(first as isize * step), step, values, indices, target_step }
     };
-    let parts = pairs.par_chunks_mut(len).zip(other.par_chunks_mut(len));
-    parts.enumerate().try_for_each(|(k, (pairs, other))| {
+    parallel::try_each_pair(&mut pairs, &mut other, (Parts::with_size(len), len), &|k, pairs, other| {
         // SAFETY: the part begins at this element of the line (the caller's promise).
         unsafe { pack(order, &own(k * len), k * len, pairs) };
         radix(pairs, other, &mut Vec::new(), order)
     })?;
     let mut run = len;
     while run < n {
-        other.par_chunks_mut(PIECE).enumerate().for_each(|(k, to)| merge(&pairs, run, k * PIECE, to, order));
+        parallel::each_part(&mut other, Parts::with_size(PIECE), &|k, to| merge(&pairs, run, k * PIECE, to, order));
         std::mem::swap(&mut pairs, &mut other);
         run *= 2;
     }
     let all = pairs.get(..keep).unwrap_or_default();
-    all.par_chunks(PIECE).enumerate().for_each(|(k, pairs)| {
+    parallel::each_range(keep.min(n), PIECE, &|range| {
         // SAFETY: the caller's promise; each element of the result is written once.
-        unsafe { put(&own(0), k * PIECE, pairs) };
+        unsafe { put(&own(0), range.start, all.get(range).unwrap_or_default()) };
     });
     Ok(())
 }

@@ -14,9 +14,9 @@ use super::op::Sort;
 use super::order::{Numbers, Order};
 use crate::core::error::{Error, Result};
 use crate::core::room;
+use crate::numerics::parallel;
 use item::{Alone, Bits, Item};
 use radix::radix;
-use rayon::prelude::*;
 
 /// Memory that a thread uses for one line after the other.
 #[derive(Default)]
@@ -155,8 +155,10 @@ unsafe fn all<T: Bits, P: Item>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> 
         let mut spare = Spare::default();
         return (0..count).try_for_each(|number| run(&mut spare, number));
     }
-    let numbers = (0..count).into_par_iter().with_min_len(together);
-    numbers.try_for_each_init(Spare::default, run)
+    parallel::try_each_range(count, together, &|mut numbers| {
+        let mut spare = Spare::default();
+        numbers.try_for_each(|number| run(&mut spare, number))
+    })
 }
 
 /// Sorts by counts.
@@ -165,10 +167,10 @@ unsafe fn all<T: Bits, P: Item>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> 
 /// As [`sort`], for elements of this size.
 unsafe fn counted<T: Bits>(sort: &Sort, lines: &Lines, bases: Bases<T>) -> Result<()> {
     let (order, bases, sizes) = (sort.order()?, &bases, (lines.len, sort.keep));
-    let numbers = (0..lines.count()).into_par_iter().with_min_len((PIECE / lines.len).max(1));
-    numbers.try_for_each_init(Vec::new, |counts, number| {
+    parallel::try_each_range(lines.count(), PIECE / lines.len, &|mut numbers| {
+        let mut counts = Vec::new();
         // SAFETY: the caller's promise; each line is treated once.
-        unsafe { count::line(order, sizes, &bases.line(lines, number), counts) }
+        numbers.try_for_each(|number| unsafe { count::line(order, sizes, &bases.line(lines, number), &mut counts) })
     })
 }
 

@@ -15,8 +15,8 @@ use crate::core::fp8::{F8E4M3, F8E5M2};
 use crate::core::room;
 use crate::core::truth::Bool;
 use crate::libraries::reductions::ReductionKind;
+use crate::numerics::parallel;
 use half::{bf16, f16};
-use rayon::prelude::*;
 
 /// The elements of a chunk, as they are accumulated.
 type Chunk<A> = [A; CHUNK];
@@ -117,11 +117,11 @@ fn offsets(level: &Level, task: usize) -> [isize; 4] {
 /// Tasks below which a second thread costs more than it gains.
 const FEW: usize = 1 << 10;
 
-fn each(tasks: usize, run: impl Fn(usize) + Send + Sync) {
+fn each(tasks: usize, run: &(dyn Fn(usize) + Sync)) {
     if tasks <= FEW {
         (0..tasks).for_each(run);
     } else {
-        (0..tasks).into_par_iter().with_min_len(FEW).for_each(run);
+        parallel::each_number(tasks, FEW, run);
     }
 }
 
@@ -154,7 +154,7 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         let mut own = room::filled(level.tasks(), identity)?;
         let to = Shared(own.as_mut_ptr());
         let before = totals.last();
-        each(level.tasks(), |task| {
+        each(level.tasks(), &|task| {
             let [_, at, number, begins] = offsets(level, task);
             let n = count(level, begins);
             let mut chunk = [identity; CHUNK];
@@ -176,7 +176,7 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         let (lower, upper) = totals.split_at_mut(k);
         let Some(own) = lower.last_mut() else { break };
         let (len, to, before) = (own.len(), Shared(own.as_mut_ptr()), upper.first());
-        each(level.tasks(), |task| {
+        each(level.tasks(), &|task| {
             let [_, at, number, begins] = offsets(level, task);
             let n = count(level, begins).min(len.saturating_sub(at as usize));
             let from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
@@ -186,7 +186,7 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         });
     }
     let before = totals.first();
-    each(first.tasks(), |task| {
+    each(first.tasks(), &|task| {
         let [to, at, number, begins] = offsets(first, task);
         let n = count(first, begins);
         let from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
