@@ -100,6 +100,7 @@ fn share<T: Send>(x: &mut [T], first: usize, parts: Parts, tasks: usize, f: &(dy
 }
 
 type OnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'f;
+type TryOnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) -> Result<()> + Sync + 'f;
 
 /// Calls `f(i, x, y)` with each pair of parts. `parts` says how x is cut; `size` is the length of y's parts.
 pub(crate) fn each_pair<T: Send, U: Send>(
@@ -116,7 +117,7 @@ pub(crate) fn try_each_pair<T: Send, U: Send>(
     x: &mut [T],
     y: &mut [U],
     parts: (Parts, usize),
-    f: &(dyn Fn(usize, &mut [T], &mut [U]) -> Result<()> + Sync),
+    f: &TryOnPair<'_, T, U>,
 ) -> Result<()> {
     let failed = First::default();
     each_pair(x, y, parts, &|i, x, y| failed.note(i, f(i, x, y)));

@@ -143,7 +143,7 @@ impl<'a> AnyTensorRef<'a> {
     }
 
     /// The part of the buffer from the first to the last element.
-    #[cfg(feature = "dnn")]
+    #[allow(dead_code, reason = "for a library that keeps the layouts")]
     pub(crate) fn part(&self) -> Result<AnyIn<'a>> {
         let (first, len) = self.layout.span();
         self.part.slice(first..first + len)

@@ -7,7 +7,7 @@ use super::mesh::{Entry, Mesh};
 use super::store::{Mode, Server, resolve};
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result, Site};
-use crate::core::sync::{AtomicU64, Mutex, Ordering};
+use crate::core::sync::{Mutex, Ordering};
 use crate::device::Device;
 use std::time::Duration;
 

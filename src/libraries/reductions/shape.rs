@@ -44,8 +44,10 @@ struct Found {
     levels: OnceLock<Vec<super::cuda::Level>>,
     #[cfg(feature = "host")]
     exponentials: OnceLock<[Arc<Shape>; 2]>,
-    spreading: super::rows::Latest,
+    latest: Latest,
 }
+
+pub(super) type Latest = Mutex<Option<Arc<dyn std::any::Any + Send + Sync>>>;
 
 impl std::fmt::Debug for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -109,9 +111,9 @@ impl Shape {
         Ok(self.found.levels.get_or_init(|| levels))
     }
 
-    /// The latest map of it that was asked for: see `rows`.
-    pub(super) fn spreading(&self) -> &super::rows::Latest {
-        &self.found.spreading
+    /// The latest map of it that was asked for, whose type only `rows` knows.
+    pub(super) fn latest(&self) -> &Latest {
+        &self.found.latest
     }
 
     pub(super) fn element_type(&self) -> Result<DType> {

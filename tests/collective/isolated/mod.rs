@@ -195,15 +195,21 @@ fn a_communicator_that_is_dropped_half_way_leaves_nothing_in_its_workers() {
     let devices = workers(2);
     for _ in 0..3 {
         let comm = Communicator::new(&devices).unwrap();
-        assert!(watching(&devices) >= devices.len());
+        // A thread has its name when it begins, which may be a little later.
+        until(|| watching(&devices) >= devices.len(), &|| format!("{} threads", watching(&devices)));
         let kept = comm.all_reduce_in_place(Combine::Sum, ups(&devices, 50_000)).unwrap();
         drop(comm.all_reduce_in_place(Combine::Max, ups(&devices, 50_000)).unwrap());
         drop(comm);
         assert_eq!(kept.await_result().unwrap().len(), devices.len());
     }
+    until(|| watching(&devices) == 0, &|| format!("{} threads are left", watching(&devices)));
+}
+
+/// Waits for what happens soon.
+fn until(is_so: impl Fn() -> bool, what: &dyn Fn() -> String) {
     let end = Instant::now() + LONG;
-    while watching(&devices) > 0 {
-        assert!(Instant::now() < end, "{} threads are left", watching(&devices));
+    while !is_so() {
+        assert!(Instant::now() < end, "{}", what());
         std::thread::yield_now();
     }
 }

@@ -37,4 +37,3 @@ pub(super) use form::{Isolated, begin};
 pub(super) use member::Membership;
 pub(super) use member::{decode, encode};
 pub(super) use submit::submit;
-pub(super) use team::Team;

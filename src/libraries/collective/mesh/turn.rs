@@ -1,6 +1,6 @@
 //! One collective after the other, each agreed on by all processes.
 
-use super::header::{HEADER, Header, after, fails, header, told};
+use super::header::{Header, after, fails, header, told};
 use super::received::Received;
 use super::wire::{Broken, Traffic, carry};
 use super::{Data, Mesh};

@@ -1,9 +1,9 @@
 //! What is called, without its types: the sizes, and where everything lies.
 
+use super::laid::heads_last;
 use super::laid::{Laid, copied, four, laid, packed, placed};
 use super::scene::{Rows, Scene};
 use super::spec::{Attention, Corner};
-use super::{laid::heads_last, laid::lost};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::device::Device;

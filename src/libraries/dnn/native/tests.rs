@@ -214,7 +214,14 @@ fn attentions() -> Vec<Scene> {
         {
             let pages = Some(Pages { blocks: 100, places, table: 256 / places });
             let rows_of = [2 * places * 128, places * 128, 128];
-            rows.push(Scene { pages, lengths: true, causal, of_k: rows_of, of_v: rows_of, ..scene(dtype, 1, 2, 128) });
+            rows.push(Scene {
+                pages,
+                lengths: true,
+                causal,
+                of_k: rows_of,
+                of_v: rows_of,
+                ..scene(dtype, queries, 2, 128)
+            });
         }
     }
     rows

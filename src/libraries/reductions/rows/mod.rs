@@ -26,4 +26,3 @@ pub(in crate::libraries) use front::{Spread, submit};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(in crate::libraries::reductions) use op::Rows;
 pub use softmax::SoftmaxElement;
-pub(in crate::libraries::reductions) use spreading::Latest;

@@ -5,7 +5,7 @@ use super::super::op::Reduce;
 use super::super::shape::Shape;
 use super::shape::Plan;
 use crate::core::error::{Error, Result};
-use crate::core::sync::{Arc, Mutex};
+use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::op::{Map, MapShape};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 /// The layouts of a map of a reduction, with what follows from them.
 #[derive(Default)]
-pub(in crate::libraries::reductions) struct Spreading {
+pub(super) struct Spreading {
     formula: Option<Shared>,
     /// The layouts of the operands that only the map reads, as the caller gave them.
     more: Vec<Layout>,
@@ -31,15 +31,14 @@ impl std::fmt::Debug for Spreading {
     }
 }
 
-/// The latest one of a reduction: a program spreads it in one way.
-pub(in crate::libraries::reductions) type Latest = Mutex<Option<Arc<Spreading>>>;
-
 impl Spreading {
     /// Of a reduction, a formula, and the operands that only the map reads.
     pub(super) fn of(reduce: &Shape, formula: &Shared, more: &[&Layout]) -> Result<Arc<Self>> {
         let is_it = |own: &Spreading| own.formula.as_ref() == Some(formula) && own.more.iter().eq(more.iter().copied());
-        if let Some(known) = reduce.spreading().lock().as_ref().filter(|own| is_it(own)) {
-            return Ok(known.clone());
+        // The latest one is kept: a program spreads a reduction in one way.
+        let latest = reduce.latest().lock().clone().and_then(|latest| latest.downcast::<Spreading>().ok());
+        if let Some(known) = latest.filter(|own| is_it(own)) {
+            return Ok(known);
         }
         let extents = reduce.extents();
         let target = Layout::row_major(extents)?;
@@ -50,7 +49,7 @@ impl Spreading {
         let map = formula.0.shape(std::slice::from_ref(&target), &inputs, false);
         let more = more.iter().copied().cloned().collect();
         let made = Arc::new(Spreading { formula: Some(formula.clone()), more, map: Some(map), ..Spreading::default() });
-        let out = reduce.spreading().lock().replace(made.clone());
+        let out = reduce.latest().lock().replace(made.clone());
         drop(out);
         Ok(made)
     }

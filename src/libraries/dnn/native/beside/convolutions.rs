@@ -6,7 +6,6 @@ use super::super::descriptor::Descriptor;
 use super::super::recipes::Planned;
 use super::super::target::Target;
 use super::{Bare, ROUNDS, Times};
-use crate::core::clock::Clock;
 use crate::device::Device;
 use crate::device::external::ForeignStream;
 use crate::device::tensor::{Layout, Tensor};
