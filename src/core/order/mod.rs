@@ -12,7 +12,6 @@ mod access_history;
 mod completion;
 pub(crate) mod flow;
 mod follower;
-#[cfg(feature = "cuda")]
 mod keep_alive;
 #[cfg(feature = "cuda")]
 pub(crate) mod late;
@@ -28,7 +27,6 @@ mod turn;
 pub(crate) use access_history::AccessHistory;
 pub(crate) use completion::Completion;
 pub(crate) use follower::{Follower, Runnable, Settle, Then};
-#[cfg(feature = "cuda")]
 pub(crate) use keep_alive::KeepAlive;
 #[cfg(feature = "cuda")]
 pub(crate) use mark::{EventHandle, Mark, Stream};
