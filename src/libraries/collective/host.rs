@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::numbers;
 use super::spec::{Ends, Kind, Layout, Place, Spec};
 use crate::core::error::Result;
-use crate::numerics::parallel;
+use rayon::prelude::*;
 
 /// Bytes of a block: what a core's first cache holds of two operands.
 const BLOCK: usize = 16 << 10;
@@ -49,7 +49,7 @@ fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
     if bytes <= SINGLE {
         return pieces.iter().try_for_each(copy);
     }
-    parallel::try_each_number(pieces.len(), 1, &|number| pieces.get(number).map_or(Ok(()), copy))
+    pieces.par_iter().try_for_each(copy)
 }
 
 /// A block of the result: where it begins in what each rank sends, and which ranks receive it where.
@@ -79,7 +79,7 @@ fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'
         })
         .collect();
     let block = |block: &Block| reduce_block(spec, reduction, &layout.ends, memory, block);
-    parallel::try_each_number(blocks.len(), 1, &|number| blocks.get(number).map_or(Ok(()), block))
+    blocks.par_iter().with_max_len(8).try_for_each(block)
 }
 
 fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memory<'_>, block: &Block) -> Result<()> {
