@@ -283,10 +283,8 @@ impl<O: Op> Call for Typed<'_, O> {
             _ => Retention::ALL,
         };
         let Some(op) = self.op.take() else { return Err(taken()) };
-        let part = keeps.part();
-        core.kept = part.is_none();
         let task = CudaTask { op: Contained::new(op), core };
-        let (task, cargo) = match part {
+        let (task, cargo) = match keeps.part() {
             Some(cargo) => (Enqueued::Sole(Box::new(task)), cargo),
             None => {
                 let task = Arc::new(task);

@@ -42,8 +42,6 @@ pub(crate) struct TaskCore {
     state: AtomicU8,
     pub(crate) landed: Mutex<Landed>,
     pub(crate) extra: Option<Box<Extra>>,
-    /// The slot's ring keeps the whole task.
-    pub(crate) kept: bool,
 }
 
 /// Parts that most dispatches do not have.
@@ -75,7 +73,7 @@ pub(crate) type Kept = SmallVec<[Arc<dyn std::any::Any + Send + Sync>; 1]>;
 
 impl TaskCore {
     pub(crate) fn new(mark: SlotMark, landed: Landed, extra: Option<Box<Extra>>) -> Self {
-        TaskCore { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra, kept: false }
+        TaskCore { mark, state: AtomicU8::new(PENDING), landed: Mutex::new(landed), extra }
     }
 
     /// Whether part of it must outlive its pending: memory that the device reads or writes, a timer, or the
@@ -311,10 +309,9 @@ impl TaskCore {
         left.map_err(|error| self.locate(op, error))
     }
 
-    /// The result will not be asked for. `holds`: whether the task holds something that is worth freeing soon. What goes with the
-    /// pending wakes nobody: to be woken for each dispatch, and to look at the device meanwhile, delays those that follow.
+    /// The result will not be asked for. `holds`: whether the task holds something that is worth freeing soon.
     pub(crate) fn let_go(&self, holds: bool) {
-        if ((holds && self.kept) || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
+        if (holds || self.extra.is_some()) && self.state.load(Ordering::Acquire) < DONE {
             self.mark.slot.reclaim.nudge.nudge();
         }
     }
