@@ -1,7 +1,7 @@
 //! Gradients of rows and of elements at places: beside central differences in `f64`, as the transpose of what goes forth in any type and
 //! layout, and the same bits on all devices.
 
-use crate::common::refused;
+use crate::common::{devices, refused};
 use crate::formulas::{check, near};
 use crate::sample::{Laid, Number, Rng, read, same_bits, typed};
 use windlass::dnn::{Affine, Beyond, Coordinates, GridSample, Interpolation, Nearest, NormKind, Resize, Sampling};
@@ -343,4 +343,33 @@ pub(crate) fn what_does_not_fit(device: &Device) {
     named(dnn.moments_of::<f32>(&x(&[3]), &x(&[2]), 0.0, 3).unwrap_err(), "variance");
     named(dnn.moments_of::<f32>(&x(&[3]), &x(&[3]), 0.0, 1).unwrap_err(), "rank");
     named(dnn.batch_norm_gradient(&x(&[2, 3]), &x(&[2]), 0.0, &Affine::none()).unwrap_err(), "variance");
+}
+
+/// A coordinate without end lies beyond the elements, and moves with none.
+#[test]
+fn coordinates_without_end_take_nothing_and_have_no_slope() {
+    for device in devices() {
+        let x = device.tensor([1, 1, 3], vec![1.0f64, 2.0, 3.0]).unwrap();
+        for far in [f64::INFINITY, f64::NEG_INFINITY, 1e308] {
+            let grid = device.tensor([1, 2, 1], vec![far, 0.0]).unwrap();
+            let dy = device.tensor([1, 1, 2], vec![1.0f64, 1.0]).unwrap();
+            for sampling in [Sampling::Nearest, Sampling::Linear, Sampling::Cubic] {
+                for beyond in [Beyond::Zeros, Beyond::Border] {
+                    if sampling == Sampling::Cubic && beyond == Beyond::Border {
+                        continue;
+                    }
+                    let spec = GridSample::new(sampling).beyond(beyond);
+                    let what = format!("{far} {sampling:?} {beyond:?} {:?}", device.kind());
+                    let y = device.dnn().grid_sample(&x, &grid, spec).unwrap().await_result().unwrap();
+                    let edge = if far > 0.0 { 3.0 } else { 1.0 };
+                    let wanted = if beyond == Beyond::Zeros { 0.0 } else { edge };
+                    assert_eq!(read(&device, &y), [wanted, 2.0], "{what}");
+                    let dx = device.dnn().grid_sample_gradient(&dy, &grid, x.extents(), spec).unwrap().await_result();
+                    assert!(read(&device, &dx.unwrap()).iter().all(|x| x.is_finite()), "{what}");
+                    let own = device.dnn().grid_sample_grid_gradient(&x, &grid, &dy, spec).unwrap().await_result();
+                    assert_eq!(read(&device, &own.unwrap())[0], 0.0, "{what}");
+                }
+            }
+        }
+    }
 }

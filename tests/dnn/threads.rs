@@ -58,4 +58,19 @@ fn the_number_of_threads_does_not_change_bits() {
     };
     let own = recurred(&one);
     others.iter().for_each(|device| assert_eq!(recurred(device), own));
+    // Gradients, of which some choose their way by the number of threads.
+    let sloped = |device: &Device| {
+        let dnn = device.dnn();
+        let [q, k, v] = [(140, 20), (170, 20), (170, 33)].map(|(s, d)| filled(device, &[2, 3, s, d], 4.0));
+        let (spec, dy) = (Attention::new().causal(Corner::BottomRight), filled(device, &[2, 3, 140, 33], 1.0));
+        let (o, sums) = dnn.attend_training(&spec, &q, &k, &v).unwrap().await_result().unwrap();
+        let (dq, dk, dv) = dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).unwrap().await_result().unwrap();
+        let (x, w) = (filled(device, &[3, 6, 23, 23], 1.0), filled(device, &[9, 2, 3, 3], 1.0));
+        let of = Convolution::new().padding(1).groups(3);
+        let y = dnn.convolve(&of, &x, &w).unwrap().await_result().unwrap();
+        let dw = dnn.convolve_filter(&of, &x, &y, [3, 3]).unwrap().await_result().unwrap();
+        [dq, dk, dv, dw].map(|all| bits(device, &all))
+    };
+    let own = sloped(&one);
+    others.iter().for_each(|device| assert_eq!(sloped(device), own));
 }

@@ -71,6 +71,25 @@ fn lengths_beyond_the_sizes_are_the_sizes() {
     }
 }
 
+/// What stands behind the lengths, or at queries that see nothing, is not read.
+#[test]
+fn places_behind_the_lengths_may_hold_anything() {
+    for device in devices() {
+        let [o, sums, gradients @ ..] = &bits(&device, [vec![5], vec![9]], [5, 9])[..] else { panic!() };
+        let is_number = |bytes: &[u8]| f16::from_le_bytes([bytes[0], bytes[1]]).is_finite();
+        assert!(
+            o.chunks(2).chain(gradients.iter().flat_map(|all| all.chunks(2))).all(is_number),
+            "{:?}",
+            device.kind()
+        );
+        let seen = sums.chunks(8).filter(|x| f64::from_ne_bytes((*x).try_into().unwrap()).is_finite());
+        assert_eq!(seen.count(), 5);
+        assert!(
+            o[5 * 16..].iter().chain(&gradients[0][5 * 16..]).chain(&gradients[1][9 * 16..]).all(|byte| *byte == 0)
+        );
+    }
+}
+
 fn words(all: &[u64]) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -154,6 +154,8 @@ fn plans_are_bounded_and_one_in_use_is_dropped_after_its_last_work() {
     driver.mode(Mode::Manual);
     // In flight, with the first plan in use.
     let first = device.dispatch(prepared(large(1)), (), (x,)).unwrap();
+    // Two helpers would make both at once, in either order.
+    assert!(eventually(30, || built(&log) == 1 && device.stats().in_flight >= 1));
     let second =
         device.dispatch(prepared(large(2)), (), (device.fill(device.uninit(4).unwrap(), 0.0).unwrap().into_output(),));
     let second = second.unwrap();

@@ -23,7 +23,7 @@ fn slope(dtype: DType, sums: DType) -> Result<Recorded> {
         let [o, dy, sum, sink] = inputs else { return Vec::new() };
         let [o, dy, sink] = [o, dy, sink].map(|x| cast(*x, sums));
         let weight = (sink - *sum).exp();
-        vec![either(sum.gt(f64::NEG_INFINITY), -(weight * o * dy), constant(0.0), sums)]
+        vec![either(sum.eq(f64::NEG_INFINITY), constant(0.0), -(weight * o * dy), sums)]
     })
 }
 

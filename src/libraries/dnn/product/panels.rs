@@ -4,9 +4,10 @@
 //! after the other, where the rows of the whole matrix lie a page apart.
 
 use super::scratch::Scratch;
-use super::tiles::{Factors, Offsets, SLACK, Shared, each_block, multiply_into};
+use super::tiles::{Factors, Offsets, SLACK, Shared, multiply_into};
 use super::{Matrix, Real};
 use crate::core::error::Result;
+use crate::numerics::parallel::try_each_number;
 use std::ops::Range;
 
 /// Columns of a panel: three of the longest vectors.
@@ -44,16 +45,17 @@ impl<A: Real> Panels<A> {
 
     /// The products of rows.
     pub(in super::super) fn multiply(&self, rows: usize, a: &[A], to: &mut [A]) -> Result<()> {
-        self.block((rows, 0..self.columns), (a, Matrix::rows(0, self.inner)), (to, self.columns), false)
+        self.block((rows, 0..self.columns), (a, Matrix::rows(0, self.inner)), (to, self.columns), (false, true))
     }
 
-    /// The products of rows with some of the columns, or their sums with what is there: `to` has lines of a length.
+    /// The products of rows with some of the columns, or their sums with what is there; by all threads, or by this one. `to` has lines
+    /// of a length.
     pub(in super::super) fn block(
         &self,
         (rows, columns): (usize, Range<usize>),
         (a, of_a): (&[A], Matrix),
         (to, line): (&mut [A], usize),
-        adds: bool,
+        (adds, parallel): (bool, bool),
     ) -> Result<()> {
         let (first, to) = (columns.start / WIDTH, Shared::new(to));
         let (panels, parts) = (columns.end.div_ceil(WIDTH).saturating_sub(first), rows.div_ceil(ROWS));
@@ -67,8 +69,8 @@ impl<A: Real> Panels<A> {
             // SAFETY: these rows of these columns belong to this block.
             unsafe { multiply_into(sizes, Factors { a, b, offsets: &self.offsets }, &to, of_c, adds) }
         };
-        match rows * columns.len() * self.inner >= MANY {
-            true => each_block(panels * parts, &block),
+        match parallel && rows * columns.len() * self.inner >= MANY {
+            true => try_each_number(panels * parts, 1, &block),
             false => (0..panels * parts).try_for_each(block),
         }
     }

@@ -9,6 +9,10 @@ use std::cell::RefCell;
 use std::mem::{MaybeUninit, take};
 use std::ops::{Deref, DerefMut};
 
+/// Of the vectors that a thread keeps, the longest in parts of 64 bytes, and their number.
+const LONGEST: usize = 1 << 15;
+const MOST: usize = 2;
+
 thread_local! {
     /// What blocks have given back. Taking it from the system again for each block costs more than the block.
     static KEPT: RefCell<Vec<Vec<[u64; 8]>>> = const { RefCell::new(Vec::new()) };
@@ -19,7 +23,10 @@ pub(in super::super) fn lent<A: Real>(len: usize, work: impl FnOnce(&mut [A]) ->
     let mut own = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
     room::grown(&mut own, len.div_ceil(64 / size_of::<A>()), [0; 8])?;
     let done = work(bytemuck::cast_slice_mut(&mut own).get_mut(..len).unwrap_or_default());
-    KEPT.with_borrow_mut(|kept| room::push(kept, own))?;
+    KEPT.with_borrow_mut(|kept| match kept.len() < MOST && own.len() <= LONGEST {
+        true => room::push(kept, own),
+        false => Ok(()),
+    })?;
     done
 }
 

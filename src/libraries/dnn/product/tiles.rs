@@ -6,10 +6,8 @@
 use super::{Matrix, Real};
 use crate::core::error::{Error, Result};
 use crate::core::room;
-use crate::numerics::parallel::{Parts, each_part};
 use pulp::{Arch, Simd, WithSimd};
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 
 /// Sums that are added to the others at once: so many rows of a tile's columns stay in the first cache for all rows of the result, and
 /// long chains of sums lose more.
@@ -231,16 +229,4 @@ impl<A: Real> WithSimd for Tiles<'_, A> {
             }
         }
     }
-}
-
-/// Does the work of each block, on all threads; the first error that was met.
-pub(in super::super) fn each_block(count: usize, work: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
-    let (mut all, failed) = (vec![(); count], OnceLock::new());
-    each_part(&mut all, Parts::with_size(1), &|block, _| {
-        if let Err(error) = work(block) {
-            // Of several errors one is told.
-            let _ = failed.set(error);
-        }
-    });
-    failed.into_inner().map_or(Ok(()), Err)
 }

@@ -197,18 +197,17 @@ impl Axis {
     }
 
     /// The derivative of the place `at` for the coordinate that is `raw`. As PyTorch has it, it is 0 at the outer elements, too.
-    fn place_slope(&self, raw: Value, at: Value) -> Value {
+    fn place_slope(&self, raw: Value, at: Value) -> Operand<f64> {
         let all = self.n as f64;
         let factor = if self.grid.align { (all - 1.0) / 2.0 } else { all / 2.0 };
-        let zero = raw * n(0.0);
         let own = match self.grid.beyond {
-            Beyond::Reflection => self.direction(raw) * factor,
-            _ => zero + factor,
+            Beyond::Reflection => (self.direction(raw) * factor).into(),
+            _ => n(factor),
         };
         if self.grid.beyond == Beyond::Zeros || self.grid.sampling == Sampling::Cubic {
             return own;
         }
-        self.either(at.gt(n(0.0)) & at.lt(all - 1.0), own, zero)
+        either(at.gt(n(0.0)) & at.lt(all - 1.0), own, n(0.0), self.wide).into()
     }
 
     /// The first of the elements around a place, and the place less that of the element which a corner has.
@@ -227,7 +226,8 @@ impl Axis {
             return weight;
         }
         let there = own.ge(n(0.0)) & own.le(self.n as f64 - 1.0);
-        self.either(there, weight, weight * n(0.0))
+        // Not a product with 0: of a coordinate without end, the weight is none.
+        either(there, weight, n(0.0), self.wide)
     }
 
     /// The weight of an element around a place.
@@ -260,7 +260,7 @@ impl Axis {
         let at = self.place(raw);
         let [own, distance] = self.around(at, tap);
         let slope = match self.grid.sampling {
-            Sampling::Nearest => at * n(0.0),
+            Sampling::Nearest => either(at.eq(at), n(0.0), n(0.0), self.wide),
             Sampling::Linear => either(tap.eq(constant(0)), n(-1.0), n(1.0), self.wide),
             Sampling::Cubic => self.cubic_slope(distance),
         };

@@ -4,8 +4,9 @@ use super::seen::{BLOCK, Block, Seen};
 use crate::core::error::Result;
 use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::scratch::lent;
-use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, each_block, multiply};
+use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, multiply};
 use crate::libraries::dnn::product::{Matrix, Real};
+use crate::numerics::parallel::try_each_number;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -13,17 +14,17 @@ use std::ops::Range;
 /// Elements of a row that are taken at once.
 const LANES: usize = 16;
 
-/// The exponentials of a row of scores; their sum, to which that of the sink belongs, and its logarithm. Zeros, and -inf, if the row
-/// sees nothing.
+/// The exponentials of a row of scores over their sum, to which that of the sink belongs; the logarithm of the sum. Zeros, and -inf, if
+/// the row sees nothing.
 struct Exponentials<'r, A>(&'r mut [A], Option<A>);
 
 impl<A: Real> WithSimd for Exponentials<'_, A> {
-    type Output = (A, A);
+    type Output = A;
 
     /// What is called must be inlined, to be compiled for the machine's vectors.
     #[inline(always)]
     #[expect(clippy::indexing_slicing, reason = "lanes of arrays, which become vectors")]
-    fn with_simd<S: Simd>(self, _: S) -> (A, A) {
+    fn with_simd<S: Simd>(self, _: S) -> A {
         let (whole, rest) = self.0.as_chunks_mut::<LANES>();
         let mut most = [A::LOWEST; LANES];
         for x in whole.iter() {
@@ -37,7 +38,7 @@ impl<A: Real> WithSimd for Exponentials<'_, A> {
         }
         if largest == A::LOWEST && whole.as_flattened().iter().chain(rest.iter()).all(|x| *x == A::LOWEST) {
             self.0.fill(A::default());
-            return (A::ONE, A::LOWEST);
+            return A::LOWEST;
         }
         let largest = self.1.map_or(largest, |sink| if sink > largest { sink } else { largest });
         let mut sums = [A::default(); LANES];
@@ -55,7 +56,12 @@ impl<A: Real> WithSimd for Exponentials<'_, A> {
         for x in sums {
             sum = sum + x;
         }
-        (sum, largest + sum.ln())
+        // Before the product with the values, which could overflow.
+        let factor = A::ONE / sum;
+        for x in self.0.iter_mut() {
+            *x = *x * factor;
+        }
+        largest + sum.ln()
     }
 }
 
@@ -69,7 +75,9 @@ struct Head<'h, A: Real> {
     seen: &'h Seen<'h, A>,
     q: &'h [A],
     v: &'h [A],
-    keys: Panels<A>,
+    keys: &'h Panels<A>,
+    /// Whether the threads share a product.
+    parallel: bool,
     sink: Option<A>,
     o: Shared<'h, A>,
     sums: Shared<'h, A>,
@@ -82,17 +90,15 @@ impl<A: Real> Head<'_, A> {
 
     fn weigh(&self, block: &Block, scores: &mut [A]) -> Result<()> {
         let (value, line) = (self.seen.scene.value_width, block.keys.len());
-        self.seen.scores_by(block, self.q, &self.keys, scores)?;
+        self.seen.scores_by(block, self.q, self.keys, scores, self.parallel)?;
         let Range { start, .. } = block.queries;
         // SAFETY: these queries belong to this block.
         let (o, sums) = unsafe {
             (self.o.line(start * value, block.queries.len() * value), self.sums.line(start, block.queries.len()))
         };
-        let mut factors = [A::default(); BLOCK];
         let rows = scores.chunks_mut(line).zip(block.queries.clone());
-        for (((row, query), sum), factor) in rows.zip(sums).zip(&mut factors) {
-            let (all, logarithm) = Arch::new().dispatch(Exponentials(row, self.sink));
-            (*sum, *factor) = (logarithm, A::ONE / all);
+        for ((row, query), sum) in rows.zip(sums) {
+            *sum = Arch::new().dispatch(Exponentials(row, self.sink));
             let dropout = self.seen.factors(block, query).into_iter().flatten();
             row.iter_mut().zip(dropout).for_each(|(weight, dropout)| *weight = *weight * dropout);
         }
@@ -104,9 +110,6 @@ impl<A: Real> Head<'_, A> {
                 (&mut *o, value),
                 false,
             )?;
-            for (row, factor) in o.chunks_mut(value).zip(factors) {
-                row.iter_mut().for_each(|x| *x = *x * factor);
-            }
         }
         Ok(())
     }
@@ -127,14 +130,21 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
         (o, sums)
     });
     let heads: Vec<_> = heads.enumerate().collect();
+    // What the heads of queries share is made once.
+    let of_k = Matrix::rows(0, width).turned();
+    let panels = (0..scene.batch * scene.kv_heads)
+        .map(|head| Panels::new((width, scene.keys), part(k, head, scene.keys * width), of_k));
+    let panels = panels.collect::<Result<Vec<_>>>()?;
+    // Not inside of enough blocks: a thread that waits would take up another block meanwhile.
+    let parallel = heads.len() * scene.queries.div_ceil(BLOCK) < rayon::current_num_threads();
     heads.into_par_iter().try_for_each(|(index, (o, sums))| {
         let (batch, head) = (index / scene.heads, index % scene.heads);
         let of_keys = batch * scene.kv_heads + head / scene.served();
-        let k = part(k, of_keys, scene.keys * width);
-        let keys = Panels::new((width, scene.keys), k, Matrix::rows(0, width).turned())?;
+        let Some(keys) = panels.get(of_keys) else { return Ok(()) };
         let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
-        let all = Head { seen, q, v, keys, sink: seen.sink(head), o: Shared::new(o), sums: Shared::new(sums) };
+        let all =
+            Head { seen, q, v, keys, parallel, sink: seen.sink(head), o: Shared::new(o), sums: Shared::new(sums) };
         let blocks: Vec<Block> = seen.blocks(batch, head).collect();
-        each_block(blocks.len(), &|block| blocks.get(block).map_or(Ok(()), |block| all.block(block)))
+        try_each_number(blocks.len(), 1, &|block| blocks.get(block).map_or(Ok(()), |block| all.block(block)))
     })
 }

@@ -69,12 +69,16 @@ impl<A: Real> Seen<'_, A> {
         self.sink?.get(head).copied()
     }
 
-    /// The blocks of a head.
+    /// The blocks of a head, of those queries that see a key: what stands at the others is not read.
     pub(super) fn blocks(&self, batch: usize, head: usize) -> impl Iterator<Item = Block> + '_ {
-        let all = self.scene.queries;
+        let all = self.lengths(batch).0;
         (0..all).step_by(BLOCK).filter_map(move |from| {
+            let is_blind = |query: &usize| self.keys(batch, *query).is_empty();
             let queries = from..(from + BLOCK).min(all);
-            let seen = queries.clone().map(|query| self.keys(batch, query)).filter(|keys| !keys.is_empty());
+            // Blind ones are the first, or the last.
+            let first = queries.start + queries.clone().take_while(is_blind).count();
+            let queries = first..queries.end - (first..queries.end).rev().take_while(is_blind).count();
+            let seen = queries.clone().map(|query| self.keys(batch, query));
             let keys = seen.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end))?;
             Some(Block { batch, head, queries, keys })
         })
@@ -101,9 +105,17 @@ impl<A: Real> Seen<'_, A> {
     }
 
     /// The same, of keys that lie in panels.
-    pub(super) fn scores_by(&self, block: &Block, q: &[A], keys: &Panels<A>, scores: &mut [A]) -> Result<()> {
+    pub(super) fn scores_by(
+        &self,
+        block: &Block,
+        q: &[A],
+        keys: &Panels<A>,
+        scores: &mut [A],
+        parallel: bool,
+    ) -> Result<()> {
         let of_q = Matrix::rows(block.queries.start * self.scene.width, self.scene.width);
-        keys.block((block.queries.len(), block.keys.clone()), (q, of_q), (scores, block.keys.len()), false)?;
+        let to = (&mut *scores, block.keys.len());
+        keys.block((block.queries.len(), block.keys.clone()), (q, of_q), to, (false, parallel))?;
         self.mask(block, scores);
         Ok(())
     }

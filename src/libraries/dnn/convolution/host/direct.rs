@@ -9,8 +9,9 @@ use super::planes::Planes;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::scratch::lent;
-use crate::libraries::dnn::product::tiles::{Factors, SLACK, Shared, each_block, multiply, multiply_into};
+use crate::libraries::dnn::product::tiles::{Factors, SLACK, Shared, multiply, multiply_into};
 use crate::libraries::dnn::product::{Matrix, Real, spaced};
+use crate::numerics::parallel::try_each_number;
 use smallvec::SmallVec;
 
 /// Places of a block: a few vectors.
@@ -57,7 +58,7 @@ impl<'p> Direct<'p> {
         let planes = self.planes.fill(x)?;
         let parts = self.problem.of_group().div_ceil(self.filters.max(1));
         let (groups, to) = (self.problem.groups, Shared::new(y));
-        each_block(groups * parts * self.chunks.len(), &|block| {
+        try_each_number(groups * parts * self.chunks.len(), 1, &|block| {
             let (place, rest) = (block / (groups * parts), block % (groups * parts));
             let chunk = self.chunks.get(place).copied().ok_or_else(lost)?;
             let block = Block { of: self, group: rest / parts, first: rest % parts * self.filters, chunk };

@@ -6,8 +6,9 @@ use super::super::problem::Problem;
 use super::direct::{BLOCKS, FILTERS, Pieces, WIDTH, write};
 use crate::core::error::Result;
 use crate::libraries::dnn::product::scratch::lent;
-use crate::libraries::dnn::product::tiles::{Factors, Offsets, SLACK, Shared, each_block};
+use crate::libraries::dnn::product::tiles::{Factors, Offsets, SLACK, Shared};
 use crate::libraries::dnn::product::{Matrix, Real, spaced};
+use crate::numerics::parallel::try_each_number;
 use smallvec::SmallVec;
 
 /// Filters of a block, at least: for fewer, gathering costs too much.
@@ -49,7 +50,7 @@ impl<'p> Single<'p> {
     pub(super) fn run<A: Real>(&self, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
         let (problem, wide, to) = (self.problem, self.wide, Shared::new(y));
         let (parts, size) = (problem.of_group().div_ceil(self.filters.max(1)), problem.each());
-        each_block(self.chunks * problem.groups * parts, &|block| {
+        try_each_number(self.chunks * problem.groups * parts, 1, &|block| {
             let (chunk, rest) = (block / (problem.groups * parts), block % (problem.groups * parts));
             let (group, first) = (rest / parts, rest % parts * self.filters);
             let columns = chunk * wide..(problem.batch * problem.places()).min((chunk + 1) * wide);

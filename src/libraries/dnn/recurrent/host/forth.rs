@@ -92,7 +92,7 @@ impl<A: Cellular> Forth<'_, A> {
         });
         let w = layer.matrix(RecurrentParameter::Input).ok_or_else(lost)?;
         let w = Panels::new((width, rows), self.parameters, w.turned())?;
-        w.block((steps, 0..rows), (input, Matrix::rows(0, width)), (gates, rows), true)
+        w.block((steps, 0..rows), (input, Matrix::rows(0, width)), (gates, rows), (true, true))
     }
 
     /// A matrix turned around, as the products read it: that of the states, or of the projection.

@@ -6,6 +6,7 @@ use super::cells::{Cellular, Slope, Step, part, split};
 use super::layer::part as row;
 
 impl<A: Cellular> Step<'_, A> {
+    #[inline(always)]
     pub(super) fn peeping(self) {
         let h = self.hidden;
         let [i, f, g, o] = split(self.gates, h);
