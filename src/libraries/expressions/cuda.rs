@@ -1,14 +1,18 @@
 //! The CUDA half: kernels as plans, kept by the device and built by it ahead of the launch, and their launch.
 
-use super::formula::Shared;
+use super::formula::{Recorded, Shared};
+use super::nest::Nest;
 use super::op::Map;
+use super::shape::Shape;
 use super::ptx::{Geometry, Kernel, Launch};
+use super::scalar::Scalar;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
 use crate::core::sync::Arc;
-use crate::engines::cuda::{Function, PlanBuilder};
+use crate::device::tensor::Layout;
+use crate::engines::cuda::{Function, PlanBuilder, Queue};
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Built, PlanKey};
+use crate::engines::op::{Built, PlanKey, Prepare};
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
 
@@ -67,14 +71,72 @@ pub(super) fn enqueue(map: &Map, queue: &mut Enqueue<'_, Map>) -> Result<()> {
     let updated = if map.shape.in_place { queue.writes().len() } else { 0 };
     let addresses: SmallVec<[u64; 12]> =
         written.clone().chain(written.take(updated)).chain(queue.reads().iter().map(|span| span.address())).collect();
-    let geometry = &*loaded.geometry;
-    let expr = &map.formula.0.expr;
-    let launch = Launch { expr, geometry, nest, addresses: &addresses, scalars: &map.scalars };
-    let mut arguments = loaded.kernel.arguments(&launch);
-    let blocks = geometry.threads(nest).div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
-    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
-    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts
-    // reach, which lies inside the operands (the check of the operation).
-    unsafe { loaded.function.launch(queue, &config, &mut parameters) }
+    // SAFETY: what the layouts reach lies inside the operands (the check of the operation).
+    unsafe { loaded.launch(queue, &map.formula, nest, &addresses, &map.scalars) }
+}
+
+impl Loaded {
+    /// # Safety
+    /// The dispatch may read, and write, what the layouts reach from the addresses: outputs, inputs.
+    unsafe fn launch(
+        &self,
+        queue: &mut Queue<'_>,
+        formula: &Shared,
+        nest: &Nest,
+        addresses: &[u64],
+        scalars: &[Scalar],
+    ) -> Result<()> {
+        let geometry = &*self.geometry;
+        let launch = Launch { expr: &formula.0.expr, geometry, nest, addresses, scalars };
+        let mut arguments = self.kernel.arguments(&launch);
+        let blocks = geometry.threads(nest).div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
+        let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
+        let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
+        // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts
+        // reach (the caller's promise).
+        unsafe { self.function.launch(queue, &config, &mut parameters) }
+    }
+}
+
+/// A formula as one of the kernels of another operation, which knows where the operands lie when it launches.
+pub(in crate::libraries) struct Part {
+    formula: Shared,
+    shape: Arc<Shape>,
+}
+
+impl Part {
+    /// Of layouts of outputs and inputs from an address of each. An output may have the address of an input of the same layout, since a
+    /// thread reads its elements before it writes them.
+    pub(in crate::libraries) fn new(recorded: &Recorded, outputs: &[Layout], inputs: &[Layout]) -> Result<Self> {
+        let shape = recorded.kept.shape(outputs, inputs, false);
+        shape.check(&recorded.kept.expr)?;
+        Ok(Part { formula: Shared(recorded.kept.clone()), shape })
+    }
+
+    /// Names its kernel among the plans of the operation.
+    pub(in crate::libraries) fn plan(&self, plans: &mut Prepare<'_>) -> Result<()> {
+        let geometry = self.shape.geometry(&self.formula.0.expr)?.clone();
+        plans.plan(&Key { formula: self.formula.clone(), geometry });
+        Ok(())
+    }
+
+    /// Launches it, by the plan of this number.
+    ///
+    /// # Safety
+    /// The dispatch may read, and write, what the layouts reach from the addresses: outputs, inputs.
+    pub(in crate::libraries) unsafe fn launch(
+        &self,
+        queue: &mut Queue<'_>,
+        plan: usize,
+        addresses: &[u64],
+        scalars: &[Scalar],
+    ) -> Result<()> {
+        let nest = self.shape.nest(&self.formula.0.expr)?;
+        if nest.len() == 0 {
+            return Ok(());
+        }
+        let loaded = queue.plan::<Key>(plan)?;
+        // SAFETY: the caller's promise.
+        unsafe { loaded.launch(queue, &self.formula, nest, addresses, scalars) }
+    }
 }

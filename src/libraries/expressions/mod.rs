@@ -103,7 +103,7 @@ pub(in crate::libraries) mod build;
 #[cfg(feature = "rng")]
 mod counter;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(in crate::libraries) mod cuda;
 mod deferred;
 pub(in crate::libraries) mod formula;
 pub(in crate::libraries) mod front;

@@ -11,7 +11,7 @@ use crate::convolution::oracle::Real;
 use oracle::{Case, Operands};
 use windlass::dnn::{RecurrentCell, Sequences};
 use windlass::tensor::Layout;
-use windlass::{Device, DeviceKind, Error, Tensor, TensorRef, bf16, f16};
+use windlass::{Device, Tensor, TensorRef, bf16, f16};
 
 /// A tensor of three axes, which begins anywhere, perhaps with the first two axes in the other order in memory, or with gaps; other
 /// memory is poison.
@@ -117,15 +117,6 @@ fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) -> Option<Strin
     let [y, h, c] = case.forward(&operands);
     let up = Up::<T>::new(device, rng, case, &operands);
     let (sequences, net, dnn) = (up.sequences(case), case.net(), device.dnn());
-    if case.is_of_the_host() && device.kind() != DeviceKind::Host {
-        // What to do instead is told at once.
-        let refused = dnn.recur(&net, &sequences, &up.w).map(drop);
-        assert!(matches!(&refused, Err(Error::Unsupported { .. })), "{what}: {refused:?}");
-        assert!(refused.unwrap_err().to_string().contains("Device::host()"));
-        let refused = dnn.recur_training(&net, &sequences, &up.w).map(drop);
-        assert!(matches!(refused, Err(Error::Unsupported { .. })), "{what}: {refused:?}");
-        return None;
-    }
     let once = dnn.recur(&net, &sequences, &up.w).expect(&what).await_result().expect(&what);
     let (twice, training) = dnn.recur_training(&net, &sequences, &up.w).expect(&what);
     let twice = twice.await_result().expect(&what);
@@ -171,9 +162,9 @@ fn random_nets_equal_the_definition() {
 }
 
 #[test]
-fn nets_of_the_host_equal_the_definition() {
-    each(96, |seed, device, rng, case| match (case.clone().of_the_host(), seed % 4) {
-        (case, _) if !case.is_of_the_host() => None,
+fn nets_that_cudnn_lacks_equal_the_definition() {
+    each(96, |seed, device, rng, case| match (case.clone().beyond_cudnn(), seed % 4) {
+        (case, _) if !case.is_beyond_cudnn() => None,
         (case, 0) => forward::<f32>(device, rng, &case),
         (case, 1) => forward::<f64>(device, rng, &case),
         (case, 2) => forward::<f16>(device, rng, &case),
@@ -182,19 +173,17 @@ fn nets_of_the_host_equal_the_definition() {
 }
 
 #[test]
-fn gradients_of_nets_of_the_host_are_slopes() {
-    each(64, |seed, device, rng, case| match (small(case).of_the_host(), seed % 4) {
-        (case, _) if !case.is_of_the_host() => None,
+fn gradients_of_nets_that_cudnn_lacks_are_slopes() {
+    each(64, |seed, device, rng, case| match (small(case).beyond_cudnn(), seed % 4) {
+        (case, _) if !case.is_beyond_cudnn() => None,
         (case, 0) => backward::<f32>(device, rng, &case),
+        (case, 1) => backward::<f64>(device, rng, &case),
         (case, 2) => backward::<bf16>(device, rng, &case),
-        (case, _) => backward::<f64>(device, rng, &case),
+        (case, _) => backward::<f16>(device, rng, &case),
     });
 }
 
 fn backward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) -> Option<String> {
-    if case.is_of_the_host() && device.kind() != DeviceKind::Host {
-        return None;
-    }
     let what = format!("{} {:?} {case:?}", T::DTYPE, device.kind());
     let operands = case.operands(rng, |x| T::of(x).number());
     let mut list = |n: usize, there: bool| -> Vec<f64> {

@@ -63,7 +63,7 @@ impl Case {
     }
 
     /// With what cuDNN does not have: peepholes, or the reset gate first.
-    pub(crate) fn of_the_host(mut self) -> Self {
+    pub(crate) fn beyond_cudnn(mut self) -> Self {
         self.peepholes = self.cell == RecurrentCell::Lstm;
         if self.cell == RecurrentCell::Gru {
             self.cell = RecurrentCell::GruResetFirst;
@@ -78,7 +78,7 @@ impl Case {
     }
 
     /// Whether cuDNN has no such nets.
-    pub(crate) fn is_of_the_host(&self) -> bool {
+    pub(crate) fn is_beyond_cudnn(&self) -> bool {
         self.peepholes || self.cell == RecurrentCell::GruResetFirst
     }
 

@@ -221,6 +221,38 @@ pub(in crate::libraries) unsafe fn product<T: crate::libraries::blas::BlasElemen
     })
 }
 
+/// `C = op(A) * op(B) + beta * C` of f32 or f64, for other libraries: takes addresses with leading dimensions, for A and B whether `op` is
+/// the transpose, and whether factors of f32 may be rounded to TF32. C is `m x n`, and each element is a sum of `k` products.
+///
+/// # Safety
+/// The matrices lie in memory that this dispatch may read, or write for C.
+#[cfg(feature = "dnn")]
+pub(in crate::libraries) unsafe fn real_product(
+    queue: &mut Queue<'_>,
+    (dtype, tf32): (crate::core::element::DType, bool),
+    (turned_a, turned_b): (bool, bool),
+    beta: f64,
+    (m, n, k): (usize, usize, usize),
+    [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
+) -> Result<()> {
+    use super::super::modes::Math;
+    use super::super::scalar::Scalar;
+    use crate::core::element::{DType, Letter};
+    let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
+    let single = [1.0, beta].map(|x| Scalar::new(x as f32, &None));
+    let double = [1.0, beta].map(|x| Scalar::new(x, &None));
+    let (letter, [alpha, beta]) = match dtype {
+        DType::F64 => (Letter::D, double.each_ref().map(Scalar::pointer)),
+        _ => (Letter::S, single.each_ref().map(Scalar::pointer)),
+    };
+    let modes = Modes { math: if tf32 { Math::Tf32 } else { Math::Default }, ..Modes::DEFAULT };
+    // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
+    blas_typed(queue, PointerMode::Host, modes, |api, handle| unsafe {
+        let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
+        api.gemm(letter, handle, turned_a.into(), turned_b.into(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+    })
+}
+
 /// The result of a call of a function that not every cuBLAS has.
 pub(in crate::libraries::blas) fn blas_called(queue: &Queue<'_>, called: Called) -> Result<()> {
     match called.code {

@@ -168,9 +168,6 @@ fn buffers(device: &Device, wanted: &[super::net::Wanted]) -> Result<AnyBuffers>
 fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDispatch<AnyBuffers>, Scene)> {
     let mut scene = call.scene()?;
     let is_host = device.kind() == DeviceKind::Host;
-    if !is_host {
-        scene.net.check_library()?;
-    }
     if trains {
         let too_large = || Error::invalid("x", format!("extents {:?} are too large for a training", call.x.extents()));
         scene.reserve = scene.reserve(is_host).ok_or_else(too_large)?.max(1);

@@ -77,7 +77,7 @@ impl Op for RecurBackward {
 
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        super::super::native::recurrent::prepare(&self.scene, plans);
+        super::super::native::recurrent::prepare(&self.scene, true, plans);
     }
 
     #[cfg(feature = "cuda")]

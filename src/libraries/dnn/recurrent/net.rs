@@ -83,16 +83,9 @@ impl Net {
         self.cell == RecurrentCell::Lstm
     }
 
-    /// Refuses a net that the library does not have.
-    pub(in super::super) fn check_library(&self) -> Result<()> {
-        let what = match self.cell {
-            _ if self.peepholes => "an LSTM with peepholes: compute it on `Device::host()`",
-            RecurrentCell::GruResetFirst => {
-                "a GRU whose reset gate precedes the product: take `RecurrentCell::Gru`, or compute it on `Device::host()`"
-            }
-            _ => return Ok(()),
-        };
-        Err(Error::unsupported(format!("cuDNN does not have {what}")))
+    /// Whether cuDNN has no such net, so that a GPU computes it by products and kernels of our own.
+    pub(in super::super) fn is_own(&self) -> bool {
+        self.peepholes || self.cell == RecurrentCell::GruResetFirst
     }
 
     /// The type of sums.
@@ -142,6 +135,20 @@ impl Scene {
         self.time == 0 || self.batch == 0 || none
     }
 
+    /// Elements that a GPU without cuDNN keeps of a layer in one direction: the gates, the states before and after all steps, and
+    /// the same of the cells of an LSTM, or what the reset gates of a GRU have left of the states.
+    pub(in super::super) fn kept_by_steps(&self) -> usize {
+        let (net, product) = (&self.net, Scene::product);
+        let places = self.time.saturating_add(1);
+        let extra = if net.is_lstm() { places } else { self.time };
+        let all = [
+            product(&[self.time, self.batch, net.rows()]),
+            product(&[places, self.batch, net.state()]),
+            product(&[extra, self.batch, net.hidden]),
+        ];
+        all.into_iter().fold(0, usize::saturating_add)
+    }
+
     /// The elements of the reserve of an engine. That of cuDNN is measured, and has a margin: the library is asked when it is used.
     pub(super) fn reserve(&self, is_host: bool) -> Option<usize> {
         let net = &self.net;
@@ -149,6 +156,10 @@ impl Scene {
         let states = (net.layers - 1).checked_mul(net.state())?;
         let all = match is_host {
             true => steps.checked_mul(net.layers.checked_mul(net.kept() * net.hidden)?.checked_add(states)?)?,
+            false if net.is_own() => {
+                let layers = net.layers.checked_mul(net.directions())?;
+                layers.checked_mul(self.kept_by_steps())?.checked_add(steps.checked_mul(states)?)?
+            }
             false => {
                 // Measured are the gates, a cell or a product, an input of a later layer; and half a KiB.
                 let gates = (net.gates() + 4).checked_mul(net.hidden)?.checked_add(net.state())?;

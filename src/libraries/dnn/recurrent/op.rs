@@ -114,7 +114,7 @@ impl Op for Recur {
 
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        super::super::native::recurrent::prepare(&self.0, plans);
+        super::super::native::recurrent::prepare(&self.0, false, plans);
     }
 
     #[cfg(feature = "cuda")]

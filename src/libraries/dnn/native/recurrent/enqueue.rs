@@ -8,6 +8,7 @@ use super::super::handle::Cudnn;
 use super::super::plan::{aligned, settle, target};
 use super::functions::{RawData, RawTensor, RecurrentFunctions};
 use super::plan::{Key, Plan};
+use super::steps;
 use crate::core::buffer::AnySpan;
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::Queue;
@@ -15,10 +16,16 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::engines::op::Prepare;
 
-pub(in super::super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
-    if !scene.is_empty() && scene.net.check_library().is_ok() {
-        plans.plan(&Key::new(scene));
+pub(in super::super::super) fn prepare(scene: &Scene, is_backward: bool, plans: &mut Prepare<'_>) {
+    if scene.is_empty() {
+        return;
     }
+    if scene.net.is_own() {
+        // What is wrong is said when it is enqueued.
+        let _ = steps::prepare(scene, is_backward, plans);
+        return;
+    }
+    plans.plan(&Key::new(scene));
 }
 
 fn int(n: usize) -> i32 {
@@ -187,7 +194,6 @@ impl<'s> Initial<'s> {
 }
 
 pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Recur>) -> Result<()> {
-    scene.net.check_library()?;
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
     let (x, parameters) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);
@@ -197,6 +203,15 @@ pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Re
         carry(queue, y, None)?;
         carry(queue, h, initial.h)?;
         return carry(queue, c, initial.c);
+    }
+    if scene.net.is_own() {
+        let from = steps::Reads { x, parameters, initial: [initial.h, initial.c] };
+        steps::forward(scene, &from, [y, h, c], reserve.first().map(AnySpan::address), queue)?;
+        // SAFETY: states and cells (the op's check).
+        return unsafe {
+            restore(scene, queue, h, initial.h)?;
+            restore(scene, queue, c, initial.c)
+        };
     }
     let [x, w] = [aligned(queue, x)?, aligned(queue, parameters)?];
     let [h0, c0] = initial.addresses(queue)?;
@@ -257,7 +272,6 @@ pub(in super::super::super) fn backward(
     given: [bool; 2],
     queue: &mut Enqueue<'_, RecurBackward>,
 ) -> Result<()> {
-    scene.net.check_library()?;
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
     let (x, parameters) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);
@@ -270,6 +284,16 @@ pub(in super::super::super) fn backward(
         carry(queue, dw, None)?;
         carry(queue, dh0, last.h)?;
         return carry(queue, dc0, last.c);
+    }
+    if scene.net.is_own() {
+        let from = steps::Reads { x, parameters, initial: [initial.h, initial.c] };
+        let given = steps::Given { dy, last: [last.h, last.c] };
+        steps::backward(scene, &from, &given, kept.address(), [dx, dw, dh0, dc0], queue)?;
+        // SAFETY: as in `forward`.
+        return unsafe {
+            restore(scene, queue, dh0, last.h)?;
+            restore(scene, queue, dc0, last.c)
+        };
     }
     let [x, w, y, dy] = [aligned(queue, x)?, aligned(queue, parameters)?, aligned(queue, y)?, aligned(queue, dy)?];
     let ([h0, c0], [dh, dc]) = (initial.addresses(queue)?, last.addresses(queue)?);
