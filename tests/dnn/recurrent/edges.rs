@@ -1,7 +1,7 @@
 //! No steps, no sequences, bad input.
 
 use super::{Case, backward, forward};
-use crate::common::{Rng, devices, refused};
+use crate::common::{Rng, devices, is_host, refused};
 use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, Sequences};
 use windlass::{Device, Tensor};
 
@@ -97,6 +97,34 @@ fn gradients_do_not_read_results_behind_the_ends() {
         };
         let (whole, poisoned) = (run(0.0), run(7.0));
         assert!(whole.iter().zip(&poisoned).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + a.abs())), "{device:?}");
+    }
+}
+
+/// Of a sequence without steps nothing but the initial states is taken, to the last ones: NaN there is nobody else's.
+#[test]
+fn sequences_without_steps_keep_their_states() {
+    for device in devices().iter().filter(|device| !is_host(device)) {
+        for net in [Recurrent::new(RecurrentCell::GruResetFirst, 2, 3), Recurrent::lstm(2, 3).peepholes(true)] {
+            let (dnn, net) = (device.dnn(), net.bidirectional(true).layers(2));
+            let w: Vec<f32> = (0..net.parameter_count().unwrap()).map(|k| (k % 7) as f32 * 0.1 - 0.3).collect();
+            let w = device.tensor([w.len()], &w[..]).unwrap();
+            let x = device.tensor([2, 2, 2], [1.0, 2.0, f32::NAN, f32::NAN, 3.0, 4.0, f32::NAN, f32::NAN]).unwrap();
+            let states: Vec<f32> = (0..24).map(|k| if k / 3 % 2 == 1 { f32::NAN } else { 0.5 }).collect();
+            let (states, dy) = (device.tensor([4, 2, 3], states).unwrap(), device.tensor([2, 2, 6], [1.0f32; 24]).unwrap());
+            let sequences = Sequences::new(&x).lengths(&[2, 0]).states(&states);
+            let (made, training) = dnn.recur_training(&net, &sequences, &w).unwrap();
+            let (y, h, _) = made.await_result().unwrap();
+            let last = [Some(states.view()), None];
+            let made = dnn.recur_gradients(&net, &sequences, &w, &y, &dy, last, training).unwrap();
+            let (dx, dw, dh, _) = made.await_result().unwrap();
+            let down = |x: &Tensor<f32>| device.download_tensor(x).unwrap().await_result().unwrap();
+            for all in [&y, &dx, &dw] {
+                assert!(down(all).iter().all(|x| x.is_finite()), "{net:?}");
+            }
+            for all in [&h, &dh] {
+                assert!(down(all).iter().enumerate().all(|(k, x)| x.is_nan() == (k / 3 % 2 == 1)), "{net:?}");
+            }
+        }
     }
 }
 

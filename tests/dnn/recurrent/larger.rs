@@ -48,7 +48,9 @@ fn larger_nets_are_those_of_the_host() {
     let host = Device::host().unwrap();
     let mut wrong = vec![];
     for device in &devices() {
-        for cell in [RecurrentCell::Relu, RecurrentCell::Tanh, RecurrentCell::Lstm, RecurrentCell::Gru] {
+        let gated = [RecurrentCell::Lstm, RecurrentCell::Gru, RecurrentCell::GruResetFirst];
+        let plain = [RecurrentCell::Relu, RecurrentCell::Tanh].into_iter().chain(gated).map(|cell| (cell, false));
+        for (cell, peepholes) in plain.chain([(RecurrentCell::Lstm, true)]) {
             for (batch, input, hidden, layers, both_ways) in
                 [(8, 128, 128, 1, false), (3, 40, 96, 2, true), (16, 128, 256, 1, false), (5, 33, 129, 1, true)]
             {
@@ -63,7 +65,7 @@ fn larger_nets_are_those_of_the_host() {
                     layers,
                     both_ways,
                     bias,
-                    peepholes: false,
+                    peepholes,
                     lengths: None,
                     initial: [false; 2],
                 };

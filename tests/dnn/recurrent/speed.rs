@@ -2,7 +2,7 @@
 
 use crate::common::{LONG, devices, is_host};
 use std::time::Instant;
-use windlass::dnn::{DnnElement, Recurrent, Sequences};
+use windlass::dnn::{DnnElement, Recurrent, RecurrentCell, Sequences};
 use windlass::{Device, Tensor, f16};
 
 /// Microseconds of a call: the least of some rounds, each of many calls.
@@ -25,9 +25,23 @@ fn filled<T: DnnElement>(device: &Device, extents: &[usize], of: fn(f32) -> T, f
     device.tensor(extents, all).unwrap()
 }
 
-fn of<T: DnnElement>(device: &Device, [time, batch, input, hidden, layers]: [usize; 5], tf32: bool, of: fn(f32) -> T) {
+fn of<T: DnnElement>(device: &Device, sizes: [usize; 5], tf32: bool, of: fn(f32) -> T) {
+    let [_, _, input, hidden, layers] = sizes;
+    let name = if tf32 { "lstm with TF32" } else { "lstm" };
+    by(device, name, Recurrent::lstm(input, hidden).layers(layers).tf32(tf32), sizes, of);
+}
+
+/// Nets that cuDNN lacks.
+fn beyond_cudnn<T: DnnElement>(device: &Device, sizes: [usize; 5], of: fn(f32) -> T) {
+    let [_, _, input, hidden, layers] = sizes;
+    by(device, "lstm with peepholes", Recurrent::lstm(input, hidden).layers(layers).peepholes(true), sizes, of);
+    let gru = Recurrent::new(RecurrentCell::GruResetFirst, input, hidden).layers(layers);
+    by(device, "gru with reset first", gru, sizes, of);
+}
+
+fn by<T: DnnElement>(device: &Device, name: &str, net: Recurrent, sizes: [usize; 5], of: fn(f32) -> T) {
+    let [time, batch, input, hidden, layers] = sizes;
     let counts = if is_host(device) { [3, 1] } else { [6, 10] };
-    let net = Recurrent::lstm(input, hidden).layers(layers).tf32(tf32);
     let x = filled(device, &[time, batch, input], of, 2.0);
     let w = filled(device, &[net.parameter_count().unwrap()], of, 0.06);
     let (sequences, dnn) = (Sequences::new(&x), device.dnn());
@@ -42,7 +56,7 @@ fn of<T: DnnElement>(device: &Device, [time, batch, input, hidden, layers]: [usi
         drop(dnn.recur_gradients(&net, &sequences, &w, &y, &dy, [None, None], training).unwrap().into_output());
     });
     println!(
-        "{:?} lstm {} tf32 {tf32} t{time} b{batch} i{input} h{hidden} l{layers}: first {first:.1} ms, forward {forward:.1} us, forward + backward {both:.1} us",
+        "{:?} {name} {} t{time} b{batch} i{input} h{hidden} l{layers}: first {first:.1} ms, forward {forward:.1} us, forward + backward {both:.1} us",
         device.kind(),
         T::DTYPE
     );
@@ -60,6 +74,8 @@ fn lstm() {
             of(device, [64, 16, 256, 256, 2], false, |x| x);
             continue;
         }
+        beyond_cudnn(device, [128, 64, 1024, 1024, 1], |x| x);
+        beyond_cudnn(device, [128, 64, 1024, 1024, 1], f16::from_f32);
         for layers in [1, 2] {
             of(device, [128, 64, 1024, 1024, layers], false, |x| x);
             of(device, [128, 64, 1024, 1024, layers], true, |x| x);

@@ -1,20 +1,8 @@
 //! Recurrent nets: rows that bring the parameters of a node into our order.
 
-use super::cases::{Attribute, Case};
 use super::node::{Made, Node};
 use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, RecurrentGate, RecurrentParameter, Sequences};
 use windlass::{AnyTensor, Tensor, TensorRef};
-
-/// Whether a node is of a formula that cuDNN does not have: peepholes, or a reset gate before the product. Only the CPU computes it.
-pub(super) fn is_of_the_host(case: &Case) -> bool {
-    let given = |k: usize| case.inputs.get(k).and_then(Option::as_ref);
-    let flag = |name: &str| matches!(case.attributes.get(name), Some(Attribute::Int(1)));
-    match &*case.op {
-        "LSTM" => given(7).is_some(),
-        "GRU" => !flag("linear_before_reset"),
-        _ => false,
-    }
-}
 
 fn numbers(n: &Node<'_>, k: usize) -> Option<Vec<f32>> {
     n.given(k).map(|x| bytemuck::pod_collect_to_vec(&n.device.bytes_any(x).unwrap()))

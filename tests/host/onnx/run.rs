@@ -3,10 +3,9 @@
 use super::cases::{self, Case};
 use super::compare;
 use super::node::Node;
-use super::recurrent;
 use super::table::{LIBRARIES, TABLE};
 use std::collections::BTreeMap;
-use windlass::{Device, DeviceKind, Error};
+use windlass::Device;
 
 /// Nodes of libraries to come, or of parts of libraries. `DeformConv` and `RoiAlign` take elements at places that a formula makes, which would be operations of their own.
 const TO_COME: &[(&str, &[&str])] = &[
@@ -68,11 +67,6 @@ pub(super) fn all(devices: &[Device], has_libraries: bool) {
             continue;
         }
         for device in devices {
-            if device.kind() != DeviceKind::Host && recurrent::is_of_the_host(case) {
-                let refused = row(&Node::new(device, case)).err();
-                assert!(matches!(refused, Some(Error::Unsupported { .. })), "{}: {refused:?}", case.name);
-                continue;
-            }
             let made = row(&Node::new(device, case)).unwrap_or_else(|e| panic!("{}: {e}", case.name));
             wrong.extend(compare::differences(device, case, &made));
         }

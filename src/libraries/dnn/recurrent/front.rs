@@ -205,9 +205,10 @@ impl Dnn {
     /// cells, which have no layers unless the net is an LSTM. Does not wait.
     ///
     /// `parameters` is one vector; [`Recurrent::parameter`] tells where each of them lies. f16 and bf16 are summed in f32; a GPU rounds
-    /// the states to the type of the operands after each step, the CPU does so too. On a GPU cuDNN computes it, and the call cannot be
-    /// part of a recorded graph; nor has it [`RecurrentCell::GruResetFirst`](crate::dnn::RecurrentCell::GruResetFirst) and
-    /// [`Recurrent::peepholes`].
+    /// the states to the type of the operands after each step, the CPU does so too. On a GPU cuDNN computes it, or cuBLAS and kernels of
+    /// our own if cuDNN has no such cell ([`RecurrentCell::GruResetFirst`](crate::dnn::RecurrentCell::GruResetFirst),
+    /// [`Recurrent::peepholes`]): products of halves then take tensor cores, with factors of the 10 bits of TF32. The call cannot be part
+    /// of a recorded graph.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -225,9 +226,8 @@ impl Dnn {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] that names the argument: sizes of the net, extents that do not fit it, lengths beyond the steps; a stale
-    /// tensor, or one of another device; [`Error::Unsupported`] for a net that cuDNN does not have, with what to do instead. At the wait
-    /// [`Error::LibraryMissing`] without cuDNN, [`Error::Unsupported`] with its reason,
-    /// [`Error::OutOfMemory`].
+    /// tensor, or one of another device. At the wait [`Error::LibraryMissing`] without cuDNN, or without cuBLAS for a cell that cuDNN does
+    /// not have; [`Error::Unsupported`] with cuDNN's reason; [`Error::OutOfMemory`].
     pub fn recur<'w, T: DnnElement>(
         &self,
         net: &Recurrent,

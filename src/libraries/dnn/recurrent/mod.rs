@@ -2,7 +2,8 @@
 //!
 //! `spec.rs` is what a caller says of a net, `parameters.rs` where its parameters lie in their one buffer; `net.rs` has a net and a
 //! call with all their sizes. `op.rs` and `gradient.rs` are the operations, `front.rs` the calls, `training.rs` what joins both passes.
-//! `host/` computes on the CPU, `../native/recurrent/` by cuDNN. Both engines have the same parameters, and each its own reserve.
+//! `host/` computes on the CPU, `../native/recurrent/` by cuDNN, and what cuDNN lacks by products and formulas. Both engines have the
+//! same parameters, and each its own reserve.
 
 mod front;
 mod gradient;

@@ -16,7 +16,7 @@ pub enum RecurrentCell {
     /// (`linear_before_reset = 1` of ONNX; PyTorch has the same). Cho et al. 2014.
     Gru,
     /// [`Gru`](Self::Gru) with the reset gate before the product, as it was published: `n = tanh(W x + b + R (r * h) + b')`
-    /// (`linear_before_reset = 0` of ONNX). cuDNN has none such: only the CPU computes it.
+    /// (`linear_before_reset = 0` of ONNX). cuDNN has none such: a GPU computes it by products and kernels at each step.
     GruResetFirst,
 }
 
@@ -113,7 +113,7 @@ impl Recurrent {
 
     /// The gates of an LSTM see its cells: `p * c` is added to the sums of i and f, of the new cells `c'` to that of o, with a vector of
     /// weights for each ([`RecurrentParameter::Peephole`](crate::dnn::RecurrentParameter::Peephole)). Gers and Schmidhuber 2000. cuDNN
-    /// has no such nets: only the CPU computes them.
+    /// has no such nets: a GPU computes them by products and kernels at each step.
     #[must_use]
     pub fn peepholes(mut self, peepholes: bool) -> Self {
         self.peepholes = peepholes;

@@ -103,7 +103,7 @@ impl Key {
             RecurrentCell::Relu => 0,
             RecurrentCell::Tanh => 1,
             RecurrentCell::Lstm => 2,
-            // The other one was refused.
+            // The other one has passes of its own: `steps/`.
             RecurrentCell::Gru | RecurrentCell::GruResetFirst => 3,
         };
         let biases = match net.bias {

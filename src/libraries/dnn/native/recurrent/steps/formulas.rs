@@ -34,7 +34,7 @@ fn tanh_slope(y: Value) -> Value {
 }
 
 impl Types {
-    /// Whether a sequence has the step, whose number is the formula's parameter.
+    /// Whether a sequence has the step, whose number is the formula's only parameter.
     fn active(self, inputs: &[Value]) -> Option<Symbol<Bool>> {
         let lengths = inputs.last().filter(|_| self.masked)?;
         Some(Symbol::<i32>::new(lengths.raw).gt(0i32))
@@ -125,8 +125,8 @@ impl Types {
     }
 
     /// The gradient of the state, by that of later steps and of the output; and what a sequence without the step keeps of the first.
-    fn slope(self, inputs: &[Value], later: Value, of_output: Value) -> [Value; 2] {
-        let (active, slope) = (self.active(inputs), later + cast(of_output, self.wide));
+    fn slope(self, active: Option<Symbol<Bool>>, later: Value, of_output: Value) -> [Value; 2] {
+        let slope = later + cast(of_output, self.wide);
         let kept = match active {
             Some(active) => either(active, n(0.0), later, self.wide),
             None => later,
@@ -137,12 +137,18 @@ impl Types {
     /// Of a projected state: its gradient, and what is kept.
     pub(super) fn slopes(self, inputs: &[Value]) -> Vec<Value> {
         let [later, of_output, ..] = *inputs else { return Vec::new() };
-        self.slope(inputs, later, of_output).into_iter().take(1 + usize::from(self.masked)).collect()
+        let slopes = self.slope(self.active(inputs), later, of_output);
+        slopes.into_iter().take(1 + usize::from(self.masked)).collect()
     }
 
     /// The gradient of the sum of o, and all of that of the cell.
-    fn of_output_gate(self, inputs: &[Value], slope: Value, [o, cell, later, of_o]: [Value; 4]) -> [Value; 2] {
-        let (active, tanh) = (self.active(inputs), cell.tanh());
+    fn of_output_gate(
+        self,
+        active: Option<Symbol<Bool>>,
+        slope: Value,
+        [o, cell, later, of_o]: [Value; 4],
+    ) -> [Value; 2] {
+        let tanh = cell.tanh();
         let of_gate = slope * tanh * logistic_slope(o);
         let of_cell = later + slope * o * tanh_slope(tanh) + of_gate * of_o;
         [self.chosen(active, of_gate, n(0.0)), self.chosen(active, of_cell, later)]
@@ -152,15 +158,16 @@ impl Types {
     /// cell, and what is kept of that of the state.
     pub(super) fn states_back(self, inputs: &[Value]) -> Vec<Value> {
         let [later, of_output, o, cell, of_cell, of_o, ..] = *inputs else { return Vec::new() };
-        let [slope, kept] = self.slope(inputs, later, of_output);
-        let made = self.of_output_gate(inputs, slope, [o, cell, of_cell, of_o]);
+        let active = self.active(inputs);
+        let [slope, kept] = self.slope(active, later, of_output);
+        let made = self.of_output_gate(active, slope, [o, cell, of_cell, of_o]);
         made.into_iter().chain(self.masked.then_some(kept)).collect()
     }
 
     /// Likewise of the gradient before the projection.
     pub(super) fn raw_states_back(self, inputs: &[Value]) -> Vec<Value> {
         let [slope, o, cell, of_cell, of_o, ..] = *inputs else { return Vec::new() };
-        self.of_output_gate(inputs, slope, [o, cell, of_cell, of_o]).into()
+        self.of_output_gate(self.active(inputs), slope, [o, cell, of_cell, of_o]).into()
     }
 
     /// Of the gradient of the cell, i, f, g, the cell before, the weights of i and f: the gradients of these sums, and of the cell

@@ -62,7 +62,8 @@ struct Recipe {
 
 /// The kernels of a pass, in the order of their plans.
 pub(super) struct Kernels {
-    all: Vec<(Role, Part, bool)>,
+    /// With the number of parameters: the step, or none.
+    all: Vec<(Role, Part, usize)>,
 }
 
 fn layouts(extents: [usize; 3], operands: &[Operand]) -> Result<Vec<Layout>> {
@@ -80,7 +81,7 @@ impl Kernels {
             let recorded = kept(made, &of, |inputs| (recipe.formula)(types, inputs))?;
             let extents = recipe.extents;
             let part = Part::new(&recorded, &layouts(extents, &recipe.outputs)?, &layouts(extents, &recipe.inputs)?)?;
-            all.push((role, part, !recorded.scalars.is_empty()));
+            all.push((role, part, recorded.scalars.len()));
         }
         Ok(Kernels { all })
     }
@@ -101,10 +102,10 @@ impl Kernels {
         addresses: &[u64],
     ) -> Result<()> {
         let found = self.all.iter().enumerate().find(|(_, (own, ..))| *own == role);
-        let (plan, (_, part, counts)) = found.ok_or_else(|| Error::library("internal error: a kernel is missing"))?;
-        let step = [Scalar::new(i32::try_from(step).unwrap_or(i32::MAX))];
+        let (plan, (_, part, count)) = found.ok_or_else(|| Error::library("internal error: a kernel is missing"))?;
+        let steps = [Scalar::new(i32::try_from(step).unwrap_or(i32::MAX))];
         // SAFETY: the caller's promise.
-        unsafe { part.launch(queue, plan, addresses, if *counts { &step } else { &[] }) }
+        unsafe { part.launch(queue, plan, addresses, steps.get(..*count).unwrap_or_default()) }
     }
 }
 
