@@ -235,22 +235,25 @@ pub(in crate::libraries) unsafe fn real_product(
     (m, n, k): (usize, usize, usize),
     [(a, lda), (b, ldb), (c, ldc)]: [(u64, usize); 3],
 ) -> Result<()> {
-    use super::super::modes::Math;
     use super::super::scalar::Scalar;
-    use crate::core::element::{DType, Letter};
+    use crate::core::element::DType;
     let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
     let single = [1.0, beta].map(|x| Scalar::new(x as f32, &None));
     let double = [1.0, beta].map(|x| Scalar::new(x, &None));
-    let (letter, [alpha, beta]) = match dtype {
-        DType::F64 => (Letter::D, double.each_ref().map(Scalar::pointer)),
-        _ => (Letter::S, single.each_ref().map(Scalar::pointer)),
+    // `cudaDataType_t` and `cublasComputeType_t`.
+    let (of, compute, [alpha, beta]) = match dtype {
+        DType::F64 => (1, 70, double.each_ref().map(Scalar::pointer)),
+        _ => (0, if tf32 { 77 } else { 68 }, single.each_ref().map(Scalar::pointer)),
     };
-    let modes = Modes { math: if tf32 { Math::Tf32 } else { Math::Default }, ..Modes::DEFAULT };
-    // SAFETY: the caller's promise; scalars in host memory are read before the call returns.
-    blas_typed(queue, PointerMode::Host, modes, |api, handle| unsafe {
-        let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
-        api.gemm(letter, handle, turned_a.into(), turned_b.into(), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-    })
+    let BlasCall { api, handle, .. } = blas(queue, PointerMode::Host, Modes::DEFAULT)?;
+    let (a, b, c) = (a as *const _, b as *const _, c as *mut _);
+    // SAFETY: the handle is this slot's, whose lease is held; the caller's promise; scalars in host memory are read before the call
+    // returns.
+    let code = unsafe {
+        let (op_a, op_b) = (turned_a.into(), turned_b.into());
+        api.gemm_ex(handle, op_a, op_b, m, n, k, alpha, a, of, lda, b, of, ldb, beta, c, of, ldc, compute, -1)
+    };
+    blas_status(queue, "cublasGemmEx_64", code)
 }
 
 /// The result of a call of a function that not every cuBLAS has.
