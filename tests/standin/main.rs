@@ -43,6 +43,7 @@ mod peer;
 mod program;
 mod random;
 mod rebuild;
+mod recurrent;
 mod reductions;
 mod rng;
 mod selftest;

@@ -3,9 +3,9 @@
 use super::formula::{Recorded, Shared};
 use super::nest::Nest;
 use super::op::Map;
-use super::shape::Shape;
 use super::ptx::{Geometry, Kernel, Launch};
 use super::scalar::Scalar;
+use super::shape::Shape;
 use crate::core::error::{Error, Result};
 use crate::core::launch::{LaunchConfig, LaunchDims};
 use crate::core::sync::Arc;

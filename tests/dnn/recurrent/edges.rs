@@ -110,7 +110,8 @@ fn sequences_without_steps_keep_their_states() {
             let w = device.tensor([w.len()], &w[..]).unwrap();
             let x = device.tensor([2, 2, 2], [1.0, 2.0, f32::NAN, f32::NAN, 3.0, 4.0, f32::NAN, f32::NAN]).unwrap();
             let states: Vec<f32> = (0..24).map(|k| if k / 3 % 2 == 1 { f32::NAN } else { 0.5 }).collect();
-            let (states, dy) = (device.tensor([4, 2, 3], states).unwrap(), device.tensor([2, 2, 6], [1.0f32; 24]).unwrap());
+            let (states, dy) =
+                (device.tensor([4, 2, 3], states).unwrap(), device.tensor([2, 2, 6], [1.0f32; 24]).unwrap());
             let sequences = Sequences::new(&x).lengths(&[2, 0]).states(&states);
             let (made, training) = dnn.recur_training(&net, &sequences, &w).unwrap();
             let (y, h, _) = made.await_result().unwrap();

@@ -31,17 +31,29 @@ pub(super) enum Role {
     Biases,
     Gates,
     RawStates,
-    States { last: bool },
-    Projected { last: bool },
+    States {
+        last: bool,
+    },
+    Projected {
+        last: bool,
+    },
     Reset,
-    New { last: bool },
+    New {
+        last: bool,
+    },
     Unprojected,
-    Slopes { last: bool },
-    StatesBack { last: bool },
+    Slopes {
+        last: bool,
+    },
+    StatesBack {
+        last: bool,
+    },
     RawStatesBack,
     GatesBack,
     WeightsBack,
-    NewBack { last: bool },
+    NewBack {
+        last: bool,
+    },
     ResetBack,
     InputBack,
     ParametersBack,
@@ -77,7 +89,8 @@ impl Kernels {
         for role in roles(scene, pass) {
             let (types, recipe) = (types(scene, role), recipe(scene, role));
             let of: Vec<DType> = recipe.inputs.iter().map(|(dtype, _)| *dtype).collect();
-            let made = (name(role), types.own, [types.masked.into(), (types.output == types.own).into(), of.len() as u64]);
+            let made =
+                (name(role), types.own, [types.masked.into(), (types.output == types.own).into(), of.len() as u64]);
             let recorded = kept(made, &of, |inputs| (recipe.formula)(types, inputs))?;
             let extents = recipe.extents;
             let part = Part::new(&recorded, &layouts(extents, &recipe.outputs)?, &layouts(extents, &recipe.inputs)?)?;
@@ -245,9 +258,7 @@ fn recipe(scene: &Scene, role: Role) -> Recipe {
             step(Types::gates, of_hidden, &[gate, gate, gate, dense], &inputs)
         }
         Role::RawStates => all(Types::raw_states, of_hidden, &[gate, dense], &[gate, dense, vector]),
-        Role::States { .. } => {
-            step(Types::states, of_hidden, &[gate, dense, output], &[gate, dense, vector, dense])
-        }
+        Role::States { .. } => step(Types::states, of_hidden, &[gate, dense, output], &[gate, dense, vector, dense]),
         Role::Projected { .. } => step(Types::projected, of_states, &[of_state, output], &[of_state, of_state]),
         Role::Reset => all(Types::reset, of_hidden, &[gate, gate, dense], &[gate, gate, dense]),
         Role::New { .. } => step(Types::new, of_hidden, &[gate, dense, output], &[gate, gate, dense]),
