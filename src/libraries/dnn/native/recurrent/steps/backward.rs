@@ -26,8 +26,9 @@ struct Back<'w, 'q> {
     /// Of projected states, their gradients at all steps; and the states before.
     slopes: u64,
     raw: u64,
-    /// As many ones as there are steps of sequences.
+    /// As many ones as there are steps of sequences, and what the weights of the cells sum.
     ones: u64,
+    weights: u64,
     of_parameters: u64,
 }
 
@@ -88,10 +89,11 @@ impl<'w, 'q> Back<'w, 'q> {
             false => [0; 2],
         };
         let ones = work.scratch(&[steps])?;
+        let weights = if net.peepholes { work.scratch(&[steps, 3, hidden])? } else { 0 };
         let one = if size == 8 { 1f64.to_ne_bytes().to_vec() } else { 1f32.to_ne_bytes().to_vec() };
         // SAFETY: scratch memory of as many elements.
         unsafe { work.queue.fill(ones, steps, &one) }?;
-        Ok(Back { work, state: of_state, cell, spare, slopes, raw, ones, of_parameters })
+        Ok(Back { work, state: of_state, cell, spare, slopes, raw, ones, weights, of_parameters })
     }
 
     /// # Safety
@@ -249,12 +251,12 @@ impl<'w, 'q> Back<'w, 'q> {
                 self.work.product((1, rows, steps), Matrix::new(bias.at, rows), factors, 0.0)?;
             }
             let Some(peepholes) = to(RecurrentParameter::Peephole) else { return Ok(()) };
-            let made = self.work.scratch(&[steps, 3, hidden])?;
-            let part = |gate: usize| made + (gate * hidden * net.sums().size()) as u64;
+            let part = |gate: usize| self.weights + (gate * hidden * net.sums().size()) as u64;
             let [before, after] = layer.cells(0);
             let [di, df, do_] = [0, 1, 3].map(|gate| layer.gate(0, gate));
-            self.work.all(Role::WeightsBack, &[part(0), part(1), part(2), di, df, do_, before, after])?;
-            let factors = [ones, Matrix::new(made, 3 * hidden)];
+            let addresses = [part(0), part(1), part(2), di, df, do_, before, after];
+            self.work.all(Role::WeightsBack, &addresses)?;
+            let factors = [ones, Matrix::new(self.weights, 3 * hidden)];
             self.work.product((1, 3 * hidden, steps), Matrix::new(peepholes.at, 3 * hidden), factors, 0.0)
         }
     }

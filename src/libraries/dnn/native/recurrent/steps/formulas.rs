@@ -200,7 +200,7 @@ impl Types {
     }
 
     /// Of the sum of n, z and the state before: n, the state and the output.
-    pub(super) fn new(self, inputs: &[Value]) -> Vec<Value> {
+    pub(super) fn made(self, inputs: &[Value]) -> Vec<Value> {
         let [new, z, before, ..] = *inputs else { return Vec::new() };
         let new = new.tanh();
         let [state, output] = self.settled(inputs, (-z + n(1.0)) * new + z * before, before);
@@ -209,7 +209,7 @@ impl Types {
 
     /// Of the gradients of the state and of the output, z, n, the state before: the gradients of the sums of z and n, and of the state
     /// before by z alone.
-    pub(super) fn new_back(self, inputs: &[Value]) -> Vec<Value> {
+    pub(super) fn made_back(self, inputs: &[Value]) -> Vec<Value> {
         let [later, of_output, z, new, before, ..] = *inputs else { return Vec::new() };
         let (active, slope) = (self.active(inputs), later + cast(of_output, self.wide));
         let of_z = slope * (before - new) * logistic_slope(z);

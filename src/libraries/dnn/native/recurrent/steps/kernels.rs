@@ -251,7 +251,7 @@ fn recipe(scene: &Scene, role: Role) -> Recipe {
         Role::LastCell => all(Types::narrowed, of_hidden, &[(own, dense.1)], &[dense]),
         Role::Biases => {
             let extents = [1, time.saturating_mul(batch), rows];
-            all(Types::biases, extents, &[gate], &[vector, vector][..scene.net.biases().min(2)])
+            all(Types::biases, extents, &[gate], &vec![vector; scene.net.biases()])
         }
         Role::Gates => {
             let inputs = [gate, gate, gate, dense, vector, vector];
@@ -261,16 +261,12 @@ fn recipe(scene: &Scene, role: Role) -> Recipe {
         Role::States { .. } => step(Types::states, of_hidden, &[gate, dense, output], &[gate, dense, vector, dense]),
         Role::Projected { .. } => step(Types::projected, of_states, &[of_state, output], &[of_state, of_state]),
         Role::Reset => all(Types::reset, of_hidden, &[gate, gate, dense], &[gate, gate, dense]),
-        Role::New { .. } => step(Types::new, of_hidden, &[gate, dense, output], &[gate, gate, dense]),
+        Role::New { .. } => step(Types::made, of_hidden, &[gate, dense, output], &[gate, gate, dense]),
         Role::Unprojected => all(Types::unprojected, rows_of_all, &[dense], &[gate, dense]),
-        Role::Slopes { .. } => {
-            let outputs = [of_state, of_state];
-            step(Types::slopes, of_states, &outputs[..1 + usize::from(types.masked)], &[of_state, output])
-        }
+        Role::Slopes { .. } => step(Types::slopes, of_states, &[of_state], &[of_state, output]),
         Role::StatesBack { .. } => {
-            let outputs = [gate, dense, dense];
             let inputs = [dense, output, gate, dense, dense, vector];
-            step(Types::states_back, of_hidden, &outputs[..2 + usize::from(types.masked)], &inputs)
+            step(Types::states_back, of_hidden, &[gate, dense], &inputs)
         }
         Role::RawStatesBack => {
             step(Types::raw_states_back, of_hidden, &[gate, dense], &[dense, gate, dense, dense, vector])
@@ -284,12 +280,16 @@ fn recipe(scene: &Scene, role: Role) -> Recipe {
             all(Types::weights_back, rows_of_all, &[part; 3], &[gate, gate, gate, dense, dense])
         }
         Role::NewBack { .. } => {
-            step(Types::new_back, of_hidden, &[gate, gate, dense], &[dense, output, gate, gate, dense])
+            step(Types::made_back, of_hidden, &[gate, gate, dense], &[dense, output, gate, gate, dense])
         }
         Role::ResetBack => step(Types::reset_back, of_hidden, &[gate, dense], &[dense, dense, gate, dense]),
     };
     if recipe.steps && types.masked {
         recipe.inputs.push((DType::I32, [0, 1, 0]));
+        // What a sequence without the step keeps of the gradient of its state.
+        if matches!(role, Role::Slopes { .. } | Role::StatesBack { .. }) {
+            recipe.outputs.push(of_state);
+        }
     }
     recipe
 }
