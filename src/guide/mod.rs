@@ -179,7 +179,6 @@ pub mod contractions {}
 /// [`Convolution::most_workspace`]: crate::dnn::Convolution::most_workspace
 /// [`Convolution::tf32`]: crate::dnn::Convolution::tf32
 /// [`ConvolutionPass`]: crate::dnn::ConvolutionPass
-/// [`Error::Unsupported`]: crate::Error::Unsupported
 /// [`NormKind`]: crate::dnn::NormKind
 /// [`Planned::explain`]: crate::dnn::Planned::explain
 /// [`Planned::prepare`]: crate::dnn::Planned::prepare

@@ -15,8 +15,8 @@ use real::Real;
 fn the_text_of_recurrent_cells_computes_what_they_say() {
     let driver = session();
     let devices = [device(2)];
-    check::beyond_cudnn(&devices, 24);
-    check::gradients_beyond_cudnn(&devices, 24);
+    check::beyond_cudnn(&devices, 12);
+    check::gradients_beyond_cudnn(&devices, 12);
     drop(devices);
     driver.assert_finished();
 }
