@@ -60,7 +60,6 @@ pub(in crate::libraries::collective) fn submit<T: Element>(
             return Err(Rejected::new(error, (outputs,)));
         }
     }
-    team.submitted.store(sequence, Ordering::Relaxed);
     let (mut tasks, mut back, mut refusal) = (Vec::new(), Vec::new(), None);
     for (rank, (device, part)) in team.devices.iter().zip(parts).enumerate() {
         if refusal.is_some() {
@@ -69,6 +68,7 @@ pub(in crate::libraries::collective) fn submit<T: Element>(
         }
         match device.going_on().dispatch(op(rank), (&part.inputs,), part.outputs) {
             Ok(pending) => {
+                team.submitted.store(sequence, Ordering::Relaxed);
                 let ((outputs, _), host) = pending.split();
                 tasks.extend(host.into_task());
                 back.push(outputs);

@@ -134,6 +134,7 @@ impl Team {
 
     /// No collective is submitted any more.
     pub(in crate::libraries::collective) fn leave(&self) {
-        self.tell(&Sending::begin(), &Deed::Leave(self.id));
+        let sending = Sending::begin();
+        self.tell(&sending, &Deed::Leave(self.id, self.submitted.load(Ordering::Relaxed)));
     }
 }
