@@ -128,7 +128,9 @@ impl Seat {
     /// Comes together with the other workers.
     fn join(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let at = Rendezvous::new(&self.address, self.rank, self.ranks).token(&self.token).limit(self.limit);
-        let (at, clock) = (at.silence(self.silence).served(), epoch.timing.clock);
+        // One that lives and does not come is late. Who waits for the collective in the parent has a deadline, or none.
+        let at = at.silence(self.silence).patience(Duration::MAX).served();
+        let clock = epoch.timing.clock;
         let (mode, limit, on_gpus) = (Mode::Join, self.limit, is_gpu(epoch));
         let entry = Entry { at: &at, mode, locals: 1, on_gpus, limit, clock, at_once: true, old: None };
         let (_, link) = entry.enter(&mut |mesh, look| link(mesh, look, epoch))?;
