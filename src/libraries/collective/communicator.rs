@@ -94,7 +94,7 @@ impl Drop for Inner {
         }
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &self.isolated {
-            isolated.team().leave();
+            isolated.end();
         }
     }
 }
@@ -209,7 +209,7 @@ impl Communicator {
     pub fn devices(&self) -> &[Device] {
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &self.inner.isolated {
-            return isolated.team().devices();
+            return isolated.devices();
         }
         &self.inner.devices
     }
@@ -225,27 +225,6 @@ impl Communicator {
 
     pub(super) fn is_deterministic(&self) -> bool {
         self.deterministic
-    }
-
-    /// Checks that each operand lies on the device of its rank. `of` are the numbers of the operands' devices.
-    pub(super) fn check_owners(&self, spec: &Spec, reads: &[u64], writes: &[u64]) -> Result<()> {
-        let (readers, writers) = spec.owners();
-        for (name, of, ranks) in [("inputs", reads, readers), ("outputs", writes, writers)] {
-            for (index, (of, rank)) in of.iter().zip(ranks).enumerate() {
-                let Some(device) = rank.checked_sub(spec.first).and_then(|local| self.devices().get(local)) else {
-                    continue; // the layout refuses the rank
-                };
-                if device.inner().id == *of {
-                    continue;
-                }
-                let theirs = self.devices().iter().find(|device| device.inner().id == *of);
-                let theirs =
-                    theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
-                let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
-                return Err(Error::invalid(format!("{name}[{index}]"), what));
-            }
-        }
-        Ok(())
     }
 
     /// What belongs to the current generation of each device, made if necessary. Locked until the value is dropped.
@@ -266,6 +245,27 @@ impl std::fmt::Debug for Communicator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Communicator").field("devices", &self.devices()).finish_non_exhaustive()
     }
+}
+
+/// Checks that each operand lies on the device of its rank. `of` are the numbers of the operands' devices.
+pub(super) fn check_owners(spec: &Spec, devices: &[Device], reads: &[u64], writes: &[u64]) -> Result<()> {
+    let (readers, writers) = spec.owners();
+    for (name, of, ranks) in [("inputs", reads, readers), ("outputs", writes, writers)] {
+        for (index, (of, rank)) in of.iter().zip(ranks).enumerate() {
+            let Some(device) = rank.checked_sub(spec.first).and_then(|local| devices.get(local)) else {
+                continue; // the layout refuses the rank
+            };
+            if device.inner().id == *of {
+                continue;
+            }
+            let theirs = devices.iter().find(|device| device.inner().id == *of);
+            let theirs =
+                theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
+            let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
+            return Err(Error::invalid(format!("{name}[{index}]"), what));
+        }
+    }
+    Ok(())
 }
 
 fn check_devices(devices: &[Device]) -> Result<()> {
