@@ -4,6 +4,7 @@ use super::combine::Combine;
 use super::communicator::{Communicator, check_owners};
 use super::op::{Collective, Turned};
 use super::spec::{Kind, Spec, Transfer};
+use super::submitting::Submitting;
 use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
@@ -247,9 +248,10 @@ impl Communicator {
     ) -> Written<T> {
         let name = kind.name();
         let refused = |error: Error, outputs| Rejected::new(error.in_op(name, "collective"), (outputs,));
-        if let Err(error) = crate::core::inside::refuse_inside("a collective") {
-            return Err(refused(error, outputs));
-        }
+        let _submitting = match Submitting::begin("a collective") {
+            Ok(submitting) => submitting,
+            Err(error) => return Err(refused(error, outputs)),
+        };
         let reads: Vec<u64> = inputs.iter().map(|input| input.region.epoch.device).collect();
         let writes: Vec<u64> = outputs.iter().map(|output| output.region.epoch.device).collect();
         #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ use super::live::Live;
 use super::mesh::Mesh;
 use super::spec::Spec;
 use super::store::Server;
+use super::submitting::Submitting;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::device::Device;
@@ -109,15 +110,16 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`]: no device, one that is named twice, or two for the same GPU. [`Error::Unsupported`]: devices
-    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording.
+    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording, a hook that is
+    /// called inside of a submission.
     /// [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL; [`Error::Timeout`] when its initialisation does not come to
     /// an end. [`Error::CollectiveLost`]: a worker is lost meanwhile.
     pub fn new<'d>(devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
         let devices: Vec<Device> = devices.into_iter().cloned().collect();
         check_devices(&devices)?;
+        let _submitting = Submitting::begin("a communicator")?;
         #[cfg(target_os = "linux")]
         if devices.iter().any(Device::is_isolated) {
-            crate::core::inside::refuse_inside("a communicator")?;
             let isolated = Some(super::isolated::begin(&devices)?);
             let mut inner = Inner::new(devices);
             inner.isolated = isolated;
@@ -227,9 +229,9 @@ impl Communicator {
         self.deterministic
     }
 
-    /// What belongs to the current generation of each device, made if necessary. Locked until the value is dropped.
+    /// What belongs to the current generation of each device, made if necessary. Locked until the value is dropped. Called by a
+    /// thread that is [`Submitting`].
     pub(super) fn live(&self) -> Result<MappedMutexGuard<'_, Live>> {
-        crate::core::inside::refuse_inside("a collective")?;
         let mut live = self.inner.live.lock();
         let devices = &self.inner.devices;
         if !live.as_ref().is_some_and(|live| live.is_current(devices)) {

@@ -5,6 +5,7 @@ use super::launch::Rendezvous;
 use super::live::Live;
 use super::mesh::{Entry, Mesh};
 use super::store::{Mode, Server, resolve};
+use super::submitting::Submitting;
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::{Mutex, Ordering};
@@ -101,7 +102,7 @@ impl Communicator {
     /// # Ok(()) }
     /// ```
     pub fn rebuild(&self, members: Members, limit: Duration) -> Result<Rebuilt> {
-        crate::core::inside::refuse_inside("a rebuild")?;
+        let _submitting = Submitting::begin("a rebuild")?;
         let inner = &*self.inner;
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &inner.isolated {

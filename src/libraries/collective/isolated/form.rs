@@ -13,6 +13,7 @@ use crate::device::Device;
 use crate::libraries::collective::rebuild::{Members, Rebuilt};
 use crate::libraries::collective::spec::Spec;
 use crate::libraries::collective::store::{Key, Server, end_of, nonce, resolve};
+use crate::libraries::collective::submitting::Submitting;
 use std::time::{Duration, Instant};
 
 /// How long the workers may take at first.
@@ -155,7 +156,15 @@ impl Isolated {
 
     /// The communicator is dropped.
     pub(in crate::libraries::collective) fn end(&self) {
-        self.team().leave();
+        let team = self.team();
+        if Submitting::is_here() {
+            // In a hook: this thread has the right to send, and does something else with it. (Without another thread the workers
+            // stay together until they end.)
+            let thread = std::thread::Builder::new().name("windlass leave".into());
+            let _ = thread.spawn(move || team.leave());
+        } else {
+            team.leave();
+        }
     }
 
     /// See [`Communicator::rebuild`](crate::libraries::collective::Communicator::rebuild).
