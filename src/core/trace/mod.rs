@@ -30,11 +30,11 @@ use std::time::Duration;
 /// Hooks around every operation of a device and on its failures, set by
 /// [`DeviceBuilder::trace`](crate::DeviceBuilder::trace).
 ///
-/// Hooks are called with no lock of the library held (but see below for collectives): the enqueue hooks on the thread that submits, or on a helper for
-/// an operation that is enqueued later, and the completion hooks on the thread that first sees the completion. After a
-/// failed enqueue no completion hook is called. A hook that panics is caught. On a GPU and on an isolated device a short
-/// operation may complete, and another thread may call its completion hooks, before
-/// [`after_enqueue`](Self::after_enqueue) is called. Without a trace the cost is one branch.
+/// Hooks are called with no lock of the library held (but see below for collectives): the enqueue hooks on the thread
+/// that submits, or on a helper for an operation that is enqueued later, and the completion hooks on the thread that
+/// first sees the completion. After a failed enqueue no completion hook is called. A hook that panics is caught. On a
+/// GPU and on an isolated device a short operation may complete, and another thread may call its completion hooks,
+/// before [`after_enqueue`](Self::after_enqueue) is called. Without a trace the cost is one branch.
 ///
 /// A hook may submit operations, for which the hooks are called as well, and may query the device. Whether it may wait
 /// depends on the hook:

@@ -115,7 +115,8 @@ impl Placement {
     }
 }
 
-/// The one whose turn it is among these. (Counted in these alone: one that is skipped does not leave its turn to its neighbour.)
+/// The one whose turn it is among these. (Counted in these alone: one that is skipped does not leave its turn to its
+/// neighbour.)
 fn next<'d>(among: &[&'d Device], turn: &AtomicUsize) -> Option<&'d Device> {
     let turn = turn.fetch_add(1, Ordering::Relaxed);
     among.get(turn.checked_rem(among.len())?).copied()

@@ -101,19 +101,19 @@ impl Drop for Inner {
 }
 
 impl Communicator {
-    /// Makes the devices the ranks of a communicator: host devices, GPUs of this process (each once), or isolated devices, whose
-    /// workers are the ranks.
+    /// Makes the devices the ranks of a communicator: host devices, GPUs of this process (each once), or isolated devices,
+    /// whose workers are the ranks.
     ///
     /// Between isolated devices a lost worker gives every waiter [`Error::CollectiveLost`] with its rank, as soon as its end is
-    /// noticed; one that is stopped, after the smallest [`heartbeat`](crate::DeviceBuilder::heartbeat) of the devices. The other
-    /// devices keep their buffers and generation, and go on after [`rebuild`](Self::rebuild).
+    /// noticed; one that is stopped, after the smallest [`heartbeat`](crate::DeviceBuilder::heartbeat) of the devices. The
+    /// other devices keep their buffers and generation, and go on after [`rebuild`](Self::rebuild).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`]: no device, one that is named twice, or two for the same GPU. [`Error::Unsupported`]: devices
-    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording, a hook that is
-    /// called inside of a submission.
-    /// [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL; [`Error::Timeout`] when its initialisation does not come to
-    /// an end. [`Error::CollectiveLost`]: a worker is lost meanwhile.
+    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording, a hook
+    /// that is called inside of a submission. [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL;
+    /// [`Error::Timeout`] when its initialisation does not come to an end. [`Error::CollectiveLost`]: a worker is lost
+    /// meanwhile.
     pub fn new<'d>(devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
         let devices: Vec<Device> = devices.into_iter().cloned().collect();
         check_devices(&devices)?;
@@ -131,14 +131,15 @@ impl Communicator {
     }
 
     /// Joins the processes of a job: each calls this with its own devices, whose ranks follow those of the processes before
-    /// it: any number of host devices, or of GPUs, and the same in all. All must call the same collectives in the same order, with the operands of
-    /// their own ranks. Reductions of host devices have the same bits as in one process, for every size.
+    /// it: any number of host devices, or of GPUs, and the same in all. All must call the same collectives in the same
+    /// order, with the operands of their own ranks. Reductions of host devices have the same bits as in one process, for
+    /// every size.
     ///
-    /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
-    /// one process fails in all of them, and the next one can run. If a process ends or falls silent, all collectives fail with
-    /// [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections is noticed, or after
-    /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged. The processes that
-    /// are left go on after [`rebuild`](Self::rebuild).
+    /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has
+    /// failed in one process fails in all of them, and the next one can run. If a process ends or falls silent, all
+    /// collectives fail with [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections
+    /// is noticed, or after [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are
+    /// unchanged. The processes that are left go on after [`rebuild`](Self::rebuild).
     ///
     /// Silence is measured by the clock of the first device ([`DeviceBuilder::timing`](crate::DeviceBuilder::timing)).
     ///
@@ -164,7 +165,8 @@ impl Communicator {
         }
         check_devices(&devices)?;
         if let Some(device) = devices.iter().find(|device| device.is_isolated()) {
-            let why = "is isolated, and joins no other processes; make isolated devices of one process ranks by `Communicator::new`";
+            let why = "is isolated, and joins no other processes; make isolated devices of one process ranks by \
+                       `Communicator::new`";
             return Err(Error::unsupported(format!("{} {why}", device.name())));
         }
         let inner = super::rebuild::join(at, devices)?;
@@ -206,8 +208,8 @@ impl Communicator {
         waiting.chain(&self.inner.devices).collect()
     }
 
-    /// The device of each rank of this process, in the order of the ranks. (Of isolated devices only those that are left after a
-    /// [`rebuild`](Self::rebuild).)
+    /// The device of each rank of this process, in the order of the ranks. (Of isolated devices only those that are left
+    /// after a [`rebuild`](Self::rebuild).)
     pub fn devices(&self) -> &[Device] {
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &self.inner.isolated {

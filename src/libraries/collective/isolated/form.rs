@@ -36,7 +36,8 @@ pub(in crate::libraries::collective) struct Isolated {
 pub(in crate::libraries::collective) fn begin(devices: &[Device]) -> Result<Isolated> {
     for device in devices {
         if device.epoch().engine.as_worker().is_some_and(crate::engines::worker::WorkerEngine::is_inline) {
-            let why = "a collective waits for other ranks, so the pool of an isolated host device cannot be inline: give it a thread";
+            let why = "a collective waits for other ranks, so the pool of an isolated host device cannot be inline: give it \
+                       a thread";
             return Err(Error::unsupported(format!("{}: {why}", device.name())));
         }
     }
@@ -158,8 +159,8 @@ impl Isolated {
     pub(in crate::libraries::collective) fn end(&self) {
         let team = self.team();
         if Submitting::is_here() {
-            // In a hook: this thread has the right to send, and does something else with it. (Without another thread the workers
-            // stay together until they end.)
+            // In a hook: this thread has the right to send, and does something else with it. (Without another thread the
+            // workers stay together until they end.)
             let thread = std::thread::Builder::new().name("windlass leave".into());
             let _ = thread.spawn(move || team.leave());
         } else {
