@@ -86,34 +86,27 @@ fn form(roster: &Arc<Roster>, epoch: u64, limit: Duration) -> Result<Team, Unfor
         let (address, token) = (address.clone(), token.clone());
         Seat { team: id, address, token, rank, ranks, limit, silence }
     };
-    let formed = call(devices, seat).and_then(|(turns, joining)| {
-        let team = Team::new((id, epoch), roster, turns);
-        match await_each(joining, end_of(limit), limit) {
-            Ok(()) => Ok(team),
-            Err(unformed) => Err((Some(team), unformed)),
-        }
-    });
-    formed.map_err(|(team, unformed)| {
-        server.stop(); // those that wait for one that does not come are told so
+    // Those that wait for one that does not come are told so.
+    let (turns, joining) = call(devices, seat).inspect_err(|_| server.stop())?;
+    let team = Team::new((id, epoch), roster, turns);
+    if let Err(unformed) = await_each(joining, end_of(limit), limit) {
+        server.stop();
         drop(server);
-        team.iter().for_each(Team::leave); // those that have joined
-        unformed
-    })
+        team.leave(); // those that have joined
+        return Err(unformed);
+    }
+    Ok(team)
 }
 
 /// Sends each worker to its seat.
-fn call(
-    devices: &[Device],
-    seat: impl Fn(usize) -> Seat,
-) -> Result<(Vec<Arc<Turn>>, Joining), (Option<Team>, Unformed)> {
+fn call(devices: &[Device], seat: impl Fn(usize) -> Seat) -> Result<(Vec<Arc<Turn>>, Joining), Unformed> {
     let (mut turns, mut joining) = (Vec::new(), Vec::new());
     let mut sending = Sending::begin();
     for (rank, device) in devices.iter().enumerate() {
-        let failed = |error| (None, failed(rank, error));
-        let turn = sending.turn(device).map_err(failed)?;
+        let turn = sending.turn(device).map_err(|error| failed(rank, error))?;
         let join = Membership::new(Deed::Join(seat(rank)));
         let pending = device.going_on().dispatch(join, (), (sending.take(&turn),));
-        joining.push((rank, pending.map_err(|rejected| failed(rejected.error))?));
+        joining.push((rank, pending.map_err(|rejected| failed(rank, rejected.error))?));
         turns.push(turn);
     }
     Ok((turns, joining))
