@@ -75,10 +75,12 @@ fn a_hook_of_a_collective_is_told_that_it_cannot_submit_another() {
     }
 }
 
+type Pending = PendingDispatch<Vec<DeviceBuffer<u32>>>;
+
 /// Looks at the collective that its own dispatch is a part of.
 #[derive(Default)]
 struct Looks {
-    at: Mutex<Option<Arc<PendingDispatch<Vec<DeviceBuffer<u32>>>>>>,
+    at: Mutex<Option<Arc<Pending>>>,
     looked: AtomicBool,
 }
 
