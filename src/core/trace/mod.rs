@@ -53,9 +53,9 @@ use std::time::Duration;
 /// at the bound of [`InFlight::Wait`](crate::InFlight::Wait); and on the host engine a wait for a dispatch that follows
 /// the operation. A wait with a timeout for such a dispatch says at once that it is not ready.
 ///
-/// Around the submission of a collective ([`Communicator`](crate::collective::Communicator)) no other thread can submit one, so
-/// the hooks that are called there must not wait for a thread that does; and to submit another, or to make or rebuild a
-/// communicator, fails in them with [`Error::Unsupported`](crate::Error::Unsupported).
+/// Around the submission of a collective (feature `collective`) no other thread can submit one, so the hooks that are called
+/// there must not wait for a thread that does; and to submit another, or to make or rebuild a communicator, fails in them
+/// with [`Error::Unsupported`](crate::Error::Unsupported).
 ///
 /// A hook must not wait for a lock that is held by a thread that waits for the same operation: that thread sees the
 /// completion only after [`before_complete`](Self::before_complete). If a hook of an isolated device waits, or submits
