@@ -89,8 +89,47 @@ impl<A: Cellular> WithSimd for Forth<'_, A> {
             RecurrentCell::Tanh => step.plain(A::tanh),
             RecurrentCell::Lstm if !step.peepholes.is_empty() => step.peeping(),
             RecurrentCell::Lstm => step.lstm(),
-            // The other one has passes of its own: `reset.rs`.
-            RecurrentCell::Gru | RecurrentCell::GruResetFirst => step.gru(),
+            RecurrentCell::Gru => step.gru(),
+            // Its step has two halves: [`ResetFirst`].
+            RecurrentCell::GruResetFirst => {}
+        }
+    }
+}
+
+/// A sequence at a step of a GRU whose reset gate precedes the product: before and behind that.
+pub(super) enum ResetFirst<'s, A> {
+    /// The sums of the reset and the update gate, which become the gates; the state, and what the reset gate leaves of it.
+    Gates { gates: &'s mut [A], state: &'s [A], left: &'s mut [A] },
+    /// The update gate; the sums of the new state, which become it; the state before the step, which becomes that after it.
+    State { z: &'s [A], n: &'s mut [A], state: &'s mut [A] },
+}
+
+impl<A: Cellular> ResetFirst<'_, A> {
+    pub(super) fn run(self) {
+        Arch::new().dispatch(self);
+    }
+}
+
+impl<A: Cellular> WithSimd for ResetFirst<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        match self {
+            ResetFirst::Gates { gates, state, left } => {
+                for gate in gates.iter_mut() {
+                    *gate = gate.logistic();
+                }
+                for (left, (r, h)) in left.iter_mut().zip(gates.iter().zip(state)) {
+                    *left = *r * *h;
+                }
+            }
+            ResetFirst::State { z, n, state } => {
+                for ((state, z), n) in state.iter_mut().zip(z).zip(n) {
+                    *n = n.tanh();
+                    *state = (A::ONE - *z) * *n + *z * *state;
+                }
+            }
         }
     }
 }
