@@ -68,12 +68,22 @@ fn part<A>(all: &[A], first: usize, len: usize) -> &[A] {
     all.get(first * len..).unwrap_or_default()
 }
 
+/// So many queries of some keys do not pay for panels: to make those takes longer than the products.
+const FEW: usize = 4;
+
+/// The keys of a head: as they are, or as many queries read them.
+#[derive(Clone, Copy)]
+enum Keys<'h, A: Real> {
+    Rows(&'h [A]),
+    Panels(&'h Panels<A>),
+}
+
 /// A head, and where its results go.
 struct Head<'h, A: Real> {
     seen: &'h Seen<'h, A>,
     q: &'h [A],
     v: &'h [A],
-    keys: &'h Panels<A>,
+    keys: Keys<'h, A>,
     /// Whether the threads share a product.
     parallel: bool,
     sink: Option<A>,
@@ -90,7 +100,10 @@ impl<A: Real> Head<'_, A> {
 
     fn weigh(&self, block: &Block, scores: &mut [A]) -> Result<()> {
         let (value, line) = (self.seen.scene.value_width, block.keys.len());
-        self.seen.scores_by(block, self.q, self.keys, scores, self.parallel)?;
+        match self.keys {
+            Keys::Rows(k) => self.seen.scores_of_few(block, self.q, k, scores),
+            Keys::Panels(keys) => self.seen.scores_by(block, self.q, keys, scores, self.parallel)?,
+        }
         let start = self.first + block.queries.start;
         // SAFETY: these queries belong to this block.
         let (o, sums) = unsafe {
@@ -124,8 +137,8 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
     let (width, value) = (scene.width, scene.value_width);
     // What the heads of queries share is made once.
     let of_k = Matrix::rows(0, width).turned();
-    let panels = (0..scene.batch * scene.kv_heads)
-        .map(|head| Panels::new((width, scene.keys), part(k, head, scene.keys * width), of_k));
+    let shared = if scene.queries * scene.served() <= FEW { 0 } else { scene.batch * scene.kv_heads };
+    let panels = (0..shared).map(|head| Panels::new((width, scene.keys), part(k, head, scene.keys * width), of_k));
     let panels = panels.collect::<Result<Vec<_>>>()?;
     let (o, sums) = (Shared::new(o), Shared::new(sums));
     let heads = scene.batch * scene.heads;
@@ -137,7 +150,10 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
         let Some(block) = blocks.get(number) else { return Ok(()) };
         let index = block.batch * scene.heads + block.head;
         let of_keys = block.batch * scene.kv_heads + block.head / scene.served();
-        let Some(keys) = panels.get(of_keys) else { return Ok(()) };
+        let keys = match panels.get(of_keys) {
+            Some(panels) => Keys::Panels(panels),
+            None => Keys::Rows(part(k, of_keys, scene.keys * width)),
+        };
         let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
         Head { seen, q, v, keys, parallel, sink: seen.sink(block.head), first: index * scene.queries, o, sums }
             .block(block)
