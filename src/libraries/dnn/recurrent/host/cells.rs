@@ -210,25 +210,40 @@ pub(super) struct Slope<'s, A> {
     pub(super) peepholes: &'s [A],
 }
 
+/// A step of a backward pass, as [`Forth`].
+struct Back<'s, A>(Slope<'s, A>, RecurrentCell);
+
+impl<A: Cellular> WithSimd for Back<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Back(step, cell) = self;
+        match cell {
+            RecurrentCell::Relu => step.plain(|slope, y| if y > A::default() { slope } else { A::default() }),
+            RecurrentCell::Tanh => step.plain(|slope, y| slope * (A::ONE - y * y)),
+            RecurrentCell::Lstm if !step.peepholes.is_empty() => step.peeping(),
+            RecurrentCell::Lstm => step.lstm(),
+            RecurrentCell::Gru => step.gru(),
+            // `reset.rs` has the passes of the other one.
+            RecurrentCell::GruResetFirst => {}
+        }
+    }
+}
+
 impl<A: Cellular> Slope<'_, A> {
     pub(super) fn back(self, cell: RecurrentCell) {
-        match cell {
-            RecurrentCell::Relu => {
-                for ((to, slope), gate) in self.of_gates.iter_mut().zip(self.slope.iter()).zip(self.gates) {
-                    *to = if *gate > A::default() { *slope } else { A::default() };
-                }
-            }
-            RecurrentCell::Tanh => {
-                for ((to, slope), gate) in self.of_gates.iter_mut().zip(self.slope.iter()).zip(self.gates) {
-                    *to = *slope * (A::ONE - *gate * *gate);
-                }
-            }
-            RecurrentCell::Lstm if !self.peepholes.is_empty() => self.peeping(),
-            RecurrentCell::Lstm => self.lstm(),
-            RecurrentCell::Gru | RecurrentCell::GruResetFirst => self.gru(),
+        Arch::new().dispatch(Back(self, cell));
+    }
+
+    #[inline(always)]
+    fn plain(self, f: impl Fn(A, A) -> A) {
+        for ((to, slope), gate) in self.of_gates.iter_mut().zip(self.slope.iter()).zip(self.gates) {
+            *to = f(*slope, *gate);
         }
     }
 
+    #[inline(always)]
     fn lstm(self) {
         let h = self.hidden;
         let [di, df, dg, do_] = split(self.of_gates, h);
@@ -250,6 +265,7 @@ impl<A: Cellular> Slope<'_, A> {
         }
     }
 
+    #[inline(always)]
     fn gru(self) {
         let h = self.hidden;
         let [dr, dz, dn] = split(self.of_gates, h);
