@@ -184,7 +184,7 @@ impl<A: Cellular> Forth<'_, A> {
 
 /// Rows that are worth a second thread, of so many gates.
 pub(super) fn least(rows: usize) -> usize {
-    (1usize << 11).div_ceil(rows.max(1))
+    (1usize << 12).div_ceil(rows.max(1))
 }
 
 /// The rows of the sequences, also if they are empty.
