@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// How often the devices are looked at.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a call that returned at once is waited for without pauses.
+const AT_ONCE: Duration = Duration::from_micros(300);
 /// How long a rank waits at its end for the others to end too.
 const PARTING: Duration = Duration::from_secs(5);
 
@@ -338,8 +340,10 @@ pub(super) fn is_fine(code: Code) -> bool {
     code.is_success() || code.0 == IN_PROGRESS
 }
 
-/// Waits until a call that returned at once is done.
+/// Waits until a call that returned at once is done. NCCL starts a thread for it, which enqueues a collective within some tens of
+/// microseconds: less than a pause takes, so it is looked for at once first.
 fn await_ready(api: &'static NcclFunctions, comm: CommPtr, stops: &dyn Fn() -> Option<Error>) -> Result<()> {
+    let began = Clock::SYSTEM.start();
     loop {
         let mut code = IN_PROGRESS;
         // SAFETY: the communicator is alive, and no other thread uses it: the caller has it for itself.
@@ -352,7 +356,11 @@ fn await_ready(api: &'static NcclFunctions, comm: CommPtr, stops: &dyn Fn() -> O
         if let Some(error) = stops() {
             return Err(error);
         }
-        crate::core::clock::pause(Duration::from_micros(50));
+        if began.elapsed() < AT_ONCE {
+            std::thread::yield_now();
+        } else {
+            crate::core::clock::pause(Duration::from_micros(50));
+        }
     }
 }
 
