@@ -4,37 +4,14 @@
 //! waited for, each with new results.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
 
+#[path = "../src/libraries/dnn/native/beside/layers.rs"]
+mod layers;
+
+use layers::LAYERS;
 use std::time::{Duration, Instant};
 use windlass::dnn::{Affine, Attention, Convolution, Corner, NormKind, Recurrent, Sequences};
-
 use windlass::{Device, HostPool, Tensor};
 
-/// The layers of a ResNet-50: channels, filters, window, stride, rows of the input.
-const LAYERS: [[usize; 5]; 23] = [
-    [3, 64, 7, 2, 224],
-    [64, 64, 1, 1, 56],
-    [64, 64, 3, 1, 56],
-    [64, 256, 1, 1, 56],
-    [256, 64, 1, 1, 56],
-    [256, 128, 1, 1, 56],
-    [128, 128, 3, 2, 56],
-    [128, 512, 1, 1, 28],
-    [256, 512, 1, 2, 56],
-    [512, 128, 1, 1, 28],
-    [128, 128, 3, 1, 28],
-    [512, 256, 1, 1, 28],
-    [256, 256, 3, 2, 28],
-    [256, 1024, 1, 1, 14],
-    [512, 1024, 1, 2, 28],
-    [1024, 256, 1, 1, 14],
-    [256, 256, 3, 1, 14],
-    [1024, 512, 1, 1, 14],
-    [512, 512, 3, 2, 14],
-    [512, 2048, 1, 1, 7],
-    [1024, 2048, 1, 2, 14],
-    [2048, 512, 1, 1, 7],
-    [512, 512, 3, 1, 7],
-];
 /// Calls of a row take so long in all, and are so many at least and at most.
 const LONG: Duration = Duration::from_millis(250);
 const COUNTS: [usize; 2] = [5, 400];

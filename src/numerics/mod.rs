@@ -5,8 +5,9 @@
 //!
 //! * **Safe for any input.** The front checks the arguments and reports a bad one. Here, a function does nothing if a
 //!   shape does not fit its slices. No input causes an access outside a slice, or a panic.
-//! * **Runs in the caller's pool.** Parallel parts use plain rayon calls, so they run in the thread pool of the caller,
-//!   and only if the work is large enough. In a batch of small problems only the loop over the batch is parallel.
+//! * **Runs in the caller's pool.** Parallel parts call `parallel`, and through it rayon, so they run in the thread
+//!   pool of the caller, and only if the work is large enough. In a batch of small problems only the loop over the batch
+//!   is parallel.
 //! * **Column-major, conventions of cuBLAS**, quirks included (`beta == 0` never reads C, increments may be negative).
 //! * **Halves are computed in f32** (`f16`, `bf16`, and their scalars) and rounded once, when the result is stored.
 //!

@@ -99,6 +99,17 @@ fn share<T: Send>(x: &mut [T], first: usize, parts: Parts, tasks: usize, f: &(dy
     both(|| share(left, first, parts, tasks / 2, f), || share(right, first + half, parts, tasks - tasks / 2, f));
 }
 
+/// As [`each_part`]; returns the error of the first of the parts that failed.
+pub(crate) fn try_each_part<T: Send>(
+    x: &mut [T],
+    parts: Parts,
+    f: &(dyn Fn(usize, &mut [T]) -> Result<()> + Sync),
+) -> Result<()> {
+    let failed = First::default();
+    each_part(x, parts, &|i, part| failed.note(i, f(i, part)));
+    failed.into_result()
+}
+
 type OnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'f;
 type TryOnPair<'f, T, U> = dyn Fn(usize, &mut [T], &mut [U]) -> Result<()> + Sync + 'f;
 
@@ -151,6 +162,13 @@ pub(crate) fn each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) + Sync))
     each_part(&mut items, Parts::with_size(1).least(least), &|_, items| {
         items.iter_mut().filter_map(Option::take).for_each(f)
     });
+}
+
+/// As [`each`]; returns the error of the first of the items that failed.
+pub(crate) fn try_each<I: Send>(items: Vec<I>, least: usize, f: &(dyn Fn(I) -> Result<()> + Sync)) -> Result<()> {
+    let failed = First::default();
+    each(collected(items.into_iter().enumerate()).or_unwind(), least, &|(i, item)| failed.note(i, f(item)));
+    failed.into_result()
 }
 
 /// Calls `f` with ranges that together are all numbers below `count`. None is empty, and none has fewer than `least` numbers

@@ -1,4 +1,5 @@
-//! Real processes, one of which is killed, be it the one that serves the store: every waiter of the others gets [`Error::CollectiveLost`] soon.
+//! Real processes, one of which is killed, be it the one that serves the store: every waiter of the others gets
+//! [`Error::CollectiveLost`] soon.
 #![cfg(unix)]
 
 use crate::remote::address;

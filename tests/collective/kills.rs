@@ -1,9 +1,10 @@
 //! Processes that are killed or stopped at any moment of random programs: nobody waits for ever, what is left goes on, and all
-//! results are those of a sequential model. `.ci/deep losses` has 500 of each. With `WINDLASS_TEST_DEVICE=cuda:0` each process has a
-//! GPU of its own.
+//! results are those of a sequential model. `.ci/deep losses` has 500 of each. With `WINDLASS_TEST_DEVICE=cuda:0` each
+//! process has a GPU of its own.
 //!
-//! The clock of each process stands still unless the test lets time pass, in small steps, each of which all processes that live have
-//! to answer: so one that is slow is never taken for silent. `timing_of_losses` (ignored) has the system's clock instead.
+//! The clock of each process stands still unless the test lets time pass, in small steps, each of which all processes that
+//! live have to answer: so one that is slow is never taken for silent. `timing_of_losses` (ignored) has the system's clock
+//! instead.
 #![cfg(unix)]
 
 use crate::{LONG, Rng};

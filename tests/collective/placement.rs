@@ -56,6 +56,17 @@ fn one_after_the_other() {
     assert!(matches!(&error, Error::InvalidArgument { argument, .. } if argument == "devices"), "{error}");
 }
 
+/// The rules do not take each other's turns.
+#[test]
+fn mixed_rules_each_go_one_after_the_other() {
+    let devices = hosts(2);
+    let place = place(&devices);
+    for round in 0..6 {
+        assert_eq!(*place.round_robin().unwrap(), devices[round % 2]);
+        assert_eq!(*place.least_loaded().unwrap(), devices[round % 2]);
+    }
+}
+
 fn keys() -> Vec<String> {
     let mut rng = Rng::new(7);
     (0..5000).map(|i| format!("key {i} {}", rng.next() % 1000)).collect()
@@ -90,7 +101,12 @@ fn the_least_loaded_is_the_one_with_the_fewest_dispatches_in_flight() {
     let devices = hosts(3);
     let (place, held) = (place(&devices), Held::default());
     let busy = |device: &Device| device.dispatch(held.clone(), (), (device.uninit(1).unwrap(),)).unwrap();
-    let pendings = [busy(&devices[0]), busy(&devices[1]), busy(&devices[1])];
+    let one = busy(&devices[0]);
+    let next = || place.least_loaded().unwrap().name();
+    let taken: Vec<_> = (0..10).map(|_| next()).collect();
+    let of = |device: &Device| taken.iter().filter(|name| **name == device.name()).count();
+    assert_eq!([0, 1, 2].map(|index| of(&devices[index])), [0, 5, 5], "those that are as idle take turns: {taken:?}");
+    let pendings = [one, busy(&devices[1]), busy(&devices[1])];
     for _ in 0..5 {
         assert_eq!(*place.least_loaded().unwrap(), devices[2]);
     }
@@ -133,7 +149,8 @@ fn a_device_that_is_rebuilt_is_skipped_until_it_is_healthy() {
     let builder = Device::builder().host().host_pool(HostPool::Threads(1));
     let faulty = builder.fault_plan(FaultPlan::new().poison(0)).before_admission(hook).open().unwrap();
     let devices = [faulty.clone(), host(1)];
-    let place = place(&devices);
+    let (three, place) = ([&faulty, &devices[1], &host(1)].map(Clone::clone), place(&devices));
+    let of_three = Placement::new(&three).unwrap();
     let before = homes(&place);
     assert!(before.iter().any(|name| **name == *faulty.name()));
     let _ = faulty.upload([1u8]).map(|pending| pending.await_result().map(drop));
@@ -141,6 +158,11 @@ fn a_device_that_is_rebuilt_is_skipped_until_it_is_healthy() {
     for key in keys() {
         let chosen = [place.round_robin().unwrap(), place.least_loaded().unwrap(), place.by_key(key).unwrap()];
         assert_eq!(chosen, [&devices[1]; 3]);
+    }
+    for rule in [Placement::round_robin, Placement::least_loaded] {
+        let taken: Vec<_> = (0..30).map(|_| rule(&of_three).unwrap().name()).collect();
+        let first = taken.iter().filter(|name| **name == three[1].name()).count();
+        assert_eq!(first, 15, "the turns of the one that is skipped go to all others");
     }
     go_on.send(()).unwrap();
     assert_eq!(faulty.wait_healthy(LONG).unwrap().phase, Phase::Healthy);

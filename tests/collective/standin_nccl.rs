@@ -1,5 +1,5 @@
-//! NCCL's stand-in: communicators of several devices without a GPU, and ranks that never come. Each test has the simulated driver
-//! of the process for itself; none is run where real GPUs are tested.
+//! NCCL's stand-in: communicators of several devices without a GPU, and ranks that never come. Each test has the simulated
+//! driver of the process for itself; none is run where real GPUs are tested.
 
 use crate::remote::{Process, rendezvous};
 use crate::standin::{Mode, Session, session};

@@ -135,8 +135,8 @@ fn timing_of_host_devices_in_one_process() {
     }
 }
 
-/// One of the processes of a job, which a launcher's variables tell it (`RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). On host
-/// devices; or on GPU `RANK`, with `WINDLASS_TEST_DEVICE`.
+/// One of the processes of a job, which a launcher's variables tell it (`RANK`, `WORLD_SIZE`, `MASTER_ADDR`,
+/// `MASTER_PORT`). On host devices; or on GPU `RANK`, with `WINDLASS_TEST_DEVICE`.
 #[test]
 #[ignore = "a measurement, of several processes"]
 fn timing_between_processes() {

@@ -6,7 +6,7 @@ use windlass::reductions::SoftmaxElement;
 use windlass::{Complex, Device, Element, bf16, f16};
 
 /// For each element the number of those with which it is normalised, and the number of its weight.
-fn groups(norm: NormKind, extents: &[usize]) -> (Vec<usize>, Vec<usize>) {
+fn groups(norm: NormKind, extents: &[usize]) -> Groups {
     let len: usize = extents.iter().product();
     let behind: usize = extents.iter().skip(2).product();
     let channels = extents.get(1).copied().unwrap_or(1);
@@ -25,23 +25,32 @@ fn groups(norm: NormKind, extents: &[usize]) -> (Vec<usize>, Vec<usize>) {
     (0..len).map(of).unzip()
 }
 
-fn forward(norm: NormKind, extents: &[usize], x: &[f64], weights: Option<(&[f64], &[f64])>, epsilon: f64) -> Vec<f64> {
-    let (group, weight) = groups(norm, extents);
+/// The numbers of [`groups`], which all forward passes of a case share.
+type Groups = (Vec<usize>, Vec<usize>);
+
+fn forward(
+    norm: NormKind,
+    (group, weight): &Groups,
+    x: &[f64],
+    weights: Option<(&[f64], &[f64])>,
+    epsilon: f64,
+) -> Vec<f64> {
     let count = group.iter().max().map_or(0, |most| most + 1);
-    let moments: Vec<(f64, f64)> = (0..count)
-        .map(|g| {
-            let own: Vec<f64> = group.iter().zip(x).filter(|(k, _)| **k == g).map(|(_, x)| *x).collect();
-            let n = own.len() as f64;
-            let mean = if matches!(norm, NormKind::Rms(_)) { 0.0 } else { own.iter().sum::<f64>() / n };
-            (mean, own.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n)
-        })
-        .collect();
+    let sums = |of: &dyn Fn(usize) -> f64| {
+        let mut all = vec![(0.0, 0.0); count];
+        for (at, g) in group.iter().enumerate() {
+            all[*g].0 += of(at);
+            all[*g].1 += 1.0;
+        }
+        all.into_iter().map(|(sum, n)| sum / n).collect::<Vec<f64>>()
+    };
+    let means = if matches!(norm, NormKind::Rms(_)) { vec![0.0; count] } else { sums(&|at| x[at]) };
+    let variances = sums(&|at| (x[at] - means[group[at]]) * (x[at] - means[group[at]]));
     let of = |((x, g), w): ((&f64, &usize), &usize)| {
-        let (mean, variance) = moments[*g];
-        let y = (x - mean) / (variance + epsilon).sqrt();
+        let y = (x - means[*g]) / (variances[*g] + epsilon).sqrt();
         weights.map_or(y, |(weight, bias)| y * weight[*w] + bias[*w])
     };
-    x.iter().zip(&group).zip(&weight).map(of).collect()
+    x.iter().zip(group).zip(weight).map(of).collect()
 }
 
 fn numbers<T: Number>(x: &[T]) -> Vec<f64> {
@@ -59,7 +68,8 @@ fn near<T: Number>(got: &[T], want: &[f64], allowed: f64, what: &str) {
 }
 
 fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: &[usize], rng: &mut Rng, what: &str) {
-    let weights = groups(norm, extents).1.iter().max().map_or(0, |most| most + 1);
+    let numbered = groups(norm, extents);
+    let weights = numbered.1.iter().max().map_or(0, |most| most + 1);
     let weight_extents = match norm {
         NormKind::Layer(count) | NormKind::Rms(count) => extents[extents.len() - count..].to_vec(),
         _ => vec![extents[1]],
@@ -74,7 +84,7 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: 
     let (x64, dy64, w64, b64) =
         (numbers(&x.elements), numbers(&dy.elements), numbers(&weight.elements), numbers(&bias.elements));
     let pair = (&w64[..], &b64[..]);
-    let want = forward(norm, extents, &x64, with.then_some(pair), epsilon);
+    let want = forward(norm, &numbered, &x64, with.then_some(pair), epsilon);
     let mut made = vec![vec![]; 4];
     for device in devices {
         let (x, dy, weight, bias) = (x.up(device), dy.up(device), weight.up(device), bias.up(device));
@@ -97,7 +107,7 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: 
         return;
     }
     let loss = |x: &[f64], w: &[f64], b: &[f64]| -> f64 {
-        let y = forward(norm, extents, x, with.then_some((w, b)), epsilon);
+        let y = forward(norm, &numbered, x, with.then_some((w, b)), epsilon);
         y.iter().zip(&dy64).map(|(y, dy)| y * dy).sum()
     };
     let slope = |at: usize, of: &dyn Fn(f64) -> f64, x: f64| {

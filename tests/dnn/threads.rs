@@ -1,6 +1,6 @@
 //! The bits of the host engine's networks are those of one thread, however many there are.
 
-use windlass::dnn::{Attention, Convolution, Corner, Recurrent, Sequences};
+use windlass::dnn::{Attention, Convolution, Corner, Recurrent, RecurrentCell, Sequences};
 use windlass::tensor::Layout;
 use windlass::{Device, HostPool, Tensor};
 
@@ -43,21 +43,25 @@ fn the_number_of_threads_does_not_change_bits() {
         let own = convolved(&one, *layer, last);
         others.iter().for_each(|device| assert_eq!(convolved(device, *layer, last), own, "{layer:?} {last}"));
     }
-    let attended = |device: &Device| {
-        let [q, k, v] = [(140, 20), (170, 20), (170, 33)].map(|(s, d)| filled(device, &[2, 3, s, d], 4.0));
+    let attended = |device: &Device, queries: usize| {
+        let [q, k, v] = [(queries, 20), (170, 20), (170, 33)].map(|(s, d)| filled(device, &[2, 3, s, d], 4.0));
         let spec = Attention::new().causal(Corner::BottomRight);
         bits(device, &device.dnn().attend(&spec, &q, &k, &v).unwrap().await_result().unwrap())
     };
-    let own = attended(&one);
-    others.iter().for_each(|device| assert_eq!(attended(device), own));
-    let recurred = |device: &Device| {
-        let net = Recurrent::lstm(50, 130).layers(2);
+    for queries in [1, 4, 140] {
+        let own = attended(&one, queries);
+        others.iter().for_each(|device| assert_eq!(attended(device, queries), own, "{queries}"));
+    }
+    let recurred = |device: &Device, cell: RecurrentCell| {
+        let net = Recurrent::new(cell, 50, 130).layers(2);
         let (x, w) = (filled(device, &[3, 70, 50], 2.0), filled(device, &[net.parameter_count().unwrap()], 0.2));
         let (y, _, _) = device.dnn().recur(&net, &Sequences::new(&x), &w).unwrap().await_result().unwrap();
         bits(device, &y)
     };
-    let own = recurred(&one);
-    others.iter().for_each(|device| assert_eq!(recurred(device), own));
+    for cell in [RecurrentCell::Lstm, RecurrentCell::GruResetFirst] {
+        let own = recurred(&one, cell);
+        others.iter().for_each(|device| assert_eq!(recurred(device, cell), own, "{cell:?}"));
+    }
     // Gradients, of which some choose their way by the number of threads.
     let sloped = |device: &Device| {
         let dnn = device.dnn();

@@ -29,6 +29,7 @@ mod ndarray;
 mod onnx;
 mod ordered;
 mod ordering;
+mod parallel;
 mod pipeline;
 mod program;
 mod quickstart;

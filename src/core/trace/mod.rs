@@ -30,11 +30,11 @@ use std::time::Duration;
 /// Hooks around every operation of a device and on its failures, set by
 /// [`DeviceBuilder::trace`](crate::DeviceBuilder::trace).
 ///
-/// Hooks are called with no lock of the library held: the enqueue hooks on the thread that submits, or on a helper for
-/// an operation that is enqueued later, and the completion hooks on the thread that first sees the completion. After a
-/// failed enqueue no completion hook is called. A hook that panics is caught. On a GPU and on an isolated device a short
-/// operation may complete, and another thread may call its completion hooks, before
-/// [`after_enqueue`](Self::after_enqueue) is called. Without a trace the cost is one branch.
+/// Hooks are called with no lock of the library held (but see below for collectives): the enqueue hooks on the thread
+/// that submits, or on a helper for an operation that is enqueued later, and the completion hooks on the thread that
+/// first sees the completion. After a failed enqueue no completion hook is called. A hook that panics is caught. On a
+/// GPU and on an isolated device a short operation may complete, and another thread may call its completion hooks,
+/// before [`after_enqueue`](Self::after_enqueue) is called. Without a trace the cost is one branch.
 ///
 /// A hook may submit operations, for which the hooks are called as well, and may query the device. Whether it may wait
 /// depends on the hook:
@@ -52,6 +52,10 @@ use std::time::Duration;
 /// [`Device::rebuild`](crate::Device::rebuild) of the same device; in [`after_enqueue`](Self::after_enqueue) a submission
 /// at the bound of [`InFlight::Wait`](crate::InFlight::Wait); and on the host engine a wait for a dispatch that follows
 /// the operation. A wait with a timeout for such a dispatch says at once that it is not ready.
+///
+/// Around the submission of a collective (feature `collective`) no other thread can submit one, so the hooks that are called
+/// there must not wait for a thread that does; and to submit another, or to make or rebuild a communicator, fails in them
+/// with [`Error::Unsupported`](crate::Error::Unsupported).
 ///
 /// A hook must not wait for a lock that is held by a thread that waits for the same operation: that thread sees the
 /// completion only after [`before_complete`](Self::before_complete). If a hook of an isolated device waits, or submits

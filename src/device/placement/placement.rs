@@ -29,7 +29,9 @@ pub struct Placement {
     devices: Vec<Device>,
     /// What keys are hashed with, for each device: it does not depend on the others.
     seeds: Vec<u64>,
-    turn: AtomicUsize,
+    /// Whose turn it is, for each of the rules that take turns.
+    round: AtomicUsize,
+    least: AtomicUsize,
 }
 
 impl Placement {
@@ -50,7 +52,7 @@ impl Placement {
         let same = |index: usize, name: &Vec<u8>| names.iter().take(index).filter(|other| *other == name).count();
         let seed = |(index, name): (usize, &Vec<u8>)| mixed(hash(name), same(index, name) as u64);
         let seeds = names.iter().enumerate().map(seed).collect();
-        Ok(Placement { devices, seeds, turn: AtomicUsize::new(0) })
+        Ok(Placement { devices, seeds, round: AtomicUsize::new(0), least: AtomicUsize::new(0) })
     }
 
     /// The devices, in the order in which they were given.
@@ -64,7 +66,8 @@ impl Placement {
     /// If no device is healthy, the error of the first one: [`Error::DeviceLost`], or [`Error::ContextPoisoned`] while it is
     /// rebuilt.
     pub fn round_robin(&self) -> Result<&Device> {
-        self.in_turn().next().ok_or_else(|| self.none())
+        let healthy: Vec<&Device> = self.healthy().collect();
+        next(&healthy, &self.round).ok_or_else(|| self.none())
     }
 
     /// The device with the fewest dispatches that are not complete; among several such devices, one after the other.
@@ -75,12 +78,15 @@ impl Placement {
     /// # Errors
     /// As [`round_robin`](Self::round_robin).
     pub fn least_loaded(&self) -> Result<&Device> {
-        let load = |device: &&Device| {
+        let load = |device: &Device| {
             let epoch = device.epoch();
             epoch.engine.look();
             epoch.engine.unfinished(&epoch)
         };
-        self.in_turn().min_by_key(load).ok_or_else(|| self.none())
+        let loads: Vec<(u64, &Device)> = self.healthy().map(|device| (load(device), device)).collect();
+        let least = loads.iter().map(|(load, _)| *load).min().unwrap_or_default();
+        let idlest: Vec<&Device> = loads.iter().filter(|(load, _)| *load == least).map(|(_, device)| *device).collect();
+        next(&idlest, &self.least).ok_or_else(|| self.none())
     }
 
     /// The device of a key: always the same one, in every process and on every machine that has the same devices.
@@ -98,11 +104,8 @@ impl Placement {
         most.map(|(device, _)| device).ok_or_else(|| self.none())
     }
 
-    /// The healthy devices, from the next one on.
-    fn in_turn(&self) -> impl Iterator<Item = &Device> {
-        let first = self.turn.fetch_add(1, Ordering::Relaxed) % self.devices.len().max(1);
-        let (before, after) = self.devices.split_at_checked(first).unwrap_or_default();
-        after.iter().chain(before).filter(|device| is_healthy(device))
+    fn healthy(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().filter(|device| is_healthy(device))
     }
 
     #[cold]
@@ -110,6 +113,13 @@ impl Placement {
         let refusal = self.devices.first().and_then(|device| device.epoch().admit().err());
         refusal.unwrap_or_else(|| Error::library("a device became healthy while one was looked for; try again"))
     }
+}
+
+/// The one whose turn it is among these. (Counted in these alone: one that is skipped does not leave its turn to its
+/// neighbour.)
+fn next<'d>(among: &[&'d Device], turn: &AtomicUsize) -> Option<&'d Device> {
+    let turn = turn.fetch_add(1, Ordering::Relaxed);
+    among.get(turn.checked_rem(among.len())?).copied()
 }
 
 fn is_healthy(device: &Device) -> bool {

@@ -1,17 +1,19 @@
 //! The collectives, as methods.
 
-use super::combine::{Combine, Reduction};
-use super::communicator::Communicator;
+use super::combine::Combine;
+use super::communicator::{Communicator, check_owners};
 use super::op::{Collective, Turned};
 use super::spec::{Kind, Spec, Transfer};
+use super::submitting::Submitting;
 use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::Element;
+use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// What a collective gives back: the buffers that it has written, in the order of the ranks.
 type Written<T> = Submitted<Vec<DeviceBuffer<T>>>;
@@ -246,29 +248,33 @@ impl Communicator {
     ) -> Written<T> {
         let name = kind.name();
         let refused = |error: Error, outputs| Rejected::new(error.in_op(name, "collective"), (outputs,));
+        let _submitting = match Submitting::begin("a collective") {
+            Ok(submitting) => submitting,
+            Err(error) => return Err(refused(error, outputs)),
+        };
         let reads: Vec<u64> = inputs.iter().map(|input| input.region.epoch.device).collect();
         let writes: Vec<u64> = outputs.iter().map(|output| output.region.epoch.device).collect();
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &self.inner.isolated {
             let team = isolated.team();
-            let prepared = crate::core::inside::refuse_inside("a collective").and_then(|()| {
-                let devices = team.devices();
-                let reduction = combine.map(|combine| combine.erased(devices.len())).transpose()?;
-                let spec = Spec { ranks: devices.len(), ..self.spec(kind, T::DTYPE, reduction, in_place) };
+            let devices = team.devices(); // those of the communicator may be others already
+            let ranks = (devices.len(), 0..devices.len());
+            let prepared = self.spec((kind, T::DTYPE, in_place), combine, ranks).and_then(|spec| {
                 team.admit(0, name)?; // the operands on a device that was lost are stale
-                self.check_owners(&spec, &reads, &writes)?;
+                check_owners(&spec, devices, &reads, &writes)?;
                 Ok(spec)
             });
             return match prepared {
-                Ok(spec) => super::isolated::submit(team, &spec, &inputs, outputs),
+                Ok(spec) => super::isolated::submit(&team, &spec, &inputs, outputs),
                 Err(error) => Err(refused(error, outputs)),
             };
         }
         // The number of ranks may change up to here, and not before it is submitted.
         let prepared = self.live().and_then(|live| {
-            let reduction = combine.map(|combine| combine.erased(self.devices().len())).transpose()?;
-            let spec = self.spec(kind, T::DTYPE, reduction, in_place);
-            self.check_owners(&spec, &reads, &writes)?;
+            let (devices, first) = (self.devices(), self.first_rank());
+            let ranks = (self.ranks(), first..first + devices.len());
+            let spec = self.spec((kind, T::DTYPE, in_place), combine, ranks)?;
+            check_owners(&spec, devices, &reads, &writes)?;
             Ok((live, spec))
         });
         let (live, spec) = match prepared {
@@ -288,24 +294,16 @@ impl Communicator {
         }
     }
 
-    fn spec(
+    /// Of so many ranks, those of them on this process's devices.
+    fn spec<T: Element>(
         &self,
-        kind: Kind,
-        dtype: crate::core::element::DType,
-        reduction: Option<Reduction>,
-        in_place: bool,
-    ) -> Spec {
-        let (ranks, locals) = (self.ranks(), self.devices().len());
-        Spec {
-            kind,
-            dtype,
-            reduction,
-            in_place,
-            deterministic: self.is_deterministic(),
-            ranks,
-            first: self.first_rank(),
-            locals,
-        }
+        (kind, dtype, in_place): (Kind, DType, bool),
+        combine: Option<Combine<T>>,
+        (ranks, own): (usize, Range<usize>),
+    ) -> Result<Spec> {
+        let (first, locals, deterministic) = (own.start, own.len(), self.is_deterministic());
+        let reduction = combine.map(|combine| combine.erased(locals)).transpose()?;
+        Ok(Spec { kind, dtype, reduction, in_place, deterministic, ranks, first, locals })
     }
 }
 

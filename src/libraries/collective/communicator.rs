@@ -5,6 +5,7 @@ use super::live::Live;
 use super::mesh::Mesh;
 use super::spec::Spec;
 use super::store::Server;
+use super::submitting::Submitting;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::device::Device;
@@ -94,30 +95,31 @@ impl Drop for Inner {
         }
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &self.isolated {
-            isolated.team().leave();
+            isolated.end();
         }
     }
 }
 
 impl Communicator {
-    /// Makes the devices the ranks of a communicator: host devices, GPUs of this process (each once), or isolated devices, whose
-    /// workers are the ranks.
+    /// Makes the devices the ranks of a communicator: host devices, GPUs of this process (each once), or isolated devices,
+    /// whose workers are the ranks.
     ///
     /// Between isolated devices a lost worker gives every waiter [`Error::CollectiveLost`] with its rank, as soon as its end is
-    /// noticed; one that is stopped, after the smallest [`heartbeat`](crate::DeviceBuilder::heartbeat) of the devices. The other
-    /// devices keep their buffers and generation, and go on after [`rebuild`](Self::rebuild).
+    /// noticed; one that is stopped, after the smallest [`heartbeat`](crate::DeviceBuilder::heartbeat) of the devices. The
+    /// other devices keep their buffers and generation, and go on after [`rebuild`](Self::rebuild).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`]: no device, one that is named twice, or two for the same GPU. [`Error::Unsupported`]: devices
-    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording.
-    /// [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL; [`Error::Timeout`] when its initialisation does not come to
-    /// an end. [`Error::CollectiveLost`]: a worker is lost meanwhile.
+    /// of different engines, isolated devices beside others, an isolated device with an inline pool, a recording, a hook
+    /// that is called inside of a submission. [`Error::LibraryMissing`]: no NCCL is found. An error of NCCL;
+    /// [`Error::Timeout`] when its initialisation does not come to an end. [`Error::CollectiveLost`]: a worker is lost
+    /// meanwhile.
     pub fn new<'d>(devices: impl IntoIterator<Item = &'d Device>) -> Result<Self> {
         let devices: Vec<Device> = devices.into_iter().cloned().collect();
         check_devices(&devices)?;
+        let _submitting = Submitting::begin("a communicator")?;
         #[cfg(target_os = "linux")]
         if devices.iter().any(Device::is_isolated) {
-            crate::core::inside::refuse_inside("a communicator")?;
             let isolated = Some(super::isolated::begin(&devices)?);
             let mut inner = Inner::new(devices);
             inner.isolated = isolated;
@@ -129,14 +131,15 @@ impl Communicator {
     }
 
     /// Joins the processes of a job: each calls this with its own devices, whose ranks follow those of the processes before
-    /// it: any number of host devices, or of GPUs, and the same in all. All must call the same collectives in the same order, with the operands of
-    /// their own ranks. Reductions of host devices have the same bits as in one process, for every size.
+    /// it: any number of host devices, or of GPUs, and the same in all. All must call the same collectives in the same
+    /// order, with the operands of their own ranks. Reductions of host devices have the same bits as in one process, for
+    /// every size.
     ///
-    /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has failed in
-    /// one process fails in all of them, and the next one can run. If a process ends or falls silent, all collectives fail with
-    /// [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections is noticed, or after
-    /// [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are unchanged. The processes that
-    /// are left go on after [`rebuild`](Self::rebuild).
+    /// A collective that does not fit together ([`Error::InvalidArgument`], which names both sides) or whose input has
+    /// failed in one process fails in all of them, and the next one can run. If a process ends or falls silent, all
+    /// collectives fail with [`Error::CollectiveLost`] in every process that is left: as soon as the end of its connections
+    /// is noticed, or after [`silence`](Rendezvous::silence). What they were to write is undefined then; their inputs are
+    /// unchanged. The processes that are left go on after [`rebuild`](Self::rebuild).
     ///
     /// Silence is measured by the clock of the first device ([`DeviceBuilder::timing`](crate::DeviceBuilder::timing)).
     ///
@@ -162,7 +165,8 @@ impl Communicator {
         }
         check_devices(&devices)?;
         if let Some(device) = devices.iter().find(|device| device.is_isolated()) {
-            let why = "is isolated, and joins no other processes; make isolated devices of one process ranks by `Communicator::new`";
+            let why = "is isolated, and joins no other processes; make isolated devices of one process ranks by \
+                       `Communicator::new`";
             return Err(Error::unsupported(format!("{} {why}", device.name())));
         }
         let inner = super::rebuild::join(at, devices)?;
@@ -204,12 +208,12 @@ impl Communicator {
         waiting.chain(&self.inner.devices).collect()
     }
 
-    /// The device of each rank of this process, in the order of the ranks. (Of isolated devices only those that are left after a
-    /// [`rebuild`](Self::rebuild).)
+    /// The device of each rank of this process, in the order of the ranks. (Of isolated devices only those that are left
+    /// after a [`rebuild`](Self::rebuild).)
     pub fn devices(&self) -> &[Device] {
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &self.inner.isolated {
-            return isolated.team().devices();
+            return isolated.devices();
         }
         &self.inner.devices
     }
@@ -227,30 +231,9 @@ impl Communicator {
         self.deterministic
     }
 
-    /// Checks that each operand lies on the device of its rank. `of` are the numbers of the operands' devices.
-    pub(super) fn check_owners(&self, spec: &Spec, reads: &[u64], writes: &[u64]) -> Result<()> {
-        let (readers, writers) = spec.owners();
-        for (name, of, ranks) in [("inputs", reads, readers), ("outputs", writes, writers)] {
-            for (index, (of, rank)) in of.iter().zip(ranks).enumerate() {
-                let Some(device) = rank.checked_sub(spec.first).and_then(|local| self.devices().get(local)) else {
-                    continue; // the layout refuses the rank
-                };
-                if device.inner().id == *of {
-                    continue;
-                }
-                let theirs = self.devices().iter().find(|device| device.inner().id == *of);
-                let theirs =
-                    theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
-                let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
-                return Err(Error::invalid(format!("{name}[{index}]"), what));
-            }
-        }
-        Ok(())
-    }
-
-    /// What belongs to the current generation of each device, made if necessary. Locked until the value is dropped.
+    /// What belongs to the current generation of each device, made if necessary. Locked until the value is dropped. Called by a
+    /// thread that is [`Submitting`].
     pub(super) fn live(&self) -> Result<MappedMutexGuard<'_, Live>> {
-        crate::core::inside::refuse_inside("a collective")?;
         let mut live = self.inner.live.lock();
         let devices = &self.inner.devices;
         if !live.as_ref().is_some_and(|live| live.is_current(devices)) {
@@ -266,6 +249,27 @@ impl std::fmt::Debug for Communicator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Communicator").field("devices", &self.devices()).finish_non_exhaustive()
     }
+}
+
+/// Checks that each operand lies on the device of its rank. `of` are the numbers of the operands' devices.
+pub(super) fn check_owners(spec: &Spec, devices: &[Device], reads: &[u64], writes: &[u64]) -> Result<()> {
+    let (readers, writers) = spec.owners();
+    for (name, of, ranks) in [("inputs", reads, readers), ("outputs", writes, writers)] {
+        for (index, (of, rank)) in of.iter().zip(ranks).enumerate() {
+            let Some(device) = rank.checked_sub(spec.first).and_then(|local| devices.get(local)) else {
+                continue; // the layout refuses the rank
+            };
+            if device.inner().id == *of {
+                continue;
+            }
+            let theirs = devices.iter().find(|device| device.inner().id == *of);
+            let theirs =
+                theirs.map_or_else(|| "a device that is no rank".to_owned(), |device| device.name().to_string());
+            let what = format!("it lies on {theirs}; this one is of rank {rank}, which is {}", device.name());
+            return Err(Error::invalid(format!("{name}[{index}]"), what));
+        }
+    }
+    Ok(())
 }
 
 fn check_devices(devices: &[Device]) -> Result<()> {

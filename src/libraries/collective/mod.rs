@@ -11,6 +11,7 @@
 //! | `live` | what a communicator has for one generation of its devices |
 //! | `isolated` | ranks on isolated devices: each worker process is one |
 //! | `launch`, `store`, `mesh` | ranks in several processes: how they find each other, and what they send |
+//! | `submitting` | no submission inside another |
 //! | `rebuild` | how they come together, at first and after a loss |
 //!
 //! A collective is a dispatch over several devices (`device/dispatch/across.rs`). Its operands are a list of inputs, a list of
@@ -36,6 +37,7 @@ mod op;
 mod rebuild;
 mod spec;
 mod store;
+mod submitting;
 
 pub use combine::Combine;
 pub use communicator::Communicator;

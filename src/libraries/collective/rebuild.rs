@@ -5,6 +5,7 @@ use super::launch::Rendezvous;
 use super::live::Live;
 use super::mesh::{Entry, Mesh};
 use super::store::{Mode, Server, resolve};
+use super::submitting::Submitting;
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::{Mutex, Ordering};
@@ -63,24 +64,27 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
 }
 
 impl Communicator {
-    /// Makes a communicator of several processes or workers anew after some were lost, under the same handles. All processes that are left
-    /// must call it; it waits for them, and for replacements, for `limit` at most. Processes that live keep their
-    /// buffers; what collectives of the lost epoch were to write is undefined.
+    /// Makes a communicator of several processes or workers anew after some were lost, under the same handles. All
+    /// processes that are left must call it; it waits for them, and for replacements, for `limit` at most. Processes that
+    /// live keep their buffers; what collectives of the lost epoch were to write is undefined.
     ///
-    /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one, all or
-    /// none: after an error all are as they were, and it can be called again. If another process is lost meanwhile, the
-    /// others begin again without it, within the limit. Where nothing is lost, nothing is done: so several threads may call
-    /// it for one loss, and those that come late get what the first has made. Where two processes take
-    /// each other for lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks,
-    /// and can join again as a replacement.
+    /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one,
+    /// all or none: after an error all are as they were, and it can be called again. If another process is lost meanwhile,
+    /// the others begin again without it, within the limit. Where nothing is lost, nothing is done: so several threads may
+    /// call it for one loss, and those that come late get what the first has made. Where two processes take each other for
+    /// lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks, and can
+    /// join again as a replacement.
     ///
-    /// Of ranks on isolated devices this process alone decides. A worker that is lost meanwhile is left out or waited for.
+    /// Of ranks on isolated devices this process alone decides. If it knows of no loss, it lets the workers come together
+    /// first, since they may. A worker that is lost meanwhile is left out or waited for; no survivor is a rank that was told
+    /// lost and whose worker is stopped, even if its heartbeat has not run out.
     ///
     /// # Errors
-    /// [`Error::Timeout`]: another thread rebuilds, and took longer. [`Error::CollectiveLost`] with the ranks that did not come in time; with those of process 0, if it is lost and served
-    /// the store; with the own ranks, if the others have gone on without this process. [`Error::InvalidArgument`]: others
-    /// want other members, and stay with that for as long. [`Error::Unsupported`]: all ranks are of
-    /// this process, on devices that are not isolated (the next collective needs no rebuild).
+    /// [`Error::Timeout`]: another thread rebuilds, and took longer. [`Error::CollectiveLost`] with the ranks that did not
+    /// come in time; with those of process 0, if it is lost and served the store; with the own ranks, if the others have
+    /// gone on without this process. [`Error::InvalidArgument`]: others want other members, and stay with that for as long.
+    /// [`Error::Unsupported`]: all ranks are of this process, on devices that are not isolated (the next collective needs
+    /// no rebuild).
     ///
     /// ```no_run
     /// # fn main() -> windlass::Result<()> {
@@ -101,7 +105,7 @@ impl Communicator {
     /// # Ok(()) }
     /// ```
     pub fn rebuild(&self, members: Members, limit: Duration) -> Result<Rebuilt> {
-        crate::core::inside::refuse_inside("a rebuild")?;
+        let _submitting = Submitting::begin("a rebuild")?;
         let inner = &*self.inner;
         #[cfg(target_os = "linux")]
         if let Some(isolated) = &inner.isolated {

@@ -32,6 +32,8 @@ pub(super) struct Take {
     pub(super) axis: usize,
     pub(super) x: Layout,
     pub(super) indices: Layout,
+    /// The slices are those of so many planes, and the caller has added where its plane begins to each number: what is told.
+    pub(super) planes: Option<usize>,
     /// Whether a number that is out of range is told; else it is undefined behaviour.
     pub(super) checked: bool,
 }
@@ -204,8 +206,11 @@ impl Op for Take {
             return Ok(());
         }
         let slices = self.x.extents().get(self.axis).copied().unwrap_or(0);
-        let what = format!("number {} of them is out of range for axis {} of {slices} elements", !raw, self.axis);
-        Err(Error::invalid("indices", what))
+        let (name, of) = match self.planes {
+            Some(planes) => ("places", format!("planes of {} elements", slices / planes.max(1))),
+            None => ("indices", format!("axis {} of {slices} elements", self.axis)),
+        };
+        Err(Error::invalid(name, format!("number {} of them is out of range for {of}", !raw)))
     }
 }
 
@@ -213,13 +218,13 @@ fn take<T: Element>(
     device: &Device,
     (x, indices): (AnyRead<'_>, AnyRead<'_>),
     index: DType,
-    axis: isize,
+    (axis, planes): (isize, Option<usize>),
     checked: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
     let ((x, layout), (numbers, indices)) = (x, indices);
     let told = |error: Error| error.in_op(Take::OP, "copy");
     let axis = super::join::place(axis, layout.rank()).map_err(told)?;
-    let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, checked };
+    let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, planes, checked };
     let target = Layout::row_major(take.extents()).map_err(told)?;
     let buffer = device.uninit::<T>(target.len())?;
     let reads: AnyIns<'_> = [x, numbers].into_iter().collect();
@@ -261,7 +266,20 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
-        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, axis, true)
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), true)
+    }
+
+    /// As [`take`](Self::take), of a vector of planes one after the other; the numbers count in all of them. What is out of range is
+    /// told as an element of a plane.
+    pub(crate) fn take_of_planes<'a, 'i, T: Element>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+        places: impl ReadableTensor<'i, i64>,
+        planes: usize,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let (x, places) = (x.into(), places.into());
+        let ((x, layout), (numbers, places)) = (x.operand()?, places.operand()?);
+        take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, Some(planes)), true)
     }
 
     /// As [`take`](Self::take), without looking whether the indices are in range.
@@ -279,6 +297,6 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
-        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, axis, false)
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), false)
     }
 }

@@ -142,6 +142,32 @@ fn a_worker_that_is_stopped_is_lost_after_its_heartbeat_and_can_be_replaced() {
     assert_sums(&devices, &comm, 10);
 }
 
+/// The heartbeat of a device is long, that of another short: so the ranks notice the end of the first, and this process
+/// does not.
+#[test]
+fn what_only_the_workers_know_is_found_by_a_rebuild() {
+    let beats = [Duration::from_secs(1), LONG];
+    let devices: Vec<Device> = workers(2)
+        .iter()
+        .zip(beats)
+        .enumerate()
+        .map(|(r, (_, beat))| builder(r).heartbeat(beat).open().unwrap())
+        .collect();
+    if devices.len() < 2 {
+        return println!("fewer than two GPUs");
+    }
+    let comm = Communicator::new(&devices).unwrap();
+    let buffers = ups(&devices, 10);
+    signal(&devices[1], libc::SIGSTOP);
+    drop(comm.all_reduce_in_place(Combine::Sum, buffers).unwrap().into_output());
+    let began = Instant::now();
+    let rebuilt = comm.rebuild(Members::Survivors, LONG).map(|now| (now.epoch, now.ranks, now.without));
+    signal(&devices[1], libc::SIGCONT);
+    assert_eq!(rebuilt.unwrap(), (1, 1, vec![1]));
+    println!("rebuilt after {:?}", began.elapsed());
+    assert_sums(&devices[..1], &comm, 10);
+}
+
 #[test]
 fn a_rebuilt_device_is_a_lost_rank_until_the_communicator_is_rebuilt() {
     let devices = workers(2);

@@ -1,6 +1,7 @@
-//! Ranks on isolated devices: each worker process is one. `WINDLASS_TEST_DEVICE=cuda:0` takes the GPUs, isolated, of which two are
-//! needed. `WINDLASS_TEST_WORKER_KILLS` sets the number of kills amid all-reduces, 20 otherwise.
+//! Ranks on isolated devices: each worker process is one. `WINDLASS_TEST_DEVICE=cuda:0` takes the GPUs, isolated, of which
+//! two are needed. `WINDLASS_TEST_WORKER_KILLS` sets the number of kills amid all-reduces, 20 otherwise.
 
+mod hooks;
 mod losses;
 #[cfg(feature = "cuda")]
 mod standin;

@@ -1,5 +1,5 @@
-//! The CUDA engine in workers, on the stand-in driver. Its NCCL knows the ranks of one process only: so one rank, or ranks that never
-//! come together.
+//! The CUDA engine in workers, on the stand-in driver. Its NCCL knows the ranks of one process only: so one rank, or ranks
+//! that never come together.
 
 use super::losses::assert_lost;
 use super::{assert_sums, signal, ups, watching};

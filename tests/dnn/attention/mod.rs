@@ -9,7 +9,7 @@ mod sink;
 mod slices;
 
 use crate::common::{Rng, devices, is_host, refused, seeds};
-use crate::convolution::oracle::{Numbers, Real, down};
+use crate::convolution::oracle::{Numbers, Real, down, offsets};
 use oracle::Case;
 use windlass::dnn::{Attention, Corner};
 use windlass::tensor::Layout;
@@ -36,9 +36,8 @@ fn up_with<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, gap: usiz
     let offset = rng.pick(&[0, 0, 1, 8]);
     let mut memory = vec![T::POISON; offset + batch * heads * places * row + 4];
     let layout = Layout::new(&numbers.extents, &strides, offset).unwrap();
-    for (index, x) in crate::convolution::oracle::indices(&numbers.extents).iter().zip(&numbers.all) {
-        let at = index.iter().zip(&strides).fold(offset as isize, |at, (i, step)| at + *i as isize * step);
-        memory[at as usize] = T::of(*x);
+    for (at, x) in offsets(&layout).into_iter().zip(&numbers.all) {
+        memory[at] = T::of(*x);
     }
     Tensor::from(device.upload(memory).unwrap().into_output()).with_layout(layout).unwrap()
 }

@@ -108,13 +108,18 @@ impl Case {
         let of_k = h / (heads / kv);
         let scale = 1.0 / (width as f64).sqrt();
         let mut large = 0f64;
+        let query = q.row(index);
         let scores: Vec<f64> = (0..keys)
             .map(|j| {
                 if !self.sees(b, i, j) {
                     return f64::NEG_INFINITY;
                 }
-                let products = (0..width).map(|d| q.at(&[b, h, i, d]) * k.at(&[b, of_k, j, d]));
-                let (sum, size) = products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                let (key, mut sum, mut size) = (k.row(&[b, of_k, j]), 0.0, 0.0);
+                for d in 0..width {
+                    let x = query[d] * key[d];
+                    sum += x;
+                    size += x.abs();
+                }
                 let more = bias.map_or(0.0, |bias| {
                     let one = |axis: usize, at: usize| if bias.extents[axis] == 1 { 0 } else { at };
                     bias.at(&[one(0, b), one(1, h), one(2, i), one(3, j)])
@@ -145,8 +150,8 @@ impl Case {
         let [o, sums, ..] = self.forward([q, k, v], bias);
         let mut slopes = Numbers::zeros(&[self.sizes[1]]);
         for index in indices(&self.o()[..3]) {
-            let (b, h, i) = (index[0], index[1], index[2]);
-            let mean: f64 = (0..self.sizes[6]).map(|d| o.at(&[b, h, i, d]) * dy.at(&[b, h, i, d])).sum();
+            let h = index[1];
+            let mean: f64 = o.row(&index).iter().zip(dy.row(&index)).map(|(o, dy)| o * dy).sum();
             if let Some(sink) = self.sink.as_ref().filter(|_| sums.at(&index) > f64::NEG_INFINITY) {
                 *slopes.at_mut(&[h]) -= (sink[h] - sums.at(&index)).exp() * mean;
             }
@@ -163,14 +168,17 @@ impl Case {
         for index in indices(&self.o()[..3]) {
             let (weights, sum, size) = self.weights(&index, q, k, bias);
             *sums.at_mut(&index) = sum;
-            for d in 0..self.o()[3] {
-                let at = [index[0], index[1], index[2], d];
-                for (j, weight) in weights.iter().enumerate().take(keys) {
-                    let product = weight * self.factor(&index, j) * v.at(&[index[0], index[1] / (heads / kv), j, d]);
-                    *o.at_mut(&at) += product;
-                    *scale.at_mut(&at) += product.abs();
+            large.row_mut(&index).fill(size);
+            let (o, scale) = (o.row_mut(&index), scale.row_mut(&index));
+            for (j, weight) in weights.iter().enumerate().take(keys) {
+                let weight = weight * self.factor(&index, j);
+                let value = v.row(&[index[0], index[1] / (heads / kv), j]);
+                // What no weight multiplies adds nothing.
+                for d in 0..if weight == 0.0 { 0 } else { value.len() } {
+                    let product = weight * value[d];
+                    o[d] += product;
+                    scale[d] += product.abs();
                 }
-                *large.at_mut(&at) = size;
             }
         }
         [o, sums, scale, large]
@@ -182,23 +190,29 @@ impl Case {
         let [mut dq, mut dk, mut dv] = [self.q(), self.k(), self.v()].map(|extents| Numbers::zeros(&extents));
         let scale = 1.0 / (width as f64).sqrt();
         for index in indices(&self.o()[..3]) {
-            let (b, h, i) = (index[0], index[1], index[2]);
+            let (b, h) = (index[0], index[1]);
             let of_k = h / (heads / kv);
             let (weights, ..) = self.weights(&index, q, k, bias);
+            let (query, of_o) = (q.row(&index), dy.row(&index));
             let slope = |j: usize| {
-                let products = (0..value).map(|d| dy.at(&[b, h, i, d]) * v.at(&[b, of_k, j, d]));
-                products.sum::<f64>() * self.factor(&index, j)
+                let (values, mut sum) = (v.row(&[b, of_k, j]), 0.0);
+                for d in 0..value {
+                    sum += of_o[d] * values[d];
+                }
+                sum * self.factor(&index, j)
             };
             let slopes: Vec<f64> = (0..keys).map(slope).collect();
             let mean: f64 = slopes.iter().zip(&weights).map(|(slope, weight)| slope * weight).sum();
             for j in 0..keys {
                 let of_score = weights[j] * (slopes[j] - mean) * scale;
+                let (key, dq, dk) = (k.row(&[b, of_k, j]), dq.row_mut(&index), dk.row_mut(&[b, of_k, j]));
                 for d in 0..width {
-                    *dq.at_mut(&[b, h, i, d]) += of_score * k.at(&[b, of_k, j, d]);
-                    *dk.at_mut(&[b, of_k, j, d]) += of_score * q.at(&[b, h, i, d]);
+                    dq[d] += of_score * key[d];
+                    dk[d] += of_score * query[d];
                 }
+                let (weight, dv) = (weights[j] * self.factor(&index, j), dv.row_mut(&[b, of_k, j]));
                 for d in 0..value {
-                    *dv.at_mut(&[b, of_k, j, d]) += weights[j] * self.factor(&index, j) * dy.at(&[b, h, i, d]);
+                    dv[d] += weight * of_o[d];
                 }
             }
         }

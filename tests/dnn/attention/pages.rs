@@ -32,10 +32,9 @@ fn paged<T: Real>(
         for (b, length) in lengths.iter().enumerate() {
             for (h, key) in (0..heads).flat_map(|h| (0..*length as usize).map(move |key| (h, key))) {
                 let block = order[b * pages + key / places];
-                for d in 0..width {
-                    let at = ((block * heads + h) * places + key % places) * width + d;
-                    memory[at] = T::of(numbers.at(&[b, h, key, d]));
-                }
+                let at = ((block * heads + h) * places + key % places) * width;
+                let to = &mut memory[at..at + width];
+                to.iter_mut().zip(numbers.row(&[b, h, key])).for_each(|(to, x)| *to = T::of(*x));
             }
         }
         device.tensor([blocks, heads, places, width], memory).unwrap()

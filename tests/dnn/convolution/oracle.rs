@@ -81,6 +81,17 @@ impl Numbers {
         let place = self.place(index);
         &mut self.all[place]
     }
+
+    /// The elements along the last axis.
+    pub(crate) fn row(&self, index: &[usize]) -> &[f64] {
+        let (first, n) = (self.place(index), self.extents[index.len()]);
+        &self.all[first * n..(first + 1) * n]
+    }
+
+    pub(crate) fn row_mut(&mut self, index: &[usize]) -> &mut [f64] {
+        let (first, n) = (self.place(index), self.extents[index.len()]);
+        &mut self.all[first * n..(first + 1) * n]
+    }
 }
 
 /// All indices of these extents, the last axis fastest.
@@ -94,6 +105,15 @@ pub(crate) fn indices(extents: &[usize]) -> Vec<Vec<usize>> {
         index
     };
     (0..count).map(of).collect()
+}
+
+/// Where the elements of a layout lie, in their order.
+pub(crate) fn offsets(layout: &Layout) -> Vec<usize> {
+    let mut all = vec![layout.offset() as isize];
+    for (n, step) in layout.extents().iter().zip(layout.strides()) {
+        all = all.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * step)).collect();
+    }
+    all.into_iter().map(|at| at as usize).collect()
 }
 
 /// Strides of an order; axes of one element get absurd ones.
@@ -121,9 +141,8 @@ pub(crate) fn layout(rng: &mut Rng, extents: &[usize], order: Order) -> (Layout,
 pub(crate) fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, order: Order) -> Tensor<T> {
     let (layout, len) = layout(rng, &numbers.extents, order);
     let mut memory = vec![T::POISON; len];
-    for (index, x) in indices(&numbers.extents).iter().zip(&numbers.all) {
-        let at = index.iter().zip(layout.strides()).fold(layout.offset() as isize, |at, (i, s)| at + *i as isize * s);
-        memory[at as usize] = T::of(*x);
+    for (at, x) in offsets(&layout).into_iter().zip(&numbers.all) {
+        memory[at] = T::of(*x);
     }
     let buffer = device.upload(memory).unwrap().into_output();
     Tensor::from(buffer).with_layout(layout).unwrap()
@@ -190,22 +209,34 @@ impl Case {
         y
     }
 
-    /// Calls `each` with the indices of the elements of input, filters and result that are multiplied and summed.
-    fn each(&self, mut each: impl FnMut(&[usize], &[usize], &[usize])) {
-        let of_group = self.w[0] / self.groups.max(1);
-        for y in indices(&self.y()) {
-            for tap in indices(&self.w[1..]) {
-                let w: Vec<usize> = [y[1]].into_iter().chain(tap.iter().copied()).collect();
-                let mut x = vec![y[0], y[1] / of_group * self.w[1] + tap[0]];
-                for axis in 0..self.stride.len() {
-                    let at = y[axis + 2] * self.stride[axis] + tap[axis + 1] * self.dilation[axis];
-                    match at.checked_sub(self.padding[axis].0).filter(|at| *at < self.x[axis + 2]) {
-                        Some(at) => x.push(at),
-                        None => break,
+    /// Calls `each` with the places of the elements of input, filters and result that are multiplied and summed.
+    fn each(&self, mut each: impl FnMut(usize, usize, usize)) {
+        let (y, of_group) = (self.y(), self.w[0] / self.groups.max(1));
+        // What meets in a channel: places in a plane of the input, in the window, and in a plane of the result.
+        let mut meet = vec![[0; 3]];
+        for axis in 0..self.stride.len() {
+            let [n, k, m] = [self.x[axis + 2], self.w[axis + 2], y[axis + 2]];
+            let mut own = Vec::new();
+            for place in 0..m {
+                for tap in 0..k {
+                    let at = place * self.stride[axis] + tap * self.dilation[axis];
+                    if let Some(at) = at.checked_sub(self.padding[axis].0).filter(|at| *at < n) {
+                        own.push([at, tap, place]);
                     }
                 }
-                if x.len() == self.x.len() {
-                    each(&x, &w, &y);
+            }
+            let join =
+                |[i, j, o]: [usize; 3]| own.iter().map(move |[at, tap, to]| [i * n + at, j * k + tap, o * m + to]);
+            meet = meet.into_iter().flat_map(join).collect();
+        }
+        let [of_x, of_w, of_y] = [&self.x, &self.w, &y].map(|extents| extents[2..].iter().product::<usize>());
+        for plane in 0..y[0] * y[1] {
+            let (image, filter) = (plane / y[1], plane % y[1]);
+            for channel in 0..self.w[1] {
+                let x = (image * self.x[1] + filter / of_group * self.w[1] + channel) * of_x;
+                let w = (filter * self.w[1] + channel) * of_w;
+                for [i, j, k] in &meet {
+                    each(x + i, w + j, plane * of_y + k);
                 }
             }
         }
@@ -213,19 +244,19 @@ impl Case {
 
     pub(crate) fn forward(&self, x: &Numbers, w: &Numbers) -> Numbers {
         let mut y = Numbers::zeros(&self.y());
-        self.each(|i, j, k| *y.at_mut(k) += x.at(i) * w.at(j));
+        self.each(|i, j, k| y.all[k] += x.all[i] * w.all[j]);
         y
     }
 
     pub(crate) fn data(&self, dy: &Numbers, w: &Numbers) -> Numbers {
         let mut dx = Numbers::zeros(&self.x);
-        self.each(|i, j, k| *dx.at_mut(i) += dy.at(k) * w.at(j));
+        self.each(|i, j, k| dx.all[i] += dy.all[k] * w.all[j]);
         dx
     }
 
     pub(crate) fn filter(&self, x: &Numbers, dy: &Numbers) -> Numbers {
         let mut dw = Numbers::zeros(&self.w);
-        self.each(|i, j, k| *dw.at_mut(j) += x.at(i) * dy.at(k));
+        self.each(|i, j, k| dw.all[j] += x.all[i] * dy.all[k]);
         dw
     }
 }

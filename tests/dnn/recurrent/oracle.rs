@@ -26,6 +26,16 @@ pub(crate) struct Operands {
     pub(crate) all: [Vec<f64>; 4],
 }
 
+/// By a loop that is fast without optimisation, too.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (mut sum, mut k) = (0.0, 0);
+    while k < a.len() {
+        sum += a[k] * b[k];
+        k += 1;
+    }
+    sum
+}
+
 impl Case {
     pub(crate) fn random(rng: &mut Rng) -> Self {
         let cell = rng.pick(&[
@@ -144,9 +154,10 @@ impl Case {
             let mut output = vec![0.0; self.time * self.batch * ways * p];
             for way in 0..ways {
                 let (n, index) = (width(layer), layer * ways + way);
-                let wi = |row: usize, k: usize| w[first + row * n + k];
-                let wr = |row: usize, k: usize| w[first + g * h * n + row * p + k];
-                let wp = |row: usize, k: usize| w[first + g * h * (n + p) + row * h + k];
+                // Rows of the matrices.
+                let wi = |row: usize| &w[first + row * n..][..n];
+                let wr = |row: usize| &w[first + g * h * n + row * p..][..p];
+                let wp = |row: usize| &w[first + g * h * (n + p) + row * h..][..h];
                 let bias = |which: usize, row: usize| w[all + index * of_bias * g * h + which * g * h + row];
                 let bi = |row: usize| match self.bias {
                     RecurrentBias::Input | RecurrentBias::Both => bias(0, row),
@@ -169,14 +180,14 @@ impl Case {
                     for step in 0..length {
                         let t = if way == 0 { step } else { length - 1 - step };
                         let from = (t * self.batch + b) * n;
-                        let sum = |row: usize| bi(row) + (0..n).map(|k| wi(row, k) * input[from + k]).sum::<f64>();
-                        let product = |row: usize| br(row) + (0..p).map(|k| wr(row, k) * state[k]).sum::<f64>();
+                        let sum = |row: usize| bi(row) + dot(wi(row), &input[from..from + n]);
+                        let product = |row: usize| br(row) + dot(wr(row), &state);
                         let s = |x: f64| 1.0 / (1.0 + (-x).exp());
                         let mut next = vec![0.0; h];
-                        let old = state.clone();
-                        // Only of a GRU, which has no projection.
-                        let reset = |row: usize| s(sum(row) + product(row));
-                        let after = |row: usize| br(row) + (0..p).map(|k| wr(row, k) * reset(k) * old[k]).sum::<f64>();
+                        // What the reset gate leaves: only of such a GRU, which has no projection.
+                        let count = if self.cell == RecurrentCell::GruResetFirst { h } else { 0 };
+                        let left: Vec<f64> = (0..count).map(|k| s(sum(k) + product(k)) * state[k]).collect();
+                        let after = |row: usize| br(row) + dot(wr(row), &left);
                         for k in 0..h {
                             let gate = |gate: usize| sum(gate * h + k) + product(gate * h + k);
                             next[k] = match self.cell {
@@ -200,7 +211,7 @@ impl Case {
                         }
                         state = match self.projection {
                             None => next,
-                            Some(_) => (0..p).map(|row| (0..h).map(|k| wp(row, k) * next[k]).sum()).collect(),
+                            Some(_) => (0..p).map(|row| dot(wp(row), &next)).collect(),
                         };
                         let to = (t * self.batch + b) * ways * p + way * p;
                         output[to..to + p].copy_from_slice(&state);

@@ -63,6 +63,12 @@ impl WorkerEngine {
         self.inline
     }
 
+    /// Counts what shows that the worker lives.
+    #[cfg(feature = "collective")]
+    pub(crate) fn beats(&self) -> u64 {
+        self.link.beats()
+    }
+
     /// The worker has not ended.
     pub(super) fn is_there(&self) -> bool {
         !self.link.ending.has_come()

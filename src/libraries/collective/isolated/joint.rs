@@ -10,8 +10,9 @@ use crate::core::error::{Error, Result, Site};
 use crate::core::op::Made;
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
 use crate::core::order::Parker;
-use crate::core::sync::{Arc, Mutex};
+use crate::core::sync::Arc;
 use crate::libraries::collective::mesh::SKIPPED;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long it waits for one rank before it looks at the others.
@@ -22,13 +23,13 @@ pub(super) struct Joint {
     pub(super) sequence: u64,
     pub(super) operation: &'static str,
     pub(super) timing: &'static Timing,
-    parts: Mutex<Vec<Part>>,
+    parts: Vec<Part>,
 }
 
-/// What a rank does, and what came of it.
+/// What a rank does, and what came of it. (No lock: whoever sees the end of a task calls the hooks, which may look at this.)
 struct Part {
     task: Arc<dyn Task<()>>,
-    outcome: Option<Result<()>>,
+    outcome: OnceLock<Result<()>>,
 }
 
 impl Joint {
@@ -39,31 +40,30 @@ impl Joint {
         timing: &'static Timing,
         tasks: Vec<Arc<dyn Task<()>>>,
     ) -> Self {
-        let parts = tasks.into_iter().map(|task| Part { task, outcome: None }).collect();
-        Joint { team: team.clone(), sequence, operation, timing, parts: Mutex::new(parts) }
+        let parts = tasks.into_iter().map(|task| Part { task, outcome: OnceLock::new() }).collect();
+        Joint { team: team.clone(), sequence, operation, timing, parts }
     }
 
     /// The task of a rank that has not answered, unless it is settled as a whole.
     fn open(&self) -> Option<Arc<dyn Task<()>>> {
-        let mut parts = self.parts.lock();
-        for part in parts.iter_mut().filter(|part| part.outcome.is_none()) {
+        for part in self.parts.iter().filter(|part| part.outcome.get().is_none()) {
             if part.task.is_settled() {
-                part.outcome = Some(part.task.take(&mut Made::default()));
+                part.outcome.get_or_init(|| part.task.take(&mut Made::default()));
             }
         }
-        if parts.iter().any(|part| matches!(part.outcome, Some(Err(Error::CollectiveLost { .. })))) {
+        if self.parts.iter().any(|part| matches!(part.outcome.get(), Some(Err(Error::CollectiveLost { .. })))) {
             return None;
         }
-        parts.iter().find(|part| part.outcome.is_none()).map(|part| part.task.clone())
+        self.parts.iter().find(|part| part.outcome.get().is_none()).map(|part| part.task.clone())
     }
 
     /// What came of the collective.
     fn verdict(&self) -> Result<()> {
         let mut errors = Vec::new();
-        for (rank, part) in self.parts.lock().iter_mut().enumerate() {
-            match part.outcome.take() {
+        for (rank, part) in self.parts.iter().enumerate() {
+            match part.outcome.get() {
                 Some(Ok(())) => {}
-                Some(Err(error)) => errors.push((rank, error)),
+                Some(Err(error)) => errors.push((rank, error.clone())),
                 None => part.task.abandon(),
             }
         }
@@ -118,11 +118,11 @@ impl Ongoing for Joint {
     }
 
     fn abandon(&self) {
-        self.parts.lock().iter().for_each(|part| part.task.abandon());
+        self.parts.iter().for_each(|part| part.task.abandon());
     }
 
     fn device_time(&self) -> Option<Duration> {
-        self.parts.lock().iter().map(|part| part.task.device_time()).max().flatten()
+        self.parts.iter().map(|part| part.task.device_time()).max().flatten()
     }
 
     fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {

@@ -39,8 +39,8 @@ pub(super) struct Seat {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Deed {
     Join(Seat),
-    /// All collectives before are complete.
-    Leave(u64),
+    /// All collectives before are complete, or do not run in this worker; the number of the last one.
+    Leave(u64, u64),
     /// No other collective can be carried out. Done when the order is read, since a collective may be waiting.
     Resign(u64),
 }
@@ -63,8 +63,10 @@ impl Membership {
                 Some(epoch) => seat.join(&epoch),
                 None => Err(Error::library("internal error: a rank outside of a worker")),
             },
-            Deed::Leave(team) => {
+            Deed::Leave(team, last) => {
                 let link = SEATS.lock().remove(team);
+                // Those that do not run here are told to the others in their turn.
+                link.as_ref().and_then(Link::mesh).into_iter().for_each(|mesh| mesh.await_turn(*last));
                 #[cfg(feature = "cuda")]
                 if let Some(Link::Joined(group, _)) = &link {
                     group.leave();
@@ -126,7 +128,9 @@ impl Seat {
     /// Comes together with the other workers.
     fn join(&self, epoch: &Arc<Epoch>) -> Result<()> {
         let at = Rendezvous::new(&self.address, self.rank, self.ranks).token(&self.token).limit(self.limit);
-        let (at, clock) = (at.silence(self.silence).served(), epoch.timing.clock);
+        // One that lives and does not come is late. Who waits for the collective in the parent has a deadline, or none.
+        let at = at.silence(self.silence).patience(Duration::MAX).served();
+        let clock = epoch.timing.clock;
         let (mode, limit, on_gpus) = (Mode::Join, self.limit, is_gpu(epoch));
         let entry = Entry { at: &at, mode, locals: 1, on_gpus, limit, clock, at_once: true, old: None };
         let (_, link) = entry.enter(&mut |mesh, look| link(mesh, look, epoch))?;
@@ -195,7 +199,10 @@ pub(in crate::libraries::collective) fn decode(
             if !begun.load(Ordering::SeqCst) {
                 // It may have to wait for collectives before it.
                 let skip = std::thread::Builder::new().name("windlass skip".into());
-                let _ = skip.spawn(move || mesh.skip(sequence));
+                let skips = mesh.clone();
+                if skip.spawn(move || skips.skip(sequence)).is_err() {
+                    mesh.resign("a collective could not run there, and there was no thread to tell the others");
+                }
             }
         }));
     }

@@ -28,11 +28,32 @@ pub(in crate::libraries::collective) fn submit<T: Element>(
     inputs: &[In<'_, T>],
     outputs: Outputs<T>,
 ) -> Result<PendingDispatch<Outputs<T>>, Rejected<(Outputs<T>,)>> {
-    let sending = Sending::begin();
-    let (name, sequence) = (spec.kind.name(), team.submitted.load(Ordering::Relaxed) + 1);
+    let name = spec.kind.name();
     let lens = |buffers: &[DeviceBuffer<T>]| buffers.iter().map(DeviceBuffer::len).collect::<Vec<_>>();
-    let fits = || spec.layout(&inputs.iter().map(|input| input.len).collect::<Vec<_>>(), &lens(&outputs)).map(drop);
-    if let Err(error) = team.admit(sequence, name).and_then(|()| fits()) {
+    let fits = spec.layout(&inputs.iter().map(|input| input.len).collect::<Vec<_>>(), &lens(&outputs)).map(drop);
+    if let Err(error) = fits {
+        return Err(Rejected::new(error.in_op(name, "collective"), (outputs,)));
+    }
+    // Not while it sends: others do not wait for the bound on the work of these devices.
+    for (rank, device) in team.devices().iter().enumerate() {
+        if let Err(error) = device.inner().in_flight.admit(&device.epoch(), device.options()) {
+            let sequence = team.submitted.load(Ordering::Relaxed) + 1;
+            return Err(Rejected::new(or_lost(team, rank, error, (sequence, name)), (outputs,)));
+        }
+    }
+    send(team, spec, inputs, outputs)
+}
+
+/// The same for operands that fit together, beyond the bounds on the work in flight.
+pub(super) fn send<T: Element>(
+    team: &Arc<Team>,
+    spec: &Spec,
+    inputs: &[In<'_, T>],
+    outputs: Outputs<T>,
+) -> Result<PendingDispatch<Outputs<T>>, Rejected<(Outputs<T>,)>> {
+    let (sending, name) = (Sending::begin(), spec.kind.name());
+    let sequence = team.submitted.load(Ordering::Relaxed) + 1;
+    if let Err(error) = team.admit(sequence, name) {
         return Err(Rejected::new(error.in_op(name, "collective"), (outputs,)));
     }
     let (readers, writers) = spec.owners();
@@ -53,22 +74,22 @@ pub(in crate::libraries::collective) fn submit<T: Element>(
         begun: None,
         _type: PhantomData,
     };
-    for (rank, (device, part)) in team.devices.iter().zip(&parts).enumerate() {
-        if let Err(error) = try_out(device, &op(rank), part) {
+    for (rank, (device, part)) in team.devices().iter().zip(&parts).enumerate() {
+        if let Err(error) = device.try_out(&op(rank), &(&part.inputs[..],), &part.outputs) {
             let error = or_lost(team, rank, error, (sequence, name));
             let outputs = gather(parts.into_iter().map(|part| part.outputs.0), &writers);
             return Err(Rejected::new(error, (outputs,)));
         }
     }
-    team.submitted.store(sequence, Ordering::Relaxed);
     let (mut tasks, mut back, mut refusal) = (Vec::new(), Vec::new(), None);
-    for (rank, (device, part)) in team.devices.iter().zip(parts).enumerate() {
+    for (rank, (device, part)) in team.devices().iter().zip(parts).enumerate() {
         if refusal.is_some() {
             back.push(part.outputs.0);
             continue;
         }
         match device.going_on().dispatch(op(rank), (&part.inputs,), part.outputs) {
             Ok(pending) => {
+                team.submitted.store(sequence, Ordering::Relaxed);
                 let ((outputs, _), host) = pending.split();
                 tasks.extend(host.into_task());
                 back.push(outputs);
@@ -88,17 +109,11 @@ pub(in crate::libraries::collective) fn submit<T: Element>(
         }
         return Err(Rejected::new(or_lost(team, rank, error, (sequence, name)), (outputs,)));
     }
-    let lead = team.devices.first();
+    let lead = team.devices().first();
     let timing = lead.map_or_else(crate::core::clock::Timing::standard, |lead| lead.epoch().timing);
     let how = lead.map(Device::wait_policy).unwrap_or_default();
     let joint = Joint::new(team, (sequence, name), timing, tasks);
     Ok(PendingDispatch::new(TaskHold::Sole(Box::new(joint)), (outputs,), (how, false)))
-}
-
-/// Steps 1 and 2 of a dispatch, for one rank.
-fn try_out<T: Element>(device: &Device, op: &Collective<T>, part: &Part<'_, T>) -> Result<()> {
-    device.try_out(op, &(&part.inputs[..],), &part.outputs)?;
-    device.inner().in_flight.admit(&device.epoch(), device.options())
 }
 
 /// The error of a rank, or that its worker is lost.

@@ -51,14 +51,26 @@ pub(in crate::libraries::collective) struct Team {
     /// Its number among all of this process.
     pub(super) id: u64,
     pub(super) epoch: u64,
-    pub(super) devices: Vec<Device>,
+    pub(super) roster: Arc<Roster>,
     generations: Vec<u64>,
     pub(super) turns: Vec<Arc<Turn>>,
     /// How many collectives were submitted. Changed by the thread that may send.
     pub(super) submitted: AtomicU64,
     lost: Mutex<Loss>,
-    /// The epoch that took its place.
-    pub(super) next: OnceLock<Arc<Team>>,
+}
+
+/// The devices of a communicator. Kept as long as the communicator, of which they are borrowed; so a list is made only when
+/// there are fewer.
+pub(super) struct Roster {
+    pub(super) devices: Vec<Device>,
+    /// What a rebuild has left of them.
+    pub(super) fewer: OnceLock<Arc<Roster>>,
+}
+
+impl Roster {
+    pub(super) fn new(devices: Vec<Device>) -> Arc<Self> {
+        Arc::new(Roster { devices, fewer: OnceLock::new() })
+    }
 }
 
 /// Which ranks are lost, and why, as it was noticed first.
@@ -69,14 +81,14 @@ struct Loss {
 }
 
 impl Team {
-    pub(super) fn new((id, epoch): (u64, u64), devices: Vec<Device>, turns: Vec<Arc<Turn>>) -> Self {
+    pub(super) fn new((id, epoch): (u64, u64), roster: &Arc<Roster>, turns: Vec<Arc<Turn>>) -> Self {
         let generations = turns.iter().map(|turn| turn.generation).collect();
-        let (submitted, lost, next) = (AtomicU64::new(0), Mutex::default(), OnceLock::new());
-        Team { id, epoch, devices, generations, turns, submitted, lost, next }
+        let (submitted, lost, roster) = (AtomicU64::new(0), Mutex::default(), roster.clone());
+        Team { id, epoch, roster, generations, turns, submitted, lost }
     }
 
     pub(in crate::libraries::collective) fn devices(&self) -> &[Device] {
-        &self.devices
+        &self.roster.devices
     }
 
     pub(in crate::libraries::collective) fn epoch(&self) -> u64 {
@@ -91,7 +103,7 @@ impl Team {
 
     /// Whether the worker of that rank has ended: another one, if there is one, holds none of its data.
     pub(super) fn is_gone(&self, rank: usize) -> bool {
-        let (Some(device), Some(generation)) = (self.devices.get(rank), self.generations.get(rank)) else {
+        let (Some(device), Some(generation)) = (self.devices().get(rank), self.generations.get(rank)) else {
             return true;
         };
         let epoch = device.epoch();
@@ -107,10 +119,15 @@ impl Team {
         lost.cause.get_or_insert_with(|| cause.to_owned());
     }
 
+    /// The ranks that were told lost. They may live.
+    pub(super) fn suspects(&self) -> Vec<usize> {
+        self.lost.lock().ranks.clone()
+    }
+
     /// The error of a collective, if ranks are lost.
     pub(in crate::libraries::collective) fn admit(&self, sequence: u64, operation: &str) -> Result<()> {
-        for rank in (0..self.devices.len()).filter(|rank| self.is_gone(*rank)) {
-            let name = self.devices.get(rank).map(Device::name).unwrap_or_default();
+        for rank in (0..self.devices().len()).filter(|rank| self.is_gone(*rank)) {
+            let name = self.devices().get(rank).map(Device::name).unwrap_or_default();
             self.lose(&[rank], &format!("the worker of {name} has ended, or {name} was rebuilt"));
         }
         if self.lost.lock().cause.is_none() { Ok(()) } else { Err(self.loss(sequence, operation)) }
@@ -124,7 +141,7 @@ impl Team {
 
     /// Tells the workers that live.
     pub(super) fn tell(&self, sending: &Sending, deed: &Deed) {
-        for (rank, (device, turn)) in self.devices.iter().zip(&self.turns).enumerate() {
+        for (rank, (device, turn)) in self.devices().iter().zip(&self.turns).enumerate() {
             if !self.is_gone(rank) {
                 // One that is lost meanwhile needs not be told.
                 drop(device.going_on().dispatch(Membership::new(deed.clone()), (), (sending.take(turn),)));
@@ -134,6 +151,7 @@ impl Team {
 
     /// No collective is submitted any more.
     pub(in crate::libraries::collective) fn leave(&self) {
-        self.tell(&Sending::begin(), &Deed::Leave(self.id));
+        let sending = Sending::begin();
+        self.tell(&sending, &Deed::Leave(self.id, self.submitted.load(Ordering::Relaxed)));
     }
 }

@@ -1,5 +1,5 @@
-//! Collectives between processes whose ranks are host devices. For ranks on GPUs the mesh is the plane of control: all agree there
-//! on each collective, and it tells when one is lost; the data is NCCL's (`native/joined.rs`).
+//! Collectives between processes whose ranks are host devices. For ranks on GPUs the mesh is the plane of control: all
+//! agree there on each collective, and it tells when one is lost; the data is NCCL's (`native/joined.rs`).
 //!
 //! | file | content |
 //! |---|---|
@@ -13,12 +13,12 @@
 //!
 //! Each pair of processes has two connections: one for data, one for signs of life. The data of a collective goes directly
 //! from each process to each: a reduction is an exchange of shares, a combination in the order of the ranks, and an exchange of
-//! results, all in pieces, so its bits are those of ranks in one process, for every size; each process sends and receives as many bytes as in
-//! a ring.
+//! results, all in pieces, so its bits are those of ranks in one process, for every size; each process sends and receives
+//! as many bytes as in a ring.
 //!
 //! 1. Before its data each collective has a round of headers. All processes see the same headers, so a collective that does not
-//!    fit together fails on all of them, before any data; the communicator stays usable. (A few bytes come with the header, which
-//!    tells how many: they are received in any case.)
+//!    fit together fails on all of them, before any data; the communicator stays usable. (A few bytes come with the header,
+//!    which tells how many: they are received in any case.)
 //! 2. Collectives have numbers, given at submission. One that could not run in a process (its input had failed) is reported to
 //!    the others under its number.
 //! 3. A host half that waits for other processes must not occupy a thread of a device. So the communicator has a host device
@@ -37,8 +37,8 @@ mod turn;
 mod watch;
 mod wire;
 
-/// Reductions of up to so many bytes of each rank take one message: it goes to all with the header, and each process combines all
-/// by itself.
+/// Reductions of up to so many bytes of each rank take one message: it goes to all with the header, and each process
+/// combines all by itself.
 const SMALL: usize = 2048;
 
 pub(super) use enter::{Entry, Look};

@@ -75,6 +75,14 @@ impl Mesh {
         }
     }
 
+    /// Waits until all have agreed on the collective with this number, and on those before.
+    #[cfg(target_os = "linux")]
+    pub(in crate::libraries::collective) fn await_turn(&self, sequence: u64) {
+        while self.data.lock().next <= sequence && !self.is_lost() {
+            clock::pause(Duration::from_millis(1));
+        }
+    }
+
     /// The same bytes for all processes: those of the first. For what they must know before their first collective.
     #[cfg(feature = "cuda")]
     pub(in crate::libraries::collective) fn share<const N: usize>(&self, own: Option<[u8; N]>) -> Result<[u8; N]> {

@@ -25,8 +25,9 @@ pub(super) enum Broken {
     Lost,
 }
 
-/// How many sockets a thread tries in vain before it sleeps, some 30 us: most answers to few bytes come in that time, and a sleeping
-/// thread would see them later. (It does not give its processor away meanwhile: on a busy machine it would not get it back soon.)
+/// How many sockets a thread tries in vain before it sleeps, some 30 us: most answers to few bytes come in that time, and a
+/// sleeping thread would see them later. (It does not give its processor away meanwhile: on a busy machine it would not get
+/// it back soon.)
 const TRIES: usize = 64;
 /// How often a waiting thread looks whether a process was lost.
 const LOOK: Duration = Duration::from_millis(20);

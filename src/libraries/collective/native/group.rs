@@ -318,16 +318,18 @@ fn end_each(api: &'static NcclFunctions, comms: &[CommPtr], aborts: bool) -> Cod
         }
         return first;
     }
+    let abort = |comm: CommPtr| {
+        // SAFETY: it was taken out of the state, so it is ended once, and no thread is inside a call on it.
+        let _ = unsafe { api.abort(comm.0) };
+    };
     std::thread::scope(|scope| {
-        for comm in comms {
-            let comm = *comm;
-            let abort = move || {
-                let CommPtr(raw) = { comm };
-                // SAFETY: it was taken out of the state, so it is ended once, and no thread is inside a call on it.
-                let _ = unsafe { api.abort(raw) };
-            };
-            let _ = std::thread::Builder::new().name("windlass nccl end".into()).spawn_scoped(scope, abort);
-        }
+        let begins = |comm: CommPtr| {
+            let thread = std::thread::Builder::new().name("windlass nccl end".into());
+            thread.spawn_scoped(scope, move || abort(comm)).is_ok()
+        };
+        // One without a thread is aborted by this one, when the others have begun.
+        let left: Vec<CommPtr> = comms.iter().copied().filter(|comm| !begins(*comm)).collect();
+        left.into_iter().for_each(abort);
     });
     Code(0)
 }

@@ -1,9 +1,9 @@
 //! A collective of GPUs in several processes: the mesh lets all of them come to it, then NCCL does it, while the mesh watches.
 //!
-//! NCCL itself would neither notice that the ranks do not fit together, nor that one of them has died: its kernels wait for ever.
-//! So before anything is enqueued all processes agree on the collective, as ranks on host devices do; and the thread that has
-//! enqueued it waits for its end, or for a loss. Then the communicator is aborted, which ends its kernels, and the dispatch
-//! fails, so that nobody reads what they were to write.
+//! NCCL itself would neither notice that the ranks do not fit together, nor that one of them has died: its kernels wait for
+//! ever. So before anything is enqueued all processes agree on the collective, as ranks on host devices do; and the thread
+//! that has enqueued it waits for its end, or for a loss. Then the communicator is aborted, which ends its kernels, and the
+//! dispatch fails, so that nobody reads what they were to write.
 
 use super::enqueue::enqueue;
 use super::group::Group;

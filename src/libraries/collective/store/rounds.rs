@@ -6,10 +6,11 @@
 //!    └────── the next round <────┴──> aborted: the epoch stays as it was
 //! ```
 //!
-//! A process *comes* with its card and with the processes that it takes for lost. When all have come that are not lost, they are
-//! the *claimed* members. They connect, and each tells that it *stands*. Only when all stand, all of them leave what they had.
-//! Each step is one change of the server's state, so a round has one outcome, the same for all; of an aborted one nothing is
-//! left. **Who tells first is believed**: a process that was told lost is of no later epoch, whatever it tells of the others.
+//! A process *comes* with its card and with the processes that it takes for lost. When all have come that are not lost,
+//! they are the *claimed* members. They connect, and each tells that it *stands*. Only when all stand, all of them leave
+//! what they had. Each step is one change of the server's state, so a round has one outcome, the same for all; of an
+//! aborted one nothing is left. **Who tells first is believed**: a process that was told lost is of no later epoch,
+//! whatever it tells of the others.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,8 +16,8 @@ const MOST_CONNECTIONS: usize = 4096;
 const LAST: Duration = Duration::from_secs(2);
 /// How long a peer may take to prove that it belongs to the job, and to read an answer.
 const HELLO: Duration = Duration::from_secs(10);
-/// The most peers at a time that have not proven it. A process does so in one round trip; one more stranger costs the oldest
-/// its connection, so strangers cannot keep the processes of the job out.
+/// The most peers at a time that have not proven it. One more costs the oldest its connection. A process needs one round trip:
+/// so strangers would have to come that fast to keep it out, and then it tries again, within its limit.
 const MOST_STRANGERS: usize = 256;
 
 /// A store that serves until it is dropped.
@@ -137,14 +137,15 @@ impl Shared {
             let shared = self.clone();
             let thread = std::thread::Builder::new().name("windlass store".into());
             let served = thread.spawn(move || {
-                let outcome = shared.admit(&socket); // a peer that is gone, or none of the job
-                shared.strangers.lock().retain(|(stranger, _)| *stranger != number);
+                let outcome = shared.admit(number, &socket); // a peer that is gone, or none of the job
+                shared.forget(number);
                 if matches!(outcome, Ok(true)) {
                     let _ = shared.serve(&socket);
                 }
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
             if served.is_err() {
+                self.forget(number);
                 self.connections.fetch_sub(1, Ordering::SeqCst);
             }
         }
@@ -161,8 +162,16 @@ impl Shared {
         }
     }
 
+    /// That peer is no stranger any more, or it is gone. Whether it was one up to now.
+    fn forget(&self, number: u64) -> bool {
+        let mut strangers = self.strangers.lock();
+        let before = strangers.len();
+        strangers.retain(|(stranger, _)| *stranger != number);
+        strangers.len() < before
+    }
+
     /// Lets a peer prove that it belongs to the job. Whether it does.
-    fn admit(&self, mut socket: &TcpStream) -> io::Result<bool> {
+    fn admit(&self, number: u64, mut socket: &TcpStream) -> io::Result<bool> {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(HELLO))?;
         let challenge = nonce();
@@ -175,6 +184,10 @@ impl Shared {
         let proof: [u8; 32] = proof.try_into().unwrap_or([0; 32]);
         if answer(self.key, &challenge, b"hello") != blake3::Hash::from_bytes(proof) {
             return write(&mut socket, b"refused: another token").map(|()| false);
+        }
+        // Before it is told: one that is welcome stays.
+        if !self.forget(number) {
+            return Ok(false);
         }
         write(&mut socket, b"welcome")?;
         socket.set_read_timeout(None).map(|()| true)

@@ -93,7 +93,7 @@ impl Dnn {
             (place.lt(0i64) | place.ge(n)).select(constant(i64::MAX), place + position(0) * n)
         })?;
         let numbers = numbers.into_output();
-        let made = device.take(flat.reshape([rows * all])?, numbers.reshape(&extents)?, 0)?;
+        let made = device.take_of_planes(flat.reshape([rows * all])?, numbers.reshape(&extents)?, rows)?;
         Ok(made)
     }
 }

@@ -4,7 +4,7 @@ use super::seen::{BLOCK, Seen};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
-use rayon::prelude::*;
+use crate::numerics::parallel::try_each;
 use std::ops::Range;
 
 fn part<A>(all: &[A], index: usize, len: usize) -> &[A] {
@@ -85,7 +85,7 @@ pub(super) fn backward<A: Real>(
     let dq = dq.chunks_mut(served * queries * width);
     let all: Vec<_> = dq.zip(dk.chunks_mut(keys * width)).zip(dv.chunks_mut(keys * value)).enumerate().collect();
     match all.len() >= rayon::current_num_threads() {
-        true => all.into_par_iter().try_for_each(|(index, ((dq, dk), dv))| unit(index, [dq, dk, dv], false)),
+        true => try_each(all, 1, &|(index, ((dq, dk), dv))| unit(index, [dq, dk, dv], false)),
         false => all.into_iter().try_for_each(|(index, ((dq, dk), dv))| unit(index, [dq, dk, dv], true)),
     }
 }

@@ -8,8 +8,6 @@ use crate::libraries::dnn::product::tiles::{Factors, Offsets, Shared, multiply};
 use crate::libraries::dnn::product::{Matrix, Real};
 use crate::numerics::parallel::try_each_number;
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
-use std::ops::Range;
 
 /// Elements of a row that are taken at once.
 const LANES: usize = 16;
@@ -70,15 +68,27 @@ fn part<A>(all: &[A], first: usize, len: usize) -> &[A] {
     all.get(first * len..).unwrap_or_default()
 }
 
+/// So many queries of some keys do not pay for panels: to make those takes longer than the products.
+const FEW: usize = 4;
+
+/// The keys of a head: as they are, or as many queries read them.
+#[derive(Clone, Copy)]
+enum Keys<'h, A: Real> {
+    Rows(&'h [A]),
+    Panels(&'h Panels<A>),
+}
+
 /// A head, and where its results go.
 struct Head<'h, A: Real> {
     seen: &'h Seen<'h, A>,
     q: &'h [A],
     v: &'h [A],
-    keys: &'h Panels<A>,
+    keys: Keys<'h, A>,
     /// Whether the threads share a product.
     parallel: bool,
     sink: Option<A>,
+    /// The head's first query among those of all heads.
+    first: usize,
     o: Shared<'h, A>,
     sums: Shared<'h, A>,
 }
@@ -90,8 +100,11 @@ impl<A: Real> Head<'_, A> {
 
     fn weigh(&self, block: &Block, scores: &mut [A]) -> Result<()> {
         let (value, line) = (self.seen.scene.value_width, block.keys.len());
-        self.seen.scores_by(block, self.q, self.keys, scores, self.parallel)?;
-        let Range { start, .. } = block.queries;
+        match self.keys {
+            Keys::Rows(k) => self.seen.scores_of_few(block, self.q, k, scores),
+            Keys::Panels(keys) => self.seen.scores_by(block, self.q, keys, scores, self.parallel)?,
+        }
+        let start = self.first + block.queries.start;
         // SAFETY: these queries belong to this block.
         let (o, sums) = unsafe {
             (self.o.line(start * value, block.queries.len() * value), self.sums.line(start, block.queries.len()))
@@ -122,29 +135,27 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
         return Ok(());
     }
     let (width, value) = (scene.width, scene.value_width);
-    // Without values there is a head of `o` for each of `sums` all the same.
-    let mut rest = o;
-    let heads = sums.chunks_mut(scene.queries).map(|sums| {
-        let (o, behind) = std::mem::take(&mut rest).split_at_mut_checked(scene.queries * value).unwrap_or_default();
-        rest = behind;
-        (o, sums)
-    });
-    let heads: Vec<_> = heads.enumerate().collect();
     // What the heads of queries share is made once.
     let of_k = Matrix::rows(0, width).turned();
-    let panels = (0..scene.batch * scene.kv_heads)
-        .map(|head| Panels::new((width, scene.keys), part(k, head, scene.keys * width), of_k));
+    let shared = if scene.queries * scene.served() <= FEW { 0 } else { scene.batch * scene.kv_heads };
+    let panels = (0..shared).map(|head| Panels::new((width, scene.keys), part(k, head, scene.keys * width), of_k));
     let panels = panels.collect::<Result<Vec<_>>>()?;
+    let (o, sums) = (Shared::new(o), Shared::new(sums));
+    let heads = scene.batch * scene.heads;
+    let blocks = (0..heads).flat_map(|head| seen.blocks(head / scene.heads, head % scene.heads));
+    let blocks: Vec<Block> = blocks.collect();
     // Not inside of enough blocks: a thread that waits would take up another block meanwhile.
-    let parallel = heads.len() * scene.queries.div_ceil(BLOCK) < rayon::current_num_threads();
-    heads.into_par_iter().try_for_each(|(index, (o, sums))| {
-        let (batch, head) = (index / scene.heads, index % scene.heads);
-        let of_keys = batch * scene.kv_heads + head / scene.served();
-        let Some(keys) = panels.get(of_keys) else { return Ok(()) };
+    let parallel = blocks.len() < rayon::current_num_threads();
+    try_each_number(blocks.len(), 1, &|number| {
+        let Some(block) = blocks.get(number) else { return Ok(()) };
+        let index = block.batch * scene.heads + block.head;
+        let of_keys = block.batch * scene.kv_heads + block.head / scene.served();
+        let keys = match panels.get(of_keys) {
+            Some(panels) => Keys::Panels(panels),
+            None => Keys::Rows(part(k, of_keys, scene.keys * width)),
+        };
         let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
-        let all =
-            Head { seen, q, v, keys, parallel, sink: seen.sink(head), o: Shared::new(o), sums: Shared::new(sums) };
-        let blocks: Vec<Block> = seen.blocks(batch, head).collect();
-        try_each_number(blocks.len(), 1, &|block| blocks.get(block).map_or(Ok(()), |block| all.block(block)))
+        Head { seen, q, v, keys, parallel, sink: seen.sink(block.head), first: index * scene.queries, o, sums }
+            .block(block)
     })
 }

@@ -16,8 +16,8 @@ use crate::core::room;
 use crate::libraries::dnn::product::Real;
 use crate::libraries::dnn::product::scratch::Scratch;
 use crate::libraries::dnn::product::tiles::{SLACK, Shared};
+use crate::numerics::parallel::{Parts, each_number, each_part};
 use half::{bf16, f16};
-use rayon::prelude::*;
 use seen::Seen;
 
 /// Elements that are converted.
@@ -76,17 +76,18 @@ fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usiz
     let to: &mut [H] = to.downcast().ok_or_else(lost)?;
     let ([batch, heads, places, width], [b, h, s]) = (extents, rows);
     let to = Shared::new(to);
-    let head = |(head, all): (usize, &[A])| {
+    let head = |head: usize| {
         let first = head / heads.max(1) * b + head % heads.max(1) * h;
-        for (place, row) in all.chunks(width.max(1)).enumerate() {
+        let all = all.get(head * places * width..).unwrap_or_default();
+        for (place, row) in all.chunks(width.max(1)).enumerate().take(places) {
             // SAFETY: nobody else uses these elements: rows share none, or one is written after the other.
             let target = unsafe { to.line(first + place * s, row.len()) };
             target.iter_mut().zip(row).for_each(|(to, from)| *to = H::round(*from));
         }
     };
     match is_distinct(extents, rows) {
-        true => all.par_chunks((places * width).max(1)).enumerate().take(batch * heads).for_each(head),
-        false => all.chunks((places * width).max(1)).enumerate().take(batch * heads).for_each(head),
+        true => each_number(batch * heads, 1, &head),
+        false => (0..batch * heads).for_each(head),
     }
     Ok(())
 }
@@ -111,6 +112,9 @@ fn assemble<A: Real>(scene: &Scene, stored: Scratch<A>, extents: [usize; 4], oth
         }
     })
 }
+
+/// Elements of the mask that a thread converts at once.
+const PART: usize = 1 << 14;
 
 /// Bias, mask, sink, pages and lengths, widened.
 struct Others<A> {
@@ -137,7 +141,10 @@ impl<A: Real> Others<A> {
             Some(slice) => {
                 let from: &[H] = slice.downcast().ok_or_else(lost)?;
                 let mut all = room::filled(from.len(), false)?;
-                all.par_iter_mut().zip(from).for_each(|(to, from)| *to = from.wide() > A::default());
+                each_part(&mut all, Parts::with_size(PART), &|part, to| {
+                    let from = from.get(part * PART..).unwrap_or_default();
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = from.wide() > A::default());
+                });
                 Some(all)
             }
             None => None,

@@ -4,6 +4,7 @@ use super::super::scene::Scene;
 use crate::core::error::Result;
 use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::{Matrix, Real, product};
+use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
 /// Queries that are computed at once.
@@ -17,6 +18,46 @@ pub(super) struct Seen<'s, A> {
     pub(super) kept: Option<&'s [bool]>,
     pub(super) sink: Option<&'s [A]>,
     pub(super) lengths: Option<[&'s [i32]; 2]>,
+}
+
+/// Elements of a product that are summed at once.
+const LANES: usize = 16;
+
+/// The products of a query with keys, which lie one after the other.
+struct Products<'p, A> {
+    query: &'p [A],
+    keys: &'p [A],
+    to: &'p mut [A],
+}
+
+impl<A: Real> WithSimd for Products<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(clippy::indexing_slicing, reason = "lanes of arrays, which become vectors")]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (query, rest) = self.query.as_chunks::<LANES>();
+        if self.query.is_empty() {
+            return self.to.fill(A::default());
+        }
+        for (to, key) in self.to.iter_mut().zip(self.keys.chunks_exact(self.query.len())) {
+            let (whole, behind) = key.as_chunks::<LANES>();
+            let mut sums = [A::default(); LANES];
+            for (x, y) in query.iter().zip(whole) {
+                for lane in 0..LANES {
+                    sums[lane] = sums[lane] + x[lane] * y[lane];
+                }
+            }
+            let mut half = LANES / 2;
+            while half > 0 {
+                for lane in 0..half {
+                    sums[lane] = sums[lane] + sums[lane + half];
+                }
+                half /= 2;
+            }
+            *to = rest.iter().zip(behind).fold(sums[0], |sum, (x, y)| sum + *x * *y);
+        }
+    }
 }
 
 /// Some queries of a head, and the keys that any of them sees.
@@ -102,6 +143,17 @@ impl<A: Real> Seen<'_, A> {
         }
         self.mask(block, scores);
         Ok(())
+    }
+
+    /// The same, of a few queries: keys are read where they lie.
+    pub(super) fn scores_of_few(&self, block: &Block, q: &[A], k: &[A], scores: &mut [A]) {
+        let width = self.scene.width;
+        let keys = k.get(block.keys.start * width..).unwrap_or_default();
+        for (query, to) in block.queries.clone().zip(scores.chunks_mut(block.keys.len().max(1))) {
+            let query = q.get(query * width..).unwrap_or_default().get(..width).unwrap_or_default();
+            Arch::new().dispatch(Products { query, keys, to });
+        }
+        self.mask(block, scores);
     }
 
     /// The same, of keys that lie in panels.

@@ -7,7 +7,7 @@ use super::super::problem::Problem;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Real, spaced};
-use rayon::prelude::*;
+use crate::numerics::parallel::{Parts, each_part};
 use std::ops::Range;
 
 /// What a panel is made of.
@@ -91,7 +91,7 @@ impl Panel<'_> {
         let (columns, rows) = (self.places.len(), Self::rows(self.problem));
         panel.clear();
         room::grown(panel, rows * columns, A::default())?;
-        let fill = |(row, line): (usize, &mut [A])| {
+        let fill = |row: usize, line: &mut [A]| {
             self.each_line(row, |inside| {
                 let to = line.get_mut(inside.columns).unwrap_or_default();
                 let from = x.get(inside.first..).unwrap_or_default();
@@ -99,8 +99,8 @@ impl Panel<'_> {
             });
         };
         match self.parallel {
-            true => panel.par_chunks_mut(columns.max(1)).enumerate().with_min_len(8).for_each(fill),
-            false => panel.chunks_mut(columns.max(1)).enumerate().for_each(fill),
+            true => each_part(panel, Parts::with_size(columns).least(8), &fill),
+            false => panel.chunks_mut(columns.max(1)).enumerate().for_each(|(row, line)| fill(row, line)),
         }
         Ok(())
     }

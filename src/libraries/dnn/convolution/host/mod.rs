@@ -19,7 +19,6 @@ use crate::libraries::dnn::product::Real;
 use crate::numerics::parallel::{Parts, each_part};
 use half::{bf16, f16};
 use passes::{data, filter, forward};
-use rayon::prelude::*;
 
 fn lost() -> Error {
     Error::library("internal error: unchecked operands")
@@ -61,16 +60,20 @@ fn narrow<H: Element>(
     for slice in reads {
         let from: &[H] = slice.downcast().ok_or_else(lost)?;
         let mut to: Vec<f32> = room::zeroed(from.len())?;
-        let parts = to.par_chunks_mut(PART).zip(from.par_chunks(PART));
-        parts.for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(to, from)| *to = wide(*from)));
+        each_part(&mut to, Parts::with_size(PART), &|part, to| {
+            let from = from.get(part * PART..).unwrap_or_default();
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = wide(*from));
+        });
         widened.push(to);
     }
     let slices: Vec<&[f32]> = widened.iter().map(Vec::as_slice).collect();
     let output = output.downcast::<H>().ok_or_else(lost)?;
     let mut sums: Vec<f32> = room::zeroed(output.len())?;
     compute(problem, &slices, &mut sums)?;
-    let parts = output.par_chunks_mut(PART).zip(sums.par_chunks(PART));
-    parts.for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(to, from)| *to = round(*from)));
+    each_part(output, Parts::with_size(PART), &|part, to| {
+        let from = sums.get(part * PART..).unwrap_or_default();
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = round(*from));
+    });
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use super::single::Single;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
-use rayon::prelude::*;
+use crate::numerics::parallel::{Parts, try_each_part};
 use std::ops::Range;
 
 /// Elements of a panel: as many as a cache holds.
@@ -77,6 +77,11 @@ fn over_images(count: usize) -> bool {
     count >= rayon::current_num_threads()
 }
 
+/// One of the images, or of what else lies one after the other.
+fn nth<A>(all: &[A], index: usize, size: usize) -> &[A] {
+    all.get(index * size..).unwrap_or_default().get(..size).unwrap_or_default()
+}
+
 fn panel_matrix(places: &Range<usize>) -> Matrix {
     Matrix::rows(0, places.len())
 }
@@ -86,13 +91,13 @@ pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A])
     if let Some(single) = Single::new(problem)? {
         return single.run(x, w, y);
     }
-    let images = x.par_chunks(of_x.max(1)).zip(y.par_chunks_mut(of_y.max(1)));
+    let images = Parts::with_size(of_y);
     if let Some(direct) = Direct::new(problem)? {
-        return images.try_for_each(|(x, y)| direct.image(x, w, y));
+        return try_each_part(y, images, &|image, y| direct.image(nth(x, image, of_x), w, y));
     }
     // Windows that reach far: little of the input is met.
-    images.try_for_each(|(x, y)| {
-        let mut panel = Vec::new();
+    try_each_part(y, images, &|image, y| {
+        let (x, mut panel) = (nth(x, image, of_x), Vec::new());
         for group in 0..problem.groups {
             let filters = (w, problem.filter_matrix(group));
             for places in problem.parts() {
@@ -109,8 +114,8 @@ pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A])
 pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) -> Result<()> {
     let (of_x, of_y) = problem.images();
     let rows = Panel::rows(problem);
-    let image = |(dy, dx): (&[A], &mut [A]), parallel: bool| -> Result<()> {
-        let mut panel = Vec::new();
+    let image = |image: usize, dx: &mut [A], parallel: bool| -> Result<()> {
+        let (dy, mut panel) = (nth(dy, image, of_y), Vec::new());
         for group in 0..problem.groups {
             let filters = (w, problem.filter_matrix(group).turned());
             for places in problem.parts() {
@@ -130,8 +135,8 @@ pub(super) fn data<A: Real>(problem: &Problem, dy: &[A], w: &[A], dx: &mut [A]) 
         Ok(())
     };
     match over_images(problem.batch) {
-        true => dy.par_chunks(of_y.max(1)).zip(dx.par_chunks_mut(of_x.max(1))).try_for_each(|both| image(both, false)),
-        false => dy.chunks(of_y.max(1)).zip(dx.chunks_mut(of_x.max(1))).try_for_each(|both| image(both, true)),
+        true => try_each_part(dx, Parts::with_size(of_x), &|index, dx| image(index, dx, false)),
+        false => dx.chunks_mut(of_x.max(1)).enumerate().try_for_each(|(index, dx)| image(index, dx, true)),
     }
 }
 
@@ -139,7 +144,7 @@ pub(super) fn filter<A: Real>(problem: &Problem, x: &[A], dy: &[A], dw: &mut [A]
     let (of_x, of_y) = problem.images();
     let rows = Panel::rows(problem);
     let filters = problem.of_group();
-    let group = |(group, dw): (usize, &mut [A]), parallel: bool| -> Result<()> {
+    let group = |group: usize, dw: &mut [A], parallel: bool| -> Result<()> {
         let mut panel = Vec::new();
         for (x, dy) in x.chunks(of_x.max(1)).zip(dy.chunks(of_y.max(1))) {
             for places in problem.parts() {
@@ -160,7 +165,7 @@ pub(super) fn filter<A: Real>(problem: &Problem, x: &[A], dy: &[A], dw: &mut [A]
     };
     let size = (filters * rows).max(1);
     match over_images(problem.groups) {
-        true => dw.par_chunks_mut(size).enumerate().try_for_each(|part| group(part, false)),
-        false => dw.chunks_mut(size).enumerate().try_for_each(|part| group(part, true)),
+        true => try_each_part(dw, Parts::with_size(size), &|index, dw| group(index, dw, false)),
+        false => dw.chunks_mut(size).enumerate().try_for_each(|(index, dw)| group(index, dw, true)),
     }
 }

@@ -5,6 +5,7 @@ use super::super::choose::choose;
 use super::super::descriptor::Descriptor;
 use super::super::recipes::Planned;
 use super::super::target::Target;
+use super::layers::LAYERS;
 use super::{Bare, ROUNDS, Times};
 use crate::device::Device;
 use crate::device::external::ForeignStream;
@@ -12,32 +13,6 @@ use crate::device::tensor::{Layout, Tensor};
 use crate::libraries::dnn::{Convolution, ConvolutionPass, DnnElement};
 use half::f16;
 
-/// Channels, filters, window, stride, rows of the input.
-const LAYERS: [[usize; 5]; 23] = [
-    [3, 64, 7, 2, 224],
-    [64, 64, 1, 1, 56],
-    [64, 64, 3, 1, 56],
-    [64, 256, 1, 1, 56],
-    [256, 64, 1, 1, 56],
-    [256, 128, 1, 1, 56],
-    [128, 128, 3, 2, 56],
-    [128, 512, 1, 1, 28],
-    [256, 512, 1, 2, 56],
-    [512, 128, 1, 1, 28],
-    [128, 128, 3, 1, 28],
-    [512, 256, 1, 1, 28],
-    [256, 256, 3, 2, 28],
-    [256, 1024, 1, 1, 14],
-    [512, 1024, 1, 2, 28],
-    [1024, 256, 1, 1, 14],
-    [256, 256, 3, 1, 14],
-    [1024, 512, 1, 1, 14],
-    [512, 512, 3, 2, 14],
-    [512, 2048, 1, 1, 7],
-    [1024, 2048, 1, 2, 14],
-    [2048, 512, 1, 1, 7],
-    [512, 512, 3, 1, 7],
-];
 const CALLS: u32 = 60;
 
 fn problem<T: DnnElement>(n: usize, [c, k, r, s, rows]: [usize; 5], channels_last: bool) -> Problem {

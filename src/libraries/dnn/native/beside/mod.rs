@@ -12,6 +12,7 @@
 
 mod attention;
 mod convolutions;
+mod layers;
 mod parts;
 mod rows;
 

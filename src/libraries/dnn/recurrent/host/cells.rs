@@ -89,8 +89,47 @@ impl<A: Cellular> WithSimd for Forth<'_, A> {
             RecurrentCell::Tanh => step.plain(A::tanh),
             RecurrentCell::Lstm if !step.peepholes.is_empty() => step.peeping(),
             RecurrentCell::Lstm => step.lstm(),
-            // The other one has passes of its own: `reset.rs`.
-            RecurrentCell::Gru | RecurrentCell::GruResetFirst => step.gru(),
+            RecurrentCell::Gru => step.gru(),
+            // Its step has two halves: [`ResetFirst`].
+            RecurrentCell::GruResetFirst => {}
+        }
+    }
+}
+
+/// A sequence at a step of a GRU whose reset gate precedes the product: before and behind that.
+pub(super) enum ResetFirst<'s, A> {
+    /// The sums of the reset and the update gate, which become the gates; the state, and what the reset gate leaves of it.
+    Gates { gates: &'s mut [A], state: &'s [A], left: &'s mut [A] },
+    /// The update gate; the sums of the new state, which become it; the state before the step, which becomes that after it.
+    State { z: &'s [A], n: &'s mut [A], state: &'s mut [A] },
+}
+
+impl<A: Cellular> ResetFirst<'_, A> {
+    pub(super) fn run(self) {
+        Arch::new().dispatch(self);
+    }
+}
+
+impl<A: Cellular> WithSimd for ResetFirst<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        match self {
+            ResetFirst::Gates { gates, state, left } => {
+                for gate in gates.iter_mut() {
+                    *gate = gate.logistic();
+                }
+                for (left, (r, h)) in left.iter_mut().zip(gates.iter().zip(state)) {
+                    *left = *r * *h;
+                }
+            }
+            ResetFirst::State { z, n, state } => {
+                for ((state, z), n) in state.iter_mut().zip(z).zip(n) {
+                    *n = n.tanh();
+                    *state = (A::ONE - *z) * *n + *z * *state;
+                }
+            }
         }
     }
 }
@@ -171,25 +210,40 @@ pub(super) struct Slope<'s, A> {
     pub(super) peepholes: &'s [A],
 }
 
+/// A step of a backward pass, as [`Forth`].
+struct Back<'s, A>(Slope<'s, A>, RecurrentCell);
+
+impl<A: Cellular> WithSimd for Back<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Back(step, cell) = self;
+        match cell {
+            RecurrentCell::Relu => step.plain(|slope, y| if y > A::default() { slope } else { A::default() }),
+            RecurrentCell::Tanh => step.plain(|slope, y| slope * (A::ONE - y * y)),
+            RecurrentCell::Lstm if !step.peepholes.is_empty() => step.peeping(),
+            RecurrentCell::Lstm => step.lstm(),
+            RecurrentCell::Gru => step.gru(),
+            // `reset.rs` has the passes of the other one.
+            RecurrentCell::GruResetFirst => {}
+        }
+    }
+}
+
 impl<A: Cellular> Slope<'_, A> {
     pub(super) fn back(self, cell: RecurrentCell) {
-        match cell {
-            RecurrentCell::Relu => {
-                for ((to, slope), gate) in self.of_gates.iter_mut().zip(self.slope.iter()).zip(self.gates) {
-                    *to = if *gate > A::default() { *slope } else { A::default() };
-                }
-            }
-            RecurrentCell::Tanh => {
-                for ((to, slope), gate) in self.of_gates.iter_mut().zip(self.slope.iter()).zip(self.gates) {
-                    *to = *slope * (A::ONE - *gate * *gate);
-                }
-            }
-            RecurrentCell::Lstm if !self.peepholes.is_empty() => self.peeping(),
-            RecurrentCell::Lstm => self.lstm(),
-            RecurrentCell::Gru | RecurrentCell::GruResetFirst => self.gru(),
+        Arch::new().dispatch(Back(self, cell));
+    }
+
+    #[inline(always)]
+    fn plain(self, f: impl Fn(A, A) -> A) {
+        for ((to, slope), gate) in self.of_gates.iter_mut().zip(self.slope.iter()).zip(self.gates) {
+            *to = f(*slope, *gate);
         }
     }
 
+    #[inline(always)]
     fn lstm(self) {
         let h = self.hidden;
         let [di, df, dg, do_] = split(self.of_gates, h);
@@ -211,6 +265,7 @@ impl<A: Cellular> Slope<'_, A> {
         }
     }
 
+    #[inline(always)]
     fn gru(self) {
         let h = self.hidden;
         let [dr, dz, dn] = split(self.of_gates, h);

@@ -10,7 +10,8 @@ use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Matrix;
 use crate::libraries::dnn::product::panels::Panels;
-use rayon::prelude::*;
+use crate::libraries::dnn::product::tiles::Shared;
+use crate::numerics::parallel::{Parts as Cut, each_number, each_part};
 
 /// Writes the states of all steps, the last states and the last cells.
 pub(super) fn forth<A: Cellular>(
@@ -84,7 +85,7 @@ impl<A: Cellular> Forth<'_, A> {
         let of_input = layer.bias(self.parameters, RecurrentParameter::InputBias);
         let of_state = layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
         let of_state = of_state.filter(|_| net.cell != RecurrentCell::Gru);
-        gates.par_chunks_mut(rows).for_each(|row| {
+        each_part(gates, Cut::with_size(rows).least(least(rows)), &|_, row| {
             row.fill(A::default());
             for bias in [of_input, of_state].into_iter().flatten() {
                 row.iter_mut().zip(bias).for_each(|(sum, bias)| *sum = *sum + *bias);
@@ -130,14 +131,14 @@ impl<A: Cellular> Forth<'_, A> {
         for time in self.layer.steps() {
             let (gates, extra) = (part_mut(gates, time, batch * rows), part_mut(extra, time, of_extra));
             turned.multiply(batch, state, &mut products)?;
-            let gates = gates.par_chunks_mut(rows);
-            let to = if projection.is_some() { raw.par_chunks_mut(hidden) } else { state.par_chunks_mut(width) };
-            let cells = cell.par_chunks_mut(hidden).zip(rows_of(extra, batch));
-            let all = gates.zip(to).zip(cells).zip(rows_of(&mut rows_of_products, batch));
-            all.enumerate().for_each(|(sequence, (((gates, state), (cell, extra)), own))| {
+            let to = if projection.is_some() { &mut raw[..] } else { &mut *state };
+            let all = [gates, to, &mut *cell, extra, &mut rows_of_products].map(|all| Rows::new(all, batch));
+            each_number(batch, least(rows), &|sequence| {
                 if !self.layer.is_active(sequence, time) {
                     return;
                 }
+                // SAFETY: each sequence comes once.
+                let [gates, state, cell, extra, own] = all.each_ref().map(|rows| unsafe { rows.of(sequence) });
                 if is_gru {
                     fill(own, bias);
                 }
@@ -181,16 +182,27 @@ impl<A: Cellular> Forth<'_, A> {
     }
 }
 
-/// Rows for the sequences, also if they are empty.
-fn rows_of<A: Send>(extra: &mut [A], batch: usize) -> impl IndexedParallelIterator<Item = &mut [A]> {
-    let width = extra.len() / batch.max(1);
-    let mut rest = extra;
-    let rows: Vec<&mut [A]> = (0..batch)
-        .map(|_| {
-            let (row, behind) = std::mem::take(&mut rest).split_at_mut_checked(width).unwrap_or_default();
-            rest = behind;
-            row
-        })
-        .collect();
-    rows.into_par_iter()
+/// Rows that are worth a second thread, of so many gates.
+pub(super) fn least(rows: usize) -> usize {
+    (1usize << 12).div_ceil(rows.max(1))
+}
+
+/// The rows of the sequences, also if they are empty.
+struct Rows<'r, A> {
+    all: Shared<'r, A>,
+    width: usize,
+}
+
+impl<'r, A> Rows<'r, A> {
+    fn new(all: &'r mut [A], batch: usize) -> Self {
+        Rows { width: all.len() / batch.max(1), all: Shared::new(all) }
+    }
+
+    /// # Safety
+    /// Nobody else uses the row of this sequence meanwhile.
+    #[expect(clippy::mut_from_ref, reason = "as of what it is made of")]
+    unsafe fn of(&self, sequence: usize) -> &mut [A] {
+        // SAFETY: the rows of sequences do not overlap.
+        unsafe { self.all.line(sequence * self.width, self.width) }
+    }
 }

@@ -26,6 +26,7 @@ impl<A: Cellular> Step<'_, A> {
 }
 
 impl<A: Cellular> Slope<'_, A> {
+    #[inline(always)]
     pub(super) fn peeping(self) {
         let h = self.hidden;
         let [di, df, dg, do_] = split(self.of_gates, h);

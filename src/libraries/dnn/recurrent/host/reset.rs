@@ -3,15 +3,15 @@
 use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::back::Back;
-use super::cells::{Cellular, part as gate_of, split};
-use super::forth::Forth;
+use super::cells::{Cellular, ResetFirst, part as gate_of, split};
+use super::forth::{Forth, least};
 use super::layer::{part, part_mut};
 use super::lost;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::{Matrix, product};
-use rayon::prelude::*;
+use crate::numerics::parallel::{Parts, each_pair};
 
 impl<A: Cellular> Forth<'_, A> {
     /// As the other pass; what is kept beside the gates is the state after the reset gate, zeros where a sequence has no step.
@@ -32,31 +32,26 @@ impl<A: Cellular> Forth<'_, A> {
         let of_gates = Panels::new((hidden, 2 * hidden), self.parameters, of_gates)?;
         let of_state = Panels::new((hidden, hidden), self.parameters, of_state)?;
         let mut products = room::zeroed(of_gates.count(batch))?;
+        let parts = Parts::with_size(rows).least(least(rows));
         for time in layer.steps() {
             let (gates, extra) = (part_mut(gates, time, batch * rows), part_mut(extra, time, batch * hidden));
             of_gates.multiply(batch, state, &mut products)?;
-            let all = gates.par_chunks_mut(rows).zip(extra.par_chunks_mut(hidden)).zip(state.par_chunks(hidden));
-            all.enumerate().for_each(|(sequence, ((gates, left), state))| {
+            each_pair(gates, extra, (parts, hidden), &|sequence, gates, left| {
                 if !layer.is_active(sequence, time) {
                     return left.fill(A::default());
                 }
                 let gates = gates.get_mut(..2 * hidden).unwrap_or_default();
                 of_gates.add(sequence, &products, gates);
-                gates.iter_mut().for_each(|gate| *gate = gate.logistic());
-                left.iter_mut().zip(gates.iter().zip(state)).for_each(|(left, (r, h))| *left = *r * *h);
+                ResetFirst::Gates { gates, state: part(state, sequence, hidden), left }.run();
             });
             of_state.multiply(batch, extra, &mut products)?;
-            let all = gates.par_chunks_mut(rows).zip(state.par_chunks_mut(hidden));
-            all.enumerate().for_each(|(sequence, (gates, state))| {
+            each_pair(gates, state, (parts, hidden), &|sequence, gates, state| {
                 if !layer.is_active(sequence, time) {
                     return;
                 }
                 let [_, z, n] = split(gates, hidden);
                 of_state.add(sequence, &products, n);
-                for ((state, z), n) in state.iter_mut().zip(z.iter()).zip(n) {
-                    *n = n.tanh();
-                    *state = (A::ONE - *z) * *n + *z * *state;
-                }
+                ResetFirst::State { z, n, state }.run();
             });
             self.settle(time, state, output);
         }
