@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::seen::{BLOCK, Block, Seen};
+use super::seen::{Block, Seen};
 use crate::core::error::Result;
 use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::scratch::lent;

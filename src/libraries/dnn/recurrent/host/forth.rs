@@ -114,7 +114,7 @@ impl<A: Cellular> Forth<'_, A> {
         (state, cell): (&mut [A], &mut [A]),
     ) -> Result<()> {
         let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
-        let (rows, hidden, width) = (net.rows(), net.hidden, net.state());
+        let (rows, hidden) = (net.rows(), net.hidden);
         if net.cell == RecurrentCell::GruResetFirst {
             return self.reset_first(input, (gates, extra), output, state);
         }
