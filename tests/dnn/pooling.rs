@@ -157,30 +157,29 @@ fn run<T: Number>(devices: &[Device], case: &Case, rng: &mut Rng, what: &str) {
     for device in devices {
         let dnn = device.dnn();
         let (x, dy) = (x.up(device), dy.up(device));
-        let y = dnn.max_pool(typed::<T>(&x), &case.pool).unwrap().await_result().unwrap();
+        let y = dnn.max_pool(typed::<T>(&x), &case.pool).unwrap().into_output();
         assert_eq!(y.extents(), case.extents(Axis::windows), "{what}");
-        let (z, places) = dnn.max_pool_places(typed::<T>(&x), &case.pool).unwrap().await_result().unwrap();
+        let (z, places) = dnn.max_pool_places(typed::<T>(&x), &case.pool).unwrap().into_output();
+        let extents = case.extents(|a| a.n);
+        // Everything is submitted before the first is waited for.
+        let of_floats = T::FLOAT.then(|| {
+            [
+                dnn.average_pool(typed::<T>(&x), &case.pool).unwrap().into_output(),
+                dnn.max_pool_gradient(typed::<T>(&dy), &places, &extents, &case.pool).unwrap().into_output(),
+                dnn.average_pool_gradient(typed::<T>(&dy), &extents, &case.pool).unwrap().into_output(),
+            ]
+        });
         let (z, got) = (read(device, &z), read(device, &places));
         same(&z, &largest, &format!("{what}, the largest"));
         assert_eq!(got, at, "{what}");
         made[0].push(read(device, &y));
         made[1].push(z);
-        if !T::FLOAT {
-            continue;
+        let wanted = [(&mean, "mean"), (&max_back, "gradient of the largest"), (&mean_back, "gradient of the mean")];
+        for (k, (got, (want, name))) in of_floats.iter().flatten().zip(wanted).enumerate() {
+            let got = read(device, got);
+            same(&got, want, &format!("{what}, {name}"));
+            made[2 + k].push(got);
         }
-        let y = dnn.average_pool(typed::<T>(&x), &case.pool).unwrap().await_result().unwrap();
-        let y = read(device, &y);
-        same(&y, &mean, &format!("{what}, mean"));
-        made[2].push(y);
-        let extents = case.extents(|a| a.n);
-        let back = dnn.max_pool_gradient(typed::<T>(&dy), &places, &extents, &case.pool).unwrap();
-        let back = read(device, &back.await_result().unwrap());
-        same(&back, &max_back, &format!("{what}, gradient of the largest"));
-        made[3].push(back);
-        let back = dnn.average_pool_gradient(typed::<T>(&dy), &extents, &case.pool).unwrap().await_result().unwrap();
-        let back = read(device, &back);
-        same(&back, &mean_back, &format!("{what}, gradient of the mean"));
-        made[4].push(back);
     }
     let first = std::mem::take(&mut made[0]);
     made[1].extend(first);
