@@ -5,7 +5,7 @@ use crate::{host, side_by_side};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use windlass::collective::{Communicator, Rendezvous, Store};
 
 /// The most strangers at a time, as the store counts them.
@@ -128,15 +128,11 @@ fn nonsense_after_the_proof_ends_the_connection_and_nothing_else() {
     meet(move |index| rendezvous(&address, index, 2).served());
 }
 
-/// How long a stranger may stay that says too little.
-const HELLO: Duration = Duration::from_secs(10);
-
 /// Hundreds of them, none of which says enough. The oldest have to go at once, and not when their time is over: so those who
 /// come need not wait for that.
 #[test]
 fn a_flood_of_slow_strangers_keeps_nobody_out() {
     assert!(most_files() / 3 > MOST_STRANGERS, "too few files for this test: `ulimit -n 1024`");
-    let began = Instant::now();
     let store = Store::serve("127.0.0.1:0", "ours").unwrap();
     let address = store.address().to_string();
     let mut strangers = Vec::new();
@@ -147,8 +143,9 @@ fn a_flood_of_slow_strangers_keeps_nobody_out() {
     }
     println!("{} strangers", strangers.len());
     meet(move |index| rendezvous(&address, index, 2).served());
-    assert!(is_closed(&mut strangers[0]));
-    assert!(began.elapsed() < HELLO, "the strangers were waited for");
+    // Each may stay for 10 s, which this does not wait for.
+    strangers[0].set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    assert!(is_closed(&mut strangers[0]), "the oldest stays");
     let newest = strangers.last_mut().unwrap();
     newest.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     assert!(!is_closed(newest), "those that come later than others stay");

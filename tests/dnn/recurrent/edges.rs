@@ -1,7 +1,7 @@
 //! No steps, no sequences, bad input.
 
 use super::{Case, backward, forward};
-use crate::common::{Rng, devices, is_host, refused};
+use crate::common::{Rng, devices, refused};
 use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, Sequences};
 use windlass::{Device, Tensor};
 
@@ -111,7 +111,7 @@ fn gradients_do_not_read_results_behind_the_ends() {
 /// Of a sequence without steps nothing but the initial states is taken, to the last ones: NaN there is nobody else's.
 #[test]
 fn sequences_without_steps_keep_their_states() {
-    for device in devices().iter().filter(|device| !is_host(device)) {
+    for device in &devices() {
         for net in [Recurrent::new(RecurrentCell::GruResetFirst, 2, 3), Recurrent::lstm(2, 3).peepholes(true)] {
             let (dnn, net) = (device.dnn(), net.bidirectional(true).layers(2));
             let w: Vec<f32> = (0..net.parameter_count().unwrap()).map(|k| (k % 7) as f32 * 0.1 - 0.3).collect();

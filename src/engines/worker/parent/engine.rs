@@ -27,7 +27,7 @@ use std::sync::{OnceLock, Weak};
 
 /// A worker, as its client sees it.
 pub(crate) struct WorkerEngine {
-    pub(super) link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
     /// How operations are named in orders to it.
     pub(super) code: OpCode,
     pub(super) info: DeviceInfo,
@@ -61,12 +61,6 @@ impl WorkerEngine {
     /// The worker's device runs each operation on the thread that submits it, and submitting waits for it.
     pub(crate) fn is_inline(&self) -> bool {
         self.inline
-    }
-
-    /// Counts what shows that the worker lives.
-    #[cfg(feature = "collective")]
-    pub(crate) fn beats(&self) -> u64 {
-        self.link.beats()
     }
 
     /// The worker has not ended.

@@ -94,7 +94,7 @@ impl Link {
 
     /// Counts the beats of the worker's heart and what the worker has done. A worker that reads orders and answers them
     /// is alive, even if the thread that beats is late because so many other threads run.
-    pub(super) fn beats(&self) -> u64 {
+    pub(crate) fn beats(&self) -> u64 {
         let word = |offset| self.control.word(offset).load(Ordering::Relaxed);
         let read = (0..LANES).map(|lane| ring::read_so_far(&self.control, layout::orders(lane)));
         read.fold(word(layout::BEAT).wrapping_add(self.answers.count()), u64::wrapping_add)

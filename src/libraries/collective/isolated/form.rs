@@ -224,7 +224,7 @@ fn meet(team: &Arc<Team>, end: Instant) -> Result<()> {
 impl Team {
     /// The ranks whose workers live. One that was told lost may have been stopped: then its heart does not beat.
     fn survivors(&self, end: Instant) -> Vec<usize> {
-        let beats = |rank: usize| Some(self.devices().get(rank)?.epoch().engine.as_worker()?.beats());
+        let beats = |rank: usize| Some(self.devices().get(rank)?.epoch().engine.as_worker()?.link.beats());
         let mut silent: Vec<(usize, Option<u64>)> =
             self.suspects().into_iter().map(|rank| (rank, beats(rank))).collect();
         let end = end.min(Clock::SYSTEM.now() + PULSE);

@@ -181,6 +181,10 @@ impl Rounds {
             Some(other) => return Err(Refusal::Mode(other)),
             None => self.mode = Some(mode),
         }
+        if self.epoch > 0 {
+            // A process of the epoch that comes again: it has lost its connection, which may be noticed here later.
+            self.cards.remove(&process);
+        }
         Self::enter(&mut self.cards, process, card).map(|()| self.claim())
     }
 

@@ -62,6 +62,25 @@ fn survivors_claim_the_next_epoch_when_all_of_them_have_come() {
 }
 
 #[test]
+fn a_process_whose_connection_was_cut_comes_again_before_that_is_noticed() {
+    let mut rounds = joined();
+    come(&mut rounds, 0, Mode::Survivors, 0, &[1]);
+    let again = |rounds: &mut Rounds, mode| {
+        let card = Card { nonce: [77; 32], ..card(0, 3) };
+        rounds.step(Step::Come { process: 0, mode, epoch: 0, suspects: vec![1], card }).0
+    };
+    let View::Open { missing, .. } = again(&mut rounds, Mode::Survivors) else { panic!() };
+    assert_eq!(missing, [2]);
+    rounds.gone(0, card(0, 3).nonce);
+    let View::Claimed { members, .. } = come(&mut rounds, 2, Mode::Survivors, 0, &[]) else { panic!() };
+    assert_eq!(members.iter().map(|(process, card)| (*process, card.nonce[0])).collect::<Vec<_>>(), [(0, 77), (2, 2)]);
+    // Before the first epoch nobody knows which of two is the process.
+    let mut rounds = Rounds::default();
+    come(&mut rounds, 0, Mode::Join, 0, &[]);
+    assert_eq!(again(&mut rounds, Mode::Join), View::Refused(Refusal::Taken));
+}
+
+#[test]
 fn of_two_that_take_each_other_for_lost_the_first_is_believed() {
     let mut rounds = joined();
     come(&mut rounds, 0, Mode::Survivors, 0, &[2]);

@@ -204,14 +204,17 @@ impl<A: Cellular> Back<'_, A> {
             product((direct, width, count), (&mut *dw, r), slopes, (self.output, of_before), true, true)?;
         }
         let Some(states) = self.reads.states else { return Ok(()) };
-        let mut first: Vec<A> = room::zeroed(batch * rows)?;
+        // Of a sequence without steps the state may be anything, and stays zeros here.
+        let (mut first, mut before): (Vec<A>, Vec<A>) = (room::zeroed(batch * rows)?, room::zeroed(batch * width)?);
         for sequence in 0..batch {
             let steps = (0..scene.time).filter(|time| self.layer.is_active(sequence, *time));
             let time = if self.layer.direction == 0 { steps.min() } else { steps.max() };
             let Some(time) = time else { continue };
             part_mut(&mut first, sequence, rows).copy_from_slice(part(of_states, time * batch + sequence, rows));
+            let state = part(states, self.layer.index() * batch + sequence, width);
+            part_mut(&mut before, sequence, width).copy_from_slice(state);
         }
-        let from = Matrix::rows(self.layer.index() * batch * width, width);
-        product((direct, width, batch), (dw, r), (&first, Matrix::rows(0, rows).turned()), (states, from), true, true)
+        let (slopes, before) = ((&first[..], Matrix::rows(0, rows).turned()), (&before[..], Matrix::rows(0, width)));
+        product((direct, width, batch), (dw, r), slopes, before, true, true)
     }
 }
