@@ -198,11 +198,12 @@ impl<'a> Call<'a> {
         if gradients {
             self.has_gradients()?;
         }
-        let rows = |view: &AnyTensorRef<'_>| -> Result<Rows> {
+        let rows = |view: &AnyTensorRef<'_>, dense: bool| -> Result<Rows> {
             let (_, layout) = view.operand()?;
-            Ok(placed(view.dtype(), &layout, gradients)?.0)
+            Ok(placed(view.dtype(), &layout, dense)?.0)
         };
-        (scene.of_q, scene.of_k, scene.of_v) = (rows(q)?, rows(k)?, rows(v)?);
+        let of_v = rows(v, gradients || scene.blanks_values())?;
+        (scene.of_q, scene.of_k, scene.of_v) = (rows(q, gradients)?, rows(k, gradients)?, of_v);
         scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
         scene.bias = self.bias(&scene)?.map(|(.., rows)| rows);
         Ok(scene)
@@ -219,7 +220,7 @@ impl<'a> Call<'a> {
         let (q_part, k_part, v_part);
         (q_part, scene.of_q) = laid(device, q, dense)?;
         (k_part, scene.of_k) = laid(device, k, dense)?;
-        (v_part, scene.of_v) = laid(device, v, dense)?;
+        (v_part, scene.of_v) = laid(device, v, dense || scene.blanks_values())?;
         Ok([q_part, k_part, v_part])
     }
 

@@ -75,6 +75,12 @@ impl Scene {
     pub(in super::super) fn extents_of_scores(&self) -> [usize; 4] {
         [self.batch, self.heads, self.queries, self.keys]
     }
+    /// Whether a library gets a copy of the values, with zeros behind the lengths: so they lie without gaps. (Of pages none are
+    /// unused but where nobody reads.)
+    pub(in super::super) fn blanks_values(&self) -> bool {
+        self.lengths && self.pages.is_none()
+    }
+
     pub(in super::super) fn extents_of_q(&self) -> [usize; 4] {
         [self.batch, self.heads, self.queries, self.width]
     }

@@ -97,7 +97,8 @@ impl<'a, T: Element> Attention<'a, T> {
 
     /// For each batch, how many of its queries and keys there are; the others are neither seen nor computed: they have zeros as result
     /// and as gradients, also in a batch without queries or keys. Lengths count from 0 to the sizes; what is beyond is as if it were
-    /// there.
+    /// there. What lies behind them may be anything, NaN too: cuDNN gets a copy of the values, and for gradients of all operands, with
+    /// zeros there.
     #[must_use]
     pub fn lengths(mut self, queries: impl ReadableTensor<'a, i32>, keys: impl ReadableTensor<'a, i32>) -> Self {
         self.lengths = Some([queries.into(), keys.into()]);

@@ -176,11 +176,16 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
         }
         return Ok(());
     }
-    let numbers = Numbers::new(scene);
+    let (plan, numbers) = (queue.plan::<Forward>(0)?, Numbers::new(scene));
     let mut operands = numbers.operands(scene);
     let mut names = vec![Operand::Q, Operand::K, Operand::V];
     names.extend(others(scene));
-    let addresses = lengths::addresses(scene, queue, reads)?;
+    let mut addresses = lengths::addresses(scene, queue, reads)?;
+    if scene.blanks_values() {
+        let values = [(2, scene.extents_of_v(), scene.of_v, true)];
+        // SAFETY: the values, which lie without gaps then; there is a plan, so rows are multiples of 16 bytes.
+        unsafe { lengths::clean(scene, queue, reads, &mut addresses, &values) }?;
+    }
     operands.extend(names.iter().zip(&addresses).map(|(operand, address)| (*operand as i64, *address)));
     let table = names.iter().zip(&addresses).find(|(operand, _)| matches!(operand, Operand::Table));
     operands.extend(table.map(|(_, address)| (Operand::TableOfValues as i64, *address)));
@@ -188,7 +193,6 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     operands.push((Operand::O as i64, to));
     let to_sums = sums.map(|sums| target(queue, sums)).transpose()?;
     operands.extend(to_sums.map(|address| (Operand::Sums as i64, address)));
-    let plan = queue.plan::<Forward>(0)?;
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check) or in copies of them; the numbers live until
     // the call has returned.
     unsafe { plan.execute(queue, &operands) }?;

@@ -192,13 +192,22 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
         }
         return Ok(());
     }
-    let part = slices::part(scene, slices::MOST_BYTES);
+    let (plan, part) = (queue.plan::<Backward>(0)?, slices::part(scene, slices::MOST_BYTES));
     let numbers = Numbers::new(&part);
     let mut kept = numbers.operands(&part);
     kept.push(numbers.one());
     let mut names = vec![Operand::Q, Operand::K, Operand::V, Operand::O, Operand::Dy, Operand::Sums];
     names.extend(others(scene));
-    let addresses = lengths::addresses(scene, queue, reads)?;
+    let mut addresses = lengths::addresses(scene, queue, reads)?;
+    // The result has zeros there.
+    let operands = [
+        (0, scene.extents_of_q(), scene.of_q, false),
+        (1, scene.extents_of_k(), scene.of_k, true),
+        (2, scene.extents_of_v(), scene.of_v, true),
+        (4, scene.extents_of_o(), scene.of_o, false),
+    ];
+    // SAFETY: operands of a backward pass lie without gaps; there is a plan, so rows are multiples of 16 bytes.
+    unsafe { lengths::clean(scene, queue, reads, &mut addresses, &operands) }?;
     let sliced = |(operand, address)| Sliced::new(operand, address, scene, &part);
     let mut sources: Vec<Sliced> = names.into_iter().zip(addresses).map(sliced).collect();
     let mut zeroed = None;
@@ -211,7 +220,6 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     for (operand, span) in [Operand::Dq, Operand::Dk, Operand::Dv].into_iter().zip(writes) {
         written.push((span, Sliced::new(operand, target(queue, span)?, scene, &part)));
     }
-    let plan = queue.plan::<Backward>(0)?;
     let area = queue.workspace(plan.workspace())?;
     for place in slices::places(scene, &part) {
         let mut operands = kept.clone();

@@ -80,6 +80,34 @@ pub(super) fn addresses(scene: &Scene, queue: &mut Queue<'_>, reads: &[AnySpan])
     Ok(all)
 }
 
+/// Operands for their addresses: copies with zeros behind the lengths. The library multiplies what lies there by weights of 0, and what
+/// is not finite would go into the results.
+///
+/// # Safety
+/// Each operand has a number among `reads`, extents and rows of a tensor without gaps, in multiples of 16 bytes; `addresses` are those of
+/// [`addresses`].
+pub(super) unsafe fn clean(
+    scene: &Scene,
+    queue: &mut Queue<'_>,
+    reads: &[AnySpan],
+    addresses: &mut [u64],
+    operands: &[(usize, [usize; 4], Rows, bool)],
+) -> Result<()> {
+    let Some(lengths) = of(scene, reads)? else { return Ok(()) };
+    for &(index, extents, rows, of_keys) in operands {
+        let (Some(span), Some(address)) = (reads.get(index), addresses.get_mut(index)) else { continue };
+        if *address == span.address() {
+            *address = queue.scratch(span.bytes())?;
+            // SAFETY: the operand, and scratch memory of as many bytes.
+            unsafe { queue.copy(*address, span.address(), span.bytes()) }?;
+        }
+        let blanked = Blanked { to: *address, sums: 0, extents, rows, of_keys };
+        // SAFETY: a copy of the operand, of which the caller has promised the rest.
+        unsafe { blank(scene, queue, lengths, &blanked) }?;
+    }
+    Ok(())
+}
+
 /// The window of queries that may lie behind all keys, or 0.
 fn window(scene: &Scene) -> usize {
     // Longer ones than this bound nothing.
