@@ -19,6 +19,7 @@ mod standin;
 mod system;
 
 mod across;
+mod attention;
 mod blas;
 mod blas_guards;
 mod blaslt;

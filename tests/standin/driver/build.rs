@@ -79,7 +79,7 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     let of_solver =
         named(|name| name.starts_with("cusolver") || matches!(name, "cublas_numbers.c" | "cublas_shared.c"));
     library("libcusolver.so.12", &of_solver, &link("libcuda.so.1"))?;
-    library("libcudnn.so.9", &named(|name| name == "cudnn.c"), &[])?;
+    library("libcudnn.so.9", &named(|name| name == "cudnn.c"), &link("libcuda.so.1"))?;
     library("libnvtx3interop.so.1", &named(|name| name == "nvtx.c"), &link("libcuda.so.1"))?;
     library("libnvidia-ml.so.1", &named(|name| name == "nvml.c"), &[])?;
     library("libstandin-turns.so", &named(|name| name == "turns.c"), &[])?;

@@ -1,10 +1,11 @@
 /* libcudnn's stand-in, for the cost of a call: each graph has one engine, and its plan does nothing.
  *
- * It is no part of the simulator, and computes nothing. What is checked is that only finalized descriptors of the right kind are
- * executed. */
+ * It computes nothing. What is checked is that only finalized descriptors of the right kind are executed. If a test wants to see what
+ * a plan is given, the plan copies one operand to another (`standin_cudnn_echo`). */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -12,7 +13,22 @@ enum { SUCCESS = 0, BAD_PARAM = 2000, NOT_SUPPORTED = 3000 };
 enum { PLAN = 5, PACK = 16 };
 enum { ENGINES = 300, CONFIGURATIONS = 202, PLAN_TEXT = 405, DESCRIPTOR = 15, INT64 = 3 };
 
-struct descriptor { int kind, finalized; };
+enum { PACK_NUMBERS = 1000, PACK_POINTERS = 1001, OPERANDS = 32 };
+
+struct descriptor {
+    int kind, finalized;
+    int64_t count, numbers[OPERANDS];
+    uint64_t pointers[OPERANDS];
+};
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream);
+
+static void *current;
+static int64_t echo_from, echo_to;
+static size_t echo_bytes;
+
+/* From now on each plan copies so many bytes of an operand to another; 0: none. */
+EXPORT void standin_cudnn_echo(int64_t from, int64_t to, size_t bytes) { echo_from = from, echo_to = to, echo_bytes = bytes; }
 
 EXPORT size_t cudnnGetVersion(void) { return 91900; }
 
@@ -23,7 +39,10 @@ EXPORT int cudnnDestroy(void *handle) {
     return SUCCESS;
 }
 
-EXPORT int cudnnSetStream(void *handle, void *stream) { return handle == NULL || stream == NULL ? BAD_PARAM : SUCCESS; }
+EXPORT int cudnnSetStream(void *handle, void *stream) {
+    current = stream;
+    return handle == NULL || stream == NULL ? BAD_PARAM : SUCCESS;
+}
 
 EXPORT int cudnnBackendCreateDescriptor(int kind, struct descriptor **made) {
     *made = calloc(1, sizeof **made);
@@ -38,7 +57,11 @@ EXPORT int cudnnBackendDestroyDescriptor(struct descriptor *descriptor) {
 }
 
 EXPORT int cudnnBackendSetAttribute(struct descriptor *descriptor, int name, int type, int64_t count, const void *values) {
-    (void)name, (void)type, (void)count;
+    (void)type;
+    if (descriptor->kind == PACK && values != NULL && count <= OPERANDS) {
+        if (name == PACK_NUMBERS) memcpy(descriptor->numbers, values, (size_t)count * 8);
+        if (name == PACK_POINTERS) memcpy(descriptor->pointers, values, (size_t)count * 8), descriptor->count = count;
+    }
     return descriptor->finalized || values == NULL ? BAD_PARAM : SUCCESS;
 }
 
@@ -61,5 +84,12 @@ EXPORT int cudnnBackendFinalize(struct descriptor *descriptor) {
 
 EXPORT int cudnnBackendExecute(void *handle, const struct descriptor *plan, const struct descriptor *pack) {
     int fit = plan->kind == PLAN && pack->kind == PACK && plan->finalized && pack->finalized;
-    return handle != NULL && fit ? SUCCESS : BAD_PARAM;
+    if (handle == NULL || !fit) return BAD_PARAM;
+    if (echo_bytes == 0) return SUCCESS;
+    uint64_t from = 0, to = 0;
+    for (int64_t n = 0; n < pack->count; n++) {
+        if (pack->numbers[n] == echo_from) from = pack->pointers[n];
+        if (pack->numbers[n] == echo_to) to = pack->pointers[n];
+    }
+    return from && to && cuMemcpyDtoDAsync_v2(to, from, echo_bytes, current) == 0 ? SUCCESS : BAD_PARAM;
 }
