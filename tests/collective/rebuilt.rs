@@ -3,8 +3,8 @@
 
 use crate::remote::address;
 use crate::{LONG, Rng, host, side_by_side};
-use std::sync::Barrier;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Members, Rebuilt, Rendezvous, Store};
 use windlass::{Device, Error};
@@ -16,6 +16,11 @@ fn at(address: &str, index: usize, processes: usize) -> Rendezvous {
     Rendezvous::new(address, index, processes).limit(LONG).silence(LONG).token("ours")
 }
 
+/// How many have passed each point. One that leaves is lost to those who still wait for another in a collective of before:
+/// so all have its result before one leaves.
+#[derive(Default)]
+struct Points(Mutex<Vec<usize>>, Condvar);
+
 /// One process of a job whose store is served by the test.
 struct Process {
     comm: Communicator,
@@ -23,14 +28,33 @@ struct Process {
     index: usize,
     address: String,
     processes: usize,
+    points: Arc<Points>,
 }
 
 impl Process {
-    fn join(at: &Rendezvous) -> windlass::Result<Self> {
+    fn join(at: &Rendezvous, points: &Arc<Points>) -> windlass::Result<Self> {
         let device = host(1);
         let comm = Communicator::join(at, [&device])?;
         let (index, processes, address) = (at.process(), at.processes(), at.address().to_owned());
-        Ok(Process { comm, device, index, address, processes })
+        let points = points.clone();
+        Ok(Process { comm, device, index, address, processes, points })
+    }
+
+    /// Waits until `living` processes are at this point.
+    fn pass(&self, point: usize, living: usize) {
+        let Points(passed, changed) = &*self.points;
+        let mut passed = passed.lock().unwrap();
+        let points = passed.len().max(point + 1);
+        passed.resize(points, 0);
+        passed[point] += 1;
+        changed.notify_all();
+        drop(changed.wait_while(passed, |passed| passed[point] < living).unwrap());
+    }
+
+    /// All processes of the job are here, and have nothing to wait for.
+    fn gather(&self) {
+        self.comm.barrier().unwrap().await_result().unwrap();
+        self.pass(0, self.processes);
     }
 
     /// The sum over all ranks of `x`.
@@ -61,7 +85,8 @@ impl Process {
 fn job<R: Send + 'static>(processes: usize, f: impl Fn(Process) -> R + Send + Sync + 'static) -> Vec<R> {
     let store = Store::serve("127.0.0.1:0", "ours").unwrap();
     let address = store.address().to_string();
-    side_by_side(processes, move |index| f(Process::join(&at(&address, index, processes).served()).unwrap()))
+    let points = Arc::default();
+    side_by_side(processes, move |index| f(Process::join(&at(&address, index, processes).served(), &points).unwrap()))
 }
 
 #[test]
@@ -69,6 +94,7 @@ fn survivors_go_on_under_the_same_handles_whoever_is_lost() {
     for victim in 0..3 {
         job(3, move |process| {
             assert_eq!(process.sum(1 << process.index).unwrap(), 7);
+            process.pass(0, 3);
             if process.index == victim {
                 return;
             }
@@ -94,6 +120,7 @@ fn one_after_the_other_may_be_lost_until_one_is_left() {
     job(4, |process| {
         for left in (1..=4usize).rev() {
             assert_eq!(process.sum(1).unwrap(), left as u32);
+            process.pass(left, left);
             // The last one goes: that is process `left - 1`.
             if process.index == left - 1 {
                 return;
@@ -108,7 +135,7 @@ fn one_after_the_other_may_be_lost_until_one_is_left() {
 #[test]
 fn two_rebuilds_at_once_are_one() {
     job(3, |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         if process.index == 1 {
             return;
         }
@@ -129,9 +156,9 @@ fn two_rebuilds_at_once_are_one() {
 #[test]
 fn a_rebuild_that_lacks_a_process_names_it_and_can_be_tried_again() {
     let (tried, told) = std::sync::mpsc::channel::<()>();
-    let told = std::sync::Mutex::new(told);
+    let told = Mutex::new(told);
     job(3, move |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         match process.index {
             1 => return,
             0 => {
@@ -156,9 +183,9 @@ fn a_rebuild_that_lacks_a_process_names_it_and_can_be_tried_again() {
 #[test]
 fn a_rank_lost_during_the_rebuild_is_left_out() {
     let (tried, told) = std::sync::mpsc::channel::<()>();
-    let told = std::sync::Mutex::new(told);
+    let told = Mutex::new(told);
     job(4, move |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         match process.index {
             1 => return,
             2 => {
@@ -186,10 +213,12 @@ fn a_replacement_takes_the_place_and_the_number_of_the_lost_one() {
     for victim in 0..3 {
         job(3, move |process| {
             assert_eq!(process.sum(1).unwrap(), 3);
+            process.pass(0, 3);
             let process = if process.index == victim {
                 let again = at(&process.address, victim, process.processes).served().replacement();
+                let points = process.points.clone();
                 drop(process);
-                Process::join(&again).unwrap()
+                Process::join(&again, &points).unwrap()
             } else {
                 process.until_lost();
                 let rebuilt = process.comm.rebuild(Members::Replaced, LONG).unwrap();
@@ -206,7 +235,7 @@ fn a_replacement_takes_the_place_and_the_number_of_the_lost_one() {
 #[test]
 fn a_replacement_that_does_not_come_is_named_and_the_survivors_can_go_on_without() {
     job(3, |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         if process.index == 2 {
             return;
         }
@@ -226,7 +255,7 @@ fn a_replacement_that_does_not_come_is_named_and_the_survivors_can_go_on_without
 fn processes_that_want_different_members_are_told() {
     let told = std::sync::atomic::AtomicBool::new(false);
     job(3, move |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         if process.index == 2 {
             return;
         }
@@ -247,10 +276,10 @@ fn processes_that_want_different_members_are_told() {
 
 #[test]
 fn without_the_store_the_others_are_told_what_is_missing() {
-    let address = address();
+    let (address, points) = (address(), Arc::default());
     side_by_side(3, move |index| {
-        let process = Process::join(&at(&address, index, 3)).unwrap();
-        process.comm.barrier().unwrap().await_result().unwrap();
+        let process = Process::join(&at(&address, index, 3), &points).unwrap();
+        process.gather();
         if index == 0 {
             return; // it served the store
         }
@@ -267,7 +296,7 @@ fn without_the_store_the_others_are_told_what_is_missing() {
 #[test]
 fn a_rebuild_after_the_end_of_anothers_returns_what_that_made() {
     job(3, |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         if process.index == 1 {
             return;
         }
@@ -288,7 +317,7 @@ fn a_rebuild_after_the_end_of_anothers_returns_what_that_made() {
 #[test]
 fn a_rebuild_goes_on_without_one_that_has_left() {
     job(3, |process| {
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
         if process.index == 2 {
             return;
         }
@@ -312,7 +341,7 @@ fn a_rebuild_without_a_loss_does_nothing() {
             assert_eq!(rebuilt.without, [0; 0]);
         }
         assert_eq!(process.sum(1).unwrap(), 2);
-        process.comm.barrier().unwrap().await_result().unwrap();
+        process.gather();
     });
     let one = Communicator::new([&host(1)]).unwrap();
     assert!(matches!(one.rebuild(Members::Survivors, LONG), Err(Error::Unsupported { .. })));
@@ -327,21 +356,26 @@ fn random_losses_amid_random_sums_leave_the_sums_right() {
         job(processes, move |mut process| {
             let mut rng = Rng::new(seed);
             let mut living: Vec<usize> = (0..processes).collect();
-            while living.len() > 1 {
+            for turn in 0.. {
+                if living.len() < 2 {
+                    return;
+                }
                 // The same choices in all processes.
                 let (sums, victim, replaced) = (rng.below(12), living[rng.below(living.len())], rng.below(2) == 0);
                 for _ in 0..sums {
                     let expected = living.iter().map(|index| 1 << index).sum::<u32>();
                     assert_eq!(process.sum(1 << process.index).unwrap(), expected);
                 }
+                process.pass(turn, living.len());
                 let is_victim = process.index == victim;
                 if is_victim && !replaced {
                     return;
                 }
                 if is_victim {
                     let again = at(&process.address, victim, processes).served().replacement();
+                    let points = process.points.clone();
                     drop(process);
-                    process = Process::join(&again).unwrap();
+                    process = Process::join(&again, &points).unwrap();
                 } else {
                     process.until_lost();
                     let members = if replaced { Members::Replaced } else { Members::Survivors };

@@ -27,11 +27,15 @@ mod deadline;
 mod manual;
 mod stopwatch;
 mod timing;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "what other processes send is read by it"))]
+mod until;
 
 pub(crate) use deadline::{Deadline, is_over};
 pub use manual::ManualClock;
 pub(crate) use stopwatch::Stopwatch;
 pub use timing::{Exit, Files, Memory, Recovery, Serving, Staging, Sweeps, Timing, Waits, Watch};
+#[cfg_attr(not(target_os = "linux"), allow(unused_imports, reason = "as above"))]
+pub(crate) use until::Until;
 
 use manual::Manual;
 use std::time::{Duration, Instant, SystemTime};

@@ -1,7 +1,7 @@
 //! Starts a worker and does the handshake with it.
 
 use super::process::Process;
-use crate::core::clock::{Clock, Timing};
+use crate::core::clock::{Clock, Timing, Until};
 use crate::core::device_info::DeviceInfo;
 use crate::core::error::{Error, Result};
 use crate::core::segment::Segment;
@@ -181,8 +181,7 @@ fn greet(
     patience: Duration,
 ) -> Result<Greeted, Option<Error>> {
     // The socket's timeouts use the kernel's clock, so this does too.
-    let start = Clock::SYSTEM.start();
-    let _ = socket.set_read_timeout(Some(patience));
+    let (start, end) = (Clock::SYSTEM.start(), Clock::SYSTEM.after(patience));
     let _ = socket.set_write_timeout(Some(patience));
     let late = || {
         let error = Error::Timeout { waited: patience, site: crate::core::error::Site::none() };
@@ -190,7 +189,7 @@ fn greet(
     };
     let answer = message::send(socket, hello)
         .and_then(|()| message::send_files(socket, files))
-        .and_then(|()| message::receive::<Message>(socket));
+        .and_then(|()| message::receive::<Message>(&mut Until { socket, end }));
     let _ = socket.set_write_timeout(None);
     match answer {
         Ok(Some(Message::Ready { magic: MAGIC, protocol: PROTOCOL, version, info, limit, label })) => {
@@ -340,5 +339,28 @@ mod tests {
         let error = error.unwrap_err().unwrap();
         assert!(matches!(error, Error::Timeout { .. }) && error.to_string().contains("worker_patience"), "{error}");
         drop(theirs);
+    }
+
+    /// A profiler's signals interrupt a wait again and again; its limit is the same.
+    #[test]
+    fn signals_do_not_put_off_the_end_of_the_patience() {
+        extern "C" fn nothing(_: libc::c_int) {}
+        // SAFETY: the handler does nothing; this is the only user of the signal in this program.
+        unsafe { libc::signal(libc::SIGURG, nothing as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+        let (mut ours, _theirs) = UnixStream::pair().unwrap();
+        // SAFETY: no arguments.
+        let thread = unsafe { libc::pthread_self() } as usize;
+        let (answered, is_answered) = std::sync::mpsc::channel::<()>();
+        let signals = std::thread::spawn(move || {
+            (0..2_000).all(|_| {
+                // SAFETY: the thread waits for this one below.
+                unsafe { libc::pthread_kill(thread as libc::pthread_t, libc::SIGURG) };
+                is_answered.recv_timeout(Duration::from_millis(5)).is_err()
+            })
+        });
+        let error = greet(&mut ours, &hello("1.2.3"), &files(), Duration::from_millis(100)).unwrap_err().unwrap();
+        let _ = answered.send(());
+        assert!(matches!(error, Error::Timeout { .. }), "{error}");
+        assert!(!signals.join().unwrap(), "the signals ended before the wait");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::frame::{Key, MAGIC, MOST, answer, read, write};
 use super::rounds::{Step, View};
-use crate::core::clock::{self, Clock};
+use crate::core::clock::{self, Clock, Until};
 use crate::core::error::{Error, Result};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -63,14 +63,14 @@ impl Client {
     /// Proves that this process belongs to the job. `Ok(Err)`: it was refused, and would be again.
     fn enter(mut socket: TcpStream, key: Key, left: Duration) -> io::Result<Result<TcpStream, String>> {
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(left.min(Duration::from_secs(10))))?;
-        let challenge = read(&mut socket, 64)?;
+        let end = Clock::SYSTEM.after(left.min(Duration::from_secs(10)));
+        let challenge = read(&mut Until { socket: &socket, end }, 64)?;
         let Some(challenge) = challenge.strip_prefix(&MAGIC) else {
             return Ok(Err("what answers at the store's address is no store of this version".into()));
         };
         let proof = answer(key, challenge, b"hello");
         write(&mut socket, &[&MAGIC[..], proof.as_bytes()].concat())?;
-        let verdict = read(&mut socket, 256)?;
+        let verdict = read(&mut Until { socket: &socket, end }, 256)?;
         match &verdict[..] {
             b"welcome" => Ok(Ok(socket)),
             why => Ok(Err(format!("the store: {}", String::from_utf8_lossy(why)))),
@@ -87,8 +87,8 @@ impl Client {
     pub(in crate::libraries::collective) fn step(&mut self, step: &Step) -> Result<View> {
         let lost = |error: io::Error| Error::library(format!("the connection to the store broke: {error}"));
         let coded = |error: postcard::Error| Error::library(format!("the store's protocol: {error}"));
-        self.socket.set_read_timeout(Some(ANSWER)).map_err(lost)?;
         write(&mut self.socket, &postcard::to_stdvec(step).map_err(coded)?).map_err(lost)?;
-        postcard::from_bytes(&read(&mut self.socket, MOST).map_err(lost)?).map_err(coded)
+        let mut answer = Until { socket: &self.socket, end: Clock::SYSTEM.after(ANSWER) };
+        postcard::from_bytes(&read(&mut answer, MOST).map_err(lost)?).map_err(coded)
     }
 }

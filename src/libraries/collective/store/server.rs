@@ -2,13 +2,13 @@
 
 use super::frame::{Key, MAGIC, answer, nonce, read, write};
 use super::rounds::{Rounds, Step, View};
-use crate::core::clock::Clock;
+use crate::core::clock::{Clock, Until};
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 4096;
@@ -36,23 +36,6 @@ struct Shared {
     connections: AtomicUsize,
     /// Peers that have not proven yet that they belong to the job: the number of the connection, and the connection.
     strangers: Mutex<VecDeque<(u64, Arc<TcpStream>)>>,
-}
-
-/// What comes until a moment, however slowly.
-struct Until<'s> {
-    socket: &'s TcpStream,
-    end: Instant,
-}
-
-impl Read for Until<'_> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let left = self.end.saturating_duration_since(Clock::SYSTEM.now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.socket.set_read_timeout(Some(left))?;
-        self.socket.read(room)
-    }
 }
 
 impl Server {
@@ -176,7 +159,7 @@ impl Shared {
         socket.set_write_timeout(Some(HELLO))?;
         let challenge = nonce();
         write(&mut socket, &[&MAGIC[..], &challenge].concat())?;
-        let hello = read(&mut Until { socket, end: Clock::SYSTEM.now() + HELLO }, 64)?;
+        let hello = read(&mut Until { socket, end: Clock::SYSTEM.after(HELLO) }, 64)?;
         let (magic, proof) = hello.split_at_checked(MAGIC.len()).unwrap_or_default();
         if magic != MAGIC {
             return write(&mut socket, b"refused: another protocol, or another version of it").map(|()| false);
