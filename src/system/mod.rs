@@ -11,7 +11,7 @@
 //! | `files` | files of other users, private files, pipes |
 //! | `shared_library` | the dynamic linker |
 //! | `process` | forks, exits, privileges |
-//! | `sockets` | waiting for several sockets |
+//! | `sockets` | limits of reads, waiting for several sockets |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
 #[cfg_attr(not(any(feature = "nvrtc", feature = "dnn")), allow(dead_code, reason = "the caches on disk use it"))]
@@ -19,6 +19,6 @@ pub(crate) mod files;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]
 pub(crate) mod shared_library;
-#[cfg(feature = "collective")]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "what other processes send is read by it"))]
 pub(crate) mod sockets;
 pub(crate) mod thread;

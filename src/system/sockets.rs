@@ -1,9 +1,29 @@
-//! Waiting for several sockets at once.
+//! Waiting for sockets: for one with a limit, and for several at once.
 
+use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// A socket whose reads can end.
+pub(crate) trait Limited {
+    fn limit(&self, left: Option<Duration>) -> io::Result<()>;
+}
+
+impl Limited for TcpStream {
+    fn limit(&self, left: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(left)
+    }
+}
+
+#[cfg(unix)]
+impl Limited for std::os::unix::net::UnixStream {
+    fn limit(&self, left: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(left)
+    }
+}
+
 /// A socket, and whether the caller has something to write to it besides wanting to read.
+#[cfg(feature = "collective")]
 pub(crate) struct Watched<'s> {
     pub(crate) socket: &'s TcpStream,
     pub(crate) reads: bool,
@@ -11,6 +31,7 @@ pub(crate) struct Watched<'s> {
 }
 
 /// Waits until one of the sockets can be read or written, as wanted, or has ended; for `limit` at most. May return early.
+#[cfg(feature = "collective")]
 pub(crate) fn wait(sockets: &[Watched<'_>], limit: Duration) {
     #[cfg(unix)]
     {

@@ -1,8 +1,8 @@
 //! Reading from a socket until a moment.
 
 use super::Deadline;
+use crate::system::sockets::Limited;
 use std::io::{self, Read};
-use std::time::Duration;
 
 /// Reads what comes until a moment, however slowly. A socket's own timeout begins again with every piece, and with every
 /// signal that interrupts the thread (a profiler's, a debugger's): so it may never end.
@@ -10,24 +10,6 @@ pub(crate) struct Until<'s, S> {
     pub(crate) socket: &'s S,
     /// `None`: too far away to matter.
     pub(crate) end: Option<Deadline>,
-}
-
-/// A socket whose reads can end.
-pub(crate) trait Limited {
-    fn limit(&self, left: Option<Duration>) -> io::Result<()>;
-}
-
-impl Limited for std::net::TcpStream {
-    fn limit(&self, left: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(left)
-    }
-}
-
-#[cfg(unix)]
-impl Limited for std::os::unix::net::UnixStream {
-    fn limit(&self, left: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(left)
-    }
 }
 
 impl<'s, S: Limited> Read for Until<'s, S>
