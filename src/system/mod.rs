@@ -19,6 +19,6 @@ pub(crate) mod files;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]
 pub(crate) mod shared_library;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "what other processes send is read by it"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "a library may be its only user"))]
 pub(crate) mod sockets;
 pub(crate) mod thread;

@@ -4,8 +4,9 @@ use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A socket whose reads can end.
+/// A socket whose reads can be given a limit.
 pub(crate) trait Limited {
+    /// The longest that one read waits from now on; `None`: for ever.
     fn limit(&self, left: Option<Duration>) -> io::Result<()>;
 }
 

@@ -27,7 +27,7 @@ mod deadline;
 mod manual;
 mod stopwatch;
 mod timing;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "what other processes send is read by it"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "a library may be its only user"))]
 mod until;
 
 pub(crate) use deadline::{Deadline, is_over};
