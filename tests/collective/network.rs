@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 use windlass::clock::{ManualClock, Timing};
 use windlass::collective::{Communicator, Members, Rendezvous, Store};
@@ -25,6 +25,9 @@ use windlass::{Device, Error, HostPool};
 /// What happens to a connection: the directions that are silent from now on, as bits; or it is broken.
 const BOTH: u8 = 3;
 const BROKEN: u8 = 4;
+
+/// The first byte of what a process tells the store when it is connected with all others.
+const STAND: u8 = 2;
 
 struct Link {
     ends: [TcpStream; 2],
@@ -45,10 +48,14 @@ struct Network {
     to_store: Mutex<Vec<Arc<Link>>>,
     /// The proxy of each port that a process listens at, and those who connect there besides.
     ports: Mutex<HashMap<u16, u16>>,
+    /// The ports of all proxies.
+    proxies: Mutex<Vec<u16>>,
     strangers: Mutex<Vec<TcpStream>>,
     over: AtomicBool,
     /// How long it takes to connect two processes, at least: so many milliseconds.
     lag: AtomicUsize,
+    /// So many answers of the store, each to a process that stands, do not arrive: the connection breaks instead.
+    unanswered: AtomicUsize,
 }
 
 impl Network {
@@ -58,9 +65,11 @@ impl Network {
             links: Mutex::default(),
             to_store: Mutex::default(),
             ports: Mutex::default(),
+            proxies: Mutex::default(),
             strangers: Mutex::default(),
             over: AtomicBool::new(false),
             lag: AtomicUsize::new(0),
+            unanswered: AtomicUsize::new(0),
         })
     }
 
@@ -76,10 +85,22 @@ impl Network {
         }
     }
 
+    /// All proxies and connections end.
+    fn end(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        let proxies: Vec<u16> = self.proxies.lock().unwrap().drain(..).collect();
+        proxies.iter().for_each(|port| drop(TcpStream::connect(("127.0.0.1", *port))));
+        for links in [&self.links, &self.to_store] {
+            links.lock().unwrap().drain(..).for_each(|link| link.shut());
+        }
+        self.strangers.lock().unwrap().clear();
+    }
+
     /// Where one reaches `target` through the proxy. Towards the store, what processes tell of themselves is changed.
     fn through(self: &Arc<Self>, target: SocketAddr, is_store: bool) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
+        self.proxies.lock().unwrap().push(address.port());
         let network = self.clone();
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
@@ -112,7 +133,14 @@ impl Network {
             let (network, link) = (self.clone(), link.clone());
             let cards = is_store && direction == 0;
             std::thread::spawn(move || {
-                let _ = if cards { network.pump_cards(from, &to) } else { network.pump(from, &to, &link, direction) };
+                let _ = if cards {
+                    network.pump_cards(from, &to, &link)
+                } else {
+                    network.pump(from, &to, &link, direction)
+                };
+                if link.trouble.load(Ordering::SeqCst) & BROKEN != 0 {
+                    link.shut();
+                }
                 // The end of one side is told to the other, unless nothing is told any more.
                 if link.trouble.load(Ordering::SeqCst) & (1 << direction) == 0 {
                     let _ = to.shutdown(Shutdown::Write);
@@ -147,7 +175,7 @@ impl Network {
     }
 
     /// Frame by frame, with the proxy's ports in the place of those of the processes.
-    fn pump_cards(self: &Arc<Self>, mut from: TcpStream, to: &TcpStream) -> std::io::Result<()> {
+    fn pump_cards(self: &Arc<Self>, mut from: TcpStream, to: &TcpStream, link: &Link) -> std::io::Result<()> {
         loop {
             let mut len = [0; 4];
             from.read_exact(&mut len)?;
@@ -161,6 +189,11 @@ impl Network {
                 port.copy_from_slice(&[proxy as u8 | 128, (proxy >> 7) as u8 | 128, (proxy >> 14) as u8]);
             }
             self.delay();
+            let one_less = |left: usize| left.checked_sub(1);
+            let stands = frame.first() == Some(&STAND);
+            if stands && self.unanswered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+                link.trouble.store(2 | BROKEN, Ordering::SeqCst); // by the thread that would bring the answer
+            }
             self.send(to, &[&len[..], &frame].concat())?;
         }
     }
@@ -171,8 +204,9 @@ impl Network {
             return *proxy;
         }
         for say in [&b""[..], &[37], &[255; 68], &[36, 0, 0, 0], &[0; 4]] {
-            let mut stranger = TcpStream::connect(("127.0.0.1", own)).unwrap();
-            stranger.write_all(say).unwrap();
+            // The process may have given up, and listen no longer.
+            let Ok(mut stranger) = TcpStream::connect(("127.0.0.1", own)) else { break };
+            let _ = stranger.write_all(say);
             self.strangers.lock().unwrap().push(stranger);
         }
         let proxy = self.through(([127, 0, 0, 1], own).into(), false).port();
@@ -276,9 +310,7 @@ fn program(seed: u64, cuts: bool) {
     let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Done(epoch) if *epoch > 0 || !cuts);
     assert!(outcomes.iter().any(is_done), "seed {seed}: {outcomes:?}");
     assert!(cuts || outcomes.iter().all(|outcome| *outcome == Outcome::Done(0)), "seed {seed}: {outcomes:?}");
-    network.over.store(true, Ordering::SeqCst);
-    let ports = network.ports.lock().unwrap();
-    ports.values().for_each(|port| drop(TcpStream::connect(("127.0.0.1", *port))));
+    network.end();
 }
 
 fn programs() -> std::ops::Range<u64> {
@@ -319,4 +351,30 @@ fn a_replacement_that_connects_slowly_is_not_taken_for_the_one_that_is_lost() {
         assert_eq!((comm.epoch(), comm.ranks()), (1, 2));
         comm.barrier().unwrap().await_result().unwrap();
     });
+}
+
+/// The store has committed the next epoch, but the answer that says so does not arrive: another one does.
+#[test]
+fn a_process_whose_connection_breaks_before_it_is_told_that_the_epoch_began_is_of_it() {
+    for lost in 1..=2 {
+        let network = Network::new(lost);
+        let store = Store::serve("127.0.0.1:0", "").unwrap();
+        let address = network.through(store.address(), true).to_string();
+        let survivors = 3 - lost as usize;
+        let (silent, gathered) = (network.clone(), Barrier::new(3));
+        side_by_side(3, move |index| {
+            let at = Rendezvous::new(&address, index, 3).served().limit(LONG).silence(LONG);
+            let comm = Communicator::join(&at, [&host(1)]).unwrap();
+            gathered.wait();
+            if index >= survivors {
+                return;
+            }
+            assert!(matches!(comm.barrier().unwrap().await_result(), Err(Error::CollectiveLost { .. })));
+            silent.unanswered.store(survivors, Ordering::SeqCst);
+            comm.rebuild(Members::Survivors, LONG).unwrap();
+            assert_eq!((comm.epoch(), comm.ranks()), (1, survivors));
+            comm.barrier().unwrap().await_result().unwrap();
+        });
+        assert_eq!(network.unanswered.load(Ordering::SeqCst), 0);
+    }
 }

@@ -69,7 +69,8 @@ impl Communicator {
     /// live keep their buffers; what collectives of the lost epoch were to write is undefined.
     ///
     /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one,
-    /// all or none: after an error all are as they were, and it can be called again. If another process is lost meanwhile,
+    /// all or none: after an error all are as they were, and it can be called again. Only a process that cannot reach the store
+    /// from the moment when it stands ready until its limit does not know whether they left. If another process is lost meanwhile,
     /// the others begin again without it, within the limit. Where nothing is lost, nothing is done: so several threads may
     /// call it for one loss, and those that come late get what the first has made. Where two processes take each other for
     /// lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks, and can

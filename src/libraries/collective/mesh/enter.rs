@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How long the store is waited for at a time: losses are looked for in between.
 const LOOK: u32 = 20;
+/// How long a connection to the store may take to be made anew, at a time.
+const RECONNECT: Duration = Duration::from_secs(1);
 
 /// A process that comes.
 pub(in crate::libraries::collective) struct Entry<'e> {
@@ -142,7 +144,7 @@ impl Entry<'_> {
                 return if is_anothers { Ok(Attempt::Again(why)) } else { Err(error) };
             }
         };
-        let mut view = watch.client.step(&Step::Stand { process: self.own(), round })?;
+        let mut view = self.surely(watch.client, &Step::Stand { process: self.own(), round }, end)?;
         loop {
             match view {
                 View::Committed => return Ok(Attempt::Done(mesh, live)),
@@ -151,14 +153,14 @@ impl Entry<'_> {
                 View::Open { .. } | View::Claimed { .. } => {}
             }
             let dead = watch.dead(Some(&mesh));
-            view = if !dead.is_empty() {
-                self.leave(watch.client, round, &dead, format!("processes {dead:?} were lost"))?
+            let step = if !dead.is_empty() {
+                self.left(round, &dead, format!("processes {dead:?} were lost"))
             } else if Clock::SYSTEM.now() >= end {
-                let why = format!("not all processes were connected within {:?}", self.limit);
-                self.leave(watch.client, round, &[], why)?
+                self.left(round, &[], format!("not all processes were connected within {:?}", self.limit))
             } else {
-                self.look(watch.client, round, u64::MAX)?
+                self.looks(round, u64::MAX)
             };
+            view = self.surely(watch.client, &step, end)?;
         }
     }
 
@@ -221,12 +223,44 @@ impl Entry<'_> {
         }
     }
 
+    /// Carries out a step of a process that stands. If an answer is lost, the store may have committed the round: it is asked once
+    /// more, by another connection.
+    fn surely(&self, client: &mut Client, step: &Step, end: Instant) -> Result<View> {
+        loop {
+            let mut broken = match client.step(step) {
+                Ok(view) => return Ok(view),
+                Err(broken) => broken,
+            };
+            loop {
+                self.owner_lives()?;
+                let left = end.saturating_duration_since(Clock::SYSTEM.now());
+                if left.is_zero() {
+                    let why = "so it is not known whether the others have gone on; the next call tells";
+                    return Err(Error::library(format!("{broken}; {why}")));
+                }
+                crate::core::clock::pause(Duration::from_millis(LOOK.into()));
+                match client.again((left.min(RECONNECT), self.at_once)) {
+                    Ok(()) => break,
+                    Err(still) => broken = still,
+                }
+            }
+        }
+    }
+
+    fn looks(&self, round: u64, version: u64) -> Step {
+        Step::Look { process: self.own(), round, version, millis: LOOK }
+    }
+
+    fn left(&self, round: u64, suspects: &[u32], why: String) -> Step {
+        Step::Leave { process: self.own(), round, suspects: suspects.to_vec(), why }
+    }
+
     fn look(&self, client: &mut Client, round: u64, version: u64) -> Result<View> {
-        client.step(&Step::Look { process: self.own(), round, version, millis: LOOK })
+        client.step(&self.looks(round, version))
     }
 
     fn leave(&self, client: &mut Client, round: u64, suspects: &[u32], why: String) -> Result<View> {
-        client.step(&Step::Leave { process: self.own(), round, suspects: suspects.to_vec(), why })
+        client.step(&self.left(round, suspects, why))
     }
 
     #[cold]

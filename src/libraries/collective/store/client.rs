@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// A connection to the store.
 pub(in crate::libraries::collective) struct Client {
     socket: TcpStream,
+    addresses: Vec<SocketAddr>,
+    key: Key,
+    process: usize,
 }
 
 /// How long the store may take for an answer, besides the wait that it was asked for.
@@ -45,7 +48,7 @@ impl Client {
             for address in addresses {
                 match TcpStream::connect_timeout(address, left.min(Duration::from_secs(5))) {
                     Ok(socket) => match Self::enter(socket, key, left) {
-                        Ok(Ok(socket)) => return Ok(Client { socket }),
+                        Ok(Ok(socket)) => return Ok(Client { socket, addresses: addresses.to_vec(), key, process }),
                         Ok(Err(refusal)) => return Err(Error::library(refusal)),
                         Err(error) => last = Some(error),
                     },
@@ -81,6 +84,12 @@ impl Client {
     pub(in crate::libraries::collective) fn local_ip(&self) -> Result<std::net::IpAddr> {
         let address = self.socket.local_addr();
         address.map(|address| address.ip()).map_err(|error| Error::library(format!("the store's connection: {error}")))
+    }
+
+    /// Connects once more, where the connection broke.
+    pub(in crate::libraries::collective) fn again(&mut self, within: (Duration, bool)) -> Result<()> {
+        *self = Self::connect(&self.addresses, self.key, within, self.process)?;
+        Ok(())
     }
 
     /// Carries out a step.
