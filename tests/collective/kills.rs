@@ -7,6 +7,7 @@
 //! instead.
 #![cfg(unix)]
 
+use crate::hosts::Hosts;
 use crate::{LONG, Rng};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -90,8 +91,9 @@ impl Member {
             }
         }
         for (step, pending) in pending {
-            // Each waiter is told, of a loss too.
-            match pending.await_timeout(LONG).unwrap_or_else(|_| panic!("step {step} was never answered")) {
+            // Each waiter is told, of a loss too. The test has a limit for all of them together, and not this process: its time
+            // passes as it is told, and an abort of NCCL takes as long as it takes.
+            match pending.await_result() {
                 Ok(found) => {
                     let expected = model(&self.numbers, self.comm.first_rank(), step);
                     assert!(self.device.to_vec(&found[0]).unwrap() == expected, "step {step} of {:?}", self.numbers);
@@ -191,8 +193,19 @@ struct Running {
     passed: Receiver<()>,
 }
 
+/// How a process is lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Loss {
+    Killed,
+    Stopped,
+    /// With its host.
+    CutOff,
+}
+
 struct Job {
     store: Store,
+    /// On which the processes are, unless all are on this one.
+    hosts: Option<Hosts>,
     processes: usize,
     /// `told`: by the test; `system`.
     clock: &'static str,
@@ -201,7 +214,8 @@ struct Job {
 
 impl Job {
     fn spawn(&mut self, number: usize, how: &str) {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let here = || Command::new(std::env::current_exe().unwrap());
+        let mut command = self.hosts.as_ref().map_or_else(here, |hosts| hosts.command(number));
         command.args(["kills::member", "--exact", "--nocapture", "--test-threads=1"]);
         let address = self.store.address();
         command.env(CHILD, format!("{address} {number} {} {} {how}", self.processes, self.clock));
@@ -216,9 +230,10 @@ impl Job {
         self.children.insert(number, Running { child, lines, passed });
     }
 
-    fn begin(processes: usize, clock: &'static str) -> Self {
-        let store = Store::serve("127.0.0.1:0", "").unwrap();
-        let mut job = Job { store, processes, clock, children: BTreeMap::new() };
+    fn begin(processes: usize, clock: &'static str, hosts: Option<Hosts>) -> Self {
+        let address = hosts.as_ref().map_or_else(|| "127.0.0.1:0".into(), Hosts::address);
+        let store = Store::serve(&address, "").unwrap();
+        let mut job = Job { store, hosts, processes, clock, children: BTreeMap::new() };
         (0..processes).for_each(|number| job.spawn(number, "first"));
         job.all_say("ready 0");
         job
@@ -259,8 +274,8 @@ impl Job {
         }
     }
 
-    /// Ends or stops one of them at any moment; the time until all others knew.
-    fn lose_one(&mut self, signal: i32, epoch: u64, rng: &mut Rng) -> Duration {
+    /// Loses one of them at any moment; the time until all others knew.
+    fn lose_one(&mut self, loss: Loss, epoch: u64, rng: &mut Rng) -> Duration {
         // A moment of other processes, which nothing tells of.
         let (_keep, never) = channel::<()>();
         assert_eq!(never.recv_timeout(Duration::from_micros(rng.below(60_000) as u64)), Err(RecvTimeoutError::Timeout));
@@ -271,18 +286,29 @@ impl Job {
             // SAFETY: a child of this test that was not waited for.
             assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
         };
-        send(signal);
+        match loss {
+            Loss::Killed => send(libc::SIGKILL),
+            Loss::Stopped => send(libc::SIGSTOP),
+            Loss::CutOff => self.hosts.as_ref().unwrap().cut(victim),
+        }
         let began = Instant::now();
-        let is_silent = signal == libc::SIGSTOP && self.clock == "told";
+        let is_silent = loss != Loss::Killed && self.clock == "told";
         let lost = if is_silent { self.pass_until_lost() } else { self.all_say("lost") };
         let noticed = began.elapsed();
+        if let Some(hosts) = self.hosts.as_ref().filter(|_| replaces && loss == Loss::CutOff) {
+            hosts.mend(victim); // for the new one
+        }
         if replaces {
             self.spawn(victim, "new");
         }
         let ready = self.all_say(&format!("ready {epoch} "));
-        println!("process {victim}: {lost:?} after {noticed:?}; {ready:?}");
-        if signal == libc::SIGSTOP {
-            send(libc::SIGCONT);
+        println!("process {victim}, {loss:?}: {lost:?} after {noticed:?}; {ready:?}");
+        match loss {
+            Loss::Killed => {}
+            Loss::Stopped => send(libc::SIGCONT),
+            Loss::CutOff => self.hosts.as_ref().unwrap().mend(victim),
+        }
+        if loss != Loss::Killed {
             await_line(victim, &lines, "excluded");
         }
         child.kill().unwrap();
@@ -315,10 +341,10 @@ fn variable(name: &str, usual: usize) -> usize {
 }
 
 /// So many losses, in jobs of at most `each`. `WINDLASS_TEST_SEED` begins with other choices.
-fn losses(signal: i32, clock: &'static str, (usual, each): (usize, usize)) {
+pub(crate) fn losses(of: &[Loss], clock: &'static str, (usual, each): (usize, usize)) {
     let wanted = variable("WINDLASS_TEST_LOSSES", usual);
     let gpus = crate::gpus().len();
-    let mut rng = Rng::new(signal as u64 + 1000 * variable("WINDLASS_TEST_SEED", 0) as u64);
+    let mut rng = Rng::new(of.len() as u64 + of[0] as u64 + 1000 * variable("WINDLASS_TEST_SEED", 0) as u64);
     let (mut left, mut known) = (wanted, Vec::new());
     while left > 0 {
         let processes = if gpus > 0 { gpus.min(4) } else { 2 + rng.below(3) };
@@ -327,33 +353,34 @@ fn losses(signal: i32, clock: &'static str, (usual, each): (usize, usize)) {
         }
         // To start a process on a GPU takes long.
         let each = if gpus > 0 { left } else { each.min(left) };
-        let mut job = Job::begin(processes, clock);
-        known.extend((1..=each).map(|epoch| job.lose_one(signal, epoch as u64, &mut rng)));
+        let hosts = of.contains(&Loss::CutOff).then(|| Hosts::new(processes));
+        let mut job = Job::begin(processes, clock, hosts);
+        known.extend((1..=each).map(|epoch| job.lose_one(of[rng.below(of.len())], epoch as u64, &mut rng)));
         job.end();
         left -= each;
     }
     known.sort();
     let at = |percent: usize| known.get((known.len() * percent / 100).min(known.len().saturating_sub(1)));
     println!(
-        "{wanted} losses by signal {signal}, clock {clock}: known to all others after (least, median, 90 %, 99 %, most) {:?}",
+        "{wanted} losses {of:?}, clock {clock}: known to all others after (least, median, 90 %, 99 %, most) {:?}",
         [0, 50, 90, 99, 100].map(at)
     );
 }
 
 #[test]
 fn processes_that_are_killed_at_any_moment_leave_the_others_right() {
-    losses(libc::SIGKILL, "told", (8, 4));
+    losses(&[Loss::Killed], "told", (8, 4));
 }
 
 #[test]
 fn processes_that_are_stopped_at_any_moment_leave_the_others_right() {
-    losses(libc::SIGSTOP, "told", (4, 4));
+    losses(&[Loss::Stopped], "told", (4, 4));
 }
 
 /// Until all others know: of a killed process, and of one that is silent for 1.5 s by the system's clock.
 #[test]
 #[ignore = "a measurement, which depends on how busy the machine is"]
 fn timing_of_losses() {
-    losses(libc::SIGKILL, "system", (40, 40));
-    losses(libc::SIGSTOP, "system", (40, 40));
+    losses(&[Loss::Killed], "system", (40, 40));
+    losses(&[Loss::Stopped], "system", (40, 40));
 }

@@ -9,6 +9,7 @@
 mod checks;
 mod faults;
 mod hostile;
+mod hosts;
 #[cfg(target_os = "linux")]
 mod isolated;
 mod killed;
