@@ -241,6 +241,7 @@ impl Entry<'_> {
                 crate::core::clock::pause(Duration::from_millis(LOOK.into()));
                 match client.again((left.min(RECONNECT), self.at_once)) {
                     Ok(()) => break,
+                    Err(ended) if self.at_once => return Err(ended),
                     Err(still) => broken = still,
                 }
             }
