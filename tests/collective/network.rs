@@ -56,6 +56,8 @@ struct Network {
     lag: AtomicUsize,
     /// So many answers of the store, each to a process that stands, do not arrive: the connection breaks instead.
     unanswered: AtomicUsize,
+    /// After one of these nobody reaches the store any more.
+    for_good: AtomicBool,
 }
 
 impl Network {
@@ -70,6 +72,7 @@ impl Network {
             over: AtomicBool::new(false),
             lag: AtomicUsize::new(0),
             unanswered: AtomicUsize::new(0),
+            for_good: AtomicBool::new(false),
         })
     }
 
@@ -193,6 +196,7 @@ impl Network {
             let stands = frame.first() == Some(&STAND);
             if stands && self.unanswered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
                 link.trouble.store(2 | BROKEN, Ordering::SeqCst); // by the thread that would bring the answer
+                self.over.store(self.for_good.load(Ordering::SeqCst), Ordering::SeqCst);
             }
             self.send(to, &[&len[..], &frame].concat())?;
         }
@@ -376,5 +380,36 @@ fn a_process_whose_connection_breaks_before_it_is_told_that_the_epoch_began_is_o
             comm.barrier().unwrap().await_result().unwrap();
         });
         assert_eq!(network.unanswered.load(Ordering::SeqCst), 0);
+        network.end();
     }
+}
+
+#[test]
+fn a_process_that_does_not_learn_whether_the_epoch_began_is_told_so_within_its_limit() {
+    let network = Network::new(7);
+    let store = Store::serve("127.0.0.1:0", "").unwrap();
+    let address = network.through(store.address(), true).to_string();
+    let (cut, gathered) = (network.clone(), Barrier::new(2));
+    side_by_side(2, move |index| {
+        let at = Rendezvous::new(&address, index, 2).served().limit(LONG).silence(LONG);
+        let comm = Communicator::join(&at, [&host(1)]).unwrap();
+        gathered.wait();
+        if index == 1 {
+            return;
+        }
+        assert!(matches!(comm.barrier().unwrap().await_result(), Err(Error::CollectiveLost { .. })));
+        cut.for_good.store(true, Ordering::SeqCst);
+        cut.unanswered.store(1, Ordering::SeqCst);
+        let error = loop {
+            let error = comm.rebuild(Members::Survivors, Duration::from_secs(1)).unwrap_err();
+            // If this process was kept from running, the limit may have passed before it stood.
+            if cut.unanswered.load(Ordering::SeqCst) == 0 {
+                break error;
+            }
+        };
+        assert!(matches!(error, Error::LibraryError { .. }), "{error}");
+        assert!(error.to_string().contains("is not known; the next call tells"), "{error}");
+        assert_eq!(comm.epoch(), 0);
+    });
+    network.end();
 }

@@ -70,7 +70,7 @@ impl Communicator {
     ///
     /// The processes agree at the [`Store`](super::Store) on who is of the next epoch, connect, and then leave the old one,
     /// all or none: after an error all are as they were, and it can be called again. Only a process that cannot reach the store
-    /// from the moment when it stands ready until its limit does not know whether they left. If another process is lost meanwhile,
+    /// from the moment when it stands ready until its limit does not know whether they left; the next call tells it. If another process is lost meanwhile,
     /// the others begin again without it, within the limit. Where nothing is lost, nothing is done: so several threads may
     /// call it for one loss, and those that come late get what the first has made. Where two processes take each other for
     /// lost, the one that comes first is believed; the other gets [`Error::CollectiveLost`] with its own ranks, and can
@@ -85,7 +85,7 @@ impl Communicator {
     /// come in time; with those of process 0, if it is lost and served the store; with the own ranks, if the others have
     /// gone on without this process. [`Error::InvalidArgument`]: others want other members, and stay with that for as long.
     /// [`Error::Unsupported`]: all ranks are of this process, on devices that are not isolated (the next collective needs
-    /// no rebuild).
+    /// no rebuild). [`Error::LibraryError`]: the store cannot be reached.
     ///
     /// ```no_run
     /// # fn main() -> windlass::Result<()> {

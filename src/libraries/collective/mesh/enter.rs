@@ -154,11 +154,11 @@ impl Entry<'_> {
             }
             let dead = watch.dead(Some(&mesh));
             let step = if !dead.is_empty() {
-                self.left(round, &dead, format!("processes {dead:?} were lost"))
+                self.to_leave(round, &dead, format!("processes {dead:?} were lost"))
             } else if Clock::SYSTEM.now() >= end {
-                self.left(round, &[], format!("not all processes were connected within {:?}", self.limit))
+                self.to_leave(round, &[], format!("not all processes were connected within {:?}", self.limit))
             } else {
-                self.looks(round, u64::MAX)
+                self.to_look(round, u64::MAX)
             };
             view = self.surely(watch.client, &step, end)?;
         }
@@ -223,45 +223,44 @@ impl Entry<'_> {
         }
     }
 
-    /// Carries out a step of a process that stands. If an answer is lost, the store may have committed the round: it is asked once
-    /// more, by another connection.
+    /// Carries out a step of a process that stands. If an answer is lost, the store may have committed the round: so it is asked
+    /// again, by another connection. Each of these steps may be repeated.
     fn surely(&self, client: &mut Client, step: &Step, end: Instant) -> Result<View> {
-        loop {
-            let mut broken = match client.step(step) {
-                Ok(view) => return Ok(view),
-                Err(broken) => broken,
-            };
-            loop {
-                self.owner_lives()?;
-                let left = end.saturating_duration_since(Clock::SYSTEM.now());
-                if left.is_zero() {
-                    let why = "so it is not known whether the others have gone on; the next call tells";
-                    return Err(Error::library(format!("{broken}; {why}")));
-                }
-                crate::core::clock::pause(Duration::from_millis(LOOK.into()));
-                match client.again((left.min(RECONNECT), self.at_once)) {
-                    Ok(()) => break,
-                    Err(ended) if self.at_once => return Err(ended),
-                    Err(still) => broken = still,
-                }
+        let mut answer = client.step(step);
+        while let Err(broken) = &answer {
+            self.owner_lives()?;
+            let left = end.saturating_duration_since(Clock::SYSTEM.now());
+            if left.is_zero() {
+                let why = "whether the others have gone on with this process is not known; the next call tells";
+                return Err(Error::library(format!(
+                    "{broken}, and it was not reached again within {:?}: {why}",
+                    self.limit
+                )));
+            }
+            crate::core::clock::pause(Duration::from_millis(LOOK.into()));
+            match client.again((left.min(RECONNECT), self.at_once)) {
+                Ok(()) => answer = client.step(step),
+                Err(ended) if self.at_once => return Err(ended),
+                Err(_) => {} // until the end
             }
         }
+        answer
     }
 
-    fn looks(&self, round: u64, version: u64) -> Step {
+    fn to_look(&self, round: u64, version: u64) -> Step {
         Step::Look { process: self.own(), round, version, millis: LOOK }
     }
 
-    fn left(&self, round: u64, suspects: &[u32], why: String) -> Step {
+    fn to_leave(&self, round: u64, suspects: &[u32], why: String) -> Step {
         Step::Leave { process: self.own(), round, suspects: suspects.to_vec(), why }
     }
 
     fn look(&self, client: &mut Client, round: u64, version: u64) -> Result<View> {
-        client.step(&self.looks(round, version))
+        client.step(&self.to_look(round, version))
     }
 
     fn leave(&self, client: &mut Client, round: u64, suspects: &[u32], why: String) -> Result<View> {
-        client.step(&self.left(round, suspects, why))
+        client.step(&self.to_leave(round, suspects, why))
     }
 
     #[cold]
