@@ -349,3 +349,6 @@ impl Watch<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
