@@ -57,6 +57,13 @@ impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
         out
     }
 
+    /// Removes a value.
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        let (value, bytes) = self.entries.pop(key)?;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        Some(value)
+    }
+
     /// Number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {

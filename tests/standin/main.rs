@@ -41,6 +41,7 @@ mod onnx;
 mod oom;
 mod order;
 mod peer;
+mod plans;
 mod program;
 mod random;
 mod rebuild;

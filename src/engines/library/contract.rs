@@ -72,6 +72,12 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
         Err(Error::unsupported(format!("the library `{}` does not support queries", Self::NAME)))
     }
 
+    /// A device fault has ended CUDA for this process: removes what later processes would use and may be its cause. What was removed
+    /// is said in the message of the fault; every thread that reports the fault asks, and gets the same answer.
+    fn distrust() -> Option<String> {
+        None
+    }
+
     /// Adds the counters of the epoch's shared state to the statistics of the device.
     fn fill(shared: &Self::Shared, stats: &mut Stats) {
         let _ = (shared, stats);

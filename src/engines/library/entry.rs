@@ -51,6 +51,7 @@ pub(crate) struct Native {
     pub(crate) placement: super::Placement,
     pub(crate) warm: fn(&Options, &Arc<Epoch>) -> Result<()>,
     pub(super) ask: Ask,
+    pub(crate) distrust: fn() -> Option<String>,
     /// Used when the first handle of the library is created in this process.
     pub(super) first: Once,
 }
@@ -72,6 +73,7 @@ impl Native {
             placement: L::HANDLES,
             warm: warm::on_each_slot::<L>,
             ask: question::answer::<L>,
+            distrust: L::distrust,
             first: Once::new(),
         }
     }

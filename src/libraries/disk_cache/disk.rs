@@ -136,6 +136,11 @@ impl Disk {
         }
     }
 
+    /// Removes what is kept for `material`. If another process has removed it, or the folder cannot be written, nothing happens.
+    pub(in crate::libraries) fn remove(&self, material: &[u8]) {
+        let _ = std::fs::remove_file(self.path(material));
+    }
+
     fn store(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         make_folder(&self.folder)?;
         trusted(&std::fs::metadata(&self.folder)?)?;

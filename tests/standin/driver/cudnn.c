@@ -23,9 +23,15 @@ struct descriptor {
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream);
 
+static const char text[] = "a plan";
 static void *current;
 static int64_t echo_from, echo_to;
 static size_t echo_bytes;
+/* Whether plans have texts, and whether a text is taken. */
+static int texts, takes_texts;
+
+/* From now on plans have texts, which are taken or refused. */
+EXPORT void standin_cudnn_texts(int have, int take) { texts = have, takes_texts = take; }
 
 /* From now on each plan copies so many bytes of an operand to another; 0: none. */
 EXPORT void standin_cudnn_echo(int64_t from, int64_t to, size_t bytes) { echo_from = from, echo_to = to, echo_bytes = bytes; }
@@ -62,13 +68,19 @@ EXPORT int cudnnBackendSetAttribute(struct descriptor *descriptor, int name, int
         if (name == PACK_NUMBERS) memcpy(descriptor->numbers, values, (size_t)count * 8);
         if (name == PACK_POINTERS) memcpy(descriptor->pointers, values, (size_t)count * 8), descriptor->count = count;
     }
+    if (name == PLAN_TEXT && !takes_texts) return NOT_SUPPORTED;
     return descriptor->finalized || values == NULL ? BAD_PARAM : SUCCESS;
 }
 
 EXPORT int cudnnBackendGetAttribute(struct descriptor *descriptor, int name, int type, int64_t room, int64_t *count, void *values) {
     (void)descriptor;
-    if (name == PLAN_TEXT) return NOT_SUPPORTED; /* nothing is kept on disk */
     *count = 0;
+    if (name == PLAN_TEXT) {
+        if (!texts) return NOT_SUPPORTED; /* nothing is kept on disk */
+        *count = (int64_t)sizeof text;
+        if (values != NULL && room >= *count) memcpy(values, text, sizeof text);
+        return SUCCESS;
+    }
     if (type == DESCRIPTOR && (name == ENGINES || name == CONFIGURATIONS)) *count = room < 1 ? room : 1;
     if (type == INT64 && room > 0) {
         *(int64_t *)values = 0;

@@ -220,6 +220,16 @@ impl Driver {
         }
     }
 
+    /// From now on plans of cuDNN's stand-in have texts; a plan is made of a text if it `takes` it.
+    pub(crate) fn cudnn_texts(&self, takes: bool) {
+        // SAFETY: our own library, and the type of its function.
+        unsafe {
+            let library = Library::open(Some(self.folder.join("libcudnn.so.9")), RTLD_NOW).expect("libcudnn.so.9");
+            let texts = library.get::<unsafe extern "C" fn(i32, i32)>(b"standin_cudnn_texts\0").expect("it is there");
+            texts(1, i32::from(takes));
+        }
+    }
+
     /// Loads NVML's stand-in.
     pub(crate) fn with_nvml(&self) {
         // SAFETY: our own library, without a constructor. It is never closed.

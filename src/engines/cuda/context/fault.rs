@@ -40,11 +40,16 @@ pub(crate) fn error(code: Code, call: &str) -> Error {
 pub(crate) fn report(epoch: &Arc<Epoch>, code: Code, call: &str) {
     let message = || format!("{call} returned {}", name(code.0));
     if codes::is_sticky(code.0) {
-        let cause =
-            Cause { message: message(), code: Some((code.0, name(code.0))), last_ops: epoch.last_ops(), remedy: None };
+        let mut message = message();
         if let Some(engine) = epoch.engine.as_cuda() {
             engine.core.context.lose(); // also that of a generation that is still being made
+            for native in engine.core.code.libraries().iter().filter_map(|entry| entry.native.as_ref()) {
+                if let Some(removed) = (native.distrust)() {
+                    message = format!("{message}; {removed}");
+                }
+            }
         }
+        let cause = Cause { message, code: Some((code.0, name(code.0))), last_ops: epoch.last_ops(), remedy: None };
         lose(epoch, &cause);
     } else if code.0 == CONTEXT_IS_DESTROYED {
         epoch.fault(message(), Some((code.0, name(code.0))));

@@ -72,7 +72,7 @@ impl Planned for Backward {
         let (v, o) = (scene.extents_of_v(), scene.extents_of_o());
         let of_q = all.rows(Operand::Q, q, scene.of_q)?;
         let of_k = all.rows(Operand::K, k, scene.of_k)?;
-        let (kt, vt) = (all.columns(Operand::K, k, scene.of_k)?, all.columns(Operand::V, v, scene.of_v)?);
+        let (kt, vt) = (all.columns(Operand::ColumnsOfK, k, scene.of_k)?, all.columns(Operand::V, v, scene.of_v)?);
         let (of_o, dy) = (all.rows(Operand::O, o, scene.of_o)?, all.rows(Operand::Dy, o, scene.of_o)?);
         let sums = all.operand(Operand::Sums, F32, row, packed(row))?;
 
@@ -224,7 +224,11 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     for place in slices::places(scene, &part) {
         let mut operands = kept.clone();
         for source in &mut sources {
-            operands.push((source.operand as i64, source.source(queue, place)?));
+            let address = source.source(queue, place)?;
+            operands.push((source.operand as i64, address));
+            if matches!(source.operand, Operand::K) {
+                operands.push((Operand::ColumnsOfK as i64, address));
+            }
         }
         operands.extend(written.iter().map(|(_, to)| (to.operand as i64, to.target(place))));
         if let Some((address, bytes)) = zeroed {

@@ -3,6 +3,7 @@
 use super::descriptor::{Descriptor, Of, Refused};
 use super::handle::Functions;
 use crate::core::element::DType;
+use crate::engines::library::Code;
 
 /// `cudnnDataType_t`.
 pub(super) fn data_type(dtype: DType) -> Option<i32> {
@@ -98,6 +99,8 @@ pub(super) struct TensorOf<'t> {
 /// A graph that is being made.
 pub(super) struct Graph {
     pub(super) api: &'static Functions,
+    /// The numbers of the operands so far.
+    numbers: Vec<i64>,
     tensors: Vec<Descriptor>,
     /// What operations refer to.
     settings: Vec<Descriptor>,
@@ -113,7 +116,7 @@ pub(super) struct Finished {
 
 impl Graph {
     pub(super) fn new(api: &'static Functions) -> Self {
-        Graph { api, tensors: Vec::new(), settings: Vec::new(), operations: Vec::new() }
+        Graph { api, numbers: Vec::new(), tensors: Vec::new(), settings: Vec::new(), operations: Vec::new() }
     }
 
     /// Addresses of operands are multiples of this.
@@ -122,7 +125,16 @@ impl Graph {
     /// Numbers of tensors that are no operands begin here.
     const INNER: i64 = 1 << 20;
 
+    /// Adds a tensor. An operand that is read in two layouts has two numbers: the library's text of a plan keeps one layout for each
+    /// number, and a plan that is made of it would read the operand in the other one too, beyond its end.
     pub(super) fn tensor(&mut self, tensor: &TensorOf<'_>) -> Result<Node, Refused> {
+        if let Some(number) = tensor.operand {
+            if self.numbers.contains(&number) {
+                let why = format!("internal error: operand {number} stands twice in a graph");
+                return Err(Refused::told("cudnnBackendFinalize", Code(2000), why));
+            }
+            self.numbers.push(number);
+        }
         let number = tensor.operand.unwrap_or(Self::INNER + self.tensors.len() as i64);
         let made = Descriptor::new(self.api, TENSOR)?
             .choice(901, Of::DataType, tensor.dtype)?

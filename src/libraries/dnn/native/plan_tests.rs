@@ -42,7 +42,7 @@ fn a_plan_is_restored_from_the_librarys_text() {
             String::from_utf8_lossy(&first.text).replace(":91", ":90").into(),
         ] {
             keep(&target, (&wanted, &Recipe { text, ..first.clone() }), &store);
-            assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().1, PlanSource::Chosen);
+            assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().1, PlanSource::Replaced);
         }
         assert_eq!(plan(api, &wanted, u64::MAX, &store).unwrap().1, PlanSource::Kept);
     }

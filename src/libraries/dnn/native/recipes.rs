@@ -4,7 +4,8 @@
 //! |---|---|
 //! | a plan of this release | the library reads its text: about a millisecond |
 //! | a measured plan of another release | its engine and knobs make a plan, which is kept for this release |
-//! | nothing, or the library refuses what was found | the heuristic chooses; the plan is kept |
+//! | nothing | the heuristic chooses; the plan is kept |
+//! | a plan that the library refuses, or whose workspace is not the one that was kept | it is removed; then as for nothing |
 
 use super::super::plans::{Pin, PlanSource, Recipe, Store, material};
 use super::choose::{Chosen, Rules, choose, pinned, restored, text};
@@ -65,10 +66,20 @@ pub(super) fn made<W: Planned>(
     let fits = |recipe: &Recipe| recipe.workspace <= rules.most;
     let source = |recipe: &Recipe| if recipe.tuned { PlanSource::Tuned } else { PlanSource::Kept };
     let own = keys.as_ref().and_then(|[own, _]| store.get(own));
-    if let Some(recipe) = own.filter(|recipe| fits(recipe) && !recipe.text.is_empty() && recipe.release == release(api))
-        && let Ok(chosen) = restored(api, &target.descriptor, &recipe)
+    let mut refused = false;
+    if let (Some(recipe), Some([own, _])) =
+        (own.filter(|recipe| fits(recipe) && !recipe.text.is_empty() && recipe.release == release(api)), &keys)
     {
-        return Ok(Made { source: source(&chosen.recipe), chosen, graph: None });
+        match restored(api, &target.descriptor, &recipe) {
+            Ok(chosen) if chosen.recipe.workspace == recipe.workspace => {
+                store.restored(own);
+                return Ok(Made { source: source(&chosen.recipe), chosen, graph: None });
+            }
+            _ => {
+                store.remove(own);
+                refused = true;
+            }
+        }
     }
     let graph = wanted.graph(api)?;
     let measured = keys.as_ref().and_then(|[_, any]| store.get(any)).filter(fits);
@@ -78,6 +89,7 @@ pub(super) fn made<W: Planned>(
     });
     let (mut chosen, source) = match again {
         Some(chosen) => (chosen, PlanSource::Tuned),
+        None if refused => (choose(api, &graph, &target.descriptor, rules)?, PlanSource::Replaced),
         None => (choose(api, &graph, &target.descriptor, rules)?, PlanSource::Chosen),
     };
     // What memory allowed at this moment is not for later processes. A plan whose text cannot be had is made anew in each.

@@ -41,6 +41,8 @@ pub(super) enum Operand {
     /// The blocks of keys, and the same of values.
     Table,
     TableOfValues,
+    /// The keys once more, as columns: a plan's text has one layout for each number.
+    ColumnsOfK,
 }
 
 fn size(n: usize) -> i64 {

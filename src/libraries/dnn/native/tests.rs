@@ -5,7 +5,8 @@
 
 use super::super::attention::{Pages, Scene};
 use super::super::convolution::{Direction, Problem};
-use super::choose::{Chosen, Rules, choose};
+use super::super::plans::Recipe;
+use super::choose::{Chosen, Rules, choose, restored, text};
 use super::descriptor::{Descriptor, Refused};
 use super::handle::{Cudnn, Functions};
 use super::recipes::Planned;
@@ -129,7 +130,15 @@ fn every_attention_has_an_engine() {
     let device = h100(api);
     let plan = |graph: &super::graph::Finished, rules: Rules, what: &str| {
         match choose(api, graph, &device, rules) {
-            Ok(chosen) => assert!(rules.only.is_none_or(|only| only == chosen.recipe.pin.engine), "{what}"),
+            Ok(chosen) => {
+                assert!(rules.only.is_none_or(|only| only == chosen.recipe.pin.engine), "{what}");
+                // The library takes its own text again.
+                let recipe = Recipe { text: text(&chosen.plan).unwrap(), ..chosen.recipe };
+                match restored(api, &device, &recipe) {
+                    Ok(again) => assert_eq!(again.recipe.workspace, recipe.workspace, "{what}"),
+                    Err(refused) => panic!("{what}: {refused}"),
+                }
+            }
             Err(error) if !all && (error.to_string().contains("PREREQUISITE") || error.code.0 == 3000) => {
                 println!("skipped: {error}");
                 return false;

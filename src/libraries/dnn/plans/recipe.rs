@@ -47,6 +47,8 @@ pub enum PlanSource {
     Chosen,
     /// This process or an earlier one had chosen it.
     Kept,
+    /// The library refused the plan of an earlier process, which was removed; its heuristic chose the engine now.
+    Replaced,
     /// It was measured by [`autotune_convolution`](crate::dnn::Dnn::autotune_convolution).
     Tuned,
 }

@@ -4,6 +4,9 @@
 //! device, without what differs between two of the same model; the release of the library. Files follow the rules of the cache of
 //! kernels: see `../../disk_cache`. A plan that was measured lies there a second time under a key without the release, and without
 //! the library's text: another release makes it again by its engine and knobs.
+//!
+//! What an earlier process kept is not trusted for ever. A plan that the library refuses is removed, and so are, after a device
+//! fault, all plans that this process made of kept texts: one of them may be the cause.
 
 use super::recipe::Recipe;
 use crate::core::cache::Cache;
@@ -17,18 +20,27 @@ const MOST_BYTES: usize = 64 << 20;
 /// The limit of the folder on disk.
 const DISK_BYTES: u64 = 256 << 20;
 /// Incremented when the form or the meaning of a recipe or a key changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Plans as data.
 pub(in super::super) struct Store {
     memory: Mutex<Cache<Vec<u8>, Recipe>>,
     disk: Option<Disk>,
+    restored: Mutex<Restored>,
+}
+
+/// The plans that this process made of kept texts.
+#[derive(Default)]
+struct Restored {
+    keys: Vec<Vec<u8>>,
+    /// What was said when they were removed.
+    removed: Option<String>,
 }
 
 impl Store {
     pub(in super::super) fn new(place: &DiskCache) -> Self {
         let disk = place.folder().map(|folder| Disk::new(&folder, "plans", DISK_BYTES));
-        Store { memory: Mutex::new(Cache::new(MOST, MOST_BYTES)), disk }
+        Store { memory: Mutex::new(Cache::new(MOST, MOST_BYTES)), disk, restored: Mutex::default() }
     }
 
     /// That of this process.
@@ -55,6 +67,37 @@ impl Store {
         if let Ok(bytes) = postcard::to_stdvec(recipe) {
             disk.put(material, &Answer { bytes, log: String::new(), names: Vec::new() });
         }
+    }
+
+    /// Removes a plan.
+    pub(in super::super) fn remove(&self, material: &[u8]) {
+        let gone = self.memory.lock().remove(&material.to_vec());
+        drop(gone);
+        if let Some(disk) = &self.disk {
+            disk.remove(material);
+        }
+    }
+
+    /// The library has made a plan of the text under this key.
+    pub(in super::super) fn restored(&self, material: &[u8]) {
+        let keys = &mut self.restored.lock().keys;
+        if !keys.iter().any(|key| key == material) {
+            keys.push(material.to_vec());
+        }
+    }
+
+    /// After a device fault: removes the plans that were made of kept texts. Says so, each time that it is asked, if there were any.
+    pub(in super::super) fn distrust(&self) -> Option<String> {
+        let mut restored = self.restored.lock();
+        let keys = std::mem::take(&mut restored.keys);
+        keys.iter().for_each(|key| self.remove(key));
+        if !keys.is_empty() {
+            restored.removed = Some(format!(
+                "{} cuDNN plans that an earlier process had kept were in use, and were removed: one of them may be the cause",
+                keys.len()
+            ));
+        }
+        restored.removed.clone()
     }
 
     fn remember(&self, material: &[u8], recipe: &Recipe) {
@@ -110,6 +153,26 @@ mod tests {
         }
         assert_eq!(Store::new(&place).get(&one), None, "damaged");
         assert_eq!(first.get(&one), Some(recipe(4)), "in memory");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn after_a_fault_the_plans_of_earlier_processes_are_removed_and_no_others() {
+        let folder = std::env::temp_dir().join(format!("windlass-distrusted-{}", std::process::id()));
+        let place = DiskCache::At(folder.clone());
+        let (first, one, two) = (Store::new(&place), key(1, "a", Some("9.19")), key(2, "a", Some("9.19")));
+        first.put(&one, &recipe(4));
+        first.put(&two, &recipe(5));
+        assert_eq!(first.distrust(), None, "none was made of a kept text");
+        let second = Store::new(&place);
+        assert_eq!(second.get(&one), Some(recipe(4)));
+        second.restored(&one);
+        second.restored(&one);
+        let said = second.distrust().unwrap();
+        assert!(said.starts_with("1 cuDNN plans"), "{said}");
+        assert_eq!(second.distrust(), Some(said), "every reporter of the fault says it");
+        assert_eq!([second.get(&one), second.get(&two)], [None, Some(recipe(5))]);
+        assert_eq!(Store::new(&place).get(&one), None);
         std::fs::remove_dir_all(folder).unwrap();
     }
 
