@@ -183,6 +183,7 @@ pub mod contractions {}
 /// [`Planned::explain`]: crate::dnn::Planned::explain
 /// [`Planned::prepare`]: crate::dnn::Planned::prepare
 /// [`Planned`]: crate::dnn::Planned
+/// [`PlanSource::Replaced`]: crate::dnn::PlanSource::Replaced
 /// [`Recurrent::peepholes`]: crate::dnn::Recurrent::peepholes
 /// [`RecurrentCell::GruResetFirst`]: crate::dnn::RecurrentCell::GruResetFirst
 /// [`activate`]: crate::dnn::Dnn::activate
