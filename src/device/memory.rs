@@ -44,6 +44,9 @@ impl Device {
     /// [`Error::OutOfMemory`] with the bytes that were requested, free and allowed; [`Error::InvalidArgument`] when the
     /// size overflows; the device's own error when it cannot be used.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        if let Some(buffer) = self.shifted(len, true)? {
+            return Ok(buffer);
+        }
         match self.kind() {
             // The memory comes zeroed from the system, and counts as written.
             crate::core::device_info::DeviceKind::Host if self.recording().is_none() => {
@@ -62,6 +65,14 @@ impl Device {
     /// # Errors
     /// As [`zeros`](Self::zeros).
     pub fn uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        if let Some(buffer) = self.shifted(len, false)? {
+            return Ok(buffer);
+        }
+        self.unshifted(len)
+    }
+
+    /// The same, beginning where every type may begin, also where tests shift buffers: for memory that is cut into parts.
+    pub(super) fn unshifted<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let region = self.region_of(bytes_of::<T>(len)?, len, false)?;
         let content = if len == 0 { InitState::Valid } else { InitState::Uninit };
         region.init.set(content);

@@ -1,8 +1,8 @@
 //! What the integration tests share: devices under test, work that lasts, seeded numbers, and a limit on hanging.
 //!
 //! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host; `host:isolated` and `cuda:0:isolated`
-//! run them in worker processes. `WINDLASS_TEST_SHIFT=3` puts what the libraries' suites compute with three elements into
-//! longer buffers (`shift.rs`). `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
+//! run them in worker processes. `WINDLASS_TEST_SHIFT=3` lets each buffer begin three elements behind the
+//! beginning of its memory (`src/device/shifted.rs`). `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -18,7 +18,6 @@ mod laid;
 #[cfg(target_os = "linux")]
 pub mod machine;
 mod sample;
-mod shift;
 pub mod timeline;
 mod work;
 
@@ -28,7 +27,6 @@ pub use grid::left_out;
 pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};
-pub use shift::{Shifted, junk, shift};
 pub use work::{Gate, Map, busy, map};
 
 /// Makes every test program its own worker program: libtest has the `main`, so this stands before it.
@@ -195,16 +193,9 @@ pub fn assert_back_at(device: &Device, base: (u64, u64, u64)) {
     assert_eq!(holdings(device), base, "(bytes, allocations, in flight) of {device:?} did not go back");
 }
 
-/// A buffer with these elements; where tests are [shifted](shift), a window of a longer one.
+/// A buffer with these elements.
 pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<T> {
-    let mut data = data.into();
-    let (before, len) = (shift(), data.len());
-    if before > 0 {
-        data.splice(0..0, std::iter::repeat_n(junk::<T>(), before));
-        data.push(junk());
-    }
-    let buffer = device.upload(data).expect("an upload").into_output();
-    if before > 0 { buffer.narrow(before..before + len).expect("a window") } else { buffer }
+    device.upload(data.into()).expect("an upload").into_output()
 }
 
 /// What a buffer holds.

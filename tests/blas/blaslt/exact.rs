@@ -1,6 +1,6 @@
 //! Products whose answers are known to the bit: every row of the table of types, special values, empty sizes, rounding.
 
-use crate::common::{Shifted as _, devices, down, up};
+use crate::common::{devices, down, up};
 use windlass::blaslt::{Auto, Epilogue, MatmulElement, MatmulTypes, Operands};
 use windlass::{Complex, Device, Element, F8E4M3, F8E5M2, Matmul, Transpose, bf16, f16};
 
@@ -28,7 +28,7 @@ where
     let matrix = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> { (0..N * N).map(|at| f(at % N, at / N)).collect() };
     let up_a = up(device, matrix(&a).into_iter().map(plain::<A>).collect::<Vec<_>>());
     let up_b = up(device, matrix(&b).into_iter().map(plain::<B>).collect::<Vec<_>>());
-    let d = device.room::<D>(N * N).unwrap();
+    let d = device.uninit::<D>(N * N).unwrap();
     let spec = Matmul::new(N, N, N).trans_a(Transpose::Yes);
     let d = device.blas_lt().matmul(spec, &up_a, &up_b, d).unwrap_or_else(|e| panic!("{:?}: {e:?}", A::DTYPE));
     let got = down(device, &d.await_result().unwrap());
@@ -86,7 +86,7 @@ where
     let one: Vec<A> = (0..N * N).map(|place| A::of(if place % (N + 1) == 0 { 1.0 } else { 0.0 })).collect();
     let (on_a, on_one) = (up(device, a), up(device, one));
     let spec = Matmul::new(N, N, N).trans_a(Transpose::Yes);
-    let d = device.blas_lt().matmul(spec, &on_a, &on_one, device.room::<D>(N * N).unwrap()).unwrap();
+    let d = device.blas_lt().matmul(spec, &on_a, &on_one, device.uninit::<D>(N * N).unwrap()).unwrap();
     for (place, got) in down(device, &d.await_result().unwrap()).iter().enumerate() {
         let want = at(place / N, place % N);
         assert_eq!(*got, D::of(want), "{want:e} of {} into {} on {device:?}", A::DTYPE, D::DTYPE);
@@ -123,7 +123,7 @@ fn special_values_pass_as_documented() {
     let go = |epilogue: fn() -> Epilogue<'static, f32, f32>| {
         through(&x, move |device, x| {
             let (x, one) = (up(device, x), up(device, [1.0f32]));
-            let d = device.room(9).unwrap();
+            let d = device.uninit(9).unwrap();
             let d = device.blas_lt().matmul_with(Matmul::new(9, 1, 1), Operands::new(&x, &one), epilogue(), d);
             down(device, &d.unwrap().await_result().unwrap())
         })
@@ -142,7 +142,7 @@ fn a_derivative_of_gelu_far_out_is_one_or_zero() {
     let device = crate::common::inline().open().unwrap();
     let (ones, one) = (up(&device, [1.0f32; 6]), up(&device, [1.0f32]));
     let pre = up(&device, [&pre[..], &[0.0; 2]].concat());
-    let d = device.room(6).unwrap();
+    let d = device.uninit(6).unwrap();
     let spec = Matmul::new(6, 1, 1);
     let d = device.blas_lt().matmul_with(spec, Operands::new(&ones, &one), Epilogue::dgelu(&pre), d).unwrap();
     assert_eq!(down(&device, &d.await_result().unwrap()), [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
@@ -158,7 +158,7 @@ fn results_of_8_bits_saturate() {
         let a = up(&device, signs.iter().map(|x| F8E4M3::from_f32(*x)).collect::<Vec<_>>());
         let b = up(&device, [F8E4M3::from_f32(448.0); N * N]);
         let spec = Matmul::new(N, N, N).trans_a(Transpose::Yes);
-        let d = lt.matmul(spec, &a, &b, device.room::<F8E4M3>(N * N).unwrap()).unwrap().await_result().unwrap();
+        let d = lt.matmul(spec, &a, &b, device.uninit::<F8E4M3>(N * N).unwrap()).unwrap().await_result().unwrap();
         let got = down(&device, &d);
         assert!(
             got.iter().enumerate().all(|(at, x)| x.to_f32() == if (at % N).is_multiple_of(2) { 448.0 } else { -448.0 })
@@ -166,7 +166,7 @@ fn results_of_8_bits_saturate() {
 
         let a = up(&device, signs.iter().map(|x| x.signum() as i8 * 100).collect::<Vec<_>>());
         let b = up(&device, [100i8; N * N]);
-        let d = lt.matmul(spec, &a, &b, device.room::<i8>(N * N).unwrap()).unwrap().await_result().unwrap();
+        let d = lt.matmul(spec, &a, &b, device.uninit::<i8>(N * N).unwrap()).unwrap().await_result().unwrap();
         let got = down(&device, &d);
         assert!(
             got.iter().enumerate().all(|(at, x)| *x == if (at % N).is_multiple_of(2) { 127 } else { -128 }),
@@ -178,7 +178,8 @@ fn results_of_8_bits_saturate() {
         let mut b = vec![0i8; N * N];
         (0..N).for_each(|j| b[j * N] = 1);
         let (a, b) = (up(&device, a), up(&device, b));
-        let d = lt.matmul(spec.alpha(0.5), &a, &b, device.room::<i8>(N * N).unwrap()).unwrap().await_result().unwrap();
+        let d =
+            lt.matmul(spec.alpha(0.5), &a, &b, device.uninit::<i8>(N * N).unwrap()).unwrap().await_result().unwrap();
         let want: Vec<i8> = (0..N * N).map(|at| ((at % N) as f32 * 0.5).round_ties_even() as i8).collect();
         assert_eq!(down(&device, &d), want);
     }
@@ -232,11 +233,11 @@ fn what_is_beside_a_product_of_no_rows_is_zero() {
             assert_eq!((spec.mask_len().unwrap(), spec.preactivation_len().unwrap()), (bytes, elements));
             // Memory that is not zero, in case a new buffer gets it.
             drop((up(&device, vec![9u8; bytes]), up(&device, vec![9.0f32; elements])));
-            for mask in [device.room(bytes).unwrap(), up(&device, vec![9u8; bytes])] {
+            for mask in [device.uninit(bytes).unwrap(), up(&device, vec![9u8; bytes])] {
                 let pending = lt.matmul_with(spec, operands, Epilogue::relu_aux(mask), none()).unwrap();
                 assert_eq!(down(&device, &pending.await_result().unwrap().1), vec![0; bytes], "{spec:?} on {device:?}");
             }
-            for pre in [device.room(elements).unwrap(), up(&device, vec![9.0f32; elements])] {
+            for pre in [device.uninit(elements).unwrap(), up(&device, vec![9.0f32; elements])] {
                 let pending = lt.matmul_with(spec, operands, Epilogue::gelu_aux(pre), none()).unwrap();
                 let pre = down(&device, &pending.await_result().unwrap().1);
                 assert_eq!(pre, vec![0.0; elements], "{spec:?} on {device:?}");
@@ -255,13 +256,13 @@ fn a_single_column_may_be_said_to_lie_far_from_the_next() {
         let far = 1 << 61;
         for spec in [spec, spec.ldd(far), spec.ldc(far), spec.ldc(far).ldd(far), spec.ldb(far)] {
             let operands = Operands::new(&a, &b).c(&c);
-            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.room(4).unwrap()).unwrap();
+            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
             assert_eq!(down(&device, &d.await_result().unwrap()), [151.0, 162.0, 173.0, 184.0], "{spec:?}");
             // The same by rows.
             let spec = Matmul::<f64>::new(1, 4, 2).beta(1.0).row_major().ldc(far).ldd(far);
             let rows = up(&device, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
             let operands = Operands::new(&b, &rows).c(&c);
-            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.room(4).unwrap()).unwrap();
+            let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
             assert_eq!(down(&device, &d.await_result().unwrap()), [151.0, 162.0, 173.0, 184.0], "{spec:?}");
         }
     }
@@ -294,9 +295,9 @@ fn a_row_major_layer_is_the_transposed_product_in_column_order() {
         let b: Vec<f32> = (0..k * n).map(|i| 1.0 - i as f32).collect();
         let (up_a, up_b) = (up(&device, a.clone()), up(&device, b.clone()));
         let spec = Matmul::new(m, n, k).row_major();
-        let rows = device.blas_lt().matmul(spec, &up_a, &up_b, device.room(m * n).unwrap()).unwrap();
+        let rows = device.blas_lt().matmul(spec, &up_a, &up_b, device.uninit(m * n).unwrap()).unwrap();
         let swapped = Matmul::new(n, m, k);
-        let columns = device.blas_lt().matmul(swapped, &up_b, &up_a, device.room(m * n).unwrap()).unwrap();
+        let columns = device.blas_lt().matmul(swapped, &up_b, &up_a, device.uninit(m * n).unwrap()).unwrap();
         let rows = down(&device, &rows.await_result().unwrap());
         assert_eq!(rows, down(&device, &columns.await_result().unwrap()));
         let want = |i: usize, j: usize| (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum::<f32>();
@@ -313,7 +314,7 @@ fn products_follow_each_other_through_their_buffers() {
         let mut x = up(&device, [1.0f32]);
         for _ in 0..50 {
             let y =
-                lt.matmul(Matmul::new(1, 1, 1).alpha(2.0), &x, &one, device.room(1).unwrap()).unwrap().into_output();
+                lt.matmul(Matmul::new(1, 1, 1).alpha(2.0), &x, &one, device.uninit(1).unwrap()).unwrap().into_output();
             // x = y - x, where the y above read x.
             x = lt.matmul(Matmul::new(1, 1, 1).beta(-1.0), &y, &one, x).unwrap().into_output();
         }
@@ -338,7 +339,7 @@ fn gelu_is_the_one_by_tanh() {
         const N: usize = 512;
         let x: Vec<f32> = (0..N).map(|i| (i as f32 - 255.5) / 80.0).collect();
         let (up_x, one) = (up(&device, x.clone()), up(&device, [1.0f32]));
-        let d = device.room(N).unwrap();
+        let d = device.uninit(N).unwrap();
         let epilogue = Epilogue::gelu();
         let d = device.blas_lt().matmul_with(Matmul::new(N, 1, 1), Operands::new(&up_x, &one), epilogue, d).unwrap();
         let got = down(&device, &d.await_result().unwrap());

@@ -1,6 +1,6 @@
 //! Less precise ways to multiply, switched on.
 
-use crate::common::{Shifted as _, devices, down, is_host, seeds, up};
+use crate::common::{devices, down, is_host, seeds, up};
 use windlass::reference::{self, GemmSpec, Trans, Value, gemm_error_bound};
 use windlass::{F8E4M3, Matmul, Transpose};
 
@@ -20,7 +20,7 @@ fn tf32_rounds_the_factors_where_it_is_allowed() {
             let (single, tf32) = (bounds(f32::UNIT), bounds(2.0f64.powi(-10)));
             let (on_a, on_b) = (up(&device, &a[..]), up(&device, &b[..]));
             for allowed in [true, false, true] {
-                let d = device.room(n * n).unwrap();
+                let d = device.uninit(n * n).unwrap();
                 let d = device.blas_lt().matmul(Matmul::new(n, n, n).tf32(allowed), &on_a, &on_b, d).unwrap();
                 let d = down(&device, &d.await_result().unwrap());
                 let off: Vec<f64> = d.iter().zip(&want).map(|(x, y)| (f64::from(*x) - f64::from(*y)).abs()).collect();
@@ -47,7 +47,7 @@ fn fast_accumulation_of_whole_numbers_is_exact() {
                 (0..n * n).map(|at| (0..n).map(|p| a[p + at % n * n] * b[p + at / n * n]).sum()).collect();
             for allowed in [true, false] {
                 let spec = Matmul::new(n, n, n).trans_a(Transpose::Yes).fast_accumulation(allowed);
-                let d = device.room::<f32>(n * n).unwrap();
+                let d = device.uninit::<f32>(n * n).unwrap();
                 let d = device.blas_lt().matmul(spec, &on_a, &on_b, d).unwrap().await_result().unwrap();
                 assert_eq!(down(&device, &d), want, "fast {allowed} on {device:?}");
             }

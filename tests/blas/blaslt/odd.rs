@@ -3,7 +3,7 @@
 
 use super::case::Num;
 use super::sweep::may_refuse;
-use crate::common::{Shifted as _, devices, down, is_host, up};
+use crate::common::{devices, down, is_host, up};
 use windlass::blaslt::{Auto, Epilogue, MatmulElement, MatmulTypes, Operands, Order};
 use windlass::{DType, Device, F8E4M3, Matmul, Transpose, bf16};
 
@@ -32,7 +32,7 @@ where
     let spec = Matmul::new(m, n, k).trans_a(trans_a).trans_b(trans_b);
     let spec = if order == Order::Row { spec.row_major() } else { spec };
     let (on_a, on_b) = (up(device, a.clone()), up(device, b.clone()));
-    let d = device.blas_lt().matmul(spec, &on_a, &on_b, device.room::<D>(m * n).unwrap()).unwrap();
+    let d = device.blas_lt().matmul(spec, &on_a, &on_b, device.uninit::<D>(m * n).unwrap()).unwrap();
     let d = down(device, &d.await_result().unwrap());
     let value = |x: A| {
         let [x, _] = x.parts();

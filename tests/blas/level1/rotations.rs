@@ -1,6 +1,6 @@
 //! The making of rotations: by what they do, since the signs are a convention.
 
-use crate::common::{Rng, Sample, Shifted as _, assert_near, devices, down, is_host, magnitude, refused, seeds, up};
+use crate::common::{Rng, Sample, assert_near, devices, down, is_host, magnitude, refused, seeds, up};
 use windlass::blas::{BlasElement, RealElement};
 use windlass::reference;
 use windlass::{Complex, Device};
@@ -146,7 +146,7 @@ fn rotations_of_empty_buffers_are_refused_and_all_come_back() {
 fn a_rotation_is_made_into_new_buffers() {
     fn all<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &Device) {
         let (a, b) = (up(device, [T::real(3.0)]), up(device, [T::real(4.0)]));
-        let (c, s) = (device.room::<R>(1).unwrap(), device.room::<T>(1).unwrap());
+        let (c, s) = (device.uninit::<R>(1).unwrap(), device.uninit::<T>(1).unwrap());
         let (r, _, c, s) = device.blas().rotg(a, b, c, s).unwrap().await_result().unwrap();
         let real = |x: f64| R::real(x).parts()[0];
         assert!((down(device, &r)[0].parts()[0].abs() - 5.0).abs() < 64.0 * T::UNIT);
@@ -158,7 +158,7 @@ fn a_rotation_is_made_into_new_buffers() {
             let rejected = device.blas().rotg(of(3.0), of(4.0), c, s).unwrap_err();
             assert_eq!(refused(&rejected.error).0, operand, "an element that is not written stays without contents");
         }
-        let (c, s) = (device.room::<R>(1).unwrap(), device.room::<T>(1).unwrap());
+        let (c, s) = (device.uninit::<R>(1).unwrap(), device.uninit::<T>(1).unwrap());
         let rejected = device.blas().rotg(of(3.0), device.uninit(1).unwrap(), c, s).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "b", "b is read");
     }

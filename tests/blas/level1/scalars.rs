@@ -1,8 +1,6 @@
 //! Scalars in device memory, and results left there.
 
-use crate::common::{
-    Rng, Sample, Shifted as _, assert_near, assert_same_bits, devices, down, refused, seeds, unit, up,
-};
+use crate::common::{Rng, Sample, assert_near, assert_same_bits, devices, down, refused, seeds, unit, up};
 use windlass::blas::{BlasElement, RealElement, VectorElement};
 use windlass::{Complex, Device, bf16, f16};
 
@@ -44,10 +42,10 @@ fn results<T: Sample + VectorElement<Norm = N>, N: Sample>(device: &Device, rng:
     let got = down(device, &blas.dot_into(&x, &y, room(2)).unwrap().await_result().unwrap());
     assert_same_bits(&got, &[dot, T::real(7.0)], "dot_into leaves the first element alone");
     let dotc = blas.dotc(&x, &y).unwrap().await_result().unwrap();
-    let got = down(device, &blas.dotc_into(&x, &y, device.room(1).unwrap()).unwrap().await_result().unwrap());
+    let got = down(device, &blas.dotc_into(&x, &y, device.uninit(1).unwrap()).unwrap().await_result().unwrap());
     assert_same_bits(&got, &[dotc], "dotc_into fills what was never written");
     let nrm2 = blas.nrm2(&x).unwrap().await_result().unwrap();
-    let got = down(device, &blas.nrm2_into(&x, device.room(1).unwrap()).unwrap().await_result().unwrap());
+    let got = down(device, &blas.nrm2_into(&x, device.uninit(1).unwrap()).unwrap().await_result().unwrap());
     assert_same_bits(&got, &[nrm2], "nrm2_into");
 
     let empty = up(device, Vec::<T>::new());
@@ -62,14 +60,14 @@ fn of_blas<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &
     let (blas, xs, ys) = (device.blas(), rng.samples::<T>(COUNT), rng.samples::<T>(COUNT));
     let x = up(device, &xs[..]);
     let asum = blas.asum(&x).unwrap().await_result().unwrap();
-    let got = down(device, &blas.asum_into(&x, device.room(1).unwrap()).unwrap().await_result().unwrap());
+    let got = down(device, &blas.asum_into(&x, device.uninit(1).unwrap()).unwrap().await_result().unwrap());
     assert_same_bits(&got, &[asum], "asum_into");
     let places = |buffer| down(device, &buffer);
     let max = blas.iamax(&x).unwrap().await_result().unwrap().unwrap() as i64;
     let min = blas.iamin(&x).unwrap().await_result().unwrap().unwrap() as i64;
     let got = places(blas.iamax_into(&x, up(device, [9i64, 9])).unwrap().await_result().unwrap());
     assert_eq!(got, [max + 1, 9], "on the device places count from 1");
-    let got = places(blas.iamin_into(&x, device.room(1).unwrap()).unwrap().await_result().unwrap());
+    let got = places(blas.iamin_into(&x, device.uninit(1).unwrap()).unwrap().await_result().unwrap());
     assert_eq!(got, [min + 1]);
     let empty = up(device, Vec::<T>::new());
     assert_eq!(places(blas.iamax_into(&empty, up(device, [9i64])).unwrap().await_result().unwrap()), [0]);
@@ -147,7 +145,7 @@ fn results_left_on_the_device_are_those_of_the_pending() {
 fn a_chain_of_scalars_needs_no_wait() {
     for device in devices() {
         let (blas, x) = (device.blas(), up(&device, [3.0f64, 4.0]));
-        let mut norm = blas.nrm2_into(&x, device.room(1).unwrap()).unwrap().into_output();
+        let mut norm = blas.nrm2_into(&x, device.uninit(1).unwrap()).unwrap().into_output();
         for _ in 0..3 {
             norm = blas.scal_at(x.as_in().slice(0..1).unwrap(), norm).unwrap().into_output();
         }

@@ -1,13 +1,13 @@
 //! NaN, infinities, zeros and subnormals go where BLAS says.
 
-use crate::common::{Sample, Shifted as _, assert_near, assert_same_bits, devices, down, is_host, up};
+use crate::common::{Sample, assert_near, assert_same_bits, devices, down, is_host, up};
 use windlass::blas::{BlasElement, VectorElement};
 use windlass::{Complex, Device, bf16, f16};
 
 fn moves<T: Sample + BlasElement>(device: &Device) {
     let blas = device.blas();
     let bits = [T::NAN, T::INFINITY, T::real(-0.0), T::real(1e-42), T::real(5e-324)];
-    let got = blas.copy(&up(device, bits), device.room(5).unwrap()).unwrap().await_result().unwrap();
+    let got = blas.copy(&up(device, bits), device.uninit(5).unwrap()).unwrap().await_result().unwrap();
     assert_same_bits(&down(device, &got), &bits, "copy keeps every bit");
     let (x, y) = blas.swap(up(device, bits), up(device, [T::default(); 5])).unwrap().await_result().unwrap();
     assert_same_bits(&down(device, &x), &[T::default(); 5], "swap");

@@ -1,7 +1,7 @@
 //! Batches of gemv.
 
 use super::matrix::{Matrix, TRANSPOSES, near, product, scalar};
-use crate::common::{Laid, Rng, Sample, Shifted as _, assert_same_bits, devices, down, refused, seeds, up};
+use crate::common::{Laid, Rng, Sample, assert_same_bits, devices, down, refused, seeds, up};
 use windlass::blas::{BlasElement, Gemv};
 use windlass::{Complex, Device, Transpose, Vector};
 
@@ -99,11 +99,12 @@ fn a_matrix_or_a_vector_may_be_shared_by_a_batch() {
     for device in devices() {
         let (a, x) = (up(&device, [1.0f64, 2.0]), up(&device, [1.0, 10.0, 100.0]));
         let spec = Gemv::new(1, 2).batch(2).stride_a(0).stride_x(1);
-        let y = device.blas().gemv_strided_batched(spec, &a, &x, device.room(2).unwrap()).unwrap();
+        let y = device.blas().gemv_strided_batched(spec, &a, &x, device.uninit(2).unwrap()).unwrap();
         assert_eq!(down(&device, &y.await_result().unwrap()), [21.0, 210.0]);
         // The defaults put one behind the other.
         let a = up(&device, [1.0f64, 2.0, 3.0, 4.0]);
-        let y = device.blas().gemv_strided_batched(Gemv::new(1, 2).batch(2), &a, &a, device.room(2).unwrap()).unwrap();
+        let y =
+            device.blas().gemv_strided_batched(Gemv::new(1, 2).batch(2), &a, &a, device.uninit(2).unwrap()).unwrap();
         assert_eq!(down(&device, &y.await_result().unwrap()), [5.0, 25.0]);
     }
 }

@@ -1,7 +1,7 @@
 //! gemv and gbmv.
 
 use super::matrix::{Matrix, SIZES, TRANSPOSES, increments, near, pairs, product};
-use crate::common::{Laid, Rng, Sample, Shifted as _, devices, down, left_out, seeds, up};
+use crate::common::{Laid, Rng, Sample, devices, down, left_out, seeds, up};
 use windlass::blas::{BlasElement, Gemv};
 use windlass::{Complex, Device, Transpose};
 
@@ -113,7 +113,7 @@ fn large_products_are_cut_up_right() {
 fn a_zero_beta_overwrites() {
     for device in devices() {
         let (a, x) = (up(&device, [2.0f64]), up(&device, [3.0]));
-        let y = device.blas().gemv(Gemv::new(1, 1), &a, &x, device.room(1).unwrap()).unwrap().await_result().unwrap();
+        let y = device.blas().gemv(Gemv::new(1, 1), &a, &x, device.uninit(1).unwrap()).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &y), [6.0]);
         // ... but not where there is nothing to multiply.
         let none = up(&device, Vec::<f64>::new());

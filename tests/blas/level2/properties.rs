@@ -2,7 +2,7 @@
 
 use super::matrix::{Matrix, Store};
 use super::triangular::{spec, triangle};
-use crate::common::{Laid, Rng, Shifted as _, devices, down, up};
+use crate::common::{Laid, Rng, devices, down, up};
 use proptest::prelude::*;
 use windlass::blas::{Gemv, Ger};
 use windlass::{Complex, Diag, Transpose, Uplo};
@@ -60,11 +60,11 @@ proptest! {
             let (dx, dy, dz, blas) = (x.up(&device), y.up(&device), z.up(&device), device.blas());
             let spec = Gemv::new(m, n).lda(lda);
             let da = up(&device, &a.data[..]);
-            let az = blas.gemv(spec, &da, z.view(&dz), device.room(m).unwrap()).unwrap().into_output();
-            let yz = blas.dotc_into(y.view(&dy), z.view(&dz), device.room(1).unwrap()).unwrap().into_output();
+            let az = blas.gemv(spec, &da, z.view(&dz), device.uninit(m).unwrap()).unwrap().into_output();
+            let yz = blas.dotc_into(y.view(&dy), z.view(&dz), device.uninit(1).unwrap()).unwrap().into_output();
             let want = down(&device, &blas.axpy_at(&yz, x.view(&dx), az).unwrap().into_output());
             let da = blas.gerc(Ger::new(m, n).lda(lda), x.view(&dx), y.view(&dy), da).unwrap().into_output();
-            let got = down(&device, &blas.gemv(spec, &da, z.view(&dz), device.room(m).unwrap()).unwrap().into_output());
+            let got = down(&device, &blas.gemv(spec, &da, z.view(&dz), device.uninit(m).unwrap()).unwrap().into_output());
             for (got, want) in got.iter().zip(want) {
                 prop_assert!((got - want).norm() <= 1e-11 * (1.0 + n as f64), "{got} for {want}");
             }

@@ -1,7 +1,7 @@
 //! The same bits each time, of matrices and vectors; and what a library may do when it need not give them.
 
 use super::matrix::{Matrix, Store, TRIANGLES, conj, product, real_part, scalar};
-use crate::common::{Rng, Sample, Shifted as _, assert_near, assert_same_bits, devices, down, seeds, up};
+use crate::common::{Rng, Sample, assert_near, assert_same_bits, devices, down, seeds, up};
 use windlass::blas::{BlasElement, ComplexElement, Gemv, Symv};
 use windlass::{Blas, Complex, Device, DeviceBuffer, Submitted, Transpose, Uplo, Vector};
 
@@ -48,7 +48,7 @@ fn repeats<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, routines: &[
     for blas in [device.blas(), device.blas().atomics(true).deterministic(true)] {
         for (name, run) in routines {
             let once = || {
-                let y = device.cleared(N).unwrap();
+                let y = device.zeros(N).unwrap();
                 down(device, &run(&blas, &a, (&x).into(), y).unwrap().await_result().unwrap())
             };
             let first = once();

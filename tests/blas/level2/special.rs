@@ -1,6 +1,6 @@
 //! NaN, infinities and zeros go where BLAS says.
 
-use crate::common::{Sample, Shifted as _, assert_same_bits, devices, down, up};
+use crate::common::{Sample, assert_same_bits, devices, down, up};
 use windlass::blas::{BlasElement, ComplexElement, Gemv, Ger, Her, Symv, Syr2, Trmv};
 use windlass::{Complex, Device, Uplo};
 
@@ -95,7 +95,8 @@ fn diagonals<T: Sample + ComplexElement>(device: &Device, of: fn(f64, f64) -> T)
     assert_eq!(down(device, &got), [of(1.0, 0.0), of(5.0, 6.0), of(5.0, 6.0), of(6.0, 0.0)], "her2 on {device:?}");
     let ones = up(device, [of(1.0, 0.0), of(1.0, 0.0)]);
     let a = up(device, junk);
-    let got = blas.hemv(Symv::new(2, Uplo::Upper), &a, &ones, device.room(2).unwrap()).unwrap().await_result().unwrap();
+    let got =
+        blas.hemv(Symv::new(2, Uplo::Upper), &a, &ones, device.uninit(2).unwrap()).unwrap().await_result().unwrap();
     assert_eq!(down(device, &got), [of(6.0, 6.0), of(7.0, -6.0)], "hemv on {device:?}");
 }
 

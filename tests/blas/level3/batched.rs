@@ -1,7 +1,7 @@
 //! gemm in batches: strided, by lists of buffers, in groups.
 
 use super::matrix::{TRANSPOSES, trans};
-use crate::common::{Rng, Sample, Shifted as _, devices, down, seeds, up};
+use crate::common::{Rng, Sample, devices, down, seeds, up};
 use windlass::blas::{GemmElement, MixedElement, Scaled};
 use windlass::reference::{GemmSpec, gemm, gemm_error_bound};
 use windlass::{Complex, Device, Gemm, Transpose, bf16, f16};
@@ -210,7 +210,7 @@ fn one_matrix_may_stand_for_all() {
         let c = device.blas().gemm_strided_batched(spec, &a, &b, up(&device, [1f64; 3])).unwrap();
         assert_eq!(down(&device, &c.await_result().unwrap()), [5.0, 9.0, 13.0]);
         let (x, list) = (a.as_in(), [b.as_in().slice(0..1).unwrap(), b.as_in().slice(2..3).unwrap()]);
-        let c = (0..2).map(|_| device.room(1).unwrap()).collect();
+        let c = (0..2).map(|_| device.uninit(1).unwrap()).collect();
         let c = device.blas().gemm_batched(Gemm::new(1, 1, 1), &[x, x], &list, c).unwrap().await_result().unwrap();
         assert_eq!((down(&device, &c[0]), down(&device, &c[1])), (vec![2.0], vec![6.0]));
     }
@@ -224,14 +224,14 @@ where
     let (a, b) = (rng.samples::<T>(12), rng.samples::<T>(24));
     let (on_a, on_b) = (up(device, &a[..]), up(device, &b[..]));
     let spec = Gemm::new(2, 4, 3).row_major();
-    let out = device.room(16).unwrap();
+    let out = device.uninit(16).unwrap();
     let got = device.blas().gemm_strided_batched(spec.batch(2), &on_a, &on_b, out).unwrap();
     let got = down(device, &got.await_result().unwrap());
     let plain: Vec<T> = (0..2)
         .flat_map(|i| {
             let (a, b) =
                 (on_a.as_in().slice(6 * i..6 * i + 6).unwrap(), on_b.as_in().slice(12 * i..12 * i + 12).unwrap());
-            down(device, &device.blas().gemm(spec, a, b, device.room(8).unwrap()).unwrap().await_result().unwrap())
+            down(device, &device.blas().gemm(spec, a, b, device.uninit(8).unwrap()).unwrap().await_result().unwrap())
         })
         .collect();
     for (got, want) in got.iter().zip(&plain) {
@@ -286,7 +286,7 @@ fn batches_of_bytes_are_exact() {
 
 fn mixed<T: Sample + MixedElement>(device: &Device) {
     let a = up(device, vec![T::real(256.0); 12]);
-    let out = device.room(2).unwrap();
+    let out = device.uninit(2).unwrap();
     let spec = Gemm::new(1, 1, 6);
     let c = device.blas().gemm_mixed_strided_batched(spec.batch(2), &a, &a, out).unwrap();
     assert_eq!(down(device, &c.await_result().unwrap()), [393_216.0; 2]);
@@ -314,11 +314,11 @@ fn a_large_batch_is_shared_among_threads() {
         let (n, count) = (8, 3000);
         let a: Vec<f32> = (0..n * n * count).map(|i| (i % 7) as f32 - 3.0).collect();
         let on_a = up(&device, &a[..]);
-        let out = device.room(n * n * count).unwrap();
+        let out = device.uninit(n * n * count).unwrap();
         let c = device.blas().gemm_strided_batched(Gemm::new(n, n, n).batch(count), &on_a, &on_a, out).unwrap();
         let c = down(&device, &c.await_result().unwrap());
         let lists: Vec<_> = (0..count).map(|i| on_a.as_in().slice(i * n * n..(i + 1) * n * n).unwrap()).collect();
-        let buffers = (0..count).map(|_| device.room(n * n).unwrap()).collect();
+        let buffers = (0..count).map(|_| device.uninit(n * n).unwrap()).collect();
         let each =
             device.blas().gemm_batched(Gemm::new(n, n, n), &lists, &lists, buffers).unwrap().await_result().unwrap();
         for at in [0, 1, 1499, 2998, 2999] {

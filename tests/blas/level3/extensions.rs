@@ -1,7 +1,7 @@
 //! geam, dgmm.
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, each_type, real, scalar, trans};
-use crate::common::{INCREMENTS, Rng, Shifted as _, devices, down, seeds, up};
+use crate::common::{INCREMENTS, Rng, devices, down, seeds, up};
 use windlass::blas::{Dgmm, Geam};
 use windlass::reference::Exact;
 use windlass::{Device, Side, Transpose};
@@ -53,7 +53,7 @@ fn transposed<T: Number>(device: &Device, rng: &mut Rng) {
     let (m, n) = (300, 501);
     let a = rng.samples::<T>(m * n);
     let (spec, on_a) = (Geam::new(m, n).trans_a(Transpose::Yes), up(device, &a[..]));
-    let got = device.blas().geam(spec, &on_a, &on_a, device.room(m * n).unwrap());
+    let got = device.blas().geam(spec, &on_a, &on_a, device.uninit(m * n).unwrap());
     // B has the shape of C: the buffer holds it, and is not read.
     let got = down(device, &got.unwrap().await_result().unwrap());
     assert!((0..m * n).all(|at| got[at] == a[at / m + at % m * n]));
@@ -121,7 +121,7 @@ fn scalars<T: Number>(device: &Device) {
     let (a, b) = (up(device, [real::<T>(1.0), real::<T>(2.0)]), up(device, [real::<T>(3.0), real::<T>(5.0)]));
     let (alpha, beta) = (up(device, [real::<T>(2.0)]), up(device, [real::<T>(10.0)]));
     let spec = Geam::new(2, 1).scalars_at(&alpha, &beta);
-    let c = device.blas().geam(spec, &a, &b, device.room(2).unwrap()).unwrap().await_result().unwrap();
+    let c = device.blas().geam(spec, &a, &b, device.uninit(2).unwrap()).unwrap().await_result().unwrap();
     assert_eq!(down(device, &c), [real::<T>(32.0), real::<T>(54.0)]);
 }
 

@@ -1,7 +1,7 @@
 //! getrf, getrs, getri, matinv, batched.
 
 use super::matrix::{Matrix, Number, TRANSPOSES, each_type, real, trans};
-use crate::common::{Rng, Shifted as _, devices, down, is_host, seeds, up};
+use crate::common::{Rng, devices, down, is_host, seeds, up};
 use windlass::blas::LuBatch;
 use windlass::reference::{Exact, Trans};
 use windlass::{Complex, Device, DeviceBuffer, Transpose};
@@ -68,7 +68,7 @@ impl Calls<'_> {
     }
 
     fn beside(&self, n: usize) -> DeviceBuffer<i32> {
-        self.device.room(n).unwrap()
+        self.device.uninit(n).unwrap()
     }
 
     /// Factors, pivots and infos.
@@ -239,18 +239,18 @@ fn singular<T: Number>(device: &Device) {
     let r = |x: f64| real::<T>(x);
     let a = [r(1.0), r(2.0), r(1.0), r(4.0), r(1.0), r(2.0), r(2.0), r(4.0), r(0.0), r(0.0), r(0.0), r(0.0)];
     let (lu, blas) = (LuBatch::new(2).batch(3), device.blas());
-    let (pivots, info) = (device.room(6).unwrap(), device.room(3).unwrap());
+    let (pivots, info) = (device.uninit(6).unwrap(), device.uninit(3).unwrap());
     let (factors, pivots, info) =
         blas.getrf_strided_batched(lu, up(device, a), pivots, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 2, 1], "{device:?}");
     assert_eq!(down(device, &pivots)[..4], [2, 2, 2, 2]);
     let got = down(device, &factors);
     assert_eq!(got[..8], [r(2.0), r(0.5), r(4.0), r(-1.0), r(2.0), r(0.5), r(4.0), r(0.0)], "factored to the end");
-    let (c, info) = (device.cleared(12).unwrap(), device.room(3).unwrap());
+    let (c, info) = (device.zeros(12).unwrap(), device.uninit(3).unwrap());
     let (c, info) = blas.getri_strided_batched(lu, &factors, &pivots, c, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 2, 1], "{device:?}");
     assert_eq!(down(device, &c)[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)], "the regular one is inverted");
-    let (c, info) = (device.cleared(12).unwrap(), device.room(3).unwrap());
+    let (c, info) = (device.zeros(12).unwrap(), device.uninit(3).unwrap());
     let (c, info) = blas.matinv_strided_batched(lu, &up(device, a), c, info).unwrap().await_result().unwrap();
     let info = down(device, &info);
     assert!(info[0] == 0 && info[1] > 0 && info[2] > 0, "{info:?} on {device:?}");
@@ -267,7 +267,7 @@ fn a_singular_matrix_says_where_and_leaves_the_others_alone() {
 /// Pivots whose inverses are infinite.
 fn least<T: Number>(device: &Device, tiny: f64) {
     let (r, blas) = (|x: f64| real::<T>(x), device.blas());
-    let (pivots, info) = (device.room(2).unwrap(), device.room(1).unwrap());
+    let (pivots, info) = (device.uninit(2).unwrap(), device.uninit(1).unwrap());
     let a = up(device, [r(tiny), r(tiny / 2.0), r(tiny), r(tiny)]);
     let (factors, pivots, _) =
         blas.getrf_strided_batched(LuBatch::new(2), a, pivots, info).unwrap().await_result().unwrap();
@@ -344,7 +344,7 @@ fn empty_batches_and_empty_matrices_are_regular() {
 fn pivots_are_those_of_lapack() {
     for device in devices() {
         let a = [0.0, 3.0, 1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 4.0];
-        let (pivots, info) = (device.room(3).unwrap(), device.room(1).unwrap());
+        let (pivots, info) = (device.uninit(3).unwrap(), device.uninit(1).unwrap());
         let answer = device.blas().getrf_strided_batched(LuBatch::new(3), up(&device, a), pivots, info).unwrap();
         let (factors, pivots, _) = answer.await_result().unwrap();
         assert_eq!(down(&device, &pivots), [2, 2, 3]);

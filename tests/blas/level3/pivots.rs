@@ -1,7 +1,7 @@
 //! What the library would do in place or follow blindly: matrices that share elements, pivots that are no rows.
 
 use super::matrix::{Number, each_type, real};
-use crate::common::{Rng, Shifted as _, devices, down, seeds, up};
+use crate::common::{Rng, devices, down, seeds, up};
 use windlass::blas::LuBatch;
 use windlass::{Device, Transpose};
 
@@ -45,7 +45,7 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
             assert_eq!(solve(&given, trans), solve(&meant, trans), "{n} rows, {trans:?}, on {device:?}: {given:?}");
         }
         let invert = |pivots: &[i32]| {
-            let (c, info) = (device.room(n * n * count).unwrap(), device.room(count).unwrap());
+            let (c, info) = (device.uninit(n * n * count).unwrap(), device.uninit(count).unwrap());
             let pending =
                 blas.getri_strided_batched(LuBatch::new(n).batch(count), &a, &up(device, pivots), c, info).unwrap();
             down(device, &pending.await_result().unwrap().0)
@@ -87,7 +87,7 @@ fn shared<T: Number>(device: &Device, rng: &mut Rng) {
                 *element = if on_diagonal { real::<T>(2.0 * n as f64) } else { T::sample(rng) };
             }
             let (on_device, spec) = (up(device, &a[..]), LuBatch::new(n).batch(3).lda(ld).stride_a(stride));
-            let (c, info) = (device.room(3 * n * n).unwrap(), device.room(3).unwrap());
+            let (c, info) = (device.uninit(3 * n * n).unwrap(), device.uninit(3).unwrap());
             let (c, info) =
                 device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
             assert_eq!(down(device, &info), [0; 3]);

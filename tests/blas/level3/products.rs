@@ -1,7 +1,7 @@
 //! gemm in row-major order, and halves into f32.
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, each_type, scalar, trans};
-use crate::common::{Rng, Sample, Shifted as _, devices, down, seeds, up};
+use crate::common::{Rng, Sample, devices, down, seeds, up};
 use windlass::blas::MixedElement;
 use windlass::reference::{Exact, Value};
 use windlass::{Device, Gemm, Transpose, bf16, f16};
@@ -75,7 +75,7 @@ fn halves_into_f32_are_not_rounded_to_halves() {
 fn a_mixed_product_is_larger_than_any_half() {
     for device in devices() {
         let a = up(&device, vec![f16::from_f32(256.0); 1024]);
-        let c = device.blas().gemm_mixed(Gemm::new(1, 1, 1024), &a, &a, device.room(1).unwrap()).unwrap();
+        let c = device.blas().gemm_mixed(Gemm::new(1, 1, 1024), &a, &a, device.uninit(1).unwrap()).unwrap();
         assert_eq!(down(&device, &c.await_result().unwrap()), [67_108_864.0]);
     }
 }

@@ -1,7 +1,7 @@
 //! The same bits each time, of matrices.
 
 use super::matrix::{Number, each_type, real};
-use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, seeds, up};
+use crate::common::{Rng, assert_same_bits, devices, down, seeds, up};
 use windlass::blas::{LuBatch, Symm, Syr2k, Syrk, Triangular};
 use windlass::{Device, DeviceBuffer, Gemm, Matmul, Side, Submitted, Transpose, Uplo};
 
@@ -27,7 +27,7 @@ fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
         got(blas.gemm(Gemm::new(n, n, n), &on, &on, c())),
         got(blas.gemm_strided_batched(Gemm::new(n / 2, n, n / 2).batch(2), &on, &on, c())),
     ];
-    let (pivots, info) = (device.room(n).unwrap(), device.room(1).unwrap());
+    let (pivots, info) = (device.uninit(n).unwrap(), device.uninit(1).unwrap());
     let (factors, pivots, _) =
         blas.getrf_strided_batched(LuBatch::new(n), c(), pivots, info).unwrap().await_result().unwrap();
     all.push(got(blas.getrs_strided_batched(LuBatch::new(n), Transpose::No, n, &factors, &pivots, c())));
@@ -65,7 +65,7 @@ fn the_same_fused_product_gives_the_same_bits() {
                 let (a, b) = (up(&device, rng.samples::<f32>(n * n)), up(&device, rng.samples::<f32>(n * n)));
                 let once = || {
                     let spec = Matmul::new(n, n, n).trans_a(Transpose::Yes);
-                    let d = device.blas_lt().matmul(spec, &a, &b, device.room(n * n).unwrap()).unwrap();
+                    let d = device.blas_lt().matmul(spec, &a, &b, device.uninit(n * n).unwrap()).unwrap();
                     down(&device, &d.await_result().unwrap())
                 };
                 let first = once();

@@ -1,7 +1,7 @@
 //! Scalars in device memory, of every routine that takes them; and row-major order, of every form of the product. All in
 //! small whole numbers, which every engine, type and order of sums computes exactly.
 
-use crate::common::{Rng, Sample, Shifted as _, devices, down, seeds, up};
+use crate::common::{Rng, Sample, devices, down, seeds, up};
 use std::fmt::Debug;
 use windlass::blas::{
     BlasElement, ComplexElement, Geam, GemmElement, Gemv, Her, Her2k, Herk, MixedElement, Scaled, Spec, Symm, Symv,
@@ -235,7 +235,7 @@ fn mixed<T: Whole + MixedElement>(device: &Device, rng: &mut Rng) {
     let large = up(device, [T::real(256.0); 8]);
     let list = [large.as_in()];
     let blas = device.blas();
-    let c = blas.gemm_mixed_batched(Gemm::new(1, 1, 8), &list, &list, vec![device.room(1).unwrap()]).unwrap();
+    let c = blas.gemm_mixed_batched(Gemm::new(1, 1, 8), &list, &list, vec![device.uninit(1).unwrap()]).unwrap();
     assert_eq!(each(device, c.await_result().unwrap()), [[524_288.0]]);
 }
 

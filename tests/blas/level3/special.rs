@@ -1,7 +1,7 @@
 //! NaN, infinities, zeros and subnormals go where BLAS says, in every routine of level 3.
 
 use super::matrix::{Matrix, Number, TRIANGLES, each_type, inside, real};
-use crate::common::{Sample, Shifted as _, assert_same_bits, devices, down, is_host, up};
+use crate::common::{Sample, assert_same_bits, devices, down, is_host, up};
 use windlass::blas::{
     BlasElement, ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular,
 };
@@ -141,7 +141,7 @@ fn diagonals<T: Number + ComplexElement>(device: &Device, of: fn(f64, f64) -> T)
     let (a, whole) = (up(device, a), up(device, ones::<T>(n)));
     for uplo in TRIANGLES {
         for side in SIDES {
-            let got = answer(device, blas.hemm(Symm::new(side, uplo, n, n), &a, &whole, device.room(n * n).unwrap()));
+            let got = answer(device, blas.hemm(Symm::new(side, uplo, n, n), &a, &whole, device.uninit(n * n).unwrap()));
             assert_eq!(got, vec![of(3.0, 0.0); n * n], "hemm, {side:?} {uplo:?} on {device:?}");
         }
         let c = || device.duplicate(&a).unwrap().into_output();
@@ -168,7 +168,7 @@ fn the_imaginary_part_of_a_hermitian_diagonal_is_zero_whatever_is_there() {
 
 /// An infinity times a number has its sign, times zero it is no number, and what is divided by it is zero.
 fn infinities<T: Number>(device: &Device) {
-    let (blas, out) = (device.blas(), || device.room::<T>(4).unwrap());
+    let (blas, out) = (device.blas(), || device.uninit::<T>(4).unwrap());
     let r = |x: f64| real::<T>(x);
     let same = |got: Vec<T>, want: [f64; 4], what: &str| {
         let equal = |(got, want): (&T, f64)| got.parts()[0] == want || got.parts()[0].is_nan() && want.is_nan();
@@ -339,7 +339,7 @@ fn a_zero_beta_discards_a_nan_in_every_routine() {
 
 /// Subnormal numbers are neither lost on the way in nor on the way out.
 fn subnormals<T: Number>(device: &Device, tiny: f64) {
-    let (blas, out) = (device.blas(), || device.room::<T>(4).unwrap());
+    let (blas, out) = (device.blas(), || device.uninit::<T>(4).unwrap());
     let r = |x: f64| real::<T>(x);
     let b = [r(tiny), r(3.0 * tiny), r(-2.0 * tiny), r(0.0)];
     let twice = b.map(|x| x + x);

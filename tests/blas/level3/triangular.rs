@@ -1,7 +1,7 @@
 //! trmm, trsm and its batches.
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, TRIANGLES, each_type, inside, real, scalar, trans};
-use crate::common::{Rng, Shifted as _, devices, down, seeds, up};
+use crate::common::{Rng, devices, down, seeds, up};
 use windlass::blas::Triangular;
 use windlass::reference::{Bounded, Exact};
 use windlass::{Device, Diag, Side, Transpose, Uplo};
@@ -104,7 +104,7 @@ fn products_with_triangles_read_one_triangle_in_place_and_apart() {
 
 /// Columns without rows: nothing is read or written, whatever alpha is.
 fn empty<T: Number>(device: &Device) {
-    let (blas, none) = (device.blas(), || device.cleared::<T>(0).unwrap());
+    let (blas, none) = (device.blas(), || device.zeros::<T>(0).unwrap());
     for alpha in [0.0, 1.0].map(real::<T>) {
         for (side, uplo, trans, diag) in flags() {
             let spec = Triangular::new(side, uplo, 0, 2).trans(trans).diag(diag).lda(2).ldb(5).alpha(alpha);

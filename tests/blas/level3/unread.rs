@@ -2,7 +2,7 @@
 
 use super::matrix::{Number, TRANSPOSES, each_type, real};
 use super::special::answer;
-use crate::common::{Shifted as _, devices, down, up};
+use crate::common::{devices, down, up};
 use windlass::blas::{Geam, GemmElement, Scaled, Triangular};
 use windlass::{Device, DeviceBuffer, Gemm, Side, Transpose, Uplo};
 
@@ -24,9 +24,9 @@ fn unread<T: Number>(device: &Device) {
                 let equal = |(got, want): (&T, &T)| got == want || got.parts()[0].is_nan() && want.parts()[0].is_nan();
                 assert!(got.iter().zip(&want).all(equal), "{got:?} for {want:?}: {what}");
             };
-            same(answer(device, blas.geam(spec, &a, &b, device.room(6).unwrap())), &format!("A: {what}"));
+            same(answer(device, blas.geam(spec, &a, &b, device.uninit(6).unwrap())), &format!("A: {what}"));
             let spec = Geam::new(2, 3).trans_b(trans_a).trans_a(trans_b).ldb(4);
-            same(answer(device, blas.geam(spec, &b, &a, device.room(6).unwrap())), &format!("B: {what}"));
+            same(answer(device, blas.geam(spec, &b, &a, device.uninit(6).unwrap())), &format!("B: {what}"));
             let spec = spec.alpha(zero).ldc(3);
             let c = answer(device, blas.geam(spec, &a, &a, up(device, [T::INFINITY; 8])));
             let gap = T::INFINITY;

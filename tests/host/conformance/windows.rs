@@ -1,13 +1,20 @@
 //! Operands that begin at odd places of their buffers, and columns at odd distances: what the libraries say of alignment is
-//! ours to know, and nobody's fault. (`WINDLASS_TEST_SHIFT` runs the libraries' suites so: `tests/common/shift.rs`.)
+//! ours to know, and nobody's fault. (`WINDLASS_TEST_SHIFT` runs all suites so.)
 
-use crate::common::{Rng, Sample, devices, down, junk, seeds};
+use crate::common::{Rng, Sample, devices, down, seeds};
 use windlass::blas::GemmElement;
 use windlass::reference::{GemmSpec, Trans, gemm, gemm_error_bound};
 use windlass::{Complex, Device, DeviceBuffer, Element, F8E4M3, F8E5M2, Gemm, Transpose, bf16, f16};
 
 /// Elements before the data.
 const SHIFTS: [usize; 4] = [1, 2, 3, 5];
+
+/// What stands around the data: no operation reads it, and a NaN in most types.
+fn junk<T: Element>() -> T {
+    let mut junk = T::default();
+    bytemuck::bytes_of_mut(&mut junk).fill(0xff);
+    junk
+}
 
 /// The data in a longer buffer of junk, of which it is the window.
 fn within<T: Element>(device: &Device, data: &[T], shift: usize) -> DeviceBuffer<T> {

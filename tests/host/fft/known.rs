@@ -1,7 +1,7 @@
 //! What SciPy gives, of which normalisation, cropping and axes follow the names.
 
 use super::number::{C64, assert_close, complex};
-use crate::common::{Shifted as _, devices, down, up};
+use crate::common::{devices, down, up};
 use windlass::Device;
 use windlass::fft::{FftSpec, Normalization};
 
@@ -41,17 +41,17 @@ fn z() -> Vec<C64> {
 }
 
 fn c2c(device: &Device, spec: FftSpec) -> Vec<C64> {
-    let (x, y) = (up(device, z()), device.room(spec.output_len().unwrap()).unwrap());
+    let (x, y) = (up(device, z()), device.uninit(spec.output_len().unwrap()).unwrap());
     down(device, &device.fft().c2c(&spec, &x, y).unwrap().await_result().unwrap())
 }
 
 fn r2c(device: &Device, spec: FftSpec) -> Vec<C64> {
-    let (x, y) = (up(device, x()), device.room(spec.output_len().unwrap()).unwrap());
+    let (x, y) = (up(device, x()), device.uninit(spec.output_len().unwrap()).unwrap());
     down(device, &device.fft().r2c(&spec, &x, y).unwrap().await_result().unwrap())
 }
 
 fn c2r(device: &Device, spec: FftSpec) -> Vec<C64> {
-    let (x, y) = (up(device, z()), device.room(spec.output_len().unwrap()).unwrap());
+    let (x, y) = (up(device, z()), device.uninit(spec.output_len().unwrap()).unwrap());
     complex(&down(device, &device.fft().c2r(&spec, &x, y).unwrap().await_result().unwrap()))
 }
 

@@ -1,7 +1,7 @@
 //! What must hold between transforms: in place and out of place, round trips, kinds among each other, long ones.
 
 use super::number::{C64, Real, assert_close, complex};
-use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, is_host, seeds, up};
+use crate::common::{Rng, assert_same_bits, devices, down, is_host, seeds, up};
 use windlass::fft::{DataLayout, FftSpec, Normalization};
 use windlass::reference::{dft_error_bound, root_of_unity};
 use windlass::{Complex, Device, bf16, f16};
@@ -20,7 +20,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let input = samples::<R>(rng, n * batch);
         // Complex.
         let spec = FftSpec::c2c(shape).batch(batch).norm(Normalization::Ortho);
-        let y = device.room(R::elements(n * batch)).unwrap();
+        let y = device.uninit(R::elements(n * batch)).unwrap();
         let y = device.fft().c2c(&spec, &up(device, R::buffer(&input)), y).unwrap().await_result().unwrap();
         let x = device.fft().c2c_in_place(&spec, up(device, R::buffer(&input))).unwrap().await_result().unwrap();
         let bound = 2.0 * shape.iter().map(|n| dft_error_bound(*n, R::UNIT)).sum::<f64>() + 4.0 * R::UNIT;
@@ -32,7 +32,7 @@ fn in_place<R: Real>(device: &Device, rng: &mut Rng) {
         let reals: Vec<R> = input.iter().map(|x| R::near(x.re)).collect();
         padded.chunks_mut(2 * half).zip(reals.chunks(last)).for_each(|(to, from)| to[..last].copy_from_slice(from));
         let spec = FftSpec::r2c(shape).batch(batch).norm(Normalization::Ortho);
-        let y = device.room(R::elements(lines * half)).unwrap();
+        let y = device.uninit(R::elements(lines * half)).unwrap();
         let y = device.fft().r2c(&spec, &up(device, reals.clone()), y).unwrap().await_result().unwrap();
         let x = device.fft().r2c_in_place(&spec, up(device, padded)).unwrap().await_result().unwrap();
         let want = R::numbers(&down(device, &y));
@@ -68,7 +68,7 @@ fn destroying<R: Real>(device: &Device, rng: &mut Rng) {
         let input = R::buffer(&samples::<R>(rng, points));
         let spec = FftSpec::c2r(shape).norm(Normalization::Ortho);
         let kept = up(device, input.clone());
-        let y = device.fft().c2r(&spec, &kept, device.room(n).unwrap()).unwrap().await_result().unwrap();
+        let y = device.fft().c2r(&spec, &kept, device.uninit(n).unwrap()).unwrap().await_result().unwrap();
         let want = complex(&down(device, &y).into_iter().map(R::wide).collect::<Vec<_>>());
         let (x, y) = device.fft().c2r_destroying(&spec, up(device, input.clone()), y).unwrap().await_result().unwrap();
         assert_eq!((x.len(), y.len()), (input.len(), n));
@@ -190,8 +190,12 @@ fn arrays_of_an_input_may_overlap() {
     for device in devices() {
         let x: Vec<C64> = (0..20).map(|j| C64::new(f64::from(j), 1.0)).collect();
         let spec = FftSpec::c2c([8]).batch(4).input(DataLayout::strided([1]).dist(4));
-        let y =
-            device.fft().c2c(&spec, &up(&device, x.clone()), device.room(32).unwrap()).unwrap().await_result().unwrap();
+        let y = device
+            .fft()
+            .c2c(&spec, &up(&device, x.clone()), device.uninit(32).unwrap())
+            .unwrap()
+            .await_result()
+            .unwrap();
         let got = down(&device, &y);
         for frame in 0..4 {
             let want = windlass::reference::dft(&x[4 * frame..4 * frame + 8], false);
@@ -211,7 +215,7 @@ fn windows_that_begin_at_odd_places_are_transformed() {
                     let buffer = up(&device, reals.clone());
                     let window = buffer.as_in().slice(offset..offset + n).unwrap();
                     let room =
-                        device.cleared::<Complex<f32>>(n / 2 + 1 + offset).unwrap().narrow(offset..offset + n / 2 + 1);
+                        device.zeros::<Complex<f32>>(n / 2 + 1 + offset).unwrap().narrow(offset..offset + n / 2 + 1);
                     let y =
                         device.fft().r2c(&FftSpec::r2c([n]), window, room.unwrap()).unwrap().await_result().unwrap();
                     let numbers: Vec<f64> = reals[offset..].iter().map(|x| f64::from(*x)).collect();
@@ -219,14 +223,14 @@ fn windows_that_begin_at_odd_places_are_transformed() {
                     let bound = dft_error_bound(n, f32::UNIT) + 2.0 * f32::UNIT;
                     assert_close(&f32::numbers(&down(&device, &y)), want, bound, &format!("from {offset} on"));
                     // And back into a window of a real buffer at such a place.
-                    let room = device.cleared::<f32>(n + offset).unwrap().narrow(offset..offset + n).unwrap();
+                    let room = device.zeros::<f32>(n + offset).unwrap().narrow(offset..offset + n).unwrap();
                     let back = device.fft().c2r(&FftSpec::c2r([n]), &y, room).unwrap().await_result().unwrap();
                     let back: Vec<f64> = down(&device, &back).into_iter().map(f64::from).collect();
                     assert_close(&complex(&back), &complex(&numbers), 3.0 * bound, &format!("back to {offset} on"));
                     // Halves: a pair may begin at an odd element.
                     let halves = up(&device, f16::buffer(&x));
                     let window = halves.as_in().slice(offset..offset + 2 * n).unwrap();
-                    let room = device.cleared::<f16>(2 * n + offset).unwrap().narrow(offset..offset + 2 * n).unwrap();
+                    let room = device.zeros::<f16>(2 * n + offset).unwrap().narrow(offset..offset + 2 * n).unwrap();
                     let spec = FftSpec::c2c([n]).norm(Normalization::Ortho);
                     let y = device.fft().c2c(&spec, window, room).unwrap().await_result().unwrap();
                     let numbers = f16::numbers(&f16::buffer(&x).split_off(offset)[..2 * n]);
@@ -246,7 +250,7 @@ fn one_that_is_not_a_number_stays_in_its_array() {
         let mut x = vec![Complex::new(1.0f32, 0.0); 3 * 16];
         x[20].re = f32::NAN;
         let spec = FftSpec::c2c([16]).batch(3);
-        let y = device.fft().c2c(&spec, &up(&device, x), device.room(48).unwrap()).unwrap().await_result().unwrap();
+        let y = device.fft().c2c(&spec, &up(&device, x), device.uninit(48).unwrap()).unwrap().await_result().unwrap();
         let y = down(&device, &y);
         assert!(y[16..32].iter().all(|x| x.re.is_nan()), "its own");
         assert!(y[..16].iter().chain(&y[32..]).all(|x| x.re.is_finite() && x.im.is_finite()), "the others");

@@ -1,7 +1,7 @@
 //! Halves of arrays exchanged, of every element type, against indices.
 
 use super::case::indices;
-use crate::common::{Rng, Shifted as _, assert_same_bits, devices, down, refused, seeds, up};
+use crate::common::{Rng, assert_same_bits, devices, down, refused, seeds, up};
 use windlass::{Complex, Device, Element, F8E4M3, bf16, f16};
 
 fn check<T: Element>(device: &Device, rng: &mut Rng) {
@@ -18,10 +18,10 @@ fn check<T: Element>(device: &Device, rng: &mut Rng) {
         want[place(&to)] = x[place(&index)];
     }
     let what = format!("{} {shape:?} along {axes:?}", T::DTYPE);
-    let y = device.fft().fftshift(&shape, &axes, &up(device, x.clone()), device.room(n).unwrap()).unwrap();
+    let y = device.fft().fftshift(&shape, &axes, &up(device, x.clone()), device.uninit(n).unwrap()).unwrap();
     let y = y.await_result().unwrap();
     assert_same_bits(&down(device, &y), &want, &what);
-    let back = device.fft().ifftshift(&shape, &axes, &y, device.room(n).unwrap()).unwrap().await_result().unwrap();
+    let back = device.fft().ifftshift(&shape, &axes, &y, device.uninit(n).unwrap()).unwrap().await_result().unwrap();
     assert_same_bits(&down(device, &back), &x, &what);
 }
 
@@ -54,7 +54,7 @@ fn shapes_that_do_not_fit_are_refused_and_the_buffer_comes_back() {
             (&[1; 9], &[0], 6, "shape"),
         ];
         for (shape, axes, len, name) in cases {
-            let error = device.fft().fftshift(shape, axes, &x, device.room(len).unwrap()).map(drop).unwrap_err();
+            let error = device.fft().fftshift(shape, axes, &x, device.uninit(len).unwrap()).map(drop).unwrap_err();
             assert_eq!(refused(&error.error).0, name, "{shape:?}");
             assert_eq!(error.back.unwrap().0.len(), len);
         }

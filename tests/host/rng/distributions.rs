@@ -2,7 +2,7 @@
 
 use super::statistics::{assert_counts, assert_distribution, assert_moments, ln_factorials, normal};
 use super::{GENERATORS, drawn, having};
-use crate::common::{Shifted as _, assert_same_bits, down};
+use crate::common::{assert_same_bits, down};
 use std::ops::Bound;
 use windlass::rng::{
     Bernoulli, Between, Binomial, Distribution, Exponential, Generator, LogNormal, Normal, Poisson, Random, Stream,
@@ -202,7 +202,7 @@ fn of_mean_zero_all_numbers_are_zero_and_none_is_minus_zero() {
     let (stream, at) = (Stream::new(Generator::Philox, 1), 24_539_888);
     assert_eq!(floats::<f32>(&stream.clone().at(at), Uniform::above_zero(), 1), [1.0]);
     for device in having(&stream) {
-        let out = device.rng_of(stream.clone()).fill_from(at, Exponential::new(2.0), device.room::<f32>(1).unwrap());
+        let out = device.rng_of(stream.clone()).fill_from(at, Exponential::new(2.0), device.uninit::<f32>(1).unwrap());
         assert_eq!(down(&device, &out.unwrap().into_output())[0].to_bits(), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Whatever carries a draw out, and however often it was interrupted: the same numbers.
 
 use super::{drawn, having};
-use crate::common::{LONG, Shifted as _, assert_same_bits, down, host, inline};
+use crate::common::{LONG, assert_same_bits, down, host, inline};
 use windlass::rng::{Bits, Exponential, Generator, Normal, Poisson, Stream, Uniform};
 use windlass::{Device, Error, FaultPlan};
 
@@ -59,7 +59,7 @@ fn a_stream_goes_on_after_a_rebuild() {
             let whole = drawn::<u32>(&device, &Stream::new(generator, 5), Bits, 3000);
             let mut rng = device.rng_of(Stream::new(generator, 5));
             let first = down(&device, &rng.bits::<u32>(1000).unwrap().into_output());
-            let stale = device.room::<u32>(4).unwrap();
+            let stale = device.uninit::<u32>(4).unwrap();
             device.rebuild(LONG).unwrap();
             assert!(matches!(rng.fill(Bits, stale).unwrap_err().error, Error::GpuRefStale { .. }));
             let rest = down(&device, &rng.bits::<u32>(2000).unwrap().into_output());

@@ -2,7 +2,6 @@
 //! compiled for the CPU (`.ci/deep kernels`), and every device agrees with it.
 
 use super::having;
-use crate::common::Shifted as _;
 use crate::common::down;
 use windlass::rng::{
     Bernoulli, Between, Binomial, Bits, Distribution, Exponential, Generator, LogNormal, Normal, Poisson, Random,
@@ -16,7 +15,7 @@ const COUNT: usize = 30_011;
 
 fn sum<T: Random>(device: &Device, stream: &Stream, (first, count): (u64, usize), of: impl Distribution<T>) -> u64 {
     let out =
-        device.rng_of(stream.clone()).fill_from(first, of, device.room::<T>(count).unwrap()).unwrap().into_output();
+        device.rng_of(stream.clone()).fill_from(first, of, device.uninit::<T>(count).unwrap()).unwrap().into_output();
     let x = down(device, &out);
     let bytes = bytemuck::cast_slice::<T, u8>(&x);
     bytes.iter().fold(0u64, |sum, byte| sum.wrapping_add(u64::from(*byte) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))

@@ -1,7 +1,7 @@
 //! What holds of every stream: it is a function of its plain data and of a place.
 
 use super::{GENERATORS, drawn, having};
-use crate::common::{Shifted as _, assert_same_bits, down, up};
+use crate::common::{assert_same_bits, down, up};
 use windlass::rng::{Between, Bits, Distribution, Exponential, Generator, Normal, Poisson, Random, Stream, Uniform};
 
 /// `n` numbers are `a` numbers and then the rest, and the numbers from any place on are those that follow there.
@@ -17,7 +17,7 @@ fn continues<T: Random>(stream: &Stream, of: impl Distribution<T>, n: usize) {
             assert_same_bits(&both, &all, &format!("{device:?} {stream:?} cut at {cut}"));
             if stream.position() == 0 {
                 let rng = device.rng_of(stream.clone());
-                let rest = rng.fill_from(cut as u64, of, device.room(n - cut).unwrap()).unwrap();
+                let rest = rng.fill_from(cut as u64, of, device.uninit(n - cut).unwrap()).unwrap();
                 let what = format!("{device:?} {stream:?} from {cut} on");
                 assert_same_bits(&down(&device, &rest.into_output()), &all[cut..], &what);
             }
@@ -101,9 +101,9 @@ fn draws_of_all_widths_continue_where_the_stream_stands() {
             let alone = device.rng_of(stream.clone());
             let of = Normal::standard();
             let late = n as u64;
-            let want = alone.fill_from(late, of, device.room::<f64>(n).unwrap()).unwrap().into_output();
-            drop(rng.fill_from(0, Between::<u64>::new(..), device.room(n).unwrap()).unwrap().into_output());
-            let got = rng.fill_from(late, of, device.room::<f64>(n).unwrap()).unwrap().into_output();
+            let want = alone.fill_from(late, of, device.uninit::<f64>(n).unwrap()).unwrap().into_output();
+            drop(rng.fill_from(0, Between::<u64>::new(..), device.uninit(n).unwrap()).unwrap().into_output());
+            let got = rng.fill_from(late, of, device.uninit::<f64>(n).unwrap()).unwrap().into_output();
             assert_same_bits(&down(&device, &got), &down(&device, &want), &format!("{device:?} {generator:?}"));
         }
     }

@@ -4,7 +4,7 @@ use super::check::{
     Dense, Laid, Number, assert_ratio, dense, descends, diagonal, difference, each_type, orthogonality, reals,
 };
 use super::special::zoo;
-use crate::common::{Rng, Shifted as _, devices};
+use crate::common::{Rng, devices};
 use windlass::solver::{EighMethod, EighSpec, Jacobi, Matrix, Randomized, Svd, SvdMethod, Vectors};
 use windlass::{Device, Error, Uplo};
 
@@ -315,7 +315,7 @@ fn options_that_make_no_sense_are_refused() {
     for device in devices() {
         let (solver, shape) = (device.solver(), Matrix::new(3, 2));
         let refused = |method, vectors| {
-            let rejected = solver.svd_by(method, vectors, shape, device.room::<f64>(6).unwrap()).unwrap_err();
+            let rejected = solver.svd_by(method, vectors, shape, device.uninit::<f64>(6).unwrap()).unwrap_err();
             assert!(rejected.back.is_some());
             match rejected.error {
                 Error::InvalidArgument { argument, .. } => argument.to_string(),
@@ -330,7 +330,8 @@ fn options_that_make_no_sense_are_refused() {
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(3)), Vectors::Thin), "rank");
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(1)), Vectors::Full), "vectors");
         let spec = EighSpec::new(Uplo::Lower, Matrix::square(2)).method(EighMethod::Jacobi(Jacobi::new()));
-        let rejected = solver.eigh(spec.range(windlass::solver::Range::Indices(0, 1)), device.room::<f64>(4).unwrap());
+        let rejected =
+            solver.eigh(spec.range(windlass::solver::Range::Indices(0, 1)), device.uninit::<f64>(4).unwrap());
         assert!(format!("{}", rejected.unwrap_err().error).contains("computes all eigenvalues"));
     }
 }

@@ -1,7 +1,7 @@
 //! Solutions by factors of a lower precision, refined.
 
 use super::check::{Dense, Laid, Number, assert_ratio, residual};
-use crate::common::{Rng, Shifted as _, devices, is_host};
+use crate::common::{Rng, devices, is_host};
 use windlass::Device;
 use windlass::solver::{Lowest, Refine, Refined, WideElement};
 
@@ -19,7 +19,7 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
                 let b = Dense::random::<T>(&mut rng, n, 3);
                 let (of_a, of_b, of_x) = (Laid::one(&a, 1), Laid::one(&b, 2), Laid::one(&b, 0));
                 let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
-                let room = device.room(of_x.shape.len().unwrap()).unwrap();
+                let room = device.uninit(of_x.shape.len().unwrap()).unwrap();
                 let pending =
                     solver.solve_refined(Refine::new(of_a.shape, of_b.shape).x(of_x.shape), &one, &two, room).unwrap();
                 let refined = pending.await_result().unwrap();
@@ -29,7 +29,7 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
             }
             let singular = Laid::one(&Dense::real(2, 2, |_, _| 1.0), 0);
             let (a, b) = (singular.upload::<T>(&device), singular.upload::<T>(&device));
-            let (shape, room) = (singular.shape, device.room(4).unwrap());
+            let (shape, room) = (singular.shape, device.uninit(4).unwrap());
             let pending = solver.solve_refined(Refine::new(shape, shape).x(shape), &a, &b, room).unwrap();
             let rejected = pending.await_result().unwrap_err();
             assert!(matches!(rejected.error, windlass::Error::Singular { position: 2, .. }), "{rejected}");
@@ -49,7 +49,7 @@ fn refined<T: Number + WideElement>(device: &Device, lowest: Lowest, a: &Dense, 
     let x = Dense::real(a.n, b.n, |_, _| 0.0);
     let (of_a, of_b, of_x) = (Laid::one(a, 1), Laid::one(b, 2), Laid::one(&x, 0));
     let (one, two) = (of_a.upload::<T>(device), of_b.upload::<T>(device));
-    let room = device.room(of_x.shape.len().unwrap()).unwrap();
+    let room = device.uninit(of_x.shape.len().unwrap()).unwrap();
     let solver = device.solver();
     let pending = solver
         .solve_refined(Refine::new(of_a.shape, of_b.shape).x(of_x.shape).lowest(lowest), &one, &two, room)

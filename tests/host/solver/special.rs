@@ -1,7 +1,7 @@
 //! Matrices that are known to be hard, and numbers that are none.
 
 use super::check::{Dense, Laid, Number, assert_ratio, each_type, residual};
-use crate::common::{Rng, Shifted as _, devices};
+use crate::common::{Rng, devices};
 use windlass::solver::{Matrix, Structure};
 use windlass::{Device, Uplo};
 
@@ -95,7 +95,7 @@ fn batches_of_nothing_are_answered() {
     for device in devices() {
         let solver = device.solver();
         for shape in [Matrix::square(0), Matrix::square(3).batch(0), Matrix::square(0).batch(4)] {
-            let nothing = || device.room::<f64>(0).unwrap();
+            let nothing = || device.uninit::<f64>(0).unwrap();
             solver.lu(shape, nothing()).unwrap().await_result().unwrap();
             solver.cholesky(Uplo::Lower, shape, nothing()).unwrap().await_result().unwrap();
             let qr = solver.qr(shape, nothing()).unwrap().await_result().unwrap();

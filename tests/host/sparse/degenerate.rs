@@ -3,7 +3,7 @@
 
 use super::model::Model;
 use crate::common::degenerate::{Kind, degenerate_seeds, product, reach, residual, scaled};
-use crate::common::{Rng, Sample, Shifted as _, devices, down, up};
+use crate::common::{Rng, Sample, devices, down, up};
 use windlass::reference::Value;
 use windlass::sparse::{Csr, Iteration, IterativeSolution, Preconditioner, SolveElement, Unsolved};
 use windlass::{Complex, Device, DeviceBuffer, GpuRef, Sparse};
@@ -56,7 +56,7 @@ fn ask<T: Sample + SolveElement>(
     let (matrix, sparse) = (model(a, n).up_csr::<i32>(device), device.sparse());
     let m = if jacobi { sparse.jacobi(&matrix).unwrap() } else { Preconditioner::Identity };
     let b_up = up(device, b).share();
-    let answer = match method(&sparse, &matrix, &m, &b_up, device.cleared(n).unwrap(), how) {
+    let answer = match method(&sparse, &matrix, &m, &b_up, device.zeros(n).unwrap(), how) {
         Ok(s) => (true, false, s.x, s.residual, s.iterations),
         Err(Unsolved::NotConverged { residual, x, iterations, .. }) => (false, false, x, residual, iterations),
         Err(Unsolved::Broken { x, residual, iterations }) => (false, true, x, residual, iterations),

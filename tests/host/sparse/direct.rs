@@ -3,7 +3,7 @@
 use super::matrices::{convection, poisson, wathen};
 use super::model::Model;
 use crate::common::degenerate::{degenerate_seeds, other_places};
-use crate::common::{Rng, Sample, Shifted as _, devices, down, is_host, refused, up};
+use crate::common::{Rng, Sample, devices, down, is_host, refused, up};
 use windlass::reference::Value;
 use windlass::sparse::{Direct, SolveElement, SparseElement};
 use windlass::{Complex, Device, Error, Uplo};
@@ -204,7 +204,7 @@ fn systems_without_symmetry_are_solved_by_rotations() {
                 let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
                 let n = model.rows;
                 let b: Vec<T> = (0..2 * n).map(|_| T::sample(&mut rng)).collect();
-                let (given, room) = (up(&device, b.clone()), device.room(2 * n).unwrap());
+                let (given, room) = (up(&device, b.clone()), device.uninit(2 * n).unwrap());
                 let x = sparse.solve_qr(&analysis, &a, 2, &given, room).unwrap().await_result().unwrap().x;
                 for (x, b) in down(&device, &x).chunks(n.max(1)).zip(b.chunks(n.max(1))) {
                     assert_solved(&model, x, b, name);
@@ -229,7 +229,7 @@ fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
                 let a = model.up_csr::<i64>(&device);
                 let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
                 let b: Vec<T> = (0..m).map(|_| T::sample(&mut rng)).collect();
-                let (given, room) = (up(&device, b.clone()), device.room(n).unwrap());
+                let (given, room) = (up(&device, b.clone()), device.uninit(n).unwrap());
                 let x = sparse.solve_qr(&analysis, &a, 1, &given, room).unwrap().await_result().unwrap().x;
                 let x = down(&device, &x);
                 let (rest, norm) = rest(&model, &x, &b);
@@ -252,7 +252,7 @@ fn columns_that_depend_on_others_are_told() {
             let a = model.up_csr::<i32>(&device);
             let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
             let b = up(&device, vec![1.0; model.rows]);
-            sparse.solve_qr(&analysis, &a, 1, &b, device.room(model.cols).unwrap()).unwrap().await_result()
+            sparse.solve_qr(&analysis, &a, 1, &b, device.uninit(model.cols).unwrap()).unwrap().await_result()
         };
         // Column 3 is empty; then two columns stand in one row alone.
         let mut empty = Model::<f64>::new(4, 4);
@@ -297,7 +297,7 @@ fn what_does_not_fit_is_refused_and_comes_back() {
         assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 4]);
         let b = up(&device, vec![1.0; 3]);
         let wrong = |analysis, columns, x: usize| {
-            sparse.solve_qr(analysis, &a, columns, &b, device.room::<f64>(x).unwrap()).unwrap_err().error
+            sparse.solve_qr(analysis, &a, columns, &b, device.uninit::<f64>(x).unwrap()).unwrap_err().error
         };
         assert_eq!(refused(&wrong(&one, 1, 3)).0, "analysis");
         assert_eq!(refused(&wrong(&two, 1, 4)).0, "x");
@@ -336,10 +336,10 @@ fn an_analysis_serves_its_own_structure_alone() {
         let b = up(&device, [1.0, 2.0, 3.0]);
         let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
         for a in [&one, &one.clone(), &values, &same] {
-            sparse.solve_qr(&analysis, a, 1, &b, device.room(3).unwrap()).unwrap().await_result().unwrap();
+            sparse.solve_qr(&analysis, a, 1, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap();
         }
         let rejected =
-            sparse.solve_qr(&analysis, &other, 1, &b, device.room(3).unwrap()).unwrap().await_result().unwrap_err();
+            sparse.solve_qr(&analysis, &other, 1, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap_err();
         let (argument, why) = refused(&rejected.error);
         assert!(argument == "a" && why.contains("analyse"), "{rejected}");
         assert!(rejected.back.is_some());
@@ -365,7 +365,7 @@ fn no_analysis_takes_a_structure_of_which_one_entry_lies_elsewhere() {
         let (one, other) = (model.up_csr::<i32>(&device), moved.up_csr::<i32>(&device));
         let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
         let b = up(&device, vec![1.0; n]);
-        let x = device.room(n).unwrap();
+        let x = device.uninit(n).unwrap();
         let rejected = sparse.solve_qr(&analysis, &other, 1, &b, x).unwrap().await_result().unwrap_err();
         assert!(refused(&rejected.error).0 == "a" && rejected.back.is_some(), "seed {seed}: {rejected}");
         if let Ok(analysis) = sparse.analyse(Direct::Cholesky(Uplo::Lower), &one) {

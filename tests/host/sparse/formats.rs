@@ -1,7 +1,7 @@
 //! Structures are validated, and values replaced without another look.
 
 use super::model::{Model, shapes};
-use crate::common::{Rng, Shifted as _, devices, down, refused, up};
+use crate::common::{Rng, devices, down, refused, up};
 use windlass::sparse::{Blocks, Csr, Spmv};
 use windlass::{Error, Order};
 
@@ -105,7 +105,7 @@ fn lengths_and_sizes_that_do_not_fit_are_refused_at_once() {
         assert_eq!(refused(&sparse.coo(3, 3, ints(1), ints(2), floats(2)).unwrap_err().error).0, "rows");
         assert_eq!(refused(&sparse.vector(3, ints(1), floats(2)).unwrap_err().error).0, "values");
         // What was never written is not taken as a structure.
-        let rejected = sparse.csr(3, 3, device.room::<i32>(4).unwrap(), ints(0), floats(0));
+        let rejected = sparse.csr(3, 3, device.uninit::<i32>(4).unwrap(), ints(0), floats(0));
         assert!(rejected.is_err() || rejected.unwrap().await_result().is_err());
     }
 }
@@ -117,7 +117,7 @@ fn values_are_replaced_and_matrices_shared() {
         let copy = a.clone();
         let b = a.with_values(up(&device, [10.0f64, 20.0, 30.0])).unwrap();
         let x = up(&device, [1.0f64, 2.0]);
-        let y = device.sparse().spmv(Spmv::new(), &b, &x, device.room(2).unwrap()).unwrap().into_output();
+        let y = device.sparse().spmv(Spmv::new(), &b, &x, device.uninit(2).unwrap()).unwrap().into_output();
         assert_eq!(down(&device, &y), [20.0, 80.0]);
         assert_eq!(down(&device, copy.values()), [1.0, 2.0, 3.0]);
         assert_eq!(refused(&a.with_values(up(&device, [1.0f32])).unwrap_err()).0, "values");

@@ -1,7 +1,7 @@
 //! Matrices that are used again and again: what a library finds out about one is kept, and is that one's alone.
 
 use super::model::Model;
-use crate::common::{Rng, Shifted as _, down, up};
+use crate::common::{Rng, down, up};
 use windlass::sparse::{Csr, Spmm, Spmv};
 use windlass::{Device, Order};
 
@@ -25,7 +25,7 @@ fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
     let x = up(device, &b[..N]);
     let mut wanted = vec![0.0; N];
     model.entries.iter().for_each(|((i, j), value)| wanted[*i] += value * b[*j]);
-    let y = sparse.spmv(Spmv::new(), csr, &x, device.room(N).unwrap()).unwrap();
+    let y = sparse.spmv(Spmv::new(), csr, &x, device.uninit(N).unwrap()).unwrap();
     assert!(down(device, &y.into_output()) == wanted, "{what}: a vector");
     for order in [Order::Row, Order::Column] {
         let place = |row: usize, column: usize| if order == Order::Row { row * 3 + column } else { row + column * N };
@@ -37,7 +37,7 @@ fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
             Spmm::new(3).order_b(order).order_c(order),
             csr,
             &up(device, &b[..]),
-            device.room(3 * N).unwrap(),
+            device.uninit(3 * N).unwrap(),
         );
         assert!(down(device, &c.unwrap().into_output()) == wanted, "{what}: {order:?}");
     }

@@ -3,7 +3,7 @@
 
 use super::matrices::poisson;
 use super::model::Model;
-use crate::common::{Rng, Sample, Shifted as _, devices, down, up};
+use crate::common::{Rng, Sample, devices, down, up};
 use crate::each_sparse;
 use std::collections::BTreeMap;
 use windlass::sparse::{SparseElement, Spmm, Spmv, Spsm};
@@ -89,7 +89,7 @@ fn products_of_short_rows_with_a_vector_are_exact() {
         let mut wanted = vec![0.0; N];
         a.entries.iter().for_each(|((i, j), value)| wanted[*i] += value * x[*j]);
         let spec = Spmv::new().trans(Transpose::Yes);
-        let y = sparse.spmv(spec, &rows.transposed(), &up_x, device.room(N).unwrap()).unwrap();
+        let y = sparse.spmv(spec, &rows.transposed(), &up_x, device.uninit(N).unwrap()).unwrap();
         assert!(down(&device, &y.into_output()) == wanted, "the transpose of columns");
     }
 }
@@ -171,10 +171,10 @@ fn triangles_of_many_levels_and_rows_are_exact() {
                 let triangle = sparse.triangular(&csr, uplo, Diag::NonUnit, Transpose::No).unwrap();
                 let spec = Spsm::new(sides).row_major();
                 let x =
-                    sparse.spsm(spec, &triangle, &up(&device, &right[..]), device.room(n * sides).unwrap()).unwrap();
+                    sparse.spsm(spec, &triangle, &up(&device, &right[..]), device.uninit(n * sides).unwrap()).unwrap();
                 assert!(down(&device, &x.into_output()) == wanted, "{name}, {uplo:?}");
                 let one = |all: &[f64]| all.iter().step_by(sides).copied().collect::<Vec<_>>();
-                let x = sparse.spsv(&triangle, 1.0, &up(&device, one(&right)), device.room(n).unwrap()).unwrap();
+                let x = sparse.spsv(&triangle, 1.0, &up(&device, one(&right)), device.uninit(n).unwrap()).unwrap();
                 assert!(down(&device, &x.into_output()) == one(&wanted), "{name}, {uplo:?}, one side");
             }
         }

@@ -1,7 +1,7 @@
 //! Matrices of the host, entry by entry, and what is exactly made of them.
 #![allow(unreachable_pub, reason = "as in `common`")]
 
-use crate::common::{Rng, Sample, down, shift, up};
+use crate::common::{Rng, Sample, down};
 use std::collections::BTreeMap;
 use windlass::reference::{Double, Value, gamma};
 use windlass::sparse::{Compressed, Coo, Csc, Csr, Major, SparseElement, SparseIndex};
@@ -75,32 +75,16 @@ impl<T: Sample + SparseElement> Model<T> {
 
     pub fn up_csr<I: Place>(&self, device: &Device) -> Csr<T, I> {
         let (offsets, columns, values) = self.csr::<I>();
-        if shift() > 0 {
-            let (offsets, columns, values) = (up(device, offsets), up(device, columns), up(device, values));
-            return device
-                .sparse()
-                .csr(self.rows, self.cols, offsets, columns, values)
-                .unwrap()
-                .await_result()
-                .unwrap();
-        }
         device.sparse().upload_csr(self.rows, self.cols, &offsets, &columns, &values).unwrap()
     }
 
     pub fn up_csc<I: Place>(&self, device: &Device) -> Csc<T, I> {
-        if shift() > 0 {
-            return self.transposed().up_csr(device).transposed();
-        }
         let (offsets, rows, values) = self.transposed().csr::<I>();
         device.sparse().upload_csc(self.rows, self.cols, &offsets, &rows, &values).unwrap()
     }
 
     pub fn up_coo<I: Place>(&self, device: &Device) -> Coo<T, I> {
         let (rows, columns, values) = self.triplets();
-        if shift() > 0 {
-            let (rows, columns, values) = (up(device, rows), up(device, columns), up(device, values));
-            return device.sparse().coo(self.rows, self.cols, rows, columns, values).unwrap().await_result().unwrap();
-        }
         device.sparse().upload_coo(self.rows, self.cols, &rows, &columns, &values).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! Products against sums in double-double.
 
 use super::model::{Exact, Model, Place, shapes};
-use crate::common::{Rng, Sample, Shifted as _, assert_same_bits, devices, down, is_host, seeds, up};
+use crate::common::{Rng, Sample, assert_same_bits, devices, down, is_host, seeds, up};
 use crate::each_sparse;
 use std::collections::BTreeMap;
 use windlass::reference::Value;
@@ -129,7 +129,7 @@ fn the_same_product_gives_the_same_bits_twenty_times() {
         let (a, x) = (model.up_csc::<i32>(&device), up(&device, rng.samples::<f32>(800)));
         let spec = Spmv::new().trans(Transpose::Yes);
         let product =
-            || down(&device, &device.sparse().spmv(spec, &a, &x, device.room(600).unwrap()).unwrap().into_output());
+            || down(&device, &device.sparse().spmv(spec, &a, &x, device.uninit(600).unwrap()).unwrap().into_output());
         let first = product();
         (0..20).for_each(|_| assert_same_bits(&product(), &first, "again"));
     }
@@ -299,7 +299,7 @@ fn spgemm_of<T: Sample + SparseElement<Scalar: Sample>>() {
             // At the entries of another pattern alone.
             let mask = Model::<f32>::random(&mut rng, a.rows, cols, 30);
             let pattern = mask.up_csr::<i32>(&device);
-            let values = device.room(pattern.nnz()).unwrap();
+            let values = device.uninit(pattern.nnz()).unwrap();
             let pending = device.sparse().spgemm_masked(alpha, &left, &right, &pattern, values).unwrap();
             let got = down(&device, &pending.await_result().unwrap());
             for (at, got) in mask.entries.keys().zip(got) {

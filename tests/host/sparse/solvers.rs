@@ -2,7 +2,7 @@
 
 use super::matrices::{convection, poisson, wathen};
 use super::model::Model;
-use crate::common::{Rng, Sample, Shifted as _, devices, down, refused, up};
+use crate::common::{Rng, Sample, devices, down, refused, up};
 use std::sync::{Arc, Mutex};
 use windlass::reference::Value;
 use windlass::sparse::{Csr, Iteration, IterativeSolution, Preconditioner, SolveElement, Unsolved};
@@ -44,7 +44,7 @@ fn check<T: Sample + SolveElement>(
     let b_up = up(device, &b[..]).share();
     let a = model.up_csr::<i32>(device);
     let how = Iteration::new().tolerance(tolerance).limit(600).every(4).restart(25);
-    let x = device.cleared(model.rows).unwrap();
+    let x = device.zeros(model.rows).unwrap();
     let solution = method(&device.sparse(), &a, m, &b_up, x, &how).unwrap_or_else(|e| panic!("{what}: {e}"));
     let real = residual(model, &down(device, &solution.x), &b);
     // The recurrence leaves the true residual by some multiple of the unit.
@@ -209,7 +209,7 @@ fn who_does_not_converge_is_told_how_far_it_came_and_may_go_on() {
         let hook = seen.clone();
         let how = Iteration::new().limit(12).every(3).progress(move |p| hook.lock().unwrap().push(p));
         let m = Preconditioner::Identity;
-        let unsolved = sparse.cg(&a, &m, &b, device.cleared(256).unwrap(), &how).unwrap_err();
+        let unsolved = sparse.cg(&a, &m, &b, device.zeros(256).unwrap(), &how).unwrap_err();
         let Unsolved::NotConverged { residual, iterations, x, history } = unsolved else { panic!("{unsolved}") };
         assert!(iterations == 12 && residual > 1e-8 && residual < 1.0);
         assert_eq!(history, *seen.lock().unwrap());
@@ -227,7 +227,7 @@ fn no_residual_reaches_a_tolerance_that_is_no_number() {
         let b = up(&device, vec![1.0f64; 64]).share();
         for tolerance in [f64::NAN, -1.0] {
             let how = Iteration::new().tolerance(tolerance).limit(9);
-            let x = device.cleared(64).unwrap();
+            let x = device.zeros(64).unwrap();
             let unsolved = device.sparse().cg(&a, &Preconditioner::Identity, &b, x, &how).unwrap_err();
             assert!(matches!(unsolved, Unsolved::NotConverged { iterations: 9, .. }), "{tolerance}: {unsolved}");
         }
@@ -247,7 +247,7 @@ fn zero_right_sides_exact_guesses_and_broken_matrices_end_at_once_or_say_so() {
         let (a, sparse, m) = (model.up_csr::<i32>(&device), device.sparse(), Preconditioner::Identity);
         let how = Iteration::new().every(2).limit(40);
         for method in methods {
-            let zero = device.cleared::<f64>(25).unwrap().share();
+            let zero = device.zeros::<f64>(25).unwrap().share();
             let guess = up(&device, vec![3.0f64; 25]);
             let solution = method(&sparse, &a, &m, &zero, guess, &how).unwrap();
             assert!(solution.iterations == 0 && down(&device, &solution.x) == vec![0.0; 25]);
@@ -258,9 +258,9 @@ fn zero_right_sides_exact_guesses_and_broken_matrices_end_at_once_or_say_so() {
             let solution = method(&sparse, &a, &m, &b, up(&device, vec![1.0f64; 25]), &how).unwrap();
             assert!(down(&device, &solution.x).iter().all(|x| (x - 1.0).abs() < 1e-12), "{:?}", solution.history);
             let nan = a.with_values(up(&device, vec![f64::NAN; a.nnz()])).unwrap();
-            let broken = method(&sparse, &nan, &m, &b, device.cleared(25).unwrap(), &how).unwrap_err();
+            let broken = method(&sparse, &nan, &m, &b, device.zeros(25).unwrap(), &how).unwrap_err();
             assert!(matches!(broken, Unsolved::Broken { .. }), "{broken}");
-            let short = method(&sparse, &a, &m, &b, device.cleared(24).unwrap(), &how).unwrap_err();
+            let short = method(&sparse, &a, &m, &b, device.zeros(24).unwrap(), &how).unwrap_err();
             let Unsolved::Failed(error) = short else { panic!("{short}") };
             assert_eq!(refused(&error).0, "x");
         }

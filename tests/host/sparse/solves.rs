@@ -2,7 +2,7 @@
 
 use super::matrices::{poisson, wathen};
 use super::model::{Exact, Model};
-use crate::common::{Rng, Sample, Shifted as _, assert_same_bits, devices, down, refused, up};
+use crate::common::{Rng, Sample, assert_same_bits, devices, down, refused, up};
 use windlass::reference::Value;
 use windlass::sparse::{Gtsv, SolveElement, Spsm};
 use windlass::{Complex, Device, Diag, Error, Order, Transpose, Uplo};
@@ -85,13 +85,14 @@ fn triangles_of<T: Sample + SolveElement>() {
                     let what = format!("{name}, {uplo:?}, {diag:?}, {trans:?}");
                     let (b, alpha) = (rng.samples::<T>(n), T::real(0.5));
                     let by_rows = sparse.triangular(&csr, uplo, diag, trans).unwrap();
-                    let x = sparse.spsv(&by_rows, alpha, &up(&device, &b[..]), device.room(n).unwrap()).unwrap();
+                    let x = sparse.spsv(&by_rows, alpha, &up(&device, &b[..]), device.uninit(n).unwrap()).unwrap();
                     let x = down(&device, &x.into_output());
                     if x.iter().all(|x| x.magnitude() < 1e6) {
                         check_residual(&model, uplo, diag, trans, &x, alpha, &b, &what);
                     }
                     let by_columns = sparse.triangular(&csc, uplo, diag, trans).unwrap();
-                    let same = sparse.spsv(&by_columns, alpha, &up(&device, &b[..]), device.room(n).unwrap()).unwrap();
+                    let same =
+                        sparse.spsv(&by_columns, alpha, &up(&device, &b[..]), device.uninit(n).unwrap()).unwrap();
                     assert_same_bits(&down(&device, &same.into_output()), &x, &what);
                 }
             }
@@ -115,7 +116,7 @@ fn several_right_sides_are_solved_as_one_by_one_in_any_order() {
             let b: Vec<f64> = rng.samples(n * k);
             let single = |column: usize| {
                 let b = up(&device, &b[column * n..(column + 1) * n]);
-                down(&device, &sparse.spsv(&lower, 2.0, &b, device.room(n).unwrap()).unwrap().into_output())
+                down(&device, &sparse.spsv(&lower, 2.0, &b, device.uninit(n).unwrap()).unwrap().into_output())
             };
             let ldx = k + 2;
             let spec = Spsm::new(k).alpha(2.0).order_b(Order::Column).order_x(Order::Row).ldb(n.max(1)).ldx(ldx);
@@ -143,13 +144,13 @@ fn other_values_are_solved_with_the_same_analysis() {
             let values = up(&device, other.entries.values().copied().collect::<Vec<_>>());
             let again = first.with_values(&sparse, values).unwrap();
             let b: Vec<f64> = rng.samples(40);
-            let x = sparse.spsv(&again, 1.0, &up(&device, &b[..]), device.room(40).unwrap()).unwrap().into_output();
+            let x = sparse.spsv(&again, 1.0, &up(&device, &b[..]), device.uninit(40).unwrap()).unwrap().into_output();
             check_residual(&other, Uplo::Upper, Diag::NonUnit, trans, &down(&device, &x), 1.0, &b, "other values");
         }
         let wide = Model::<f64>::random(&mut rng, 3, 4, 50).up_csr::<i32>(&device);
         assert_eq!(refused(&sparse.triangular(&wide, Uplo::Upper, Diag::Unit, Transpose::No).unwrap_err()).0, "a");
         let short = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::No).unwrap();
-        let error = sparse.spsv(&short, 1.0, &up(&device, [1.0; 3]), device.room(40).unwrap()).unwrap_err().error;
+        let error = sparse.spsv(&short, 1.0, &up(&device, [1.0; 3]), device.uninit(40).unwrap()).unwrap_err().error;
         assert_eq!(refused(&error).0, "b");
     }
 }
@@ -160,7 +161,7 @@ fn a_missing_pivot_divides_and_panics_nowhere() {
         let sparse = device.sparse();
         let a = sparse.upload_csr(2, 2, &[0i32, 0, 1], &[0], &[1.0f64]).unwrap();
         let lower = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
-        let x = sparse.spsv(&lower, 1.0, &up(&device, [1.0, 1.0]), device.room(2).unwrap()).unwrap().into_output();
+        let x = sparse.spsv(&lower, 1.0, &up(&device, [1.0, 1.0]), device.uninit(2).unwrap()).unwrap().into_output();
         assert!(down(&device, &x).iter().all(|x| !x.is_finite()));
     }
 }

@@ -1,7 +1,7 @@
 //! Sparse vectors.
 
 use super::model::Exact;
-use crate::common::{Rng, Sample, Shifted as _, assert_same_bits, devices, down, up};
+use crate::common::{Rng, Sample, assert_same_bits, devices, down, up};
 use crate::each_sparse;
 use windlass::reference::Value;
 use windlass::sparse::SparseElement;
@@ -23,9 +23,9 @@ fn vectors_of<T: Sample + SparseElement<Scalar: Sample>>() {
                 want.plus(Exact::of(Value::parts(y[i])).times(beta.parts()))
                     .assert_near::<T, T::Scalar>(got[i], "axpby");
             }
-            let fresh = sparse.axpby(alpha, &vector, T::Scalar::default(), device.room(len).unwrap()).unwrap();
+            let fresh = sparse.axpby(alpha, &vector, T::Scalar::default(), device.uninit(len).unwrap()).unwrap();
             assert_eq!(down(&device, &fresh.into_output()).len(), len);
-            let gathered = sparse.gather(&up(&device, &y[..]), &vector, device.room(x.len()).unwrap()).unwrap();
+            let gathered = sparse.gather(&up(&device, &y[..]), &vector, device.uninit(x.len()).unwrap()).unwrap();
             let want: Vec<T> = places.iter().map(|place| y[*place]).collect();
             assert_same_bits(&down(&device, &gathered.into_output()), &want, "gather");
             let mut want = y.clone();

@@ -1,7 +1,7 @@
 //! Indices of 64 bits: for each operation that has a kernel for them, the bits that indices of 32 bits give.
 
 use super::model::{Model, Place};
-use crate::common::{Rng, Sample, Shifted as _, devices, down, up};
+use crate::common::{Rng, Sample, devices, down, up};
 use crate::each_sparse;
 use windlass::sparse::{Coo, Csr, Dense, SolveElement, SparseElement, Spmm, Spsm};
 use windlass::{Complex, Device, Diag, Order, Transpose, Uplo};
@@ -54,7 +54,7 @@ fn moved<T: Sample + SparseElement<Scalar: Sample>, I: Place>(device: &Device) -
     let indices = up(device, places.iter().map(|i| index::<I>(*i)).collect::<Vec<_>>());
     let vector = sparse.vector(64, indices, up(device, &x[..])).unwrap().await_result().unwrap();
     let y = || up(device, &y[..]);
-    let gathered = sparse.gather(&y(), &vector, device.room(places.len()).unwrap()).unwrap().into_output();
+    let gathered = sparse.gather(&y(), &vector, device.uninit(places.len()).unwrap()).unwrap().into_output();
     all.push(("gather".into(), bytes(down(device, &gathered))));
     all.push(("scatter".into(), bytes(down(device, &sparse.scatter(&vector, y()).unwrap().into_output()))));
     let (alpha, beta) = (T::Scalar::real(2.0), T::Scalar::real(-1.0));
@@ -84,10 +84,10 @@ fn solved<T: Sample + SolveElement, I: Place>(device: &Device) -> Answers {
     let (n, b) = (60, rng.samples::<T>(60));
     for uplo in [Uplo::Lower, Uplo::Upper] {
         let triangle = sparse.triangular(&a, uplo, Diag::NonUnit, Transpose::No).unwrap();
-        let x = sparse.spsv(&triangle, T::real(1.0), &up(device, &b[..]), device.room(n).unwrap()).unwrap();
+        let x = sparse.spsv(&triangle, T::real(1.0), &up(device, &b[..]), device.uninit(n).unwrap()).unwrap();
         all.push((format!("triangle {uplo:?}"), bytes(down(device, &x.into_output()))));
         let both = up(device, [&b[..], &b[..]].concat());
-        let x = sparse.spsm(Spsm::new(2), &triangle, &both, device.room(2 * n).unwrap()).unwrap();
+        let x = sparse.spsm(Spsm::new(2), &triangle, &both, device.uninit(2 * n).unwrap()).unwrap();
         all.push((format!("triangle of two {uplo:?}"), bytes(down(device, &x.into_output()))));
     }
     all
