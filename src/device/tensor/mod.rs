@@ -18,7 +18,9 @@
 mod any;
 mod any_calls;
 pub(crate) mod assign;
+mod cells;
 mod close;
+mod decimal;
 mod layout;
 mod make;
 mod numbers;

@@ -56,18 +56,3 @@ pub(super) fn of_bytes(dtype: DType, bytes: &[u8]) -> Number {
         DType::Bool => Number::Integer((read::<u8>(bytes) != 0).into()),
     }
 }
-
-/// The number of the fewest decimal digits that a type of real numbers (or of the parts of complex ones) rounds to `x`,
-/// which is a number of that type.
-pub(super) fn shortest(dtype: DType, x: f64) -> f64 {
-    let rounds = |digits: &f64| match dtype {
-        DType::F64 | DType::C64 => *digits == x,
-        DType::F16 => f16::from_f64(*digits).to_f64() == x,
-        DType::Bf16 => bf16::from_f64(*digits).to_f64() == x,
-        DType::F8E4M3 => f64::from(F8E4M3::from_f64(*digits).to_f32()) == x,
-        DType::F8E5M2 => f64::from(F8E5M2::from_f64(*digits).to_f32()) == x,
-        _ => f64::from(*digits as f32) == x,
-    };
-    let short = |digits: usize| format!("{x:.digits$e}").parse().ok();
-    if x.is_finite() { (0..17).filter_map(short).find(rounds).unwrap_or(x) } else { x }
-}

@@ -1,19 +1,18 @@
 //! Tensors printed as NumPy prints arrays.
 
-use super::numbers::{Number, of_bytes, shortest};
+use super::cells::{cells, scalar};
+use super::numbers::{Number, of_bytes};
 use super::{AxisSlice, Layout, ReadableTensor, TensorRef};
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::device::Device;
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 
 /// Tensors with more elements are printed with the first and the last [`EDGE`] of each axis alone.
 const MOST: usize = 1000;
 const EDGE: usize = 3;
 /// Columns of a line.
 const WIDTH: usize = 75;
-/// Digits after the point.
-const PRECISION: usize = 8;
 
 /// The elements of a tensor as text: see [`Device::show`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ impl Display for Shown {
 }
 
 impl Device {
-    /// The elements as NumPy prints them: of a tensor of more than 1000 elements only those at the edges, which are all that
+    /// The elements as NumPy 2.4 prints them: of a tensor of more than 1000 elements only those at the edges, which are all that
     /// is copied to the host. Waits.
     ///
     /// # Errors
@@ -148,7 +147,9 @@ impl Lines {
 
     fn cell(&mut self, cell: String, is_first: bool, depth: usize) {
         if !is_first {
-            if self.column + 1 + cell.len() >= WIDTH {
+            // Each axis leaves place for its bracket.
+            if self.column + 1 + cell.len() > WIDTH - depth.min(WIDTH) {
+                self.text.truncate(self.text.trim_end_matches(' ').len());
                 self.text.push('\n');
                 self.text.extend(std::iter::repeat_n(' ', depth));
                 self.column = depth;
@@ -160,94 +161,4 @@ impl Lines {
         self.column += cell.len();
         self.text.push_str(&cell);
     }
-}
-
-/// The text of the only element of a tensor without axes.
-fn scalar(dtype: DType, number: Number) -> String {
-    match number {
-        Number::Integer(x) => x.to_string(),
-        Number::Real(x) => format!("{:?}", shortest(dtype, x)),
-        Number::Complex(re, im) => format!("({}{:+}j)", shortest(dtype, re), shortest(dtype, im)),
-    }
-}
-
-/// The numbers as text of one width.
-fn cells(dtype: DType, numbers: &[Number]) -> Vec<String> {
-    let real = |part: fn(&Number) -> f64| -> Vec<f64> { numbers.iter().map(|x| shortest(dtype, part(x))).collect() };
-    match numbers.first() {
-        Some(Number::Real(_)) => reals(&real(|x| if let Number::Real(x) = x { *x } else { 0.0 }), false),
-        Some(Number::Complex(..)) => {
-            let re = reals(&real(|x| if let Number::Complex(re, _) = x { *re } else { 0.0 }), false);
-            let im = reals(&real(|x| if let Number::Complex(_, im) = x { *im } else { 0.0 }), true);
-            let joined = |(re, im): (&String, &String)| {
-                let digits = im.trim_end();
-                format!("{re}{digits}j{}", " ".repeat(im.len() - digits.len()))
-            };
-            re.iter().zip(&im).map(joined).collect()
-        }
-        _ => {
-            let text = |x: &Number| if let Number::Integer(x) = x { x.to_string() } else { String::new() };
-            let all: Vec<String> = numbers.iter().map(text).collect();
-            let width = all.iter().map(String::len).max().unwrap_or(0);
-            all.iter().map(|x| format!("{x:>width$}")).collect()
-        }
-    }
-}
-
-/// A real number in parts: sign and whole digits, or a name; digits after the point; exponent.
-struct Parts {
-    left: String,
-    digits: String,
-    power: Option<i32>,
-    is_finite: bool,
-}
-
-/// Real numbers, their points below each other; with an exponent if they are large, small or far apart.
-fn reals(numbers: &[f64], signed: bool) -> Vec<String> {
-    let sizes = || numbers.iter().map(|x| x.abs()).filter(|x| x.is_finite() && *x != 0.0);
-    let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
-    let exponent = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;
-    let all: Vec<Parts> = numbers.iter().map(|x| parts(*x, exponent, signed)).collect();
-    let widest = |width: fn(&Parts) -> usize| all.iter().filter(|x| x.is_finite).map(width).max().unwrap_or(0);
-    let fraction = widest(|x| x.digits.len());
-    let power = widest(|x| x.power.map_or(0, |power| power.unsigned_abs().to_string().len().max(2)));
-    let number = widest(|x| x.left.len() + 1) + fraction + if exponent { power + 2 } else { 0 };
-    let width = all.iter().filter(|x| !x.is_finite).map(|x| x.left.len()).fold(number, usize::max);
-    let text = |x: &Parts| {
-        let mut text = x.left.clone();
-        if x.is_finite {
-            let fill = if exponent { '0' } else { ' ' };
-            text.push('.');
-            text.push_str(&x.digits);
-            text.extend(std::iter::repeat_n(fill, fraction - x.digits.len()));
-        }
-        if let Some(e) = x.power {
-            let _ = write!(text, "e{}{:0power$}", if e < 0 { '-' } else { '+' }, e.unsigned_abs());
-        }
-        format!("{text:>width$}")
-    };
-    all.iter().map(text).collect()
-}
-
-fn parts(x: f64, exponent: bool, signed: bool) -> Parts {
-    let sign = match x {
-        x if x.is_sign_negative() && !x.is_nan() => "-",
-        _ if signed => "+",
-        _ => "",
-    };
-    if !x.is_finite() {
-        let name = if x.is_nan() { "nan" } else { "inf" };
-        return Parts { left: format!("{sign}{name}"), digits: String::new(), power: None, is_finite: false };
-    }
-    let x = x.abs();
-    let after_the_point = |text: &str| text.split_once('.').map_or(0, |(_, rest)| rest.find('e').unwrap_or(rest.len()));
-    let mut text = if exponent { format!("{x:e}") } else { x.to_string() };
-    if after_the_point(&text) > PRECISION {
-        text = if exponent { format!("{x:.PRECISION$e}") } else { format!("{x:.PRECISION$}") };
-    }
-    let (mantissa, power) =
-        text.split_once('e').map_or((&*text, None), |(mantissa, power)| (mantissa, power.parse().ok()));
-    let (whole, digits) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let (left, digits) = (format!("{sign}{whole}"), digits.trim_end_matches('0').to_owned());
-    Parts { left, digits, power, is_finite: true }
 }

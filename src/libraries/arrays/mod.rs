@@ -41,8 +41,8 @@ mod statistics;
 pub use make::{Indexing, meshgrid};
 pub use scatter::Combine;
 pub use search::SearchSide;
-use select::vector as select_vector;
 pub use select::{Found, Unique};
+use select::{first, vector as select_vector};
 pub use sort::{By, Ordered};
 pub use statistics::{Measured, Method};
 

@@ -18,6 +18,7 @@ mod take_host;
 
 pub use pad::Pad;
 pub use take::Place;
+pub(crate) use take::Told;
 
 use crate::core::buffer::{AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;

@@ -5,6 +5,7 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, Spans, Wire};
+use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, fused};
 use crate::engines::cuda_enqueue::Enqueue;
@@ -24,6 +25,19 @@ macro_rules! places { ($($t:ty),*) => { $(
 )* } }
 places!(i32, i64, u32, u64);
 
+/// What is told of a number that is out of range. Programs in files have it as these variants, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Told {
+    /// Its place among the indices.
+    Index,
+    /// Its place; the slices are those of so many planes, and the caller has added where its plane begins to each number.
+    Plane(usize),
+    /// That what was counted has a negative number: see [`Device::bincount`].
+    NegativeNumber,
+    /// That edges of bins fall: see [`Device::histogram_between`].
+    FallingEdges,
+}
+
 /// Takes the slices of these numbers along an axis. All is plain data, and admitted by [`Op::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Take {
@@ -32,8 +46,7 @@ pub(super) struct Take {
     pub(super) axis: usize,
     pub(super) x: Layout,
     pub(super) indices: Layout,
-    /// The slices are those of so many planes, and the caller has added where its plane begins to each number: what is told.
-    pub(super) planes: Option<usize>,
+    pub(super) told: Told,
     /// Whether a number that is out of range is told; else it is undefined behaviour.
     pub(super) checked: bool,
 }
@@ -206,11 +219,14 @@ impl Op for Take {
             return Ok(());
         }
         let slices = self.x.extents().get(self.axis).copied().unwrap_or(0);
-        let (name, of) = match self.planes {
-            Some(planes) => ("places", format!("planes of {} elements", slices / planes.max(1))),
-            None => ("indices", format!("axis {} of {slices} elements", self.axis)),
+        let out_of_range = |of: String| format!("number {} of them is out of range for {of}", !raw);
+        let (name, what) = match self.told {
+            Told::Index => ("indices", out_of_range(format!("axis {} of {slices} elements", self.axis))),
+            Told::Plane(planes) => ("places", out_of_range(format!("planes of {} elements", slices / planes.max(1)))),
+            Told::NegativeNumber => ("x", "a number is negative, and there is no bin for it".to_owned()),
+            Told::FallingEdges => ("edges", "an edge is below the one before it, but they rise".to_owned()),
         };
-        Err(Error::invalid(name, format!("number {} of them is out of range for {of}", !raw)))
+        Err(Error::invalid(name, what))
     }
 }
 
@@ -218,14 +234,14 @@ fn take<T: Element>(
     device: &Device,
     (x, indices): (AnyRead<'_>, AnyRead<'_>),
     index: DType,
-    (axis, planes): (isize, Option<usize>),
+    (axis, told): (isize, Told),
     checked: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
     let ((x, layout), (numbers, indices)) = (x, indices);
-    let told = |error: Error| error.in_op(Take::OP, "copy");
-    let axis = super::join::place(axis, layout.rank()).map_err(told)?;
-    let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, planes, checked };
-    let target = Layout::row_major(take.extents()).map_err(told)?;
+    let named = |error: Error| error.in_op(Take::OP, "copy");
+    let axis = super::join::place(axis, layout.rank()).map_err(named)?;
+    let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, told, checked };
+    let target = Layout::row_major(take.extents()).map_err(named)?;
     let buffer = device.uninit::<T>(target.len())?;
     let reads: AnyIns<'_> = [x, numbers].into_iter().collect();
     let back = |any: AnyBuffers| {
@@ -266,7 +282,7 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
-        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), true)
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, Told::Index), true)
     }
 
     /// As [`take`](Self::take), of a vector of planes one after the other; the numbers count in all of them. What is out of range is
@@ -279,7 +295,22 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, places) = (x.into(), places.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, places.operand()?);
-        take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, Some(planes)), true)
+        take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, Told::Plane(planes)), true)
+    }
+
+    /// A copy of a vector, whose wait tells what is wrong where `bad`, one truth value, is true: the verdict of what several
+    /// operations compute.
+    pub(crate) fn copied_unless<T: Element>(
+        &self,
+        x: &Tensor<T>,
+        bad: &Tensor<Bool>,
+        told: Told,
+    ) -> Result<PendingDispatch<Tensor<T>>> {
+        let all = x.reshape([1, x.len()])?;
+        let number = self.map(bad, |bad| bad.select(1i64, 0i64))?.into_output();
+        let number = number.view();
+        let ((part, layout), (numbers, places)) = (all.operand()?, number.operand()?);
+        take(self, ((part.into(), layout), (numbers.into(), places)), DType::I64, (0, told), true)
     }
 
     /// As [`take`](Self::take), without looking whether the indices are in range.
@@ -297,6 +328,18 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
-        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), false)
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, Told::Index), false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Told;
+
+    #[test]
+    fn programs_of_earlier_releases_say_what_is_told_in_the_same_bytes() {
+        let bytes = |told: Told| postcard::to_stdvec(&told).unwrap();
+        assert_eq!(bytes(Told::Index), postcard::to_stdvec(&None::<usize>).unwrap());
+        assert_eq!(bytes(Told::Plane(300)), postcard::to_stdvec(&Some(300usize)).unwrap());
     }
 }

@@ -36,7 +36,7 @@
 //! - Sums and products of integers and [`Bool`](crate::Bool) are `i64` or `u64`, means `f64`, places and counts `i64`. Floating point
 //!   keeps its type; halves are accumulated in `f32` and rounded once, at the end.
 //! - A NaN among the elements wins ([`Min`], [`Max`], [`NormInf`]), or is found ([`ArgMin`], [`ArgMax`]). A computed one has the one
-//!   pattern of [`expressions`](crate::expressions).
+//!   pattern of [`expressions`](crate::expressions). An extreme is one of the elements: an infinity of 8 bits stays one.
 //! - Without elements a result is what changes nothing, [`Mean`], [`Var`] and [`Std`] are NaN, and extremes are an error.
 //! - A formula's value is not rounded to its type before it is reduced: halves stay `f32`.
 //!

@@ -64,6 +64,18 @@ fn cast(x: Value, dtype: DType) -> Value {
     Symbol::new(typed("cast", x.raw, dtype, |x| Op::Cast(Overflow::Saturate, x)))
 }
 
+/// One of the elements, in their type. A cast would round: of the type of 8 bits that has infinities, it makes them finite.
+fn element_again(x: Value, own: DType, result: DType) -> Value {
+    let near = cast(x, result);
+    if result != DType::F8E5M2 {
+        return near;
+    }
+    let zero = constant(number(own, 0));
+    let code = either(x.gt(zero), constant(number(DType::U8, 0x7c)), constant(number(DType::U8, 0xfc)), DType::U8);
+    let infinite = Value::new(typed("bits", code.raw, result, Op::Bits));
+    either(x.abs().eq(constant(extreme(own, true))), infinite, near, result)
+}
+
 /// A small number, in any type.
 fn number(dtype: DType, value: i32) -> Scalar {
     match dtype {
@@ -150,7 +162,8 @@ impl Recipe {
                 let fold = formula([own; 2], |[a, x]| {
                     vec![if kind == ReductionKind::Min { a.minimum(x) } else { a.maximum(x) }]
                 })?;
-                Ok(Self::fold(own, identity, fold, formula([own], |[x]| vec![cast(x, result)])?))
+                let finish = formula([own], |[x]| vec![element_again(x, own, result)])?;
+                Ok(Self::fold(own, identity, fold, finish))
             }
             ReductionKind::All | ReductionKind::Any => {
                 let all = kind == ReductionKind::All;
@@ -188,7 +201,14 @@ impl Recipe {
             }
             ReductionKind::Exponentials => {
                 let own = result.part();
-                Self::exponentials(own, formula([own; 2], |[m, s]| vec![Symbol::new(m.complex(s).raw)])?)
+                // The distance of an infinite element from itself is no number: what is computed from the largest element
+                // on is NaN, as where a row is read again.
+                let infinite = constant(extreme(own, true));
+                let finish = formula([own; 2], |[m, s]| {
+                    let s = either(m.eq(infinite), m - m, s, own);
+                    vec![Symbol::new(m.complex(s).raw)]
+                })?;
+                Self::exponentials(own, finish)
             }
         }
     }

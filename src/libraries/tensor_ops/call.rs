@@ -94,35 +94,43 @@ fn conjugates(slots: &[&Slot]) -> Vec<bool> {
     slots.iter().map(|slot| slot.conjugate).collect()
 }
 
-/// The sum over the axes from number `left` on. `narrow`: in the element type; else in the one in which it was computed.
-fn sum(inputs: Vec<Layout>, left: usize, conjugate: &[bool], dtype: DType, wide: DType, narrow: bool) -> Result<Sum> {
-    let result = ReductionKind::Sum.result(wide);
-    let finish = match narrow && result != dtype {
+fn types(slots: &[&Slot]) -> Vec<DType> {
+    slots.iter().map(|slot| slot.dtype).collect()
+}
+
+/// The sum over the axes from number `left` on, of products of type `own`, as `dtype`.
+fn sum(inputs: Vec<Layout>, left: usize, slots: &[&Slot], own: DType, dtype: DType) -> Result<Sum> {
+    let result = ReductionKind::Sum.result(own);
+    let finish = match result != dtype {
         true => Some(Kept::for_expr(formula::cast(result, dtype)?)),
         false => None,
     };
     let rank = inputs.first().map_or(0, Layout::rank);
     // There are at most 64 axes.
     let axes = (left..rank).map(|axis| axis as i32).collect();
-    Ok(Sum { product: Kept::for_expr(formula::product(dtype, conjugate, wide)?), finish, inputs, axes })
+    let product = formula::product(&types(slots), &conjugates(slots), own, own)?;
+    Ok(Sum { product: Kept::for_expr(product), finish, inputs, axes })
 }
 
 impl Call {
-    /// The product of the operands, summed over all modes that are not left.
+    /// The product of the operands, summed over all modes that are not left, as `dtype`.
     pub(super) fn general(slots: &[&Slot], left: &[usize], dtype: DType) -> Result<Call> {
-        let (modes, conjugate) = (modes(slots, left), conjugates(slots));
+        let (modes, conjugate, types) = (modes(slots, left), conjugates(slots), types(slots));
         let inputs = slots.iter().map(|slot| slot.along(&modes)).collect::<Result<Vec<_>>>()?;
-        if let ([x], false) = (&inputs[..], conjugate.contains(&true))
+        let is_plain = types.iter().all(|own| *own == dtype);
+        if let ([x], false, true) = (&inputs[..], conjugate.contains(&true), is_plain)
             && modes.len() == left.len()
         {
             return Ok(Call::Copy(x.clone()));
         }
+        // Halves are not rounded inside a formula.
+        let own = if is_plain { dtype } else { wide(dtype) };
         if modes.len() > left.len() {
-            return Ok(Call::Sum(sum(inputs, left.len(), &conjugate, dtype, dtype, true)?));
+            return Ok(Call::Sum(sum(inputs, left.len(), slots, own, dtype)?));
         }
         let extents: Vec<&[usize]> = inputs.iter().map(Layout::extents).collect();
         let made = Layout::row_major(Layout::broadcast_extents(&extents)?)?;
-        Ok(Call::Map { product: Kept::for_expr(formula::product(dtype, &conjugate, dtype)?), inputs, made })
+        Ok(Call::Map { product: Kept::for_expr(formula::product(&types, &conjugate, own, dtype)?), inputs, made })
     }
 
     pub(super) fn gemm([a, b]: [&Slot; 2], pair: &Pair, made: &Slot) -> Result<Call> {
@@ -145,25 +153,25 @@ impl Into {
         }
         let c = c.along(&pair.result())?;
         let packed = Layout::row_major(c.extents())?;
-        let own = Slot { modes: pair.result(), layout: packed.clone(), conjugate: false };
+        let own = Slot { dtype: a.dtype, modes: pair.result(), layout: packed.clone(), conjugate: false };
         let made = own.matrices(&pair.batch, &pair.m, &pair.n).ok_or_else(missing)?;
         Ok(Into::Apart { operands, conjugate, made, packed, c, reads_c })
     }
 
-    pub(super) fn general(slots: &[&Slot], c: &Slot, dtype: DType, reads_c: bool) -> Result<Into> {
-        let (modes, conjugate, wide) = (modes(slots, &c.modes), conjugates(slots), wide(dtype));
+    pub(super) fn general(slots: &[&Slot], c: &Slot, reads_c: bool) -> Result<Into> {
+        let (modes, conjugate, wide) = (modes(slots, &c.modes), conjugates(slots), wide(c.dtype));
         let inputs = slots.iter().map(|slot| slot.along(&modes)).collect::<Result<Vec<_>>>()?;
         let formula = |types, conjugate: &[bool]| -> Result<_> {
-            Ok(Kept::for_expr(formula::scaled(dtype, types, conjugate, reads_c, wide)?))
+            Ok(Kept::for_expr(formula::scaled(c.dtype, types, conjugate, reads_c, wide)?))
         };
         let layout = c.layout.clone();
         if modes.len() == c.modes.len() {
-            let formula = formula(vec![dtype; inputs.len()], &conjugate)?;
+            let formula = formula(types(slots), &conjugate)?;
             return Ok(Into::Formula { sum: None, inputs, formula, c: layout, reads_c });
         }
-        let sum = sum(inputs, c.modes.len(), &conjugate, dtype, wide, dtype == wide)?;
         // Halves are rounded once, at the end.
-        let made = sum.finish.as_ref().map_or(ReductionKind::Sum.result(wide), |_| dtype);
+        let made = if c.dtype == wide { wide } else { ReductionKind::Sum.result(wide) };
+        let sum = sum(inputs, c.modes.len(), slots, wide, made)?;
         let inputs = vec![Layout::row_major(layout.extents())?];
         Ok(Into::Formula { sum: Some(sum), inputs, formula: formula(vec![made], &[false])?, c: layout, reads_c })
     }

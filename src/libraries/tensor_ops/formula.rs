@@ -48,11 +48,11 @@ impl Nodes {
     }
 }
 
-/// The product of operands of one type, in a type that holds it.
-pub(super) fn product(dtype: DType, conjugate: &[bool], wide: DType) -> Result<Expr> {
-    let types = vec![dtype; conjugate.len()];
-    let (nodes, product) = Nodes::product(&types, conjugate, 0, wide)?;
-    nodes.finish(types, Vec::new(), product)
+/// The product of operands, computed in a type that holds it, as `result`.
+pub(super) fn product(types: &[DType], conjugate: &[bool], own: DType, result: DType) -> Result<Expr> {
+    let (mut nodes, product) = Nodes::product(types, conjugate, 0, own)?;
+    let product = nodes.cast(product, own, result);
+    nodes.finish(types.to_vec(), Vec::new(), product)
 }
 
 /// A value in another type; integers wrap.

@@ -12,7 +12,7 @@ use super::run::Run;
 use super::settings::{Backend, Settings};
 use crate::core::buffer::{AnyBuffers, AnyIn, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::Element;
+use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
 use crate::device::Device;
@@ -46,11 +46,11 @@ pub(super) fn reads<'v, T: Element>(views: &'v [TensorRef<'_, T>]) -> Result<Sma
     views.iter().map(read).collect()
 }
 
-/// The values of operands.
-pub(super) fn slots(network: &Network, reads: &[Read<'_>]) -> Result<Vec<Slot>> {
+/// The values of operands of one type.
+pub(super) fn slots(network: &Network, dtype: DType, reads: &[Read<'_>]) -> Result<Vec<Slot>> {
     let slot = |(k, (_, layout)): (usize, &Read<'_>)| {
         let (modes, layout) = network.view(k, layout)?;
-        Ok(Slot { modes, layout, conjugate: false })
+        Ok(Slot { dtype, modes, layout, conjugate: false })
     };
     reads.iter().enumerate().map(slot).collect()
 }

@@ -176,13 +176,13 @@ impl Asked<'_> {
     fn make(&self, einsum: &Einsum, ways: Ways) -> Result<Plan> {
         let extents: Vec<&[usize]> = self.reads.iter().map(|(_, layout)| layout.extents()).collect();
         let network = Network::new(einsum, &extents)?;
-        let mut slots = slots(&network, self.reads)?;
+        let mut slots = slots(&network, ways.dtype, self.reads)?;
         for (slot, conjugate) in slots.iter_mut().zip(self.conjugate) {
             slot.conjugate = conjugate && ways.dtype.is_complex();
         }
         let target = match &self.written {
             None => Target::New(network.varying_output()),
-            Some(written) => written.target(einsum, &network)?,
+            Some(written) => written.target(einsum, &network, ways.dtype)?,
         };
         let path = match &einsum.path {
             Some(path) => path.clone(),
@@ -193,7 +193,7 @@ impl Asked<'_> {
 }
 
 impl Written<'_> {
-    fn target(&self, einsum: &Einsum, network: &Network) -> Result<Target> {
+    fn target(&self, einsum: &Einsum, network: &Network, dtype: DType) -> Result<Target> {
         let output = network.output_extents();
         if self.layout.extents() != output {
             let what = format!("extents {:?}, but `{einsum}` gives {output:?}", self.layout.extents());
@@ -201,7 +201,7 @@ impl Written<'_> {
         }
         self.layout.check_distinct(self.name)?;
         let (modes, layout) = view(&network.output, self.layout)?;
-        Ok(Target::There { c: Slot { modes, layout, conjugate: false }, reads_c: self.is_read })
+        Ok(Target::There { c: Slot { dtype, modes, layout, conjugate: false }, reads_c: self.is_read })
     }
 }
 

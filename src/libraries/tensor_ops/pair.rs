@@ -2,6 +2,7 @@
 //! whether strides allow one product of matrices.
 
 use super::modes::Modes;
+use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::device::tensor::Layout;
 use crate::libraries::tensors::blas::is_turned;
@@ -9,6 +10,8 @@ use crate::libraries::tensors::blas::is_turned;
 /// A value: its modes, and where its elements lie along each of them. No mode is there twice, and none has the extent 1.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
+    /// That of the operands; of a sum of halves inside a step the wider one.
+    pub(super) dtype: DType,
     pub(super) modes: Vec<usize>,
     pub(super) layout: Layout,
     /// Whether the conjugates of its elements are meant.
@@ -17,9 +20,9 @@ pub(super) struct Slot {
 
 impl Slot {
     /// A new value of these modes, the last one fastest.
-    pub(super) fn row_major(modes: Vec<usize>, extents: &[usize]) -> Result<Self> {
+    pub(super) fn row_major(dtype: DType, modes: Vec<usize>, extents: &[usize]) -> Result<Self> {
         let own: Vec<usize> = modes.iter().map(|mode| extents.get(*mode).copied().unwrap_or(1)).collect();
-        Ok(Slot { layout: Layout::row_major(own)?, modes, conjugate: false })
+        Ok(Slot { dtype, layout: Layout::row_major(own)?, modes, conjugate: false })
     }
 
     pub(super) fn set(&self) -> Modes {
@@ -207,7 +210,7 @@ mod tests {
     use super::*;
 
     fn slot(modes: &[usize], layout: Layout) -> Slot {
-        Slot { modes: modes.to_vec(), layout, conjugate: false }
+        Slot { dtype: DType::F32, modes: modes.to_vec(), layout, conjugate: false }
     }
 
     fn rows(modes: &[usize], extents: &[usize]) -> Slot {

@@ -1,6 +1,6 @@
 //! Makes a plan: the steps of a path over operands of known strides.
 
-use super::call::{Call, Into};
+use super::call::{Call, Into, wide};
 use super::contraction::Shape;
 use super::modes::Modes;
 use super::network::Network;
@@ -8,6 +8,7 @@ use super::pair::{Choice, Pair, Place, Slot};
 use super::path::{Path, operations};
 use super::plan::{Plan, Step, Work};
 use super::settings::{CuTensor, Ways};
+use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
 
@@ -66,8 +67,8 @@ impl<'n> Planner<'n> {
         Ok([self.slot(a)?, self.slot(b)?])
     }
 
-    fn row_major(&self, modes: Vec<usize>) -> Result<Slot> {
-        Slot::row_major(modes, &self.network.extents)
+    fn row_major(&self, dtype: DType, modes: Vec<usize>) -> Result<Slot> {
+        Slot::row_major(dtype, modes, &self.network.extents)
     }
 
     fn push(&mut self, reads: &[usize], made: Slot, work: Work, call: Call) -> usize {
@@ -78,36 +79,40 @@ impl<'n> Planner<'n> {
     }
 
     /// One pass; its result has these modes, the last one fastest.
-    fn general(&mut self, reads: &[usize], modes: Vec<usize>) -> Result<usize> {
-        let call = Call::general(&self.slots(reads)?, &modes, self.ways.dtype)?;
-        let made = self.row_major(modes)?;
+    fn general(&mut self, reads: &[usize], dtype: DType, modes: Vec<usize>) -> Result<usize> {
+        let call = Call::general(&self.slots(reads)?, &modes, dtype)?;
+        let made = self.row_major(dtype, modes)?;
         Ok(self.push(reads, made, Work::General, call))
     }
 
     /// The slot without the modes that stand in it alone: their sum.
-    fn summed(&mut self, slot: usize, stays: &dyn Fn(usize) -> bool) -> Result<usize> {
+    fn summed(&mut self, slot: usize, dtype: DType, stays: &dyn Fn(usize) -> bool) -> Result<usize> {
         let own = self.slot(slot)?;
         if own.modes.iter().all(|mode| stays(*mode)) {
             return Ok(slot);
         }
         let modes = own.in_memory_order(stays);
-        self.general(&[slot], modes)
+        self.general(&[slot], dtype, modes)
     }
 
     /// How two slots are contracted. If it is by a product: lone modes are summed and operands brought into order before. `kept`
     /// has the modes that are not summed.
     fn pair(&mut self, [a, b]: [usize; 2], kept: &Modes, wanted: Option<&Slot>) -> Result<Way> {
         let (of_a, of_b) = (self.slot(a)?.set(), self.slot(b)?.set());
-        let a = self.summed(a, &|mode| kept.contains(mode) || of_b.contains(mode))?;
-        let b = self.summed(b, &|mode| kept.contains(mode) || of_a.contains(mode))?;
+        // Sums of halves stay wide until the step's end, where they are rounded once.
+        let sums = wide(self.ways.dtype);
+        let a = self.summed(a, sums, &|mode| kept.contains(mode) || of_b.contains(mode))?;
+        let b = self.summed(b, sums, &|mode| kept.contains(mode) || of_a.contains(mode))?;
         let (one, two) = (self.slot(a)?, self.slot(b)?);
+        let is_wide = one.dtype != self.ways.dtype || two.dtype != self.ways.dtype;
+        let wanted = wanted.filter(|_| !is_wide);
         let pair = Pair::new(one, two, |mode| kept.contains(mode));
         let nothing = one.layout.is_empty() || two.layout.is_empty();
         if nothing || pair.k.is_empty() {
             return Ok(Way::General(vec![a, b]));
         }
         let takes = |slot: &Slot| Shape::takes(&slot.layout);
-        let library = match takes(one) && takes(two) && wanted.is_none_or(takes) {
+        let library = match !is_wide && takes(one) && takes(two) && wanted.is_none_or(takes) {
             true => self.ways.cutensor,
             false => CuTensor::Never,
         };
@@ -122,6 +127,8 @@ impl<'n> Planner<'n> {
         if moves && library == CuTensor::ToSpareCopies {
             return Ok(Way::CuTensor([a, b], pair));
         }
+        let dtype = if is_wide { sums } else { self.ways.dtype };
+        let copies = [copies[0] || one.dtype != dtype, copies[1] || two.dtype != dtype];
         // A product with a vector takes as long as reading the matrix: a copy would cost more than it gains.
         if (pair.m.is_empty() || pair.n.is_empty()) && copies.contains(&true) {
             return Ok(Way::General(vec![a, b]));
@@ -130,7 +137,7 @@ impl<'n> Planner<'n> {
         let orders = [[&pair.batch[..], &pair.m, &pair.k].concat(), [&pair.batch[..], &pair.k, &pair.n].concat()];
         for ((slot, modes), copy) in reads.iter_mut().zip(orders).zip(copies) {
             if copy {
-                *slot = self.general(&[*slot], modes)?;
+                *slot = self.general(&[*slot], dtype, modes)?;
             }
         }
         Ok(Way::Gemm(reads, pair, place))
@@ -154,11 +161,11 @@ impl<'n> Planner<'n> {
     /// One step of the path; `wanted` is the last result.
     fn contract(&mut self, reads: &[usize], kept: &Modes, wanted: Option<&Target>) -> Result<usize> {
         if let ([slot], None) = (reads, wanted) {
-            return self.summed(*slot, &|mode| kept.contains(mode));
+            return self.summed(*slot, self.ways.dtype, &|mode| kept.contains(mode));
         }
         let place = match wanted {
             None => None,
-            Some(Target::New(modes)) => Some(self.row_major(modes.clone())?),
+            Some(Target::New(modes)) => Some(self.row_major(self.ways.dtype, modes.clone())?),
             Some(Target::There { c, .. }) => Some(c.clone()),
         };
         let way = match reads {
@@ -180,32 +187,50 @@ impl<'n> Planner<'n> {
                     Some(modes) => modes.to_vec(),
                     None => self.left(&reads, kept)?,
                 };
-                self.general(&reads, modes)
+                self.general(&reads, self.ways.dtype, modes)
             }
             Way::CuTensor(reads, pair) => {
-                let made = self.row_major(wanted.map_or_else(|| pair.result(), <[usize]>::to_vec))?;
+                let modes = wanted.map_or_else(|| pair.result(), <[usize]>::to_vec);
+                let made = self.row_major(self.ways.dtype, modes)?;
                 let call = Call::CuTensor(self.shape(reads, &made)?);
                 Ok(self.push(&reads, made, Work::CuTensor(pair), call))
             }
             Way::Gemm(reads, pair, place) => {
-                let direct = wanted.filter(|_| place == Place::Direct);
-                let made = self.row_major(direct.map_or_else(|| pair.result(), <[usize]>::to_vec))?;
-                let call = Call::gemm(self.two(reads)?, &pair, &made)?;
-                let made = self.push(&reads, made, Work::Gemm(pair), call);
-                match wanted.filter(|_| place == Place::Apart) {
-                    Some(modes) => self.general(&[made], modes.to_vec()),
-                    None => Ok(made),
+                let (product, is_wide) = self.product(reads, &pair, wanted.filter(|_| place == Place::Direct))?;
+                let is_there = wanted.is_none() || place == Place::Direct;
+                match is_there && !is_wide {
+                    true => Ok(product),
+                    false => {
+                        let modes = wanted.map_or_else(|| pair.result(), <[usize]>::to_vec);
+                        self.general(&[product], self.ways.dtype, modes)
+                    }
                 }
             }
         }
+    }
+
+    /// A product of matrices of these modes, if they are its own; else, and of wide values, in the order that it has. Returns
+    /// whether it is wide.
+    fn product(&mut self, reads: [usize; 2], pair: &Pair, direct: Option<&[usize]>) -> Result<(usize, bool)> {
+        let dtype = self.slot(reads[0])?.dtype;
+        let is_wide = dtype != self.ways.dtype;
+        let modes = direct.filter(|_| !is_wide).map_or_else(|| pair.result(), <[usize]>::to_vec);
+        let made = self.row_major(dtype, modes)?;
+        let call = Call::gemm(self.two(reads)?, pair, &made)?;
+        Ok((self.push(&reads, made, Work::Gemm(pair.clone()), call), is_wide))
     }
 
     /// The step that writes a tensor that is there.
     fn last(&mut self, way: Way, c: &Slot, reads_c: bool) -> Result<usize> {
         let (reads, work, call) = match way {
             Way::General(reads) => {
-                let call = Into::general(&self.slots(&reads)?, c, self.ways.dtype, reads_c)?;
+                let call = Into::general(&self.slots(&reads)?, c, reads_c)?;
                 (reads, Work::General, call)
+            }
+            Way::Gemm(reads, pair, _) if self.slot(reads[0])?.dtype != self.ways.dtype => {
+                let (product, _) = self.product(reads, &pair, None)?;
+                let call = Into::general(&self.slots(&[product])?, c, reads_c)?;
+                (vec![product], Work::General, call)
             }
             Way::CuTensor(reads, pair) => (reads.to_vec(), Work::CuTensor(pair), Into::CuTensor(self.shape(reads, c)?)),
             Way::Gemm(reads, pair, place) => {

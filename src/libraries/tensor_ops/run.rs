@@ -2,7 +2,7 @@
 
 use super::call::{Call, Into, Sum};
 use super::contraction::Contraction;
-use super::element::{Calls, Factor, Product};
+use super::element::{Calls, Factor, Product, TensorElement};
 use super::plan::{Plan, Step};
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn};
 use crate::core::dispatch::PendingDispatch;
@@ -112,28 +112,38 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    fn uninit(&self, layout: &Layout) -> Result<AnyBuffer> {
-        Ok(self.device.uninit_any(self.calls.dtype, [layout.len()])?.into_parts().0)
+    /// Memory for what a step makes.
+    fn uninit(&self, step: &Step, layout: &Layout) -> Result<AnyBuffer> {
+        let dtype = self.plan.slots.get(step.made).ok_or_else(missing)?.dtype;
+        Ok(self.device.uninit_any(dtype, [layout.len()])?.into_parts().0)
+    }
+
+    /// The calls for the type of what a step makes, which it computes of values of that type.
+    fn calls(&self, step: &Step) -> &Calls {
+        match self.plan.slots.get(step.made) {
+            Some(made) if made.dtype != self.calls.dtype => &<f32 as TensorElement>::CALLS,
+            _ => self.calls,
+        }
     }
 
     fn submit(&self, step: &Step) -> Result<Pending> {
         match &step.call {
             Call::Copy(layout) => {
                 let slot = step.reads.first().ok_or_else(missing)?;
-                (self.calls.copy)(self.device, (self.part(*slot)?, layout.clone()))
+                (self.calls(step).copy)(self.device, (self.part(*slot)?, layout.clone()))
             }
             Call::Map { product, inputs, made } => {
-                let (reads, output) = (self.reads(step, inputs)?, self.uninit(made)?);
+                let (reads, output) = (self.reads(step, inputs)?, self.uninit(step, made)?);
                 Ok(submit(self.device, recorded(product), &reads, (one(output), vec![made.clone()]), false)?)
             }
             Call::Sum(sum) => self.sum(step, sum),
             Call::Gemm { operands, conjugate, made } => {
-                let c = self.uninit(made)?;
+                let c = self.uninit(step, made)?;
                 let product = Product { factors: None, conjugate: *conjugate, math: self.math };
                 Ok(self.multiply(step, product, operands, (c, made.clone()))?)
             }
             Call::CuTensor(shape) => {
-                let c = self.uninit(shape.made())?;
+                let c = self.uninit(step, shape.made())?;
                 Ok(self.contract(step, Contraction::new(shape.clone(), self.calls.plain), c)?)
             }
             Call::Into(_) => Err(missing()),
@@ -158,7 +168,7 @@ impl<'r> Run<'r> {
         operands: &[Layout; 2],
         (c, made): (AnyBuffer, Layout),
     ) -> Result<Pending, Rejected<AnyBuffers>> {
-        let found = || Ok((self.calls.multiply.ok_or_else(missing)?, self.two(step, operands)?));
+        let found = || Ok((self.calls(step).multiply.ok_or_else(missing)?, self.two(step, operands)?));
         match found() {
             Ok((multiply, reads)) => multiply(self.device, product, reads, (c, made)),
             Err(error) => Err(Rejected::new(error, one(c))),
@@ -187,7 +197,7 @@ impl<'r> Run<'r> {
                 let apart = || -> Result<AnyBuffer> {
                     let copy = match reads_c {
                         true => (self.calls.copy)(self.device, (buffer.as_in(), c.clone()))?.into_output(),
-                        false => one(self.uninit(packed)?),
+                        false => one(self.uninit(step, packed)?),
                     };
                     let copy = copy.into_iter().next().ok_or_else(missing)?;
                     let done = self.multiply(step, product(conjugate), operands, (copy, made.clone()));

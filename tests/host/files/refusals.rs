@@ -162,3 +162,31 @@ fn a_header_of_safetensors_says_what_is_wrong() {
     assert_eq!(refused(&write(SafetensorsWriter::new().add("x", &x).add("x", &x))).0, "name");
     assert_eq!(refused(&write(SafetensorsWriter::new().add("__metadata__", &x))).0, "name");
 }
+
+#[test]
+fn no_header_is_written_that_the_reader_refuses() {
+    let device = Device::host().unwrap();
+    let x = device.zeros_tensor::<f32>([2]).unwrap();
+    let path = std::env::temp_dir().join(format!("windlass-{}-header.safetensors", std::process::id()));
+    let refuses = |writer: SafetensorsWriter<'_>, name: &str, what: &str| {
+        let mut file = Vec::new();
+        let error = writer.write(&device, &mut file).unwrap_err();
+        let (argument, reason) = refused(&error);
+        assert!(argument == name && reason.contains(what), "{argument}: {reason}, not {what}");
+        assert!(file.is_empty(), "nothing is written");
+        // What is in the place of the new file stays.
+        std::fs::write(&path, "before").unwrap();
+        writer.save(&device, &path).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), b"before");
+    };
+    let long = "x".repeat(100_000_000);
+    refuses(SafetensorsWriter::new().add("x", &x).about("long", &long), "name", "100000000 are the most");
+    refuses(SafetensorsWriter::new().about("a", "1").about("b", "2").about("a", "3"), "key", "two texts under `a`");
+    // The format counts bits: of these there are more than a `usize` can be.
+    let wide = x.slice(0..1).unwrap().broadcast([1 << 60]).unwrap();
+    refuses(SafetensorsWriter::new().add("wide", &wide), "x", "extents");
+    std::fs::remove_file(&path).unwrap();
+    let mut file = Vec::new();
+    SafetensorsWriter::new().write(&device, &mut file).unwrap();
+    assert!(Safetensors::new(Cursor::new(file)).unwrap().names().is_empty());
+}

@@ -27,6 +27,26 @@ fn without_elements_a_result_is_what_changes_nothing() {
 }
 
 #[test]
+fn softmax_of_an_infinite_element_is_nan_along_any_axis() {
+    super::ends::exponentials(&devices());
+}
+
+#[test]
+fn an_extreme_is_an_element_also_where_conversions_saturate() {
+    super::ends::extremes_are_elements(&devices());
+}
+
+#[test]
+fn quantiles_beside_infinities_and_of_distances_beyond_the_type_are_right() {
+    super::ends::quantiles(&devices());
+}
+
+#[test]
+fn what_cannot_be_counted_is_told() {
+    super::ends::counts(&devices());
+}
+
+#[test]
 fn zeros_keep_their_sign_and_norms_their_range() {
     for device in devices() {
         let item =

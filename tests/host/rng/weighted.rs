@@ -23,6 +23,9 @@ fn weights(kind: usize) -> Vec<f64> {
         3 => vec![0.0, 0.0, 2.0, 0.0, 0.0],
         4 => vec![1.0, 2.0, 3.0, 4.0],
         5 => vec![0.0, 1e-300, 2e-300, 0.0, 1e-300, 0.0],
+        8 => vec![5e-324, 5e-324],
+        9 => vec![5e-324, 0.0, 1.5e-323, 1e-323],
+        10 => vec![2e-308, 5e-324, 3e-308],
         6 => vec![1e300, 3e300, 1e-300],
         _ => (0..97).map(|i| f64::from(i % 7)).collect(),
     }
@@ -31,7 +34,7 @@ fn weights(kind: usize) -> Vec<f64> {
 #[test]
 fn choices_have_the_frequencies_of_their_weights() {
     for device in devices() {
-        for kind in 0..8 {
+        for kind in 0..11 {
             let weights = weights(kind);
             let sum: f64 = weights.iter().sum();
             let of = device.tensor([weights.len()], weights.clone()).unwrap();
@@ -79,6 +82,24 @@ fn samples_without_replacement_come_in_their_exact_order_of_probabilities() {
         if pair / 4 == pair % 4 { 0.0 } else { first / 7.0 * second / (7.0 - first) }
     };
     assert_counts(&pairs, probability, "the first two of three");
+}
+
+#[test]
+fn the_order_of_a_sample_is_that_of_weights_at_the_ends_of_exponents() {
+    let device = Device::host().unwrap();
+    // The time of a small one is beyond `f64`.
+    for weights in [[5e-324, 5e-324, 1.0], [5e-324, 5e-324, 1.5e-323], [1e-310, 1e-310, 1e308]] {
+        let of = device.tensor([3], weights).unwrap();
+        let (mut firsts, mut rng) = (vec![0u64; 3], device.rng(5));
+        for _ in 0..1500 {
+            let drawn = all(&device, &rng.weighted_sample(&of, 3).unwrap());
+            let (one, other) = (drawn.iter().position(|i| *i == 0), drawn.iter().position(|i| *i == 1));
+            firsts[usize::from(one > other)] += 1;
+            firsts[2] += u64::from(weights[2] > 1e-300 && drawn[0] != 2);
+        }
+        assert_eq!(firsts.pop(), Some(0), "the large one comes first");
+        assert_counts(&firsts, |_| 0.5, &format!("which of two equal ones comes first: {weights:?}"));
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 #[path = "../../host/reductions/cases.rs"]
 mod cases;
+#[path = "../../host/reductions/ends.rs"]
+mod ends;
 #[path = "../../host/reductions/oracle.rs"]
 mod oracle;
 #[path = "../../host/reductions/scans.rs"]
@@ -48,6 +50,24 @@ fn the_text_of_random_scans_computes_what_they_say() {
     scans::neighbours(&devices, 40_000);
     assert_back_at(&devices[0], base);
     assert!(driver.ran_by_text() >= count / 2);
+    drop(devices);
+    driver.assert_finished();
+}
+
+#[test]
+fn the_text_of_kernels_treats_infinities_and_ends_of_exponents_as_the_host_does() {
+    let driver = session();
+    let devices = [device(2)];
+    let base = holdings(&devices[0]);
+    for threads in [0, usize::MAX] {
+        THREADS_FROM.store(threads, Ordering::Relaxed);
+        ends::exponentials(&devices);
+        ends::extremes_are_elements(&devices);
+    }
+    ends::quantiles(&devices);
+    ends::counts(&devices);
+    assert_back_at(&devices[0], base);
+    assert!(driver.ran_by_text() > 100);
     drop(devices);
     driver.assert_finished();
 }

@@ -83,7 +83,10 @@ fn join<A: Accumulator, T: Stored<A>>(put: &Put, kind: ReductionKind, operands: 
                 // SAFETY: the place is below the number of elements.
                 fold.join(own, unsafe { *operands.updates.add(at(put, place, column)) }.open())
             });
-            *to = T::close(own);
+            *to = match fold {
+                Fold::Min | Fold::Max => T::again(own),
+                Fold::Add | Fold::Mul => T::close(own),
+            };
         }
     })
 }

@@ -42,7 +42,7 @@ impl<R> std::fmt::Debug for Found<R> {
 }
 
 /// The first `count` of a tensor along an axis, in the same memory.
-pub(super) fn first<T: Element>(x: Tensor<T>, axis: isize, count: usize) -> Result<Tensor<T>> {
+pub(in crate::libraries::arrays) fn first<T: Element>(x: Tensor<T>, axis: isize, count: usize) -> Result<Tensor<T>> {
     let (front, _) = x.layout().split(axis, count)?;
     x.with_layout(front).map_err(Rejected::into_error)
 }

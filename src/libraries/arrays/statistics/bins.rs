@@ -1,15 +1,17 @@
 //! Counts by bins: where the edges stand among the sorted elements.
 
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::Element;
+use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
+use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
-use crate::libraries::arrays::select_vector;
 use crate::libraries::arrays::{Ordered, SearchSide};
-use crate::libraries::expressions::build::position;
-use crate::libraries::moves::Place;
-use crate::libraries::reductions::All;
+use crate::libraries::arrays::{first, select_vector};
+use crate::libraries::expressions::build::{Symbol, position};
+use crate::libraries::moves::{Place, Told};
+use crate::libraries::reductions::{All, AnyTrue};
+use half::{bf16, f16};
 
 /// A floating-point element that bins have edges of, and quantiles lie between: `f32`, `f64`, `f16`, `bf16`. Cast integers to one
 /// of them. Sealed.
@@ -46,6 +48,35 @@ pub(super) fn edges_between<T: Element>(edges: &TensorRef<'_, T>) -> Result<()> 
     Ok(())
 }
 
+/// Whether edges fall: a NaN is above all numbers.
+pub(super) fn fall<T: Ordered>(device: &Device, edges: &Tensor<T>) -> Result<Tensor<Bool>> {
+    let (before, after) = (edges.split(0, edges.len() - 1)?.0, edges.split(0, 1)?.1);
+    let falls = device.reduce((&before, &after), All, |(a, b)| a.gt(b) | (a.ne(a) & b.eq(b)), AnyTrue)?;
+    Ok(falls.into_output())
+}
+
+/// The first `bins` of what is counted of some numbers, unless one of these is negative. There is one bin at least.
+pub(super) fn counted<T: Element, I: Place>(
+    device: &Device,
+    counts: &Tensor<T>,
+    numbers: &Tensor<I>,
+    bins: usize,
+) -> Result<PendingDispatch<Tensor<T>>> {
+    let negative = device.reduce(numbers, All, |x| x.cast::<i64>().lt(0), AnyTrue)?.into_output();
+    let all = device.copied_unless(counts, &negative, Told::NegativeNumber)?;
+    all.retype(|(all,)| Ok((first(all, 0, bins)?,)))
+}
+
+/// Whether an element of this type can be as large.
+fn holds(dtype: DType, x: f64) -> bool {
+    match dtype {
+        DType::F16 => f16::from_f64(x).is_finite(),
+        DType::Bf16 => bf16::from_f64(x).is_finite(),
+        DType::F32 => (x as f32).is_finite(),
+        _ => x.is_finite(),
+    }
+}
+
 /// The edges of bins of the same width: see [`Device::histogram`].
 pub(super) fn ends<T: Measured>(
     device: &Device,
@@ -56,19 +87,24 @@ pub(super) fn ends<T: Measured>(
     if bins == 0 {
         return Err(Error::invalid("bins", "there is none"));
     }
-    let ends = match range {
-        Some([low, high]) if low <= high && low.is_finite() && high.is_finite() => device.tensor([2], [low, high])?,
-        Some(range) => return Err(Error::invalid("range", format!("{range:?} is no range"))),
+    let [low, high] = match range {
+        Some(range) => range,
         None if x.is_empty() => return Err(Error::invalid("range", "no element and no range")),
         None => {
             let wide = device.map(x, |x| x.cast::<f64>())?.into_output();
-            let (low, high) = (
-                device.item(&device.min(&wide, All)?.into_output())?,
-                device.item(&device.max(&wide, All)?.into_output())?,
-            );
-            device.tensor([2], [low, high])?
+            [device.min(&wide, All)?.into_output(), device.max(&wide, All)?.into_output()]
+                .map(|end| device.item(&end))
+                .into_iter()
+                .collect::<Result<Vec<f64>>>()?
+                .try_into()
+                .map_err(|_| Error::library("internal error: not two ends"))?
         }
     };
+    if !(low <= high && holds(T::DTYPE, low) && holds(T::DTYPE, high)) {
+        let whose = if range.is_some() { "" } else { "of the elements: " };
+        return Err(Error::invalid("range", format!("{whose}{low} to {high} is no range of {}", T::DTYPE)));
+    }
+    let ends = device.tensor([2], [low, high])?;
     edges(device, &ends, bins)
 }
 
@@ -87,7 +123,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] unless `edges` is a vector of at least 2; a stale tensor, or one of another device;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] for edges that fall.
     pub fn histogram_between<'a, 'e, T: Ordered>(
         &self,
         x: impl ReadableTensor<'a, T>,
@@ -95,7 +131,9 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<i64>>> {
         let edges = edges.into();
         edges_between(&edges)?;
-        counts(self, &select_vector(self, x)?, &select_vector(self, &edges)?)
+        let edges = select_vector(self, &edges)?;
+        let counts = counts(self, &select_vector(self, x)?, &edges)?.into_output();
+        self.copied_unless(&counts, &fall(self, &edges)?, Told::FallingEdges)
     }
 
     /// How many elements lie in each of `bins` bins of the same width, and their edges: NumPy's `histogram`. The bins reach from the
@@ -113,8 +151,8 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for no bin, a range that falls or is not finite, or no element and no range; a stale tensor, or one
-    /// of another device; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] for no bin; a range that falls, is not finite, or is beyond what the type of the elements has, also
+    /// that of the elements themselves; no element and no range; a stale tensor, or one of another device; [`Error::OutOfMemory`].
     pub fn histogram<'a, T: Measured>(
         &self,
         x: impl ReadableTensor<'a, T>,
@@ -126,25 +164,27 @@ impl Device {
         Ok((counts(self, &x, &edges)?, edges))
     }
 
-    /// How often each number from 0 to `bins - 1` comes: NumPy's `bincount`. Other numbers are not counted.
+    /// How often each number from 0 to `bins - 1` comes: NumPy's `bincount`. Larger numbers are not counted.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
-    /// let x = device.tensor([6], [0i32, 3, 1, 1, -1, 7])?;
+    /// let x = device.tensor([5], [0i32, 3, 1, 1, 7])?;
     /// assert_eq!(device.show(&device.bincount(&x, 4)?.await_result()?)?.to_string(), "[1 2 0 1]");
+    /// assert!(device.bincount(&device.tensor([1], [-1])?, 4)?.await_result().is_err());
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// A stale tensor, or one of another device; [`Error::OutOfMemory`].
+    /// A stale tensor, or one of another device; [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] if a number is
+    /// negative.
     pub fn bincount<'a, I: Place>(
         &self,
         x: impl ReadableTensor<'a, I>,
         bins: usize,
     ) -> Result<PendingDispatch<Tensor<i64>>> {
         let x = select_vector(self, x)?;
-        let most = bins as i64;
+        let (most, all) = (bins as i64, bins.max(1));
         // What is not counted comes behind all that is.
         let numbers = self.map(&x, |x| {
             let x = x.cast::<i64>();
@@ -152,10 +192,11 @@ impl Device {
         })?;
         let (sorted, _) =
             crate::libraries::arrays::sort::sort_numbers(self, &numbers.into_output().view(), bins)?.into_output();
-        let all = self.tabulate([bins], || position(0))?.into_output();
+        let all = self.tabulate([all], || position(0))?.into_output();
         let begins = self.searchsorted(&sorted, &all, SearchSide::Left)?.into_output();
         let ends = self.searchsorted(&sorted, &all, SearchSide::Right)?.into_output();
-        self.map((&begins, &ends), |(begin, end)| end - begin)
+        let counts = self.map((&begins, &ends), |(begin, end)| end - begin)?.into_output();
+        counted(self, &counts, &x, bins)
     }
 }
 
@@ -166,9 +207,13 @@ fn edges<T: Element>(device: &Device, ends: &Tensor<f64>, bins: usize) -> Result
     let edges = device.map((&low, &high), |(low, high)| {
         let one = low.eq(high).select(0.5f64, 0.0);
         let (low, high) = (low - one, high + one);
-        let step = (high - low) / all as f64;
-        let inner = position(0).cast::<f64>() * step + low;
-        position(0).eq(all).select(high, inner).cast::<T>()
+        let number = position(0).cast::<f64>();
+        let inner = |low: Symbol<f64>, high: Symbol<f64>| number * ((high - low) / all as f64) + low;
+        // A range that is wider than the largest number is halved first.
+        let halved = inner(low * 0.5, high * 0.5) * 2.0;
+        let inner = (high - low).isfinite().select(inner(low, high), halved);
+        // A width of a few of the smallest numbers is rounded up as well.
+        position(0).eq(all).select(high, inner.minimum(high)).cast::<T>()
     })?;
     Ok(edges.into_output())
 }

@@ -5,6 +5,7 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor};
+use crate::libraries::expressions::Symbol;
 
 /// How a quantile is made of the elements beside it: the nine methods of Hyndman and Fan (Sample Quantiles in Statistical Packages,
 /// 1996), and four others, under NumPy's names.
@@ -100,7 +101,8 @@ impl Method {
 
 impl Device {
     /// Quantiles along an axis, for numbers from 0 to 1: NumPy's `quantile`. The result has an axis for them in front, and lacks the
-    /// other one. A NaN on the axis gives NaN. Between equal elements, infinite ones too, lie equal ones.
+    /// other one. A NaN on the axis gives NaN. Between equal elements, infinite ones too, lie equal ones; between a finite and an
+    /// infinite one the infinite one; between both infinite ones NaN.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -140,8 +142,21 @@ impl Device {
             let (one, other, part) = method.place(n, *q);
             let (a, b) = (sorted.index(axis, one as isize)?, sorted.index(axis, other as isize)?);
             let quantile = self.map((&a, &b, &last), |(a, b, last)| {
-                let distance = b - a;
-                let between = if part >= 0.5 { b - distance * (1.0 - part) } else { a + distance * part };
+                let at = |a: Symbol<T>, b: Symbol<T>| {
+                    let distance = b - a;
+                    let between = if part >= 0.5 { b - distance * (1.0 - part) } else { a + distance * part };
+                    (distance, between)
+                };
+                let (distance, near) = at(a, b);
+                // Two whose distance is beyond the type are halved first. Beside an infinite element lies that one, but for all
+                // of the other one.
+                let (sum, (_, halved)) = (a + b, at(a * 0.5, b * 0.5));
+                let far = match part {
+                    0.0 => a,
+                    1.0 => b,
+                    _ => sum.isfinite().select(halved * 2.0, sum),
+                };
+                let between = distance.isfinite().select(near, far);
                 last.ne(last).select(last, a.eq(b).select(a, between))
             })?;
             Ok(quantile.into_output())

@@ -1,6 +1,6 @@
 //! Sums of weights by bins: the number of each element's bin, and what `put` adds to it.
 
-use super::bins::{Measured, edges_between, ends};
+use super::bins::{Measured, counted, edges_between, ends, fall};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::select_vector;
 use crate::libraries::arrays::{Combine, Ordered, SearchSide};
-use crate::libraries::moves::Place;
+use crate::libraries::moves::{Place, Told};
 
 /// The weights as a vector, if there is one for each element.
 fn weights_of<T: Element, W: Element>(
@@ -80,7 +80,9 @@ impl Device {
         let (x, edges) = (x.into(), edges.into());
         edges_between(&edges)?;
         let weights = weights_of(self, &x, &weights.into())?;
-        between(self, &select_vector(self, &x)?, &select_vector(self, &edges)?, &weights)
+        let edges = select_vector(self, &edges)?;
+        let sums = between(self, &select_vector(self, &x)?, &edges, &weights)?.into_output();
+        self.copied_unless(&sums, &fall(self, &edges)?, Told::FallingEdges)
     }
 
     /// The sums of the weights of the elements in each of `bins` bins of the same width, and their edges: NumPy's `histogram` with
@@ -112,7 +114,7 @@ impl Device {
         Ok((between(self, &x, &edges, &weights)?, edges))
     }
 
-    /// The sums of the weights of each number from 0 to `bins - 1`: NumPy's `bincount` with weights. Other numbers are left out. The
+    /// The sums of the weights of each number from 0 to `bins - 1`: NumPy's `bincount` with weights. Larger numbers are left out. The
     /// weights of a number are added as those of [`histogram_weighted_between`](Self::histogram_weighted_between).
     ///
     /// ```
@@ -124,8 +126,8 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for weights of other extents than `x`, and of complex numbers or truth values; a stale tensor, or one
-    /// of another device; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] for weights of other extents than `x`, and of complex numbers or truth values; a stale tensor,
+    /// or one of another device; [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] if a number is negative.
     pub fn bincount_weighted<'a, 'w, I: Place, W: Element>(
         &self,
         x: impl ReadableTensor<'a, I>,
@@ -134,11 +136,12 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<W>>> {
         let x = x.into();
         let weights = weights_of(self, &x, &weights.into())?;
-        let most = bins as i64;
-        let numbers = self.map(&select_vector(self, &x)?, |x| {
+        let (x, most) = (select_vector(self, &x)?, bins as i64);
+        let numbers = self.map(&x, |x| {
             let x = x.cast::<i64>();
             (x.ge(0) & x.lt(most)).select(x, most)
         })?;
-        sums(self, &numbers.into_output(), &weights, bins)
+        let sums = sums(self, &numbers.into_output(), &weights, bins.max(1))?.into_output();
+        counted(self, &sums, &x, bins)
     }
 }

@@ -16,6 +16,14 @@ const LONGEST: u64 = 100_000_000;
 /// The length of the header's length.
 const LEN: u64 = 8;
 
+/// Reads a header, or says what is wrong with it.
+pub(super) fn header(text: &[u8]) -> std::result::Result<Metadata, String> {
+    match text.len() as u64 {
+        len if len > LONGEST => Err(format!("{len} bytes, but {LONGEST} are the most that is read")),
+        _ => serde_json::from_slice(text).map_err(|e| e.to_string()),
+    }
+}
+
 /// What a file is read from.
 trait Source: Read + Seek {}
 impl<R: Read + Seek> Source for R {}
@@ -75,7 +83,7 @@ impl<'r> Safetensors<'r> {
         if fill(&mut reader, &mut text)? < text.len() {
             return Err(wrong("it ends inside its header"));
         }
-        let header: Metadata = serde_json::from_slice(&text).map_err(|e| wrong(format!("its header: {e}")))?;
+        let header = header(&text).map_err(|what| wrong(format!("its header: {what}")))?;
         let (said, there) = (header.data_len() as u64, rest - len);
         if said != there {
             let what = format!("its header describes {said} bytes of elements, but {there} follow it");

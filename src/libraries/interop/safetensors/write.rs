@@ -1,6 +1,6 @@
 //! A file, written.
 
-use super::types;
+use super::{read, types};
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::AnyTensorRef;
@@ -45,7 +45,8 @@ impl<'a> SafetensorsWriter<'a> {
     /// aligned; those of one type in the order of their names.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when two tensors have one name, or one the name that the format reserves;
+    /// [`Error::InvalidArgument`] when two tensors have one name, two texts one key, or a tensor the name that the format reserves;
+    /// for a header that no reader takes: longer than 100 000 000 bytes, or of a tensor of more bits than a `usize` can count.
     /// [`Error::Unsupported`] for complex numbers of `f64`; [`Error::LibraryError`] when writing fails; else as
     /// [`download`](Device::download), and the failure of what makes a tensor.
     pub fn write(&self, device: &Device, mut writer: impl Write) -> Result<()> {
@@ -57,17 +58,19 @@ impl<'a> SafetensorsWriter<'a> {
     /// # Errors
     /// As there.
     pub fn save(&self, device: &Device, path: impl AsRef<Path>) -> Result<()> {
-        let tensors = self.sorted()?; // before the file is emptied
+        let tensors = self.sorted()?;
+        let header = self.header(&tensors)?; // before the file is emptied
         let mut file = File::create(path).map_err(|e| failed("creating", &e))?;
-        self.write_sorted(device, &tensors, &mut file)
+        Self::write_sorted(device, &header, &tensors, &mut file)
     }
 
     fn write_to(&self, device: &Device, to: &mut dyn Write) -> Result<()> {
-        self.write_sorted(device, &self.sorted()?, to)
+        let tensors = self.sorted()?;
+        Self::write_sorted(device, &self.header(&tensors)?, &tensors, to)
     }
 
-    fn write_sorted(&self, device: &Device, tensors: &[Tensor<'_, 'a>], to: &mut dyn Write) -> Result<()> {
-        to.write_all(&self.header(tensors)?).map_err(|e| failed("writing", &e))?;
+    fn write_sorted(device: &Device, header: &[u8], tensors: &[Tensor<'_, 'a>], to: &mut dyn Write) -> Result<()> {
+        to.write_all(header).map_err(|e| failed("writing", &e))?;
         for (_, _, x) in tensors {
             if x.layout().is_row_major() {
                 elements::write(device, x, to)?;
@@ -88,9 +91,11 @@ impl<'a> SafetensorsWriter<'a> {
         }
         all.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
         let mut names: Vec<&str> = all.iter().map(|tensor| tensor.1).collect();
-        names.sort_unstable();
-        if let Some((name, _)) = names.iter().zip(names.iter().skip(1)).find(|(a, b)| a == b) {
+        if let Some(name) = twice(&mut names) {
             return Err(Error::invalid("name", format!("two tensors `{name}`")));
+        }
+        if let Some(key) = twice(&mut self.about.iter().map(|about| about.0).collect::<Vec<_>>()) {
+            return Err(Error::invalid("key", format!("two texts under `{key}`")));
         }
         if names.contains(&ABOUT) {
             return Err(Error::invalid("name", format!("the format reserves `{ABOUT}`")));
@@ -114,12 +119,21 @@ impl<'a> SafetensorsWriter<'a> {
         }
         let about = self.about.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
         let about = (!self.about.is_empty()).then_some(about);
-        let refused = |e: &dyn std::fmt::Display| Error::library(format!("the header of the file: {e}"));
-        let header = Metadata::new(about, infos).map_err(|e| refused(&e))?;
-        let mut text = serde_json::to_vec(&header).map_err(|e| refused(&e))?;
+        let header = Metadata::new(about, infos)
+            .map_err(|e| Error::invalid("x", format!("extents that the format does not have: {e}")))?;
+        let failed = |e| Error::library(format!("the header of the file: {e}"));
+        let mut text = serde_json::to_vec(&header).map_err(failed)?;
         text.resize(text.len().next_multiple_of(ALIGN), b' ');
+        // What this crate reads: a file that nobody can open is found now, not when it is needed.
+        read::header(&text).map_err(|what| Error::invalid("name", format!("a header that no reader takes: {what}")))?;
         Ok([&(text.len() as u64).to_le_bytes()[..], &text].concat())
     }
+}
+
+/// Sorts names, and returns one that is there twice.
+fn twice<'n>(names: &mut [&'n str]) -> Option<&'n str> {
+    names.sort_unstable();
+    names.iter().zip(names.iter().skip(1)).find(|(a, b)| a == b).map(|(name, _)| *name)
 }
 
 /// The type in the file, the name, and the tensor.

@@ -35,8 +35,8 @@
 //! # Types and special values
 //! They are those of the [reductions](crate::reductions): sums and products of integers and [`Bool`](crate::Bool) are `i64` or `u64`
 //! and wrap, halves are accumulated in `f32` and rounded once. From a NaN on, sums, products and extremes are NaN, of the one
-//! pattern. An exclusive scan begins with 0, 1, the smallest or the largest value of the type (of floating point: an infinity), or
-//! with the truth value that changes nothing.
+//! pattern. An exclusive scan begins with 0, 1, the smallest or the largest value of the type (of floating point: an infinity, where
+//! the type has one), or with the truth value that changes nothing.
 
 // `op.rs` is the operation with its checks, `levels.rs` numbers the chunks of each level for both engines. `host.rs` is the one
 // half, `cuda.rs` the other one, with the text of `kernel.rs` for columns, and of `lines/` for lines whose elements are neighbours;

@@ -33,6 +33,21 @@ fn checked(rng: &Rng, weights: &TensorRef<'_, f64>) -> Result<(Vec<f64>, usize)>
     }
 }
 
+/// Weights of a sum below this are multiplied by [`UP`], so that a uniform number times their sum is no coarse multiple of the
+/// smallest number. Powers of two change no draw.
+const SMALL: f64 = f64::from_bits((1023 - 500) << 52);
+const UP: f64 = f64::from_bits((1023 + 600) << 52);
+
+/// The order of `t / w` as that of integers: the quotient may be beyond the range of `f64`.
+fn rank(t: f64, w: f64) -> i64 {
+    const BIAS: i64 = 1023;
+    let (normal, moved) = if w < f64::MIN_POSITIVE { (w * UP, 600) } else { (w, 0) };
+    let exponent = (normal.to_bits() >> 52) as i64 - BIAS - moved;
+    let significand = f64::from_bits(normal.to_bits() << 12 >> 12 | (BIAS as u64) << 52);
+    // The difference moves the exponent of the quotient, which is normal: times are 0, or between 2^-60 and 2^10.
+    if t > 0.0 { (t / significand).to_bits() as i64 - ((exponent + BIAS) << 52) } else { i64::MIN }
+}
+
 /// The sums up to each element.
 fn sums<'w>(weights: impl Iterator<Item = &'w f64>) -> Vec<f64> {
     let mut sum = 0.0;
@@ -62,7 +77,10 @@ impl Rng {
     /// # Ok(()) }
     /// ```
     pub fn weighted_choice<'a>(&mut self, weights: impl ReadableTensor<'a, f64>, count: usize) -> Result<Tensor<u32>> {
-        let (weights, _) = checked(self, &weights.into())?;
+        let (mut weights, _) = checked(self, &weights.into())?;
+        if weights.iter().sum::<f64>() < SMALL {
+            weights.iter_mut().for_each(|w| *w *= UP);
+        }
         let sums = sums(weights.iter());
         let total = sums.last().copied().unwrap_or_default();
         let last = total.next_down();
@@ -101,13 +119,13 @@ impl Rng {
         let times = self.draw::<f64>(Exponential::new(1.0), weights.len())?.await_result()?;
         let times = self.device().to_vec(&times)?;
         let each = (0u32..).zip(&weights).zip(times);
-        let mut each: Vec<(f64, u32)> = each.filter(|((_, w), _)| **w > 0.0).map(|((i, w), t)| (t / w, i)).collect();
-        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        let mut each: Vec<(i64, u32)> =
+            each.filter(|((_, w), _)| **w > 0.0).map(|((i, w), t)| (rank(t, *w), i)).collect();
         if count < each.len() {
-            each.select_nth_unstable_by(count, order);
+            each.select_nth_unstable(count);
             each.truncate(count);
         }
-        each.sort_unstable_by(order);
+        each.sort_unstable();
         self.device().tensor([count], each.into_iter().map(|one| one.1).collect::<Vec<_>>())
     }
 

@@ -55,6 +55,15 @@ unsafe fn store<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, n: usize, fro
     }
 }
 
+/// # Safety
+/// As [`store`].
+unsafe fn store_again<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, n: usize, from: &Chunk<A>) {
+    for (i, value) in (0..).zip(from.iter().take(n)) {
+        // SAFETY: the caller's promise.
+        unsafe { *to.cast::<T>().offset(i * stride) = T::again(*value) };
+    }
+}
+
 /// The chunk's total, from a value on.
 fn total<A: Accumulator>(fold: Fold, from: A, chunk: &[A]) -> A {
     let all = chunk.iter().copied();
@@ -246,6 +255,12 @@ pub(super) unsafe fn run(scan: &Scan, x: *const u8, output: *mut u8) -> Result<(
             },
         };
         let ends = Ends { load, store: store::<u64, Bool>, sizes, begin: begin(scan) };
+        // SAFETY: the caller's promise.
+        return unsafe { walk(scan, &ends, x, output) };
+    }
+    if dtype == DType::F8E5M2 && matches!(scan.kind, ReductionKind::Min | ReductionKind::Max) {
+        let store = store_again::<f32, F8E5M2>;
+        let ends = Ends::<f32> { load: load::<f32, F8E5M2>, store, sizes, begin: begin(scan) };
         // SAFETY: the caller's promise.
         return unsafe { walk(scan, &ends, x, output) };
     }

@@ -115,7 +115,12 @@ floats!(f32, f64);
 /// An element, from and to what is accumulated.
 pub(in crate::libraries) trait Stored<A>: Copy {
     fn open(self) -> A;
+    /// The nearest element.
     fn close(value: A) -> Self;
+    /// The element that this was.
+    fn again(value: A) -> Self {
+        Self::close(value)
+    }
 }
 
 macro_rules! stored { ($($t:ty, $a:ty: $open:expr, $close:expr;)*) => { $(
@@ -149,7 +154,22 @@ stored! {
     f16, f32: |x: f16| x.to_f32(), |x: f32| f16::from_f32(single(x));
     bf16, f32: |x: bf16| x.to_f32(), |x: f32| bf16::from_f32(single(x));
     F8E4M3, f32: |x: F8E4M3| x.to_f32(), |x: f32| F8E4M3::from_f32(single(x));
-    F8E5M2, f32: |x: F8E5M2| x.to_f32(), |x: f32| F8E5M2::from_f32(single(x));
     f32, f32: |x: f32| x, single;
     f64, f64: |x: f64| x, double;
+}
+
+impl Stored<f32> for F8E5M2 {
+    fn open(self) -> f32 {
+        self.to_f32()
+    }
+    fn close(value: f32) -> Self {
+        Self::from_f32(single(value))
+    }
+    fn again(value: f32) -> Self {
+        // A conversion saturates, and would make an infinity finite.
+        match value.is_infinite() {
+            true => Self::from_bits(if value > 0.0 { 0x7c } else { 0xfc }),
+            false => Self::close(value),
+        }
+    }
 }
