@@ -4,7 +4,7 @@ use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Cost, Spans, Verdict, Wire};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, fused};
 use crate::engines::cuda_enqueue::Enqueue;
@@ -220,7 +220,7 @@ fn take<T: Element>(
     index: DType,
     (axis, planes): (isize, Option<usize>),
     checked: bool,
-) -> Result<PendingDispatch<Tensor<T>>> {
+) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
     let ((x, layout), (numbers, indices)) = (x, indices);
     let told = |error: Error| error.in_op(Take::OP, "copy");
     let axis = super::join::place(axis, layout.rank()).map_err(told)?;
@@ -263,7 +263,7 @@ impl Device {
         x: impl ReadableTensor<'a, T>,
         indices: impl ReadableTensor<'i, I>,
         axis: isize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
         take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), true)
@@ -276,7 +276,7 @@ impl Device {
         x: impl ReadableTensor<'a, T>,
         places: impl ReadableTensor<'i, i64>,
         planes: usize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let (x, places) = (x.into(), places.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, places.operand()?);
         take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, Some(planes)), true)
@@ -298,5 +298,6 @@ impl Device {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
         take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), false)
+            .map(PendingDispatch::never_reports)
     }
 }
