@@ -22,7 +22,7 @@ fn main() -> windlass::Result<()> {
     while centres.extents() != truth.extents() {
         let nearest = device.min(&distances(&device, &points, &centres)?, 1)?.into_output();
         let farthest = device.argmax(&nearest, Keep(0))?.into_output();
-        centres = device.concat([&centres, &device.take(&points, &farthest, 0)?.into_output()], 0)?.into_output();
+        centres = device.concat([&centres, &device.take(&points, &farthest, 0)?.await_result()?], 0)?.into_output();
     }
     for _ in 0..20 {
         // Each centre becomes the mean of the points that are nearest to it. Nothing here waits.

@@ -129,7 +129,9 @@ pub use crate::core::health::{Health, Phase};
 pub use crate::core::launch::{LaunchConfig, LaunchDims};
 pub use crate::core::op::Wire;
 pub use crate::core::op::raw::Landed;
-pub use crate::core::op::{Bufs, Cost, Failure, Immediate, Made, Make, Next, OpKind, OperandNames, Output, Raw, Spans};
+pub use crate::core::op::{
+    Bufs, Cost, Failure, Immediate, Made, Make, Next, OpKind, OperandNames, Output, Raw, Spans, Sure, Verdict,
+};
 pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
 pub use crate::core::truth::Bool;
 pub use crate::device::copy::{HostData, Uploadable};

@@ -1,7 +1,7 @@
 //! Three layers: GELU, ReLU, linear. Columns are points.
 
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::{BlasLt, Device, DeviceBuffer, GpuRef, Matmul, PendingDispatch, Result, Transpose};
+use windlass::{BlasLt, Device, DeviceBuffer, GpuRef, Matmul, PendingDispatch, Result, Transpose, Verdict};
 
 pub(crate) const INPUTS: usize = 2;
 pub(crate) const HIDDEN: usize = 64;
@@ -73,7 +73,7 @@ pub(crate) struct Network {
 
 /// The mean squared error of a step, on its way.
 pub(crate) struct Loss {
-    sum: PendingDispatch<f32>,
+    sum: PendingDispatch<f32, Verdict>,
     values: usize,
 }
 

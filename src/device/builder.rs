@@ -235,7 +235,8 @@ impl DeviceBuilder {
     /// names, kernels and labels, the types and lengths of their operands, and which of them were not known to be
     /// complete. It writes no data of the operands. A GPU fault does not name the operation that caused it; this list
     /// shows the candidates. Each failure replaces the file, before recovery begins, so it exists when the device is
-    /// healthy again, but perhaps not yet when the first error is returned. A failure to write it is not reported.
+    /// healthy again, but perhaps not yet when the first error is returned. A failure to write it is not reported. Only its owner
+    /// can read the file.
     ///
     /// ```
     /// # #[cfg(feature = "host")] fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -8,13 +8,16 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `files` | files of other users, private files, pipes |
+//! | `files` | files of other users, private files, pipes, files that take the place of others |
 //! | `shared_library` | the dynamic linker |
 //! | `process` | forks, exits, privileges |
 //! | `sockets` | limits of reads, waiting for several sockets |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
-#[cfg_attr(not(any(feature = "nvrtc", feature = "dnn")), allow(dead_code, reason = "the caches on disk use it"))]
+#[cfg_attr(
+    not(any(feature = "nvrtc", feature = "dnn")),
+    allow(dead_code, reason = "the caches on disk use most of it")
+)]
 pub(crate) mod files;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]

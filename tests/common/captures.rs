@@ -3,7 +3,7 @@
 
 use super::{Rng, refused};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use windlass::{Device, DeviceBuffer, PendingDispatch, Program, Replayed};
+use windlass::{Device, DeviceBuffer, PendingDispatch, Program, Replayed, Verdict};
 
 const LEN: usize = 12;
 
@@ -16,7 +16,7 @@ struct Reader {
     recorded: Option<DeviceBuffer<f64>>,
 }
 
-type Flight = (PendingDispatch<Replayed<(DeviceBuffer<f64>,)>>, Vec<f64>);
+type Flight = (PendingDispatch<Replayed<(DeviceBuffer<f64>,)>, Verdict>, Vec<f64>);
 
 struct Model<'d> {
     device: &'d Device,
@@ -27,7 +27,7 @@ struct Model<'d> {
     parts: Vec<(DeviceBuffer<f64>, std::ops::Range<usize>)>,
     readers: Vec<Reader>,
     flights: Vec<Flight>,
-    downloads: Vec<(PendingDispatch<Vec<f64>>, Vec<f64>)>,
+    downloads: Vec<(PendingDispatch<Vec<f64>, Verdict>, Vec<f64>)>,
     history: Vec<String>,
 }
 

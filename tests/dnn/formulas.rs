@@ -43,7 +43,7 @@ pub(crate) fn check(
     // All are submitted before the first is waited for.
     let pending: Vec<_> = (0..x.elements.len()).map(|k| [submit(k, h), submit(k, -h)]).collect();
     let slope = |both: [_; 2]| {
-        let [above, below] = both.map(|y: windlass::PendingDispatch<Vec<f64>>| {
+        let [above, below] = both.map(|y: windlass::PendingDispatch<Vec<f64>, _>| {
             let y = y.await_result().unwrap();
             y.iter().zip(&dy.elements).map(|(y, dy)| y * dy).sum::<f64>()
         });

@@ -48,3 +48,24 @@ fn each_failure_writes_its_own() {
     drop(up(&device, vec![1.0f32; 2]));
     assert!(!file.exists());
 }
+
+/// The file names what a program computes, and may lie in a folder where others write.
+#[cfg(unix)]
+#[test]
+fn only_its_owner_reads_the_file_and_no_link_beside_it_is_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (device, told) = failing("private", 1, 10);
+    let (beside, victim) = (told.with_extension(format!("draft-{}", std::process::id())), file("victim"));
+    std::fs::write(&victim, "keep").unwrap();
+    symlink(&victim, &beside).unwrap();
+    let x = up(&device, vec![1.0f32; 2]);
+    assert!(device.labelled("secret").blas().scal(2.0, x).unwrap().await_result().is_err());
+    device.wait_healthy(LONG).unwrap();
+    assert!(eventually(LONG.as_secs(), || std::fs::read_to_string(&told).is_ok_and(|text| text.contains("secret"))));
+    let mode = told.metadata().unwrap().permissions().mode();
+    let kept = std::fs::read_to_string(&victim).unwrap();
+    for path in [&told, &beside, &victim] {
+        let _ = std::fs::remove_file(path);
+    }
+    assert_eq!((mode & 0o077, &kept[..]), (0, "keep"));
+}

@@ -143,7 +143,8 @@ fn slices_are_taken_along_each_axis() {
         let wide = device.tensor([40, 64], &halves).unwrap();
         for first in [0, 1] {
             let part = wide.slice((.., first..first + 32)).unwrap();
-            let rows = device.take(&part, &device.tensor([3], [39u32, 0, 7]).unwrap(), 0).unwrap().into_output();
+            let rows =
+                device.take(&part, &device.tensor([3], [39u32, 0, 7]).unwrap(), 0).unwrap().await_result().unwrap();
             let got = read(&device, &rows);
             for (row, number) in [39, 0, 7].into_iter().enumerate() {
                 assert_eq!(got[32 * row..32 * (row + 1)], halves[64 * number + first..][..32]);

@@ -6,16 +6,16 @@ use common::{concurrent_devices, devices};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use windlass::{Device, DeviceBuffer, Error, PendingDispatch, Result};
+use windlass::{Device, DeviceBuffer, Error, PendingDispatch, Result, Verdict};
 
 /// `n` ones are added up.
-fn sum(device: &Device, n: usize) -> Result<PendingDispatch<f32>> {
+fn sum(device: &Device, n: usize) -> Result<PendingDispatch<f32, Verdict>> {
     let x = device.upload(vec![1.0f32; n])?.into_output();
     device.blas().asum(&x)
 }
 
 /// As [`sum`], but item 7 is refused: its lengths do not agree.
-fn all_but_seven(device: &Device, n: usize) -> Result<PendingDispatch<f32>> {
+fn all_but_seven(device: &Device, n: usize) -> Result<PendingDispatch<f32, Verdict>> {
     if n != 7 {
         return sum(device, n);
     }

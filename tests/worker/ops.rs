@@ -281,7 +281,7 @@ fn errors_and_panics_of_an_operation_come_back_typed_and_cost_nothing_else() {
 fn what_was_not_carried_out_is_nothing_to_go_on_with() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let upstream = |pending: PendingDispatch<f64>| {
+    let upstream = |pending: PendingDispatch<f64, windlass::Verdict>| {
         let error = pending.await_result().unwrap_err();
         assert!(matches!(error, Error::Upstream { .. }), "{error}");
     };

@@ -19,7 +19,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use windlass::fft::{Edges, Stft, Window, window};
-use windlass::{Complex, Device, PendingDispatch, Rejected};
+use windlass::{Complex, Device, PendingDispatch, Rejected, Verdict};
+
+/// Spectra on their way to the host.
+type Coming = PendingDispatch<Vec<Complex<f32>>, Verdict>;
 
 /// Points of a frame, how far frames are apart, and how many are one piece of work.
 const FRAME: usize = 1024;
@@ -65,8 +68,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} frames, {per_sec}")?;
     let bar = ProgressBar::new(frames as u64).with_style(style);
     let mut picture = picture::Picture::new(frames, FRAME / 2 + 1);
-    let mut flight: VecDeque<(usize, PendingDispatch<Vec<Complex<f32>>>)> = VecDeque::new();
-    let mut finish = |(first, pending): (usize, PendingDispatch<Vec<Complex<f32>>>)| -> windlass::Result<()> {
+    let mut flight: VecDeque<(usize, Coming)> = VecDeque::new();
+    let mut finish = |(first, pending): (usize, Coming)| -> windlass::Result<()> {
         let spectra = pending.await_result()?;
         for (i, spectrum) in spectra.chunks(FRAME / 2 + 1).enumerate() {
             picture.column(first + i, spectrum);

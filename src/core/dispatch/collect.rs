@@ -11,13 +11,15 @@ use std::time::Duration;
 ///
 /// # Errors
 /// The results are independent: one failure does not affect the others.
-pub fn await_all<O: Output>(pendings: impl IntoIterator<Item = PendingDispatch<O>>) -> Vec<Result<O, Failure<O>>> {
+pub fn await_all<O: Output, V>(
+    pendings: impl IntoIterator<Item = PendingDispatch<O, V>>,
+) -> Vec<Result<O, Failure<O>>> {
     pendings.into_iter().map(PendingDispatch::await_result).collect()
 }
 
 /// Waits until one of them is ready, removes it (the last one moves to its place) and returns its index and its result.
 /// `None` if the vector is empty.
-pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<Answer<O>> {
+pub fn await_any<O: Output, V>(pendings: &mut Vec<PendingDispatch<O, V>>) -> Option<Answer<O>> {
     take_one(pendings, None)
 }
 
@@ -35,19 +37,22 @@ pub fn await_any<O: Output>(pendings: &mut Vec<PendingDispatch<O>>) -> Option<An
 /// }
 /// # Ok(()) }
 /// ```
-pub fn await_any_timeout<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, limit: Duration) -> Option<Answer<O>> {
+pub fn await_any_timeout<O: Output, V>(
+    pendings: &mut Vec<PendingDispatch<O, V>>,
+    limit: Duration,
+) -> Option<Answer<O>> {
     // If they belong to several devices, the limit is measured by the clock of the first.
     take_one(pendings, timing_of(pendings).clock.after(limit))
 }
 
-fn timing_of<O: Output>(pendings: &[PendingDispatch<O>]) -> &'static Timing {
+fn timing_of<O: Output, V>(pendings: &[PendingDispatch<O, V>]) -> &'static Timing {
     pendings.first().map_or_else(Timing::standard, PendingDispatch::timing)
 }
 
 /// The index of a pending, and what [`PendingDispatch::await_result`] returned.
 pub type Answer<O> = (usize, Result<O, Failure<O>>);
 
-fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Deadline>) -> Option<Answer<O>> {
+fn take_one<O: Output, V>(pendings: &mut Vec<PendingDispatch<O, V>>, until: Option<Deadline>) -> Option<Answer<O>> {
     if pendings.is_empty() {
         return None;
     }
@@ -64,7 +69,7 @@ fn take_one<O: Output>(pendings: &mut Vec<PendingDispatch<O>>, until: Option<Dea
 
 /// Sleeps until one of them is ready; `None` when the deadline passed. Unsubscribes from all before it returns, so no
 /// registrations accumulate on long work.
-fn wait_for_one<O: Output>(pendings: &[PendingDispatch<O>], until: Option<Deadline>) -> Option<usize> {
+fn wait_for_one<O: Output, V>(pendings: &[PendingDispatch<O, V>], until: Option<Deadline>) -> Option<usize> {
     let parker = Arc::new(Parker::default());
     let mut backoff = Backoff::new(&timing_of(pendings).waits);
     let mut polled = false;

@@ -8,10 +8,11 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 #[cfg(target_os = "linux")]
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
-use crate::core::op::{Bufs, Failure, Immediate, Made, Output, contained};
+use crate::core::op::{Bufs, Failure, Immediate, Made, NothingLeft, Output, Sure, contained};
 use crate::core::order::{Parker, Then};
 use crate::core::sync::Arc;
 use crate::core::trace::refusal;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -103,6 +104,9 @@ pub struct Timed<O> {
 
 /// Work in flight: its completion, and the output that it will produce.
 ///
+/// `V` says whether something is left to report: [`Sure`], the default, if the output is all there is, and
+/// [`Verdict`](crate::Verdict) if only the wait tells the rest. It follows from [`Op::Raw`](crate::Op::Raw).
+///
 /// Dropping a pending does not stop the work: it goes on, and what it needs is kept alive until it is done. The buffers
 /// in the output are freed once the device is done with them.
 ///
@@ -120,9 +124,10 @@ pub struct Timed<O> {
 /// # Ok(()) }
 /// ```
 #[must_use = "dropping a `PendingDispatch` also drops its output"]
-pub struct PendingDispatch<O: Output> {
+pub struct PendingDispatch<O: Output, V = Sure> {
     work: Work<O::Host>,
     buffers: Bufs<O>,
+    left: PhantomData<V>,
 }
 
 /// The task with its wait policy. Abandons the result if it is dropped before the result is taken.
@@ -179,9 +184,17 @@ impl<H> Drop for Work<H> {
     }
 }
 
-impl<O: Output> PendingDispatch<O> {
+/// Waits for the output. Compiled once for each output, whatever the pending's mark is.
+fn join<O: Output>(mut work: Work<O::Host>, buffers: Bufs<O>) -> Result<O, Failure<O>> {
+    match work.result() {
+        Ok(host) => contained(|| O::join(buffers, host)).map_err(Failure::<O>::from),
+        Err(error) => Err(Rejected::new(error, buffers).into()),
+    }
+}
+
+impl<O: Output, V> PendingDispatch<O, V> {
     pub(crate) fn new(task: TaskHold<O::Host>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
-        PendingDispatch { work: Work { task: Some(task), how, eager }, buffers }
+        PendingDispatch { work: Work { task: Some(task), how, eager }, buffers, left: PhantomData }
     }
 
     /// Whether the result is available, also if it is an error. Usually one atomic load.
@@ -202,11 +215,8 @@ impl<O: Output> PendingDispatch<O> {
     /// # Errors
     /// The failure of the work, of something that it follows, or of the device; or a numerical verdict. The error
     /// returns the buffers, if there are some, unless their state cannot be proven.
-    pub fn await_result(mut self) -> Result<O, Failure<O>> {
-        match self.work.result() {
-            Ok(host) => contained(|| O::join(self.buffers, host)).map_err(Failure::<O>::from),
-            Err(error) => Err(Rejected::new(error, self.buffers).into()),
-        }
+    pub fn await_result(self) -> Result<O, Failure<O>> {
+        join::<O>(self.work, self.buffers)
     }
 
     /// Waits at most `limit`. Returns the pending if the work is still in flight after that.
@@ -235,11 +245,12 @@ impl<O: Output> PendingDispatch<O> {
 
     /// Returns the output at once, so that the next operation can follow on the device.
     ///
-    /// Exists only for outputs that leave nothing to report. If the work fails after all, operations that read the
-    /// output fail with [`Error::Upstream`].
+    /// Exists only for a pending that is [`Sure`]: nothing is left to report. If the work fails after all, operations that
+    /// read the output fail with [`Error::Upstream`]. Of a call with a verdict take the buffers by [`split`](Self::split).
     pub fn into_output(self) -> O
     where
         O: Immediate,
+        V: NothingLeft,
     {
         O::assemble(self.buffers)
     }
@@ -249,19 +260,25 @@ impl<O: Output> PendingDispatch<O> {
         (self.buffers, PendingHost { work: self.work })
     }
 
-    /// The same work, with its buffers converted to those of another output.
+    /// The same work, with its buffers converted to those of another output. What is left to report stays so.
     pub(crate) fn retype<P: Output<Host = O::Host>, E>(
         self,
         f: impl FnOnce(Bufs<O>) -> Result<Bufs<P>, E>,
-    ) -> Result<PendingDispatch<P>, E> {
-        let PendingDispatch { work, buffers } = self;
-        Ok(PendingDispatch { work, buffers: f(buffers)? })
+    ) -> Result<PendingDispatch<P, V>, E> {
+        let PendingDispatch { work, buffers, left } = self;
+        Ok(PendingDispatch { work, buffers: f(buffers)?, left })
+    }
+
+    /// The same work, of a call that was made so that its operation has nothing to report, although it could.
+    #[cfg(feature = "expressions")]
+    pub(crate) fn never_reports(self) -> PendingDispatch<O> {
+        PendingDispatch { work: self.work, buffers: self.buffers, left: PhantomData }
     }
 
     /// The same work with the buffers' windows changed.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
     pub(crate) fn map_buffers(self, f: impl FnOnce(Bufs<O>) -> Bufs<O>) -> Self {
-        PendingDispatch { work: self.work, buffers: f(self.buffers) }
+        PendingDispatch { work: self.work, buffers: f(self.buffers), left: PhantomData }
     }
 
     /// Waits and returns the host part alone.
@@ -279,7 +296,7 @@ impl<O: Output> PendingDispatch<O> {
     }
 }
 
-impl<T: Element> PendingDispatch<Vec<T>> {
+impl<T: Element, V> PendingDispatch<Vec<T>, V> {
     /// Waits and fills `target` instead of making a new vector. Writes nothing unless the lengths agree.
     ///
     /// # Errors
@@ -289,7 +306,7 @@ impl<T: Element> PendingDispatch<Vec<T>> {
     }
 }
 
-impl<O: Output> std::fmt::Debug for PendingDispatch<O> {
+impl<O: Output, V> std::fmt::Debug for PendingDispatch<O, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PendingDispatch(ready: {})", self.is_ready())
     }
@@ -353,7 +370,8 @@ mod tests {
     #[test]
     fn a_vector_is_waited_for_unless_it_comes_piece_by_piece() {
         let slow = || TaskHold::Shared(Arc::new(Slow::default()));
-        let pending = |eager| PendingDispatch::<Vec<f32>>::new(slow(), (), (Wait::Adaptive, eager));
+        let pending =
+            |eager| PendingDispatch::<Vec<f32>, crate::core::op::Verdict>::new(slow(), (), (Wait::Adaptive, eager));
         assert_eq!(pending(false).await_result().unwrap(), [1.0]);
         assert_eq!(pending(true).await_result().unwrap(), [0.0]);
         let mut target = [5.0];

@@ -66,8 +66,8 @@ impl<H> PendingHost<H> {
 }
 
 /// If the work writes no buffers, the host part is all there is.
-impl<O: Output<Writes = ()>> From<PendingDispatch<O>> for PendingHost<O::Host> {
-    fn from(pending: PendingDispatch<O>) -> Self {
+impl<O: Output<Writes = ()>, V> From<PendingDispatch<O, V>> for PendingHost<O::Host> {
+    fn from(pending: PendingDispatch<O, V>) -> Self {
         pending.split().1
     }
 }

@@ -1,7 +1,7 @@
 //! What an operation consists of, as far as no engine has to be known for it. The operation itself, `Op`, is in `engines/op/`,
 //! because its CUDA half works with the engine's queue.
 //!
-//! `output.rs`: its result; `raw.rs`: what the device returns to the host; `bulk.rs`: such data on its way; `made.rs`: buffers that it makes while it runs; `kind.rs`: how its calls behave; `wire.rs`: how it crosses
+//! `output.rs`: its result; `raw.rs`: what the device returns to the host; `left.rs`: whether it returns something, as a type; `bulk.rs`: such data on its way; `made.rs`: buffers that it makes while it runs; `kind.rs`: how its calls behave; `wire.rs`: how it crosses
 //! to a worker; `retention.rs`: what outlives its pending; `contained.rs`: runs code of its author.
 
 #[cfg(any(feature = "cuda", target_os = "linux"))]
@@ -9,6 +9,7 @@ mod bulk;
 pub(crate) mod contained;
 mod internal;
 mod kind;
+mod left;
 mod made;
 mod output;
 pub(crate) mod raw;
@@ -20,6 +21,8 @@ pub(crate) use bulk::Bulk;
 pub(crate) use contained::{Contained, contained, guarded};
 pub(crate) use internal::Internal;
 pub use kind::OpKind;
+pub(crate) use left::NothingLeft;
+pub use left::{Sure, Verdict};
 pub(crate) use made::StepAnswer;
 pub use made::{Made, Make, Next};
 pub use output::{Immediate, Output};

@@ -3,6 +3,7 @@
 use crate::core::buffer::{large_pages, recycle, recycled};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::{Sure, Verdict};
 use crate::core::parallel;
 
 mod sealed {
@@ -14,6 +15,8 @@ mod sealed {
 /// On CUDA it lands in a small pinned slot (or in pinned staging), written by the device in stream order. Sealed,
 /// because every bit pattern must be a valid value.
 pub trait Raw: Sized + Send + 'static + sealed::Sealed {
+    /// Whether a dispatch then has something left to report: [`Sure`] for `()`, [`Verdict`] for all else.
+    type Left;
     /// Bytes of the pinned slot, at most 64.
     #[doc(hidden)]
     const BYTES: usize;
@@ -76,6 +79,7 @@ fn unreadable(block: &crate::core::arena::Block) -> Error {
 
 impl sealed::Sealed for () {}
 impl Raw for () {
+    type Left = Sure;
     const BYTES: usize = 0;
     fn land(_: Landing) -> Result<Self> {
         Ok(())
@@ -87,6 +91,7 @@ impl Raw for () {
 
 impl<T: Element> sealed::Sealed for T {}
 impl<T: Element> Raw for T {
+    type Left = Verdict;
     const BYTES: usize = size_of::<T>();
     fn land(landing: Landing) -> Result<Self> {
         match landing {
@@ -110,6 +115,7 @@ pub struct Index(i64);
 
 impl sealed::Sealed for Index {}
 impl Raw for Index {
+    type Left = Verdict;
     const BYTES: usize = size_of::<i64>();
     fn land(landing: Landing) -> Result<Self> {
         i64::land(landing).map(Index)
@@ -141,6 +147,7 @@ impl From<Vec<u8>> for Cells {
 
 impl sealed::Sealed for Cells {}
 impl Raw for Cells {
+    type Left = Verdict;
     const BYTES: usize = 0;
     fn land(landing: Landing) -> Result<Self> {
         match landing {
@@ -171,6 +178,7 @@ pub(crate) enum HostCopy<T> {
 
 impl<T: Element> sealed::Sealed for Landed<T> {}
 impl<T: Element> Raw for Landed<T> {
+    type Left = Verdict;
     const BYTES: usize = 0;
     const BULK: bool = true;
     fn land(landing: Landing) -> Result<Self> {

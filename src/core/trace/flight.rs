@@ -68,8 +68,7 @@ impl FlightRecorder {
     /// The device has failed. A failed write is ignored: there is no caller to report it to.
     pub(super) fn write(&self, cause: &str) {
         let text = self.text(cause);
-        let draft = self.plan.path.with_extension(format!("draft-{}", std::process::id()));
-        let _ = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &self.plan.path));
+        let _ = crate::system::files::replace_privately(&self.plan.path, text.as_bytes());
     }
 
     fn text(&self, cause: &str) -> String {

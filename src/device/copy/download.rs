@@ -5,7 +5,7 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::Landed;
-use crate::core::op::{Cost, OperandNames, Output, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict, Wire};
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
@@ -154,7 +154,7 @@ impl Device {
     /// staging limit is too small: all of the staging memory is reserved before the first byte is copied. This call
     /// waits for staging memory that other transfers in flight use, but not for results that the program has not
     /// fetched.
-    pub fn download<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn download<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<Vec<T>, Verdict>> {
         self.download_as(source.into(), Flat)
     }
 
@@ -163,7 +163,7 @@ impl Device {
         &self,
         source: In<'_, T>,
         form: F,
-    ) -> Result<PendingDispatch<F::Output>> {
+    ) -> Result<PendingDispatch<F::Output, Verdict>> {
         #[cfg(any(feature = "cuda", target_os = "linux"))]
         let epoch = &source.region.epoch;
         // Reserves nothing for a download that the dispatch will refuse.

@@ -18,7 +18,7 @@ use crate::core::dispatch::Facts;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{OpKind, guarded};
+use crate::core::op::{OpKind, Raw, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::{Submitted, is_eager, mark_overwritten};
@@ -95,7 +95,7 @@ impl Device {
         op: O,
         reads: Ins<'_, O>,
         writes: Outs<O>,
-    ) -> Submitted<O::Output> {
+    ) -> Submitted<O::Output, <O::Raw as Raw>::Left> {
         let (facts, mut op) = (Facts::of::<O>(), Some(op));
         let mut views = Views::new();
         let task = {

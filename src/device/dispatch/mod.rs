@@ -24,7 +24,7 @@ use crate::core::buffer::{Captured, Elems, InitState, View, Views, Visit};
 use crate::core::dispatch::{Facts, PendingDispatch};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Contained, Failure, Output, Raw, guarded};
+use crate::core::op::{Contained, Failure, Output, Raw, Sure, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::engine::Engine;
@@ -33,8 +33,9 @@ use crate::engines::dispatch::{Call, Submission, Typed};
 use crate::engines::op::{Ins, Op, Outs, WritesOf};
 pub use bound::InFlight;
 
-/// The result of submitting: the work in flight, or the error, with the buffers if some were moved in.
-pub type Submitted<O> = Result<PendingDispatch<O>, Failure<O>>;
+/// The result of submitting: the work in flight, or the error, with the buffers if some were moved in. `V` as of
+/// [`PendingDispatch`]: whether something is left to report.
+pub type Submitted<O, V = Sure> = Result<PendingDispatch<O, V>, Failure<O>>;
 
 /// An output of a wrong size is not overwritten as a whole, so its earlier contents seem to matter: then the size is the
 /// mistake, not that the contents are undefined.
@@ -56,7 +57,12 @@ impl Device {
     /// # Errors
     /// A typed error before any native call, with the moved-in buffers: a stale or foreign operand; an argument that
     /// the op's own check refuses; a device that is poisoned, lost or busy.
-    pub fn dispatch<O: Op>(&self, op: O, reads: Ins<'_, O>, writes: Outs<O>) -> Submitted<O::Output> {
+    pub fn dispatch<O: Op>(
+        &self,
+        op: O,
+        reads: Ins<'_, O>,
+        writes: Outs<O>,
+    ) -> Submitted<O::Output, <O::Raw as Raw>::Left> {
         let mut op = Contained::new(Some(op));
         self.dispatch_from(&mut op, &reads, writes)
     }
@@ -67,7 +73,7 @@ impl Device {
         op: &mut Option<O>,
         reads: &Ins<'_, O>,
         writes: Outs<O>,
-    ) -> Submitted<O::Output> {
+    ) -> Submitted<O::Output, <O::Raw as Raw>::Left> {
         match self.submit(op, reads, &writes) {
             Ok(task) => Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>()))),
             Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes).into()),

@@ -46,10 +46,10 @@ impl Device {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn pipeline<I, S, O>(&self, items: I, window: usize, submit: S) -> Pipeline<I::IntoIter, S, O>
+    pub fn pipeline<I, S, O, V>(&self, items: I, window: usize, submit: S) -> Pipeline<I::IntoIter, S, O, V>
     where
         I: IntoIterator,
-        S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O>>,
+        S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O, V>>,
         O: Output,
     {
         Pipeline::new(self.clone(), items.into_iter(), window, submit)
@@ -80,11 +80,11 @@ impl Device {
     /// assert_eq!(norms[9], 10.0);
     /// # Ok(()) }
     /// ```
-    pub fn par_pipeline<I, S, O>(&self, items: I, window: usize, submit: S) -> ParPipeline<I::Iter, S>
+    pub fn par_pipeline<I, S, O, V>(&self, items: I, window: usize, submit: S) -> ParPipeline<I::Iter, S>
     where
         I: IntoParallelIterator,
         I::Iter: ParallelIterator,
-        S: Fn(&Device, I::Item) -> Result<PendingDispatch<O>> + Sync + Send,
+        S: Fn(&Device, I::Item) -> Result<PendingDispatch<O, V>> + Sync + Send,
         O: Output,
     {
         ParPipeline::new(self.clone(), items.into_par_iter(), window, submit)

@@ -69,12 +69,12 @@ impl<I: ParallelIterator, S> ParPipeline<I, S> {
     }
 }
 
-impl<I, S, O> ParallelIterator for ParPipeline<I, S>
+impl<I, S, O, V> ParallelIterator for ParPipeline<I, S>
 where
     I: ParallelIterator,
-    S: Fn(&Device, I::Item) -> Result<PendingDispatch<O>> + Sync + Send,
+    S: Fn(&Device, I::Item) -> Result<PendingDispatch<O, V>> + Sync + Send,
     O: Output + Send,
-    PendingDispatch<O>: Send,
+    PendingDispatch<O, V>: Send,
 {
     type Item = Result<O>;
 
@@ -84,19 +84,19 @@ where
 }
 
 /// Makes a folder for each piece.
-struct Windows<'s, C, S, O> {
+struct Windows<'s, C, S, O: Output, V> {
     base: C,
     shared: &'s Shared<S>,
-    output: PhantomData<fn() -> O>,
+    output: PhantomData<fn() -> PendingDispatch<O, V>>,
 }
 
-impl<'s, C, S, T, O> Consumer<T> for Windows<'s, C, S, O>
+impl<'s, C, S, T, O, V> Consumer<T> for Windows<'s, C, S, O, V>
 where
     C: Consumer<Result<O>>,
-    S: Fn(&Device, T) -> Result<PendingDispatch<O>> + Sync,
+    S: Fn(&Device, T) -> Result<PendingDispatch<O, V>> + Sync,
     O: Output,
 {
-    type Folder = Window<'s, C::Folder, S, O>;
+    type Folder = Window<'s, C::Folder, S, O, V>;
     type Reducer = C::Reducer;
     type Result = C::Result;
 
@@ -115,10 +115,10 @@ where
     }
 }
 
-impl<C, S, T, O> UnindexedConsumer<T> for Windows<'_, C, S, O>
+impl<C, S, T, O, V> UnindexedConsumer<T> for Windows<'_, C, S, O, V>
 where
     C: UnindexedConsumer<Result<O>>,
-    S: Fn(&Device, T) -> Result<PendingDispatch<O>> + Sync,
+    S: Fn(&Device, T) -> Result<PendingDispatch<O, V>> + Sync,
     O: Output,
 {
     fn split_off_left(&self) -> Self {
@@ -131,13 +131,13 @@ where
 }
 
 /// The work in flight for one piece, oldest first.
-struct Window<'s, F, S, O: Output> {
+struct Window<'s, F, S, O: Output, V> {
     base: F,
     shared: &'s Shared<S>,
-    pending: VecDeque<PendingDispatch<O>>,
+    pending: VecDeque<PendingDispatch<O, V>>,
 }
 
-impl<F: Folder<Result<O>>, S, O: Output> Window<'_, F, S, O> {
+impl<F: Folder<Result<O>>, S, O: Output, V> Window<'_, F, S, O, V> {
     /// Waits for the oldest pending and passes its output on; then tells the hook, which may panic.
     fn take_oldest(mut self) -> Self {
         let Some(oldest) = self.pending.pop_front() else { return self };
@@ -165,10 +165,10 @@ impl<F: Folder<Result<O>>, S, O: Output> Window<'_, F, S, O> {
     }
 }
 
-impl<T, F, S, O> Folder<T> for Window<'_, F, S, O>
+impl<T, F, S, O, V> Folder<T> for Window<'_, F, S, O, V>
 where
     F: Folder<Result<O>>,
-    S: Fn(&Device, T) -> Result<PendingDispatch<O>> + Sync,
+    S: Fn(&Device, T) -> Result<PendingDispatch<O, V>> + Sync,
     O: Output,
 {
     type Result = F::Result;

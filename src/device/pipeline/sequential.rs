@@ -3,7 +3,7 @@
 use super::Progress;
 use crate::core::dispatch::{PendingDispatch, await_any};
 use crate::core::error::{Error, Result};
-use crate::core::op::{Failure, Output};
+use crate::core::op::{Failure, Output, Sure};
 use crate::device::Device;
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ type Hook = Box<dyn FnMut(Progress) + Send>;
 /// An iterator over the outputs: the n-th result is that of the n-th item, also if it is an error. Dropping it drops the
 /// pendings in flight: their work continues, and the outputs are freed after it.
 #[must_use = "a pipeline submits nothing until it is iterated"]
-pub struct Pipeline<I, S, O: Output> {
+pub struct Pipeline<I, S, O: Output, V = Sure> {
     source: Source<I, S>,
-    pending: VecDeque<PendingDispatch<O>>,
+    pending: VecDeque<PendingDispatch<O, V>>,
     answered: Option<Answer<O>>,
 }
 
 /// The same, but returns outputs as they complete; made by [`Pipeline::as_completed`].
 #[must_use = "a pipeline submits nothing until it is iterated"]
-pub struct Completed<I, S, O: Output> {
+pub struct Completed<I, S, O: Output, V = Sure> {
     source: Source<I, S>,
-    pending: Vec<PendingDispatch<O>>,
+    pending: Vec<PendingDispatch<O, V>>,
     /// For each place of `pending`, the index of its item.
     index: Vec<usize>,
     answered: Option<(usize, Answer<O>)>,
@@ -49,9 +49,9 @@ struct Source<I, S> {
 
 impl<I: Iterator, S> Source<I, S> {
     /// Submits the next item. `None` if there is none, or if its submission failed.
-    fn next<O: Output>(&mut self) -> Option<PendingDispatch<O>>
+    fn next<O: Output, V>(&mut self) -> Option<PendingDispatch<O, V>>
     where
-        S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O>>,
+        S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O, V>>,
     {
         if self.is_over {
             return None;
@@ -91,9 +91,9 @@ impl<I: Iterator, S> Source<I, S> {
     }
 }
 
-impl<I: Iterator, S, O> Pipeline<I, S, O>
+impl<I: Iterator, S, O, V> Pipeline<I, S, O, V>
 where
-    S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O>>,
+    S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O, V>>,
     O: Output,
 {
     pub(super) fn new(device: Device, items: I, window: usize, submit: S) -> Self {
@@ -122,7 +122,7 @@ where
     /// # Errors
     /// Each output is a [`Result`]. An error is returned as soon as its item has failed, without its index. After the
     /// first error no further item is submitted; the outputs of the items in flight follow, then the iterator ends.
-    pub fn as_completed(self) -> Completed<I, S, O> {
+    pub fn as_completed(self) -> Completed<I, S, O, V> {
         // Everything that was submitted is a run of items without a gap.
         let done = self.source.progress.done;
         let index = (done..done + self.pending.len()).collect();
@@ -131,9 +131,9 @@ where
     }
 }
 
-impl<I: Iterator, S, O> Iterator for Pipeline<I, S, O>
+impl<I: Iterator, S, O, V> Iterator for Pipeline<I, S, O, V>
 where
-    S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O>>,
+    S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O, V>>,
     O: Output,
 {
     type Item = Result<O>;
@@ -160,9 +160,9 @@ where
     }
 }
 
-impl<I: Iterator, S, O> Iterator for Completed<I, S, O>
+impl<I: Iterator, S, O, V> Iterator for Completed<I, S, O, V>
 where
-    S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O>>,
+    S: FnMut(&Device, I::Item) -> Result<PendingDispatch<O, V>>,
     O: Output,
 {
     type Item = Result<(usize, O)>;

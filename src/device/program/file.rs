@@ -61,7 +61,8 @@ impl Program {
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let saved = Saved { executable: executable()?, ..self.saved()? };
-        write(path.as_ref(), &saved.to_bytes()?)
+        let path = path.as_ref();
+        crate::system::files::replace(path, &saved.to_bytes()?).map_err(|error| unusable(path, &error))
     }
 
     /// Reads a program that [`save`](Self::save) has written, for this device, which may use another engine than the
@@ -265,17 +266,6 @@ fn in_step(index: usize, step: &SavedStep, error: Error) -> Error {
 #[cold]
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
     Error::invalid("path", format!("{}: {error}", path.display()))
-}
-
-/// Writes to a temporary file first and renames it, so that the file exists either completely or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut new = path.as_os_str().to_os_string();
-    new.push(format!(".new-{}", std::process::id()));
-    let new = Path::new(&new);
-    std::fs::write(new, bytes).and_then(|()| std::fs::rename(new, path)).map_err(|error| {
-        let _ = std::fs::remove_file(new); // it may not be there
-        unusable(path, &error)
-    })
 }
 
 #[cfg(test)]

@@ -147,7 +147,13 @@ impl<'p> Steps<'p> {
         let (Some(first), Some(second)) = (self.entry(maker), self.entry(index)) else { return Ok(None) };
         let written: SmallVec<[&Use; 4]> = first.uses.iter().filter(|one| one.writes).collect();
         let output = |one: &Use| written.iter().position(|other| other.source == one.source);
-        let link: Link = second.uses.iter().filter(|one| !one.writes).map(output).collect();
+        let reads = || [first, second].into_iter().flat_map(|entry| &entry.uses).filter(|one| !one.writes);
+        let same =
+            |one: &Use, other: &Use| (one.source, one.offset, one.bytes) == (other.source, other.offset, other.bytes);
+        let number = |one: &Use| reads().position(|other| same(one, other)).unwrap_or(usize::MAX);
+        let numbers = |entry: &Entry| entry.uses.iter().filter(|one| !one.writes).map(number).collect();
+        let outputs = second.uses.iter().filter(|one| !one.writes).map(output).collect();
+        let link = Link { outputs, memory: [numbers(first), numbers(second)] };
         let mut fused = None;
         // The code of the operation's author.
         guarded(&mut || {

@@ -61,7 +61,7 @@ pub(crate) use tape::Tape;
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
 use crate::core::epoch::{AnyEngine, Epoch, Parts};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::Contained;
+use crate::core::op::{Contained, Verdict};
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
 use crate::device::Device;
@@ -250,11 +250,11 @@ impl Program {
     /// Before anything runs, with the buffers returned: [`Error::InvalidArgument`] for too few or too many buffers, or
     /// one of another type or length; [`Error::GpuRefStale`] when the device was rebuilt since the recording; and the
     /// errors of any dispatch. From the wait: the failure of a step, which names its operation.
-    pub fn replay<'a, W: Moved>(&'a self, reads: impl ReplayReads<'a>, writes: W) -> Submitted<Replayed<W>> {
+    pub fn replay<'a, W: Moved>(&'a self, reads: impl ReplayReads<'a>, writes: W) -> Submitted<Replayed<W>, Verdict> {
         self.submit::<W>(reads.into_reads(), writes.into_any())
     }
 
-    fn submit<'s, W: Moved>(&'s self, reads: AnyIns<'s>, writes: AnyBuffers) -> Submitted<Replayed<W>> {
+    fn submit<'s, W: Moved>(&'s self, reads: AnyIns<'s>, writes: AnyBuffers) -> Submitted<Replayed<W>, Verdict> {
         let plan = self.fused.as_ref().unwrap_or(&self.plan);
         let pending = self.submit_part(plan, 0..plan.nodes.len(), reads, writes)?;
         self.replays.fetch_add(1, Ordering::Relaxed);
@@ -271,7 +271,7 @@ impl Program {
         part: std::ops::Range<usize>,
         mut reads: AnyIns<'s>,
         mut writes: AnyBuffers,
-    ) -> Submitted<Ran> {
+    ) -> Submitted<Ran, Verdict> {
         let home = self.home();
         let (op, home) = match home.and_then(|home| Ok((self.operation(plan, part, &home)?, home))) {
             Ok(both) => both,

@@ -54,7 +54,7 @@ impl<W> Replayed<W> {
     }
 }
 
-impl<W: Moved> PendingDispatch<Replayed<W>> {
+impl<W: Moved, V> PendingDispatch<Replayed<W>, V> {
     /// Returns the buffers at once, for a next operation that follows on the device. The answers of the steps are
     /// discarded. If a step fails, operations that read the buffers fail with [`Error::Upstream`].
     ///

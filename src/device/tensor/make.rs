@@ -5,6 +5,7 @@ use super::{ReadableTensor, Tensor};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::copy::Uploadable;
 
@@ -71,7 +72,10 @@ impl Device {
     ///
     /// # Errors
     /// As [`download`](Self::download) and [`contiguous`](Self::contiguous).
-    pub fn download_tensor<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn download_tensor<'a, T: Element>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+    ) -> Result<PendingDispatch<Vec<T>, Verdict>> {
         let x = x.into();
         if x.layout().is_row_major() {
             return self.download(x.operand()?.0);

@@ -106,7 +106,8 @@ pub trait Op: Sized + Send + Sync + 'static {
     type Reads: Elems;
     /// The op's result. It also determines which buffers the op writes.
     type Output: Output;
-    /// What the device returns to the host besides the buffers: a scalar, `info`.
+    /// What the device returns to the host besides the buffers: a scalar, `info`. With another type than `()` the pending of a
+    /// dispatch has a [`Verdict`](crate::Verdict): its output cannot be taken without what [`finish`](Self::finish) says.
     type Raw: Raw;
 
     /// Checks sizes, strides and lengths, with checked arithmetic. Runs before any native call. An error here costs

@@ -4,8 +4,16 @@ use super::Step;
 use crate::core::sync::Arc;
 use smallvec::SmallVec;
 
-/// For each operand that the second operation reads: which output of the first it is, if it is one.
-pub(crate) type Link = SmallVec<[Option<usize>; 8]>;
+/// What the two operations have to do with each other. The operands' addresses do not tell it: those of a step that came from a
+/// file have no meaning, and those of a step that was replayed are of memory that several temporaries may share in turn.
+#[derive(Default)]
+pub(crate) struct Link {
+    /// For each operand that the second operation reads: which output of the first it is, if it is one.
+    pub(crate) outputs: SmallVec<[Option<usize>; 8]>,
+    /// For each operand that the first operation reads, and for each that the second one reads: the number of its memory. Equal
+    /// numbers are the same bytes of the same memory.
+    pub(crate) memory: [SmallVec<[usize; 8]>; 2],
+}
 
 /// The two as one step. It writes what the second one writes.
 pub(crate) struct Fused {

@@ -144,7 +144,7 @@ impl Blas {
         routine: R,
         reads: <R::Reads as Elems>::Ins<'_>,
         writes: Bufs<R::Output>,
-    ) -> Submitted<R::Output> {
+    ) -> Submitted<R::Output, <R::Raw as Raw>::Left> {
         let given = R::Reads::given(&reads);
         self.device.dispatch(Call { routine, given, modes: self.modes }, reads, writes)
     }

@@ -45,7 +45,7 @@ pub(in crate::libraries) fn join(maker: &dyn Step, user: &Computation<'_>, link:
         Some(output) => shape.outputs.get(*output) == Some(layout),
         None => true,
     };
-    if shape.in_place || !user.layouts.iter().zip(link).all(elements_stay) {
+    if shape.in_place || !user.layouts.iter().zip(&link.outputs).all(elements_stay) {
         return None;
     }
     let own = &map.formula.0.expr;
@@ -59,6 +59,8 @@ struct Both {
     layouts: Vec<Layout>,
     reads: SmallVec<[AnySpan; 8]>,
     origins: SmallVec<[(bool, usize); 8]>,
+    /// For each of them: the number of its memory.
+    memory: SmallVec<[usize; 8]>,
     updated: usize,
     /// For each operand that the maker, and the user reads: its number among all.
     numbers: [SmallVec<[usize; 8]>; 2],
@@ -71,35 +73,39 @@ impl Both {
             layouts: Vec::new(),
             reads: SmallVec::new(),
             origins: SmallVec::new(),
+            memory: SmallVec::new(),
             updated: user.updated,
             numbers: Default::default(),
         };
         for (index, (layout, span)) in user.layouts.iter().zip(user.reads).enumerate() {
-            let number = match link.get(index)? {
-                None => both.add((false, index), layout, span),
+            let number = match link.outputs.get(index)? {
+                None => both.add(link, (false, index), layout, span)?,
                 Some(_) => usize::MAX,
             };
             both.numbers[1].push(number);
         }
         for (index, (layout, span)) in maker.layouts.iter().zip(maker.reads).enumerate() {
-            let number = both.add((true, index), layout, span);
+            let number = both.add(link, (true, index), layout, span)?;
             both.numbers[0].push(number);
         }
         Some(both)
     }
 
     /// The number of an operand that is read, which is there once.
-    fn add(&mut self, origin: (bool, usize), layout: &Layout, span: &AnySpan) -> usize {
-        let known = self.layouts.iter().zip(&self.reads).position(|(other, read)| {
-            other == layout && (read.address(), read.len(), read.dtype()) == (span.address(), span.len(), span.dtype())
-        });
-        known.unwrap_or_else(|| {
+    fn add(&mut self, link: &Link, origin: (bool, usize), layout: &Layout, span: &AnySpan) -> Option<usize> {
+        let memory = *link.memory.get(usize::from(!origin.0))?.get(origin.1)?;
+        let known =
+            self.layouts.iter().zip(&self.reads).zip(&self.memory).position(|((other, read), number)| {
+                other == layout && (*number, read.dtype()) == (memory, span.dtype())
+            });
+        Some(known.unwrap_or_else(|| {
             self.types.push(span.dtype());
             self.layouts.push(layout.clone());
             self.reads.push(*span);
             self.origins.push(origin);
+            self.memory.push(memory);
             self.reads.len() - 1
-        })
+        }))
     }
 
     /// The node that an input of the user, or of the maker, is.
@@ -130,7 +136,8 @@ impl Both {
         for node in user.expr.nodes() {
             let op = match node.op {
                 Op::Input(input) => {
-                    let linked = usize::from(input).checked_sub(user.updated).and_then(|read| *link.get(read)?);
+                    let linked =
+                        usize::from(input).checked_sub(user.updated).and_then(|read| *link.outputs.get(read)?);
                     if let Some(output) = linked {
                         places.push(*seams.get(output)?);
                         continue;

@@ -4,7 +4,7 @@ use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Cost, Spans, Verdict, Wire};
 use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, fused};
@@ -236,7 +236,7 @@ fn take<T: Element>(
     index: DType,
     (axis, told): (isize, Told),
     checked: bool,
-) -> Result<PendingDispatch<Tensor<T>>> {
+) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
     let ((x, layout), (numbers, indices)) = (x, indices);
     let named = |error: Error| error.in_op(Take::OP, "copy");
     let axis = super::join::place(axis, layout.rank()).map_err(named)?;
@@ -279,7 +279,7 @@ impl Device {
         x: impl ReadableTensor<'a, T>,
         indices: impl ReadableTensor<'i, I>,
         axis: isize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
         take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, Told::Index), true)
@@ -292,7 +292,7 @@ impl Device {
         x: impl ReadableTensor<'a, T>,
         places: impl ReadableTensor<'i, i64>,
         planes: usize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let (x, places) = (x.into(), places.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, places.operand()?);
         take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, Told::Plane(planes)), true)
@@ -328,6 +328,7 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
+<<<<<<< HEAD
         take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, Told::Index), false)
     }
 }
@@ -341,5 +342,9 @@ mod tests {
         let bytes = |told: Told| postcard::to_stdvec(&told).unwrap();
         assert_eq!(bytes(Told::Index), postcard::to_stdvec(&None::<usize>).unwrap());
         assert_eq!(bytes(Told::Plane(300)), postcard::to_stdvec(&Some(300usize)).unwrap());
+=======
+        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), false)
+            .map(PendingDispatch::never_reports)
+>>>>>>> h3
     }
 }

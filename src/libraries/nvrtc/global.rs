@@ -17,6 +17,7 @@ use super::module::Module;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::Verdict;
 use crate::device::copy::Uploadable;
 
 /// A variable of a module on a GPU: one element, or an array of them. Made by [`Module::global`].
@@ -76,7 +77,7 @@ impl<T: Element> Global<T> {
     ///
     /// # Errors
     /// [`Error::GpuRefStale`] after a rebuild; [`Error::OutOfMemory`] if the data exceeds the staging limit.
-    pub fn read(&self) -> Result<PendingDispatch<Vec<T>>> {
+    pub fn read(&self) -> Result<PendingDispatch<Vec<T>, Verdict>> {
         #[cfg(feature = "cuda")]
         return self.place.read();
         #[cfg(not(feature = "cuda"))]
@@ -115,6 +116,7 @@ mod on_gpu {
     use crate::core::dispatch::PendingDispatch;
     use crate::core::element::Element;
     use crate::core::error::{Error, Result};
+    use crate::core::op::Verdict;
     use crate::core::sync::{Arc, Mutex};
     use crate::device::Device;
     use std::marker::PhantomData;
@@ -148,7 +150,7 @@ mod on_gpu {
             Ok(unsafe { globals.alias() })
         }
 
-        pub(super) fn read(&self) -> Result<PendingDispatch<Vec<T>>> {
+        pub(super) fn read(&self) -> Result<PendingDispatch<Vec<T>, Verdict>> {
             let (token, epoch) = (self.token()?, self.held.epoch());
             epoch.admit()?;
             let bytes = self.len * size_of::<T>();

@@ -6,7 +6,7 @@ use super::stream::Generator;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, OperandNames, Spans, Wire};
+use crate::core::op::{Cost, OperandNames, Spans, Verdict, Wire};
 use crate::device::tensor::{Layout as Lay, ReadableTensor, Tensor, TensorRef};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
@@ -113,7 +113,10 @@ impl Rng {
     /// assert!(device.rng(1).poisson_each(&wrong)?.await_result().is_err());
     /// # Ok(()) }
     /// ```
-    pub fn poisson_each<'a>(&mut self, lambda: impl ReadableTensor<'a, f64>) -> Result<PendingDispatch<Tensor<u32>>> {
+    pub fn poisson_each<'a>(
+        &mut self,
+        lambda: impl ReadableTensor<'a, f64>,
+    ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let lambda = lambda.into();
         let extents = lambda.extents().to_vec();
         self.each(&lambda, None, &extents)
@@ -129,7 +132,7 @@ impl Rng {
         &mut self,
         trials: impl ReadableTensor<'a, u32>,
         p: impl ReadableTensor<'b, f64>,
-    ) -> Result<PendingDispatch<Tensor<u32>>> {
+    ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let (trials, p) = (trials.into(), p.into());
         let extents = Lay::broadcast_extents(&[trials.extents(), p.extents()])?;
         self.each(&p, Some(&trials), &extents)
@@ -140,7 +143,7 @@ impl Rng {
         parameter: &TensorRef<'_, f64>,
         trials: Option<&TensorRef<'_, u32>>,
         extents: &[usize],
-    ) -> Result<PendingDispatch<Tensor<u32>>> {
+    ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let name = |error: Error| error.in_op(Each::NAME, Each::LIBRARY);
         if self.stream().generator() != Generator::Philox {
             let what = format!("arrays of parameters with {:?}: only Philox draws them", self.stream().generator());

@@ -3,6 +3,7 @@
 use super::Inverse;
 use super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::batched;
@@ -89,7 +90,7 @@ impl<T: SolverElement> Cholesky<T> {
     ///
     /// # Errors
     /// As [`Solver::potri`].
-    pub fn inverse(self, solver: &Solver) -> Submitted<Inverse<T>> {
+    pub fn inverse(self, solver: &Solver) -> Submitted<Inverse<T>, Verdict> {
         solver.potri(self.shape.uplo, self.shape.a, self.factor)
     }
 
@@ -291,7 +292,12 @@ impl Solver {
     /// assert!((l.det(&device.solver())?.await_result()?[0].value().re - 16.0).abs() < 1e-12);
     /// # Ok(()) }
     /// ```
-    pub fn cholesky<T: SolverElement>(&self, uplo: Uplo, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Cholesky<T>> {
+    pub fn cholesky<T: SolverElement>(
+        &self,
+        uplo: Uplo,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<Cholesky<T>, Verdict> {
         let made = of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count));
         match made {
             Ok(info) => self.potrf(uplo, of_a, a, info),
@@ -309,7 +315,7 @@ impl Solver {
         of_a: Matrix,
         a: DeviceBuffer<T>,
         info: DeviceBuffer<i32>,
-    ) -> Submitted<Cholesky<T>> {
+    ) -> Submitted<Cholesky<T>, Verdict> {
         self.submit(Potrf { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (a, info))
     }
 
@@ -335,7 +341,12 @@ impl Solver {
     /// # Errors
     /// [`Error::InvalidArgument`] as [`potrs`](Self::potrs); at the wait [`Error::Singular`] if the factor has a zero
     /// on its diagonal. The buffer comes back.
-    pub fn potri<T: SolverElement>(&self, uplo: Uplo, of_a: Matrix, factor: DeviceBuffer<T>) -> Submitted<Inverse<T>> {
+    pub fn potri<T: SolverElement>(
+        &self,
+        uplo: Uplo,
+        of_a: Matrix,
+        factor: DeviceBuffer<T>,
+    ) -> Submitted<Inverse<T>, Verdict> {
         self.submit(Potri { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (factor,))
     }
 }

@@ -4,6 +4,7 @@ use super::prelude::*;
 use super::{Cholesky, Lu};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::DType;
+use crate::core::op::Verdict;
 use crate::core::room::collected;
 use num_complex::Complex;
 
@@ -89,8 +90,8 @@ pub struct PendingDeterminants<T: SolverElement> {
     count: usize,
     /// 2 for Cholesky factors, since their product is squared; else 1.
     power: i32,
-    diagonal: PendingDispatch<Vec<T>>,
-    pivots: Option<PendingDispatch<Vec<i64>>>,
+    diagonal: PendingDispatch<Vec<T>, Verdict>,
+    pivots: Option<PendingDispatch<Vec<i64>, Verdict>>,
 }
 
 impl<T: SolverElement> PendingDeterminants<T> {
@@ -154,7 +155,7 @@ pub(super) fn of_cholesky<T: SolverElement>(solver: &Solver, l: &Cholesky<T>) ->
     Ok(PendingDeterminants { order: a.rows, count: a.count, power: 2, diagonal, pivots: None })
 }
 
-fn diagonal<T: SolverElement>(solver: &Solver, a: Matrix, from: In<'_, T>) -> Result<PendingDispatch<Vec<T>>> {
+fn diagonal<T: SolverElement>(solver: &Solver, a: Matrix, from: In<'_, T>) -> Result<PendingDispatch<Vec<T>, Verdict>> {
     a.check_shape("a")?;
     a.check_square("a")?;
     let to = solver.device.uninit(a.rows.saturating_mul(a.count))?;

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -160,7 +161,12 @@ impl Solver {
     /// assert!((values[0] * values[1] - 1.0).norm() < 1e-15 && (values[0] + values[1]).norm() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn eig<T: SolverElement>(&self, vectors: Eigenvectors, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Eig<T>> {
+    pub fn eig<T: SolverElement>(
+        &self,
+        vectors: Eigenvectors,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<Eig<T>, Verdict> {
         let op = Geev { a: of_a, _type: PhantomData };
         let made = of_a.check("a", a.len()).and_then(|()| of_a.check_square("a")).and_then(|()| {
             let values = self.device.uninit(of_a.rows.saturating_mul(of_a.count))?;

@@ -6,6 +6,7 @@ use super::method::Reached;
 use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -315,7 +316,7 @@ impl Solver {
     /// assert!((values[0] - 1.0).abs() < 1e-15 && (values[1] - 3.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn eigh<T: SolverElement>(&self, spec: EighSpec, a: DeviceBuffer<T>) -> Submitted<Eigh<T>> {
+    pub fn eigh<T: SolverElement>(&self, spec: EighSpec, a: DeviceBuffer<T>) -> Submitted<Eigh<T>, Verdict> {
         let of = spec.shape.a;
         let made = spec
             .check(a.len())

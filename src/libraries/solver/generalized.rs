@@ -4,6 +4,7 @@ use super::cholesky::Shape;
 use super::eigh::EighSpec;
 use super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -137,7 +138,7 @@ impl Solver {
         a: DeviceBuffer<T>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
-    ) -> Submitted<Generalized<T>> {
+    ) -> Submitted<Generalized<T>, Verdict> {
         let of_a = spec.shape.a;
         let made = spec.check_whole().and_then(|()| of_a.check("a", a.len())).and_then(|()| {
             Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))

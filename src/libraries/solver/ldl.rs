@@ -3,6 +3,7 @@
 use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -268,7 +269,7 @@ impl Solver {
         symmetry: Symmetry,
         of_a: Matrix,
         a: DeviceBuffer<T>,
-    ) -> Submitted<Ldl<T>> {
+    ) -> Submitted<Ldl<T>, Verdict> {
         let made = of_a.check("a", a.len()).and_then(|()| {
             Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))
         });

@@ -4,6 +4,7 @@ use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
 #[cfg(feature = "cuda")]
+use crate::core::op::Verdict;
 use crate::libraries::blas::native::product;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -197,7 +198,7 @@ impl Solver {
         a: DeviceBuffer<T>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
-    ) -> Submitted<Lstsq<T>> {
+    ) -> Submitted<Lstsq<T>, Verdict> {
         let op = Gelsd { a: of_a, b: of_b, rcond, _type: PhantomData };
         let made = of_a.check("a", a.len()).and_then(|()| {
             let values = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;

@@ -114,7 +114,7 @@ pub use svd::SvdShape;
 pub use svd::{Svd, Vectors};
 
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::Bufs;
+use crate::core::op::{Bufs, Raw};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use routine::{Call, Routine};
@@ -153,7 +153,7 @@ impl Solver {
         routine: R,
         reads: <R::Reads as crate::core::buffer::Elems>::Ins<'_>,
         writes: Bufs<R::Output>,
-    ) -> Submitted<R::Output> {
+    ) -> Submitted<R::Output, <R::Raw as Raw>::Left> {
         self.device.dispatch(Call(routine), reads, writes)
     }
 

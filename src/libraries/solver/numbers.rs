@@ -5,6 +5,7 @@ use super::prelude::*;
 use super::svd::{SvdShape, Vectors};
 use crate::core::dispatch::{PendingDispatch, PendingHost};
 use crate::core::element::DType;
+use crate::core::op::Verdict;
 use crate::core::room::{collected, copied};
 
 /// What is computed from the singular values.
@@ -38,7 +39,7 @@ pub enum Norm {
 #[derive(Debug)]
 pub struct PendingNumbers<T: SolverElement> {
     verdict: PendingHost<(SvdShape, Reached)>,
-    values: PendingDispatch<Vec<T::Real>>,
+    values: PendingDispatch<Vec<T::Real>, Verdict>,
     each: usize,
     count: usize,
     of: Of,

@@ -4,6 +4,7 @@ use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::blas::native::product;
@@ -132,7 +133,7 @@ impl Solver {
         tolerance: Option<f64>,
         of_a: Matrix,
         a: DeviceBuffer<T>,
-    ) -> Submitted<PseudoInverse<T>> {
+    ) -> Submitted<PseudoInverse<T>, Verdict> {
         let op = Pinv { a: of_a, tolerance, _type: PhantomData };
         let len = || op.inverse().len().unwrap_or(usize::MAX);
         match of_a.check("a", a.len()).and_then(|()| self.device.uninit(len())) {

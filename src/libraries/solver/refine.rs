@@ -3,6 +3,7 @@
 use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "cuda")]
+use crate::core::op::Verdict;
 use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
@@ -271,7 +272,7 @@ impl Solver {
         a: impl Readable<'a, T>,
         b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
-    ) -> Submitted<Refined<T>> {
+    ) -> Submitted<Refined<T>, Verdict> {
         let Refine { lowest, a: of_a, b: of_b, x: of_x } = spec;
         let of_x = of_x.unwrap_or(Matrix::new(of_a.cols, of_b.cols));
         let op = Refining { lowest, a: of_a, b: of_b, x: of_x, _type: PhantomData };

@@ -3,6 +3,7 @@
 use super::prelude::*;
 use super::{Solved, Symmetry};
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{OrUnwind, collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -270,7 +271,7 @@ impl Solver {
         a: DeviceBuffer<T>,
         of_b: Matrix,
         b: DeviceBuffer<T>,
-    ) -> Submitted<Solved<T>> {
+    ) -> Submitted<Solved<T>, Verdict> {
         match of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count)) {
             Ok(info) if structure.indefinite().is_some() => {
                 self.submit(Sysv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info))

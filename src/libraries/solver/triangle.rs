@@ -4,6 +4,7 @@ use super::Inverse;
 use super::cholesky::Shape;
 use super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -106,7 +107,7 @@ impl Solver {
         diag: Diag,
         of_a: Matrix,
         a: DeviceBuffer<T>,
-    ) -> Submitted<Inverse<T>> {
+    ) -> Submitted<Inverse<T>, Verdict> {
         self.submit(Trtri { shape: Shape { uplo, a: of_a }, diag, _type: PhantomData }, (), (a,))
     }
 }

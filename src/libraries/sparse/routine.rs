@@ -2,7 +2,7 @@
 
 use super::Sparse;
 use crate::core::buffer::Elems;
-use crate::core::op::Bufs;
+use crate::core::op::{Bufs, Raw};
 use crate::device::dispatch::Submitted;
 use crate::libraries::routine::Front;
 pub(super) use crate::libraries::routine::{Call, Routine};
@@ -18,7 +18,7 @@ impl Sparse {
         routine: R,
         reads: <R::Reads as Elems>::Ins<'_>,
         writes: Bufs<R::Output>,
-    ) -> Submitted<R::Output> {
+    ) -> Submitted<R::Output, <R::Raw as Raw>::Left> {
         self.device.dispatch(Call(routine), reads, writes)
     }
 }

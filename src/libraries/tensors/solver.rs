@@ -5,7 +5,7 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Bufs, Output};
+use crate::core::op::{Bufs, Output, Verdict};
 use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, Whole};
 use crate::libraries::flags::{Transpose, Uplo};
 use crate::libraries::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
@@ -85,12 +85,12 @@ fn taken<T: Element>(
 }
 
 /// A factorization in place of a tensor, which comes back if it is refused.
-fn in_place<T: Element, O: Output>(
+fn in_place<T: Element, O: Output, V>(
     op: &'static str,
     a: Tensor<T>,
-    submit: impl FnOnce(Matrix, DeviceBuffer<T>) -> Result<PendingDispatch<O>, Rejected<Bufs<O>>>,
+    submit: impl FnOnce(Matrix, DeviceBuffer<T>) -> Result<PendingDispatch<O, V>, Rejected<Bufs<O>>>,
     first: impl FnOnce(Bufs<O>) -> DeviceBuffer<T>,
-) -> Result<PendingDispatch<O>, Rejected<(Tensor<T>,)>> {
+) -> Result<PendingDispatch<O, V>, Rejected<(Tensor<T>,)>> {
     match taken("a", a) {
         Ok((of_a, a, whole)) => submit(of_a, a).map_err(|rejected| rejected.map(|back| (whole.tensor(first(back)),))),
         Err(Rejected { error, back }) => {
@@ -117,7 +117,10 @@ impl Solver {
     /// assert_eq!(device.show(&x)?.to_string(), "[[2.]\n [1.]]");
     /// # Ok(()) }
     /// ```
-    pub fn lu_tensor<T: SolverElement>(&self, a: Tensor<T>) -> Result<PendingDispatch<Lu<T>>, Rejected<(Tensor<T>,)>> {
+    pub fn lu_tensor<T: SolverElement>(
+        &self,
+        a: Tensor<T>,
+    ) -> Result<PendingDispatch<Lu<T>, Verdict>, Rejected<(Tensor<T>,)>> {
         in_place("getrf", a, |of_a, a| self.lu(of_a, a), |(a, ..)| a)
     }
 
@@ -129,7 +132,7 @@ impl Solver {
         &self,
         uplo: Uplo,
         a: Tensor<T>,
-    ) -> Result<PendingDispatch<Cholesky<T>>, Rejected<(Tensor<T>,)>> {
+    ) -> Result<PendingDispatch<Cholesky<T>, Verdict>, Rejected<(Tensor<T>,)>> {
         in_place("potrf", a, |of_a, a| self.cholesky(uplo, of_a, a), |(a, ..)| a)
     }
 
@@ -164,7 +167,7 @@ impl Solver {
         structure: Structure,
         a: Tensor<T>,
         b: Tensor<T>,
-    ) -> Result<PendingDispatch<Solved<T>>, BothBack<T>> {
+    ) -> Result<PendingDispatch<Solved<T>, Verdict>, BothBack<T>> {
         let (of_a, of_b) = match (of_layout("a", a.layout()), of_layout("b", b.layout())) {
             (Ok(of_a), Ok(of_b)) => (of_a, of_b),
             (Err(error), _) | (_, Err(error)) => return Err(Rejected::new(error.in_op("gesv", "solver"), (a, b))),

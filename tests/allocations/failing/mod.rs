@@ -135,7 +135,7 @@ trait Outcome {
     fn failure(self) -> Failure;
 }
 
-impl<O: Output, B> Outcome for Result<PendingDispatch<O>, Rejected<B>> {
+impl<O: Output, V, B> Outcome for Result<PendingDispatch<O, V>, Rejected<B>> {
     fn failure(self) -> Failure {
         match self.map(PendingDispatch::await_result) {
             Ok(Ok(_)) => None,
@@ -149,7 +149,7 @@ impl<O: Output, B> Outcome for Result<PendingDispatch<O>, Rejected<B>> {
     }
 }
 
-impl<O: Output> Outcome for Result<PendingDispatch<O>, Error> {
+impl<O: Output, V> Outcome for Result<PendingDispatch<O, V>, Error> {
     fn failure(self) -> Failure {
         self.map_err(Rejected::<Bufs<O>>::from).failure()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
-use windlass::{Device, DeviceBuffer, PendingDispatch, Wait};
+use windlass::{Device, DeviceBuffer, PendingDispatch, Verdict, Wait};
 
 const POLICIES: [Wait; 5] = [Wait::Adaptive, Wait::Spin, Wait::Yield, Wait::Block, Wait::Rayon];
 
@@ -207,7 +207,7 @@ fn many_threads_wait_each_for_its_own() {
 #[test]
 fn an_answer_that_is_there_is_not_waited_for() {
     for device in devices() {
-        let pending: PendingDispatch<f64> = device.blas().nrm2(&up(&device, [3.0f64, 4.0])).unwrap();
+        let pending: PendingDispatch<f64, Verdict> = device.blas().nrm2(&up(&device, [3.0f64, 4.0])).unwrap();
         assert!(crate::common::eventually(10, || pending.is_ready()), "looking is enough for the answer to come");
         assert!(pending.wait_timeout(Duration::ZERO));
         assert_eq!(pending.await_result().unwrap(), 5.0);

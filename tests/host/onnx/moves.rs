@@ -48,7 +48,7 @@ pub(super) fn array_feature_extractor(n: &Node<'_>) -> Made {
 }
 
 fn take<T: Element>(n: &Node<'_>, x: &TensorRef<'_, T>, numbers: &TensorRef<'_, i64>, axis: isize) -> Made {
-    Ok(vec![n.device.take(x, numbers, axis)?.into_output().into()])
+    Ok(vec![n.device.take(x, numbers, axis)?.await_result()?.into()])
 }
 
 /// The distances between neighbours along the axes of these extents, in row-major order.

@@ -191,7 +191,7 @@ pub(super) fn rotary(n: &Node<'_>) -> Made {
     let factors = |k: usize| -> windlass::Result<Tensor<f32>> {
         let factors = n.typed::<f32>(k);
         match n.given(3) {
-            Some(_) => Ok(n.device.take(&factors, n.typed::<i64>(3), 0)?.into_output()),
+            Some(_) => Ok(n.device.take(&factors, n.typed::<i64>(3), 0)?.await_result()?),
             None => Ok(n.device.contiguous(&factors)?.into_output()),
         }
     };

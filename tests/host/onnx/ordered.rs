@@ -42,13 +42,13 @@ pub(super) fn scatter_elements(n: &Node<'_>) -> Made {
     let x = n.device.contiguous(n.typed::<f32>(0))?.into_output();
     let (indices, updates) = (n.typed::<i64>(1), n.typed::<f32>(2));
     let axis = n.int("axis", 0) as isize;
-    Ok(vec![n.device.put_along_axis(x, &indices, &updates, axis, combine(n))?.into_output().into()])
+    Ok(vec![n.device.put_along_axis(x, &indices, &updates, axis, combine(n))?.await_result()?.into()])
 }
 
 pub(super) fn scatter_nd(n: &Node<'_>) -> Made {
     let x = n.device.contiguous(n.typed::<f32>(0))?.into_output();
     let (indices, updates) = (n.typed::<i64>(1), n.typed::<f32>(2));
-    Ok(vec![n.device.put_nd(x, &indices, &updates, combine(n))?.into_output().into()])
+    Ok(vec![n.device.put_nd(x, &indices, &updates, combine(n))?.await_result()?.into()])
 }
 
 /// Elements of a cache at the places from an index on, for each batch; they may go around its end.
@@ -66,7 +66,7 @@ pub(super) fn tensor_scatter(n: &Node<'_>) -> Made {
     })?;
     let places = places.into_output();
     let made = n.device.put_along_axis(cache, &places, &updates, axis as isize, Combine::Replace)?;
-    Ok(vec![made.into_output().into()])
+    Ok(vec![made.await_result()?.into()])
 }
 
 pub(super) fn nonzero(n: &Node<'_>) -> Made {
@@ -120,10 +120,10 @@ fn different<T: Ordered>(n: &Node<'_>) -> Made {
         let order = device.argsort(&indices, By::axis(0))?.into_output();
         let place = device.argsort(&order, By::axis(0))?.into_output();
         (indices, counts) =
-            (device.take(&indices, &order, 0)?.into_output(), device.take(&counts, &order, 0)?.into_output());
-        inverse = device.take(&place, &inverse, 0)?.into_output();
+            (device.take(&indices, &order, 0)?.await_result()?, device.take(&counts, &order, 0)?.await_result()?);
+        inverse = device.take(&place, &inverse, 0)?.await_result()?;
     }
-    let values = device.take(&taken, &indices, axis)?.into_output();
+    let values = device.take(&taken, &indices, axis)?.await_result()?;
     Ok(vec![values.into(), indices.into(), inverse.into(), counts.into()])
 }
 
@@ -148,5 +148,5 @@ fn reversed<T: Element>(n: &Node<'_>) -> Made {
         })
     })?;
     let numbers: TensorRef<'_, i64> = numbers[0].view().downcast().unwrap();
-    Ok(vec![n.device.take(&x.reshape([x.len()])?, &numbers, 0)?.into_output().into()])
+    Ok(vec![n.device.take(&x.reshape([x.len()])?, &numbers, 0)?.await_result()?.into()])
 }

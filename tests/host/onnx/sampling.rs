@@ -68,7 +68,7 @@ pub(super) fn max_unpool(n: &Node<'_>) -> Made {
     // There the places are numbers in the whole tensor that was pooled.
     let plane: i64 = extents[2..].iter().map(|n| *n as i64).product();
     let own = n.device.map(&places, |place: Symbol<i64>| place % plane)?.into_output();
-    let x = n.device.dnn().max_unpool(&y, &own, &extents, rank)?.into_output();
+    let x = n.device.dnn().max_unpool(&y, &own, &extents, rank)?.await_result()?;
     let Some(wanted) = n.ints(2) else { return Ok(vec![x.into()]) };
     // More elements are behind.
     let widths: Vec<_> = wanted.iter().zip(&extents).map(|(to, from)| (0, *to as usize - from)).collect();

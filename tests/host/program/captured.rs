@@ -155,3 +155,29 @@ fn halves_are_overwritten_beside_replays_on_another_thread() {
         halves_that_are_overwritten_beside_replays(&device, 1000, 3000);
     }
 }
+
+/// An index out of range is told by each replay that meets it: there is no way to take the output without the verdict.
+#[test]
+fn the_verdict_of_a_step_comes_with_each_replay() {
+    use windlass::{Tensor, TensorRef};
+    for device in recorders() {
+        let (program, verdict) = device
+            .record(|r| {
+                let (x, places) = (TensorRef::from(r.input::<f32>(3)?), TensorRef::from(r.input::<i64>(2)?));
+                let ((taken,), verdict) = r.take(x, places, 0)?.split();
+                r.update(Tensor::from(r.operand::<f32>(2)?), &taken, |y, taken| y + taken).map(drop)?;
+                r.later(verdict)
+            })
+            .unwrap();
+        let x = up(&device, vec![1.0f32, 2.0, 3.0]);
+        let replay = |places: [i64; 2]| {
+            let (places, y) = (up(&device, places.to_vec()), up(&device, vec![10.0f32; 2]));
+            program.replay((&x, &places), (y,)).unwrap().await_result().unwrap()
+        };
+        let good = replay([2, -3]);
+        good.get(&verdict).unwrap();
+        assert_eq!(down(&device, &good.buffers.0), [13.0, 11.0]);
+        let told = replay([0, 7]).get(&verdict).unwrap_err();
+        assert!(told.to_string().contains("number 1 of them is out of range"), "{told}");
+    }
+}

@@ -176,7 +176,7 @@ fn a_result_is_that_of_the_operation_that_the_replay_ran() {
         .unwrap();
     let given = up(&device, vec![1.0, 2.0]);
     let replay = |program: &Program| program.replay((&given,), ()).unwrap();
-    let done = |pending: windlass::PendingDispatch<windlass::Replayed<()>>| pending.await_result().unwrap();
+    let done = |pending: windlass::PendingDispatch<windlass::Replayed<()>, _>| pending.await_result().unwrap();
     let before = done(replay(&program));
     let submitted = replay(&program);
     let changed = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(10.0), (x.as_in(),), ())?)).unwrap();

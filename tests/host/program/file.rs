@@ -10,13 +10,17 @@ use windlass::sparse::Spmv;
 use windlass::{Complex, Device, DeviceBuffer, Error, FftSpec, GpuRef, Program, Result};
 
 /// A file that goes with this.
-struct File(PathBuf);
+pub(super) struct File(PathBuf);
 
 impl File {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("windlass-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         File(std::env::temp_dir().join(name))
+    }
+
+    pub(super) fn path(&self) -> &std::path::Path {
+        &self.0
     }
 }
 
@@ -107,6 +111,19 @@ fn a_loaded_program_is_saved_bound_and_compared_as_any() {
         let done = loaded.bisect((&x,), (device.uninit::<f64>(3).unwrap(),)).unwrap();
         assert_eq!(down(&device, &done.buffers.0), [2.0, 6.0, 18.0]);
     }
+}
+
+/// A link at the name that the file had beside it led the write of its owner to any file.
+#[test]
+fn a_save_leaves_what_stands_beside_the_file() {
+    let (device, file, victim) = (Device::host().unwrap(), File::new(), File::new());
+    let beside = File(file.0.with_extension(format!("new-{}", std::process::id())));
+    std::fs::write(&victim.0, "keep").unwrap();
+    std::os::unix::fs::symlink(&victim.0, &beside.0).unwrap();
+    step_of(&device, &matrix(&device)).save(&file.0).unwrap();
+    assert_eq!(std::fs::read_to_string(&victim.0).unwrap(), "keep");
+    assert!(beside.0.symlink_metadata().unwrap().is_symlink());
+    assert_right(&device, &Program::load(&device, &file.0, (&matrix(&device),)).unwrap());
 }
 
 const FILE: &str = "WINDLASS_TEST_PROGRAM";

@@ -8,6 +8,8 @@ mod compare;
 #[cfg(target_os = "linux")]
 mod file;
 mod fused;
+#[cfg(target_os = "linux")]
+mod names;
 mod order;
 mod refusals;
 mod shape;

@@ -203,7 +203,7 @@ fn downloads_awaited_by_many_threads_when_the_device_dies_all_name_the_fault() {
             let x = gate.hold(&device, up(&device, [1u8])).into_output();
             let reads: Vec<_> = (0..32).map(|_| device.download(&x).unwrap()).collect();
             std::thread::scope(|scope| {
-                let wait = |read: windlass::PendingDispatch<_>| {
+                let wait = |read: windlass::PendingDispatch<_, windlass::Verdict>| {
                     let asleep = asleep.clone();
                     scope.spawn(move || {
                         asleep.here();

@@ -6,7 +6,8 @@ use windlass::fft::FftComplex;
 use windlass::nvrtc::{Kernel, LaunchConfig};
 use windlass::solver::Matrix;
 use windlass::sparse::Csr;
-use windlass::{Complex, Device, DeviceBuffer, Gemm, Program, Result, Tensor, TensorRef};
+use windlass::{Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans};
+use windlass::{Tensor, TensorRef, Verdict, arrays::Combine};
 
 type X = DeviceBuffer<f32>;
 
@@ -76,6 +77,53 @@ fn a_result_that_is_not_there_yet(device: &Device, x: X, a: X) -> Result<()> {
     device.blas().nrm2(&x)?.into_output(); //~ `f32` is not complete before the device is done
     device.download(&x)?.into_output(); //~ wait for it: `.await_result()?`
     device.solver().lu(Matrix::new(1, 1), a)?.into_output(); //~ `.split()` gives the buffers of a factorization at once
+    Ok(())
+}
+
+type Tensors = (Tensor<f32>, Tensor<i64>, Tensor<u32>, Tensor<f64>);
+
+fn what_only_the_wait_tells(device: &Device, (x, n, k, p): Tensors) -> Result<()> {
+    let (dnn, zeros) = (device.dnn(), || device.zeros_tensor::<f32>([3]));
+    device.take(&x, &n, 0)?.into_output(); //~ this call has something left to report, so `into_output` cannot hand its output on
+    device.put(zeros()?, &n, &x, 0, Combine::Add)?.into_output(); //~ wait for it: `.await_result()?`
+    device.put_along_axis(zeros()?, &n, &x, 0, Combine::Add)?.into_output(); //~ a pending for the verdict
+    device.put_nd(zeros()?, &n, &x, Combine::Add)?.into_output(); //~ this call has something left to report
+    dnn.embedding(&x, &n)?.into_output(); //~ this call has something left to report
+    dnn.embedding_gradient(&x, &n, 3, None)?.into_output(); //~ this call has something left to report
+    dnn.max_unpool(&x, &n, &[3], 1)?.into_output(); //~ this call has something left to report
+    dnn.max_unpool_gradient(&x, &n, 1)?.into_output(); //~ this call has something left to report
+    device.repeat_each(&x, &n, 0, Some(3))?.into_output(); //~ this call has something left to report
+    device.rng(1).poisson_each(&p)?.into_output(); //~ this call has something left to report
+    device.rng(1).binomial_each(&k, &p)?.into_output(); //~ this call has something left to report
+    let (taken, verdict) = device.take(&x, &n, 0)?.split();
+    device.record(|r| Ok(drop(r.take(&x, &n, 0)?.into_output())))?; //~ this call has something left to report
+    let taken: PendingDispatch<Tensor<f32>, Verdict> = device.take(&x, &n, 0)?;
+    let all = [taken].map(|taken| taken.into_output()); //~ this call has something left to report
+    Ok(())
+}
+
+/// An operation of another crate, whose `finish` judges what the device left.
+struct Checked;
+
+impl Op for Checked {
+    const NAME: &'static str = "checked";
+    type Reads = ();
+    type Output = X;
+    type Raw = u32;
+    fn check(&self, (): &Spans<()>, _: &Spans<(f32,)>) -> Result<()> {
+        Ok(())
+    }
+    fn host(&self, (): Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u32> {
+        Ok(1)
+    }
+    fn finish(&self, wrong: u32) -> Result<()> {
+        if wrong == 0 { Ok(()) } else { Err(Error::invalid("x", "it is wrong")) }
+    }
+}
+
+fn nor_of_an_operation_of_another_crate(device: &Device, x: X) -> Result<()> {
+    let ((x,), verdict) = device.dispatch(Checked, (), (x,))?.split();
+    device.dispatch(Checked, (), (x,))?.into_output(); //~ this call has something left to report
     Ok(())
 }
 

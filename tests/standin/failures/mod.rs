@@ -22,7 +22,7 @@ fn keep<B>(rejected: Rejected<B>) -> Error {
 }
 
 /// Waits with a limit: a failure must not make anything hang.
-fn wait<O: windlass::Output>(pending: windlass::PendingDispatch<O>) -> Result<O>
+fn wait<O: windlass::Output, V>(pending: windlass::PendingDispatch<O, V>) -> Result<O>
 where
     Rejected<windlass::Bufs<O>>: Into<Error>,
 {

@@ -10,7 +10,7 @@ use standin::{Driver, Mode, endless, in_child, launch, session};
 use std::time::Duration;
 use windlass::loader::Library;
 use windlass::nvrtc::{LaunchConfig, Len};
-use windlass::{Bufs, Device, DeviceBuffer, Error, Output, PendingDispatch, Phase, Rejected, Wait};
+use windlass::{Bufs, Device, DeviceBuffer, Error, Output, PendingDispatch, Phase, Rejected, Verdict, Wait};
 
 /// Codes that end CUDA for the process.
 const STICKY: [&str; 14] =
@@ -22,8 +22,8 @@ struct Scene {
     host: Device,
     x: DeviceBuffer<f32>,
     sums: Vec<PendingDispatch<DeviceBuffer<f32>>>,
-    dots: Vec<PendingDispatch<f32>>,
-    data: Vec<PendingDispatch<Vec<f32>>>,
+    dots: Vec<PendingDispatch<f32, Verdict>>,
+    data: Vec<PendingDispatch<Vec<f32>, Verdict>>,
     code: i32,
 }
 
@@ -60,7 +60,7 @@ fn lost(error: &Error, code: i32) {
 
 /// Resolves with the fault, at once and for everybody.
 #[track_caller]
-fn resolves<O: Output>(pending: PendingDispatch<O>, code: i32) {
+fn resolves<O: Output, V>(pending: PendingDispatch<O, V>, code: i32) {
     match pending.await_timeout(Duration::from_secs(1)) {
         Ok(Err(failure)) => lost(&failure.into(), code),
         Ok(Ok(_)) => panic!("it was never done"),
@@ -121,7 +121,7 @@ fn housekeepers() -> usize {
     names.filter(|name| name.starts_with("windlass house")).count()
 }
 
-fn in_flight<O: Output>(pending: &PendingDispatch<O>) -> bool
+fn in_flight<O: Output, V>(pending: &PendingDispatch<O, V>) -> bool
 where
     Bufs<O>: Send,
 {

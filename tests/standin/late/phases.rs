@@ -6,7 +6,7 @@ use crate::standin::{Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{
     Device, DeviceBuffer, Enqueue, Error, LaunchDims, Made, Make, Next, Op, OpKind, Output, PendingDispatch, Ptx,
-    Readable, Result, Slices, SlicesMut, Span, Spans,
+    Readable, Result, Slices, SlicesMut, Span, Spans, Verdict,
 };
 
 static KERNELS: Ptx = Ptx::new(
@@ -120,7 +120,7 @@ impl Op for Take {
     }
 }
 
-fn take<'a>(device: &Device, op: Take, x: impl Readable<'a, f32>) -> PendingDispatch<Taken> {
+fn take<'a>(device: &Device, op: Take, x: impl Readable<'a, f32>) -> PendingDispatch<Taken, Verdict> {
     device.dispatch(op, (x.into(),), ()).unwrap()
 }
 

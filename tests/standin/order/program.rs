@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass::{Device, DeviceBuffer, Gemm, GpuRef, In, PendingDispatch};
+use windlass::{Device, DeviceBuffer, Gemm, GpuRef, In, PendingDispatch, Verdict};
 
 use crate::common::{Rng, down};
 
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
 }
 
 /// A download in flight, with what it must bring.
-type Snapshot = (PendingDispatch<Vec<f64>>, Vec<f64>);
+type Snapshot = (PendingDispatch<Vec<f64>, Verdict>, Vec<f64>);
 
 impl Cell {
     pub(crate) fn random(device: &Device, rng: &mut Rng) -> Self {

@@ -5,7 +5,7 @@ use super::turns::Turns;
 use crate::common::Rng;
 use crate::standin::Driver;
 use std::fmt::Write;
-use windlass::{Device, DeviceBuffer, Error, Gemm, Output, PendingDispatch, Rejected, Result};
+use windlass::{Device, DeviceBuffer, Error, Gemm, Output, PendingDispatch, Rejected, Result, Verdict};
 
 /// Elements of a buffer: a square matrix. Values are whole and small, so that every sum is exact.
 const EDGE: usize = 3;
@@ -29,7 +29,7 @@ pub(super) struct Program {
     rng: Rng,
     cells: [Cell; CELLS],
     /// Downloads in flight, and what they must bring.
-    snapshots: Vec<(PendingDispatch<Vec<f64>>, Vec<f64>)>,
+    snapshots: Vec<(PendingDispatch<Vec<f64>, Verdict>, Vec<f64>)>,
     /// The answer that was wrong.
     wrong: Option<String>,
     rebuilds: bool,
@@ -192,7 +192,7 @@ impl Program {
         Ok(Some((buffer, model)))
     }
 
-    fn compare(&mut self, (pending, want): (PendingDispatch<Vec<f64>>, Vec<f64>)) {
+    fn compare(&mut self, (pending, want): (PendingDispatch<Vec<f64>, Verdict>, Vec<f64>)) {
         match within_limit(pending) {
             Ok(got) => self.expect(got == want, || format!("{got:?} instead of {want:?}")),
             Err(error) => self.expect(is_known(&error), || format!("{error:?}")),
@@ -215,7 +215,7 @@ fn kept<T, B>(answer: Result<T, Rejected<B>>) -> Result<T> {
 }
 
 /// A failure must not make anything hang.
-fn within_limit<O: Output>(pending: PendingDispatch<O>) -> Result<O>
+fn within_limit<O: Output, V>(pending: PendingDispatch<O, V>) -> Result<O>
 where
     Rejected<windlass::Bufs<O>>: Into<Error>,
 {

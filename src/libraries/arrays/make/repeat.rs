@@ -3,6 +3,7 @@
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::SearchSide;
@@ -36,7 +37,7 @@ impl Device {
         counts: impl ReadableTensor<'c, I>,
         axis: isize,
         total: Option<usize>,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let (x, counts): (TensorRef<'a, T>, TensorRef<'c, I>) = (x.into(), counts.into());
         let rank = x.rank();
         let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };

@@ -6,6 +6,7 @@ use crate::core::buffer::{AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::sort::sort_numbers;
@@ -40,7 +41,7 @@ impl Combine {
     }
 }
 
-type Submitted<T> = Result<PendingDispatch<Tensor<T>>, Rejected<Tensor<T>>>;
+type Submitted<T> = Result<PendingDispatch<Tensor<T>, Verdict>, Rejected<Tensor<T>>>;
 
 fn told(error: Error) -> Error {
     error.in_op(Put::OP, Put::LIBRARY)

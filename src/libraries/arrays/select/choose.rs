@@ -49,7 +49,8 @@ impl Device {
             return Err(Error::invalid("condition", what));
         }
         let (order, count) = order(self, &condition)?;
-        let parts = self.take(&x, &order, axis)?.into_output();
+        // Places of the axis.
+        let parts = self.take(&x, &order, axis)?.never_reports().into_output();
         let axis = place.unwrap_or(0) as isize;
         Ok(Found { device: self.clone(), parts, count, axis, narrow: first })
     }

@@ -65,7 +65,8 @@ impl Device {
     /// A stale tensor, or one of another device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn unique<'a, T: Ordered>(&self, x: impl ReadableTensor<'a, T>) -> Result<Found<Tensor<T>>> {
         let groups = Groups::new(self, &vector(self, x)?)?;
-        let parts = self.take(&groups.sorted, &groups.begins, 0)?.into_output();
+        // Where a group begins is a place of the vector.
+        let parts = self.take(&groups.sorted, &groups.begins, 0)?.never_reports().into_output();
         Ok(Found { device: self.clone(), parts, count: groups.count, axis: 0, narrow: first })
     }
 
@@ -96,10 +97,11 @@ impl Device {
             (position(0) + 1).lt(count).select(next, n as i64) - begin
         })?;
         let inverse = self.put(self.zeros_tensor::<i64>([n])?, &places, &numbers, 0, Combine::Replace);
+        // All of them are places of the vector.
         let parts = Unique {
-            values: self.take(&sorted, &begins, 0)?.into_output(),
-            indices: self.take(&places, &begins, 0)?.into_output(),
-            inverse: reshaped(inverse?.into_output(), x.extents())?,
+            values: self.take(&sorted, &begins, 0)?.never_reports().into_output(),
+            indices: self.take(&places, &begins, 0)?.never_reports().into_output(),
+            inverse: reshaped(inverse?.never_reports().into_output(), x.extents())?,
             counts: counts.into_output(),
         };
         let narrow = |all: Unique<T>, axis: isize, count: usize| {

@@ -31,7 +31,9 @@ fn sums<W: Element>(
     bins: usize,
 ) -> Result<PendingDispatch<Tensor<W>>> {
     let all = bins.checked_add(1).ok_or_else(|| Error::invalid("bins", "more than `usize` can count"))?;
-    let sums = device.put(device.zeros_tensor::<W>([all])?, numbers, weights, 0, Combine::Add)?.into_output();
+    // The numbers are from 0 to `bins`.
+    let sums =
+        device.put(device.zeros_tensor::<W>([all])?, numbers, weights, 0, Combine::Add)?.never_reports().into_output();
     device.contiguous(sums.split(0, bins)?.0)
 }
 

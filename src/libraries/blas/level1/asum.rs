@@ -2,6 +2,7 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
+use crate::core::op::Verdict;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -65,7 +66,7 @@ impl Blas {
     /// assert_eq!(device.blas().asum(&x)?.await_result()?, 6.0);
     /// # Ok(()) }
     /// ```
-    pub fn asum<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Real>> {
+    pub fn asum<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Real, Verdict>> {
         let x = x.into();
         self.submit(Returned(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
     }

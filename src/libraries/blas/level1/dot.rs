@@ -3,6 +3,7 @@
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
 #[cfg(feature = "cuda")]
+use crate::core::op::Verdict;
 use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -89,7 +90,7 @@ impl Blas {
         &self,
         x: impl ReadableVector<'a, T>,
         y: impl ReadableVector<'a, T>,
-    ) -> Result<PendingDispatch<T>> {
+    ) -> Result<PendingDispatch<T, Verdict>> {
         let (x, y) = (x.into(), y.into());
         self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())
     }
@@ -102,7 +103,7 @@ impl Blas {
         &self,
         x: impl ReadableVector<'a, T>,
         y: impl ReadableVector<'a, T>,
-    ) -> Result<PendingDispatch<T>> {
+    ) -> Result<PendingDispatch<T, Verdict>> {
         let (x, y) = (x.into(), y.into());
         self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())
     }

@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
-use crate::core::op::Index;
+use crate::core::op::{Index, Verdict};
 
 /// The index of the largest magnitude, or of the smallest.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -83,7 +83,10 @@ impl Blas {
     /// assert_eq!(device.blas().iamin(&x)?.await_result()?, Some(0));
     /// # Ok(()) }
     /// ```
-    pub fn iamax<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<Option<usize>>> {
+    pub fn iamax<'a, T: BlasElement>(
+        &self,
+        x: impl ReadableVector<'a, T>,
+    ) -> Result<PendingDispatch<Option<usize>, Verdict>> {
         let x = x.into();
         self.submit(Returned(Find::<T, true>::new(&x)), (x.data,), ())
     }
@@ -92,7 +95,10 @@ impl Blas {
     ///
     /// # Errors
     /// As [`iamax`](Self::iamax).
-    pub fn iamin<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<Option<usize>>> {
+    pub fn iamin<'a, T: BlasElement>(
+        &self,
+        x: impl ReadableVector<'a, T>,
+    ) -> Result<PendingDispatch<Option<usize>, Verdict>> {
         let x = x.into();
         self.submit(Returned(Find::<T, false>::new(&x)), (x.data,), ())
     }

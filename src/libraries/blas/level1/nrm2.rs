@@ -2,6 +2,7 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
+use crate::core::op::Verdict;
 #[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
 
@@ -81,7 +82,10 @@ impl Blas {
     /// assert_eq!(device.blas().nrm2(&x)?.await_result()?, 5.0);
     /// # Ok(()) }
     /// ```
-    pub fn nrm2<'a, T: VectorElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Norm>> {
+    pub fn nrm2<'a, T: VectorElement>(
+        &self,
+        x: impl ReadableVector<'a, T>,
+    ) -> Result<PendingDispatch<T::Norm, Verdict>> {
         let x = x.into();
         self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
     }

@@ -3,6 +3,7 @@
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::Verdict;
 use crate::device::tensor::{ReadableTensor, Tensor};
 use crate::libraries::arrays::Combine;
 use crate::libraries::dnn::Dnn;
@@ -20,7 +21,7 @@ impl Dnn {
         &self,
         table: impl ReadableTensor<'a, T>,
         indices: impl ReadableTensor<'i, i64>,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let table = table.into();
         if table.rank() != 2 {
             let what = format!("extents {:?}; rows and their elements are needed", table.extents());
@@ -53,7 +54,7 @@ impl Dnn {
         indices: impl ReadableTensor<'i, i64>,
         rows: usize,
         padding: Option<usize>,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let told = |error: Error| error.in_op("embedding_gradient", "dnn");
         let (dy, indices, device) = (dy.into(), indices.into(), &self.device);
         let Some((width, places)) = dy.extents().split_last().filter(|(_, places)| *places == indices.extents()) else {

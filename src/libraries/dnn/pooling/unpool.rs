@@ -3,6 +3,7 @@
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::Verdict;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 use crate::libraries::arrays::Combine;
 use crate::libraries::dnn::Dnn;
@@ -32,7 +33,7 @@ impl Dnn {
         places: impl ReadableTensor<'p, i64>,
         elements: &[usize],
         axes: usize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let told = |error: Error| error.in_op("max_unpool", "dnn");
         let (y, places, device) = (y.into(), places.into(), &self.device);
         let outer = elements.len().checked_sub(axes).and_then(|outer| elements.get(..outer));
@@ -69,7 +70,7 @@ impl Dnn {
         dy: impl ReadableTensor<'d, T>,
         places: impl ReadableTensor<'p, i64>,
         axes: usize,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let told = |error: Error| error.in_op("max_unpool_gradient", "dnn");
         let (dy, places, device) = (dy.into(), places.into(), &self.device);
         let outer = dy.rank().checked_sub(axes).and_then(|outer| dy.extents().get(..outer));

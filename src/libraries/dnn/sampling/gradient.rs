@@ -125,7 +125,8 @@ impl Dnn {
         let table = device.zeros_tensor::<T::Wide>([rows, channels])?;
         let (numbers, updates) = (numbers.reshape([numbers.len()])?, updates.reshape([numbers.len(), channels])?);
         let made = device.put(table, &numbers, &updates, 0, Combine::Add).map_err(Rejected::into_error)?;
-        let sums = made.into_output();
+        // The corners are rows of the table: see `corners`.
+        let sums = made.never_reports().into_output();
         // The channels in front of the elements again.
         let split: Vec<usize> = [batch].iter().chain(inner).chain([&channels]).copied().collect();
         let mut order: Vec<isize> = vec![0, inner.len() as isize + 1];

@@ -4,8 +4,8 @@ use crate::core::buffer::Readable;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::Output;
 use crate::core::op::raw::Landed;
+use crate::core::op::{Output, Verdict};
 use crate::device::Device;
 use crate::device::copy::Form;
 use crate::libraries::flags::Order;
@@ -85,12 +85,12 @@ impl Device {
         source: impl Readable<'a, T>,
         shape: impl IntoDimension<Dim = D>,
         order: Order,
-    ) -> Result<PendingDispatch<Array<T, D>>> {
+    ) -> Result<PendingDispatch<Array<T, D>, Verdict>> {
         self.download_as(source.into(), Shape { dim: shape.into_dimension(), order })
     }
 }
 
-impl<T: Element, D: Dimension> PendingDispatch<Array<T, D>> {
+impl<T: Element, D: Dimension, V> PendingDispatch<Array<T, D>, V> {
     /// Waits and fills an array, or a view of one, instead of making a new one. The target may have any layout; a
     /// second copy is avoided only if it has the order of the download, without gaps. Nothing is written unless the
     /// shapes agree.

@@ -27,11 +27,12 @@ mod upload;
 
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
+use crate::core::op::Verdict;
 use crate::libraries::flags::Order;
 use ndarray::{Array, ArrayRef, Dimension};
 
 /// A pending download of an array.
-type Coming<T, D> = Result<PendingDispatch<Array<T, D>>>;
+type Coming<T, D> = Result<PendingDispatch<Array<T, D>, Verdict>>;
 
 impl Order {
     /// The order in which the elements of an array lie in memory without gaps, if there is one. If both apply (a

@@ -3,6 +3,7 @@
 use super::super::prelude::*;
 use super::Lu;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::batched;
@@ -108,7 +109,7 @@ impl Solver {
     /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```
-    pub fn lu<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Lu<T>> {
+    pub fn lu<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Lu<T>, Verdict> {
         let made = of_a.check("a", a.len()).and_then(|()| {
             let pivots = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
             Ok((pivots, self.device.uninit(of_a.count)?))
@@ -130,7 +131,7 @@ impl Solver {
         a: DeviceBuffer<T>,
         pivots: DeviceBuffer<i64>,
         info: DeviceBuffer<i32>,
-    ) -> Submitted<Lu<T>> {
+    ) -> Submitted<Lu<T>, Verdict> {
         self.submit(Getrf { a: of_a, _type: PhantomData }, (), (a, pivots, info))
     }
 }

@@ -3,6 +3,7 @@
 use super::super::Inverse;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -107,7 +108,7 @@ impl Solver {
         pivots: impl Readable<'a, i64>,
         of_c: Matrix,
         c: DeviceBuffer<T>,
-    ) -> Submitted<Inverse<T>> {
+    ) -> Submitted<Inverse<T>, Verdict> {
         self.submit(Getri { a: of_a, c: of_c, _type: PhantomData }, (factors.into(), pivots.into()), (c,))
     }
 }

@@ -12,6 +12,7 @@ use super::{Solver, SolverElement};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
+use crate::core::op::Verdict;
 use crate::device::dispatch::Submitted;
 use crate::libraries::flags::Transpose;
 
@@ -82,7 +83,7 @@ impl<T: SolverElement> Lu<T> {
     ///
     /// # Errors
     /// As [`Solver::getri`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory) for the new buffer.
-    pub fn inverse(&self, solver: &Solver) -> Result<PendingDispatch<super::Inverse<T>>> {
+    pub fn inverse(&self, solver: &Solver) -> Result<PendingDispatch<super::Inverse<T>, Verdict>> {
         let Matrix { rows: n, count, .. } = self.matrix;
         self.matrix.check_shape("a")?;
         let of_c = Matrix::square(n).batch(count);

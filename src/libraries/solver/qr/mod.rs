@@ -13,6 +13,7 @@ use super::Solution;
 use super::matrix::Matrix;
 use super::prelude::*;
 use crate::core::dispatch::PendingDispatch;
+use crate::core::op::Verdict;
 use crate::libraries::flags::Side;
 
 /// The factors `A = Q * R` of a matrix, or of each of a batch, or `A * P = Q * R` with column pivoting. They own the
@@ -98,7 +99,7 @@ impl<T: SolverElement> Qr<T> {
     /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; at the wait
     /// [`Error::Singular`] if a column is by rounding a combination of those before it, as in [`Solver::solve`]; use
     /// [`Solver::lstsq`] then. B comes back.
-    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<Solution<T>> {
+    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<Solution<T>, Verdict> {
         let columns = self.columns.as_ref().map(DeviceBuffer::as_in);
         solve::submit(solver, self.matrix, (self.reflectors.as_in(), self.tau.as_in(), columns), of_b, b)
     }

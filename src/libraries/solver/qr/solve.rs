@@ -3,6 +3,7 @@
 use super::super::Solution;
 use super::super::prelude::*;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -101,6 +102,6 @@ pub(super) fn submit<T: SolverElement>(
     factors: (In<'_, T>, In<'_, T>, Option<In<'_, i64>>),
     of_b: Matrix,
     b: DeviceBuffer<T>,
-) -> Submitted<Solution<T>> {
+) -> Submitted<Solution<T>, Verdict> {
     solver.submit(Qrs { a: of_a, b: of_b, _type: PhantomData }, factors, (b,))
 }

@@ -9,6 +9,7 @@ use super::method::{Reached, SvdMethod};
 use super::prelude::*;
 use super::verdict;
 #[cfg(feature = "host")]
+use crate::core::op::Verdict;
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
@@ -251,7 +252,12 @@ impl Solver {
     /// assert!((values[0] - 3.0).abs() < 1e-15 && (values[1] - 2.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn svd<T: SolverElement>(&self, vectors: Vectors, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Svd<T>> {
+    pub fn svd<T: SolverElement>(
+        &self,
+        vectors: Vectors,
+        of_a: Matrix,
+        a: DeviceBuffer<T>,
+    ) -> Submitted<Svd<T>, Verdict> {
         self.svd_by(SvdMethod::Auto, vectors, of_a, a)
     }
 
@@ -284,7 +290,7 @@ impl Solver {
         vectors: Vectors,
         of_a: Matrix,
         a: DeviceBuffer<T>,
-    ) -> Submitted<Svd<T>> {
+    ) -> Submitted<Svd<T>, Verdict> {
         let shape = SvdShape { a: of_a, vectors, method };
         let room = |of: Matrix| match vectors {
             Vectors::None => Ok(None),

@@ -10,7 +10,7 @@ use super::super::{Sparse, SparseVector};
 use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, OperandNames, Spans};
+use crate::core::op::{Cost, OperandNames, Spans, Verdict};
 use crate::device::dispatch::Submitted;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Ptx;
@@ -275,7 +275,7 @@ impl Sparse {
         &self,
         x: &SparseVector<T, I>,
         y: impl Readable<'a, T>,
-    ) -> Result<PendingDispatch<T>> {
+    ) -> Result<PendingDispatch<T, Verdict>> {
         self.sum_of_products(x, false, y.into())
     }
 
@@ -287,7 +287,7 @@ impl Sparse {
         &self,
         x: &SparseVector<T, I>,
         y: impl Readable<'a, T>,
-    ) -> Result<PendingDispatch<T>> {
+    ) -> Result<PendingDispatch<T, Verdict>> {
         self.sum_of_products(x, true, y.into())
     }
 
@@ -296,7 +296,7 @@ impl Sparse {
         x: &SparseVector<T, I>,
         conj: bool,
         y: In<'_, T>,
-    ) -> Result<PendingDispatch<T>> {
+    ) -> Result<PendingDispatch<T, Verdict>> {
         let dot = Dot::<T, I> { at: Places::from_vector(x), conj, _types: PhantomData };
         self.submit(dot, (x.indices().as_in(), x.values().as_in(), y), ())
     }

@@ -8,7 +8,7 @@ use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
 use crate::core::buffer::{DeviceBuffer, List, Readable};
 use crate::core::error::{Error, Rejected, Result, Site};
-use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
@@ -135,7 +135,7 @@ impl Sparse {
         columns: usize,
         b: impl Readable<'a, T>,
         x: DeviceBuffer<T>,
-    ) -> Submitted<LeastSquares<T>> {
+    ) -> Submitted<LeastSquares<T>, Verdict> {
         if let Err(error) = analysis.check(analysis.direct == Direct::Qr, a) {
             return Err(Rejected::new(error.in_op("sparse_qr", "sparse"), (x,)));
         }

@@ -14,7 +14,7 @@ use super::compressed::Arrays;
 use super::{Blocks, Bsr, Compressed, Coo, Csc, Csr, Major};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
@@ -190,7 +190,7 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
 }
 
 impl Sparse {
-    fn validate<B: Built>(&self, layout: Layout, arrays: Arrays<B::Value, B::Index>) -> Submitted<B> {
+    fn validate<B: Built>(&self, layout: Layout, arrays: Arrays<B::Value, B::Index>) -> Submitted<B, Verdict> {
         self.submit(Validate::<B> { layout, _built: PhantomData }, (), arrays)
     }
 
@@ -221,7 +221,7 @@ impl Sparse {
         offsets: DeviceBuffer<I>,
         columns: DeviceBuffer<I>,
         values: DeviceBuffer<T>,
-    ) -> Submitted<Csr<T, I>> {
+    ) -> Submitted<Csr<T, I>, Verdict> {
         self.validate(Csr::<T, I>::layout_of(rows, cols, columns.len()), (offsets, columns, values))
     }
 
@@ -236,7 +236,7 @@ impl Sparse {
         offsets: DeviceBuffer<I>,
         row_indices: DeviceBuffer<I>,
         values: DeviceBuffer<T>,
-    ) -> Submitted<Csc<T, I>> {
+    ) -> Submitted<Csc<T, I>, Verdict> {
         self.validate(Csc::<T, I>::layout_of(rows, cols, row_indices.len()), (offsets, row_indices, values))
     }
 
@@ -252,7 +252,7 @@ impl Sparse {
         row_indices: DeviceBuffer<I>,
         column_indices: DeviceBuffer<I>,
         values: DeviceBuffer<T>,
-    ) -> Submitted<Coo<T, I>> {
+    ) -> Submitted<Coo<T, I>, Verdict> {
         self.validate(Coo::<T, I>::layout_of(rows, cols, column_indices.len()), (row_indices, column_indices, values))
     }
 
@@ -267,7 +267,7 @@ impl Sparse {
         offsets: DeviceBuffer<I>,
         columns: DeviceBuffer<I>,
         values: DeviceBuffer<T>,
-    ) -> Submitted<Bsr<T, I>> {
+    ) -> Submitted<Bsr<T, I>, Verdict> {
         let layout = Bsr::<T, I>::layout_of(spec.extent, spec.size, spec.order, columns.len());
         self.validate(layout, (offsets, columns, values))
     }

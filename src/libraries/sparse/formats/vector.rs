@@ -10,7 +10,7 @@ use super::super::native::{Pick, STRUCTURE};
 use super::super::routine::{Call, Routine};
 use crate::core::buffer::{DeviceBuffer, GpuRef, Shareable};
 use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict};
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
@@ -177,7 +177,7 @@ impl Sparse {
         len: usize,
         indices: DeviceBuffer<I>,
         values: DeviceBuffer<T>,
-    ) -> Submitted<SparseVector<T, I>> {
+    ) -> Submitted<SparseVector<T, I>, Verdict> {
         self.submit(ValidateVector::<T, I> { len, _types: PhantomData }, (), (indices, values))
     }
 }

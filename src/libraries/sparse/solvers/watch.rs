@@ -6,6 +6,7 @@ use super::iteration::{Iteration, IterationProgress};
 use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
+use crate::core::op;
 
 /// Whether the iteration continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +26,9 @@ pub(super) enum Sent<'a, T: SolveElement> {
 /// A residual that is being copied to the host.
 struct Look<T: SolveElement> {
     iteration: usize,
-    residual: PendingDispatch<Vec<T>>,
+    residual: PendingDispatch<Vec<T>, op::Verdict>,
     squared: bool,
-    alive: Option<PendingDispatch<Vec<T>>>,
+    alive: Option<PendingDispatch<Vec<T>, op::Verdict>>,
     /// The x that has this residual, if the method has one.
     x: Option<DeviceBuffer<T>>,
 }
@@ -95,7 +96,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
         let Some(Look { iteration, residual, squared, alive, x }) = self.sent.take() else {
             return Ok(Verdict::GoOn);
         };
-        let first = |sent: PendingDispatch<Vec<T>>| -> Result<T> {
+        let first = |sent: PendingDispatch<Vec<T>, op::Verdict>| -> Result<T> {
             Ok(sent.await_result()?.first().copied().unwrap_or_default())
         };
         let raw = first(residual)?;

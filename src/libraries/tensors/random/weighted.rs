@@ -93,7 +93,8 @@ impl Rng {
         while left > 1 {
             let half = (left / 2) as u32;
             let probe = device.map(&low, |low| low + scalar(half - 1))?.into_output();
-            let sum = device.take(&sums, &probe, 0)?.into_output();
+            // Inside, as said above.
+            let sum = device.take(&sums, &probe, 0)?.never_reports().into_output();
             let step = |(low, sum, place): (Symbol<u32>, Symbol<f64>, Symbol<f64>)| {
                 sum.le(place).select(low + scalar(half), low)
             };
@@ -161,7 +162,8 @@ impl Rng {
                 break;
             }
             let p = if *rest > 0.0 { (w / rest).min(1.0) } else { 0.0 };
-            let drawn = self.binomial_each(&left, &device.tensor([1], [p])?)?.into_output();
+            // From 0 to 1.
+            let drawn = self.binomial_each(&left, &device.tensor([1], [p])?)?.never_reports().into_output();
             left = device.map((&left, &drawn), |(left, drawn)| left - drawn)?.into_output();
             columns.push(drawn);
         }
@@ -195,7 +197,8 @@ impl Rng {
             || Error::invalid("axis", format!("{axis}, but there are {} axes", x.rank())).in_op("shuffled", "rng");
         let order = self.permutation(*n.ok_or_else(what)?)?.into_output();
         let device = self.device();
-        device.take(&x, &Tensor::from(order), axis)
+        // Each place of the axis, once.
+        device.take(&x, &Tensor::from(order), axis).map(PendingDispatch::never_reports)
     }
 
     /// Normal numbers, each with a mean and a standard deviation of its own: the two are broadcast to each other. They are the

@@ -52,7 +52,7 @@ fn filled<T: DnnElement>(device: &Device, extents: [usize; 4], last: bool) -> Te
         &device.tabulate([len], || crate::libraries::expressions::position(0) % 1009i64).unwrap().into_output(),
         |k| k,
     );
-    let drawn = device.take(&some, &places.unwrap().into_output(), 0).unwrap().into_output();
+    let drawn = device.take(&some, &places.unwrap().into_output(), 0).unwrap().await_result().unwrap();
     let flat = device.map(&drawn, |x| x.cast::<T>()).unwrap().await_result().unwrap();
     let [_, c, h, w] = extents.map(|n| n as isize);
     let strides = if last { [h * w * c, 1, w * c, c] } else { [c * h * w, h * w, w, 1] };
