@@ -145,6 +145,7 @@ pub mod kernels {}
 /// [`KernelChecks::budget`]: crate::nvrtc::KernelChecks::budget
 /// [`DevicePtr`]: crate::nvrtc::DevicePtr
 /// [`approximate`]: crate::ptx::PtxModule::approximate
+/// [limit of the device]: crate::DeviceBuilder::memory_limit
 /// [`Area::at`]: crate::ptx::Area::at
 /// [`ptx`]: crate::ptx
 pub mod checking {}

@@ -23,12 +23,22 @@ thread_local! {
     static BYTES: Cell<i64> = const { Cell::new(0) };
 }
 static ALIVE: AtomicI64 = AtomicI64::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
 
 fn count(bytes: i64) {
     // A thread that is going away has no counter any more, and is not asked about.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
     let _ = BYTES.try_with(|n| n.set(n.get() + bytes));
-    ALIVE.fetch_add(bytes, Ordering::Relaxed);
+    let before = ALIVE.fetch_add(bytes, Ordering::Relaxed);
+    PEAK.fetch_max(before + bytes, Ordering::Relaxed);
+}
+
+/// The most bytes alive at one time in `f`, beyond those before.
+pub(crate) fn peak<R>(f: impl FnOnce() -> R) -> (i64, R) {
+    let before = ALIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let result = f();
+    (PEAK.load(Ordering::Relaxed) - before, result)
 }
 
 // SAFETY: every call is passed on unchanged, or refused; the counters are atomics and a cell, and allocate nothing.

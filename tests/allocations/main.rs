@@ -8,6 +8,7 @@ mod common;
 mod counted;
 mod endurance;
 mod failing;
+mod machine;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -16,6 +16,8 @@ struct Details {
     code: Option<(i32, Text)>,
     device: Option<(Text, u64)>,
     last_ops: Vec<Text>,
+    /// What it was for, as the end of a sentence.
+    purpose: Option<Text>,
 }
 
 impl Site {
@@ -81,6 +83,12 @@ impl Site {
         self
     }
 
+    #[cfg(feature = "host")]
+    pub(crate) fn set_purpose(&mut self, purpose: impl Into<Text>) -> &mut Self {
+        self.place().purpose.get_or_insert(purpose.into());
+        self
+    }
+
     /// Replaces the device that another process named by a device of this process.
     #[cfg(target_os = "linux")]
     pub(crate) fn move_to(&mut self, device: impl Into<Text>, generation: u64) {
@@ -97,6 +105,9 @@ impl std::fmt::Display for Site {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Some(place) = &self.0 else { return Ok(()) };
         let mut parts: Vec<String> = Vec::new();
+        if let Some(purpose) = &place.purpose {
+            parts.push(purpose.to_string());
+        }
         if let Some(op) = &place.op {
             parts.push(format!("in {op}"));
         }

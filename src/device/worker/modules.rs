@@ -72,7 +72,8 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
     if let (Question::Load { id, is_text: true }, false) = (&what, server.is_gpu()) {
         let lent = lent.take().ok_or_else(|| Error::library("the text did not arrive"))?;
         let text = std::str::from_utf8(lent.bytes()).map_err(|_| Error::invalid("image", "the PTX is no UTF-8"))?;
-        let module = PtxModule::new(text).map_err(|fault| Error::invalid("image", fault.to_string()))?;
+        let module = PtxModule::within(text, &server.device.epoch().meter)
+            .map_err(|fault| fault.lack().unwrap_or_else(|| Error::invalid("image", fault.to_string())))?;
         server.modules.texts.lock().insert(*id, Arc::new(module));
         return encoded(&());
     }

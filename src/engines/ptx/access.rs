@@ -1,13 +1,13 @@
 //! Loads, stores and atomic operations of a warp.
 
 use super::block::Place;
+use super::cells::Does;
 use super::code::{Access, Atomic, Combine, Instruction, Order, Reg};
 use super::execute::space_of;
 use super::finding::Found;
 use super::halves;
 use super::lanes::{LANES, Lane, Row};
 use super::memory::{self, Area, LOCAL_WINDOW, Memory, PARAMETER_WINDOW, SHARED_WINDOW};
-use super::shadow::Does;
 use super::types::{Kind, Space, Type};
 use super::warp::{Warp, lanes_of};
 use crate::core::error::FindingKind;
@@ -44,12 +44,6 @@ impl Run {
     pub(super) fn area<'r, 'm>(&self, memory: &'r Memory<'m>, address: u64) -> Option<&'r Area<'m>> {
         let at = self.area.or_else(|| memory.find(address, self.bytes.into()))?;
         memory.areas.get(at)
-    }
-
-    /// Where these bytes are in this process.
-    #[inline(always)]
-    pub(super) fn host(&self, memory: &Memory<'_>, address: u64) -> Option<u64> {
-        Some(self.area(memory, address)?.host(address))
     }
 }
 
@@ -218,7 +212,7 @@ impl Warp {
             for lane in lanes_of(run.mask) {
                 let at = |row: &Row| row.get(lane).copied().unwrap_or_default();
                 let (address, x, y) = (at(&run.addresses), at(&first), at(&second));
-                self.synchronise(place, &run, address, told, &mut held);
+                self.synchronise(place, &run, address, told, &mut held)?;
                 let apply = |old: u64| combine(atomic.combine, ty, old, x, y);
                 let old = match run.space {
                     Space::Shared => in_bytes(&mut place.shared, address, bytes, apply),
@@ -227,9 +221,9 @@ impl Warp {
                         in_bytes(&mut self.local, at, bytes, apply)
                     }
                     Space::Param => 0,
-                    _ => match run.host(place.memory, address) {
+                    _ => match run.area(place.memory, address) {
                         // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                        Some(address) => unsafe { memory::update(address, bytes, apply) },
+                        Some(area) => unsafe { area.update(address, bytes, apply) },
                         None => 0,
                     },
                 };

@@ -1,18 +1,24 @@
 //! A block: its warps, its shared memory and its barriers.
 
+use super::cells::Cells;
 use super::code::{Kernel, Voting};
 use super::finding::Found;
 use super::launch::{Common, Shape};
+use super::ledger::Ledger;
 use super::memory::Memory;
-use super::shadow::Cells;
 use super::warp::{Group, Wait, Warp, lanes_of};
-use crate::core::error::FindingKind;
+use crate::core::error::{FindingKind, Result as Made};
+use crate::core::room;
+
+/// A block has at most 1024 threads.
+const MOST_WARPS: usize = 32;
 
 /// What the warps of a block work in.
 pub(super) struct Place<'r, 'm> {
     pub(super) kernel: &'r Kernel,
     pub(super) memory: &'r Memory<'m>,
     pub(super) common: &'r Common,
+    pub(super) ledger: &'r Ledger<'r>,
     pub(super) parameters: &'r [u8],
     pub(super) shape: &'r Shape,
     pub(super) shared: Vec<u8>,
@@ -22,19 +28,29 @@ pub(super) struct Place<'r, 'm> {
     pub(super) votes: [(u32, u32); 16],
     /// What the last `bar.red` of each barrier gave.
     pub(super) outcomes: [(u32, u32); 16],
-    /// Who came by `bar.arrive` and did not wait.
+    /// Who came by `bar.arrive` and did not wait: one for each barrier and warp, so that a loop that arrives takes no memory.
     pub(super) arrived: Vec<Arrival>,
 }
 
-/// Threads of a warp that came to a barrier and went on.
+/// Threads of a warp that came to a barrier and went on, perhaps several times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) number: u32,
     pub(super) warp: u32,
     pub(super) threads: u32,
-    /// The time of the warp, and what it had seen.
+    /// The time of the warp, and what it had seen; when it came last.
     pub(super) time: u32,
     pub(super) acquired: u32,
+}
+
+impl Place<'_, '_> {
+    pub(super) fn arrive(&mut self, new: Arrival) {
+        let known = self.arrived.iter_mut().find(|one| (one.number, one.warp) == (new.number, new.warp));
+        match known {
+            Some(known) => *known = Arrival { threads: known.threads.saturating_add(new.threads), ..new },
+            None => self.arrived.push(new),
+        }
+    }
 }
 
 /// A block of a launch.
@@ -42,6 +58,14 @@ pub(super) struct Block<'r, 'm> {
     pub(super) index: [u32; 3],
     pub(super) warps: Vec<Warp>,
     pub(super) place: Place<'r, 'm>,
+    /// What was charged for it, without its cells.
+    charged: u64,
+}
+
+impl Drop for Block<'_, '_> {
+    fn drop(&mut self) {
+        self.place.ledger.release(self.charged.saturating_add(self.place.cells.bytes()));
+    }
 }
 
 /// How far a block came.
@@ -59,11 +83,24 @@ pub(super) struct Where {
 }
 
 impl<'r, 'm> Block<'r, 'm> {
-    pub(super) fn new(index: [u32; 3], place: Place<'r, 'm>) -> Self {
-        let (kernel, shape, races) = (place.kernel, place.shape, place.common.checks.races);
+    /// What a block takes, without its cells.
+    pub(super) fn bytes(kernel: &Kernel, shape: &Shape, races: bool) -> u64 {
+        let warps = u64::from(shape.threads().div_ceil(32));
+        let all = Warp::bytes(kernel, shape, races).saturating_add(size_of::<Warp>() as u64).saturating_mul(warps);
+        all.saturating_add(shape.total_shared.into())
+    }
+
+    /// The memory of a block, for which `charged` bytes are counted; [`again`](Self::again) makes it a block.
+    pub(super) fn new(place: Place<'r, 'm>, charged: u64) -> Made<Self> {
+        let mut block = Block { index: [0; 3], warps: Vec::new(), place, charged };
+        let (kernel, shape, races) = (block.place.kernel, block.place.shape, block.place.common.checks.races);
         let warps = shape.threads().div_ceil(32);
-        let warps = (0..warps).map(|number| Warp::new(kernel, shape, index, number, races)).collect();
-        Block { index, warps, place }
+        room::reserve(&mut block.warps, warps as usize)?;
+        room::reserve(&mut block.place.arrived, 16 * warps as usize)?;
+        for number in 0..warps {
+            block.warps.push(Warp::new(kernel, shape, number, races)?);
+        }
+        Ok(block)
     }
 
     /// As a new block: its memory is used again.
@@ -110,8 +147,9 @@ impl<'r, 'm> Block<'r, 'm> {
                 _ => None,
             });
             let Some(wanted) = wanted else { continue };
-            let all = self.place.arrived.iter().filter(|one| one.number == number).map(|one| one.threads).sum::<u32>();
-            let (mut left, mut lanes) = (wanted.unwrap_or(alive).saturating_sub(all), vec![0u32; self.warps.len()]);
+            let arrived = self.place.arrived.iter().filter(|one| one.number == number);
+            let all = arrived.fold(0u32, |all, one| all.saturating_add(one.threads));
+            let (mut left, mut lanes) = (wanted.unwrap_or(alive).saturating_sub(all), [0u32; MOST_WARPS]);
             for (warp, lanes) in self.warps.iter().zip(&mut lanes) {
                 // Those that are too many wait for the next ones.
                 for group in warp.groups.iter().filter(|group| is_at(group, number)) {
@@ -136,21 +174,23 @@ impl<'r, 'm> Block<'r, 'm> {
             *outcome = std::mem::take(votes);
         }
         let is_here = |lanes: &u32| *lanes != 0;
-        let mut times = vec![0; self.warps.len()];
+        let mut times = [0u32; MOST_WARPS];
         let mut acquired = 0;
         for ((warp, time), _) in self.warps.iter().zip(&mut times).zip(lanes).filter(|(_, lanes)| is_here(lanes)) {
-            *time = warp.order.time + 1;
+            *time = warp.order.time.saturating_add(1);
             acquired = acquired.max(warp.order.acquired);
         }
         for arrival in self.place.arrived.iter().filter(|one| one.number == number) {
             if let Some(time) = times.get_mut(arrival.warp as usize) {
-                *time = (*time).max(arrival.time + 1);
+                *time = (*time).max(arrival.time.saturating_add(1));
             }
             acquired = acquired.max(arrival.acquired);
         }
         self.place.arrived.retain(|one| one.number != number);
+        // Later than all that any thread of the block did, also one that has ended.
+        let base = self.warps.iter().map(|warp| warp.order.time).max().unwrap_or_default().saturating_add(1);
         for (warp, lanes) in self.warps.iter_mut().zip(lanes).filter(|(_, lanes)| is_here(lanes)) {
-            let mut results = Vec::new();
+            let mut results = smallvec::SmallVec::<[(u32, u32); 2]>::new();
             for group in warp.groups.iter_mut().filter(|group| is_at(group, number) && group.mask & lanes != 0) {
                 group.wait = Wait::No;
                 results.push((group.pc, group.mask));
@@ -158,8 +198,7 @@ impl<'r, 'm> Block<'r, 'm> {
             }
             warp.order.acquired = acquired;
             if whole {
-                warp.order.epoch += 1;
-                warp.order.time += 1;
+                (warp.order.base, warp.order.time) = (base, base);
             } else {
                 warp.order.meet(*lanes);
                 for (known, time) in warp.order.warps.iter_mut().zip(&times) {

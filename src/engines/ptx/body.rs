@@ -6,8 +6,8 @@ use super::text::{Function, Statement, Variable};
 use super::types::Space;
 use super::{Fault, Faulty};
 
-impl Decoder<'_> {
-    pub(super) fn body(&mut self, function: &Function) -> Faulty<()> {
+impl<'t> Decoder<'t> {
+    pub(super) fn body(&mut self, function: &'t Function) -> Faulty<()> {
         let Some(body) = &function.body else {
             return Err(Fault::unsupported(self.spot.text, format!("`{}`, whose body is not here", function.name)));
         };
@@ -19,9 +19,10 @@ impl Decoder<'_> {
     }
 
     /// All labels of a body, before the first jump.
-    fn collect_labels(&mut self, body: &[Statement]) -> Faulty<()> {
+    fn collect_labels(&mut self, body: &'t [Statement]) -> Faulty<()> {
         let (mut braces, mut next) = (vec![0u32], 1);
         for statement in body {
+            self.step(0)?;
             match statement {
                 Statement::Open => {
                     braces.push(next);
@@ -32,14 +33,17 @@ impl Decoder<'_> {
                 }
                 Statement::Label(name, place) => {
                     let label = self.new_label();
+                    if label > super::decode::MOST {
+                        return Err(Fault::text(*place, "more labels than a kernel has, with its functions".into()));
+                    }
                     let (Some(frame), Some(brace)) = (self.frames.last_mut(), braces.last()) else { continue };
-                    if frame.labels.insert((*brace, name.clone()), label).is_some() {
+                    if frame.labels.insert((name, *brace), label).is_some() {
                         return Err(Fault::text(*place, format!("the label `{name}` stands here a second time")));
                     }
                 }
                 Statement::Targets(name, labels) => {
                     let (Some(frame), Some(brace)) = (self.frames.last_mut(), braces.last()) else { continue };
-                    frame.targets.insert((*brace, name.clone()), labels.clone());
+                    frame.targets.insert((name, *brace), labels);
                 }
                 _ => {}
             }
@@ -47,7 +51,13 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn statement(&mut self, statement: &Statement) -> Faulty<()> {
+    fn statement(&mut self, statement: &'t Statement) -> Faulty<()> {
+        self.step(match statement {
+            // The words of the opcode are compared with those that are known.
+            Statement::Instruction(one) => one.operands.len() + one.opcode.len() / 8,
+            Statement::Registers { names, .. } => names.len(),
+            _ => 0,
+        })?;
         match statement {
             Statement::Label(name, _) => {
                 if let Some(label) = self.find_label(name) {
@@ -89,7 +99,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn variable(&mut self, variable: &Variable) -> Faulty<()> {
+    fn variable(&mut self, variable: &'t Variable) -> Faulty<()> {
         self.spot.text = variable.place;
         let named = match variable.space {
             Space::Shared => {

@@ -249,6 +249,6 @@ pub(crate) struct Kernel {
     pub(super) local_bytes: u64,
     pub(super) most_threads: Option<u64>,
     pub(super) places: Vec<Spot>,
-    /// The approximate instructions in it, by name: their results have no specified bits.
+    /// The approximate instructions in it, by name, each once: their results have no specified bits.
     pub(super) approximate: Vec<String>,
 }

@@ -8,11 +8,16 @@ use super::scope::{Named, Scopes};
 use super::text::{Function, Parameter, Text, Variable};
 use super::types::Space;
 use super::{Fault, Faulty};
-use std::collections::HashMap;
+use crate::core::room;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// More instructions than this are no kernel, nor are more registers or calls than the second figure.
-const MOST: usize = 4 << 20;
+/// More instructions or labels than this are no kernel, nor are more registers or calls than the second figure.
+pub(super) const MOST: usize = 1 << 20;
 const FEW: usize = 1 << 16;
+
+/// The most steps that decoding a kernel takes: a statement, a name that is looked up. A function is decoded anew at each call, so a
+/// short text can ask for any number of them; a text of 40 MB without calls takes as many.
+const STEPS: u64 = 1 << 24;
 
 /// The most bytes of the parameters of a kernel, which CUDA allows.
 const PARAMETERS: u64 = 32764;
@@ -21,7 +26,11 @@ const PARAMETERS: u64 = 32764;
 const DEEPEST: usize = 64;
 
 /// Decodes the kernel `function`; `addresses` are those of the module's variables in global and constant memory.
-pub(super) fn decode(text: &Text, function: &Function, addresses: &HashMap<String, u64>) -> Faulty<Kernel> {
+pub(super) fn decode<'t>(
+    text: &'t Text,
+    function: &'t Function,
+    addresses: &'t HashMap<String, u64>,
+) -> Faulty<Kernel> {
     let mut decoder = Decoder::new(text, addresses);
     decoder.kernel.name = function.name.clone();
     decoder.kernel.most_threads = function.most_threads;
@@ -44,14 +53,15 @@ pub(super) fn decode(text: &Text, function: &Function, addresses: &HashMap<Strin
 }
 
 /// A function while its body is decoded.
-pub(super) struct Frame {
-    name: String,
+pub(super) struct Frame<'t> {
+    name: &'t str,
     /// The first of its scopes.
     first_scope: usize,
-    /// Its labels, by the number of the braces in which they stand.
-    pub(super) labels: HashMap<(u32, String), usize>,
+    /// Its labels, with the number of the braces in which they stand.
+    pub(super) labels: BTreeMap<(&'t str, u32), usize>,
     /// Of each `.branchtargets` the labels.
-    pub(super) targets: HashMap<(u32, String), Vec<String>>,
+    pub(super) targets: BTreeMap<(&'t str, u32), &'t [String]>,
+    /// The open braces: their numbers rise.
     pub(super) braces: Vec<u32>,
     pub(super) next_brace: u32,
     /// Where a `ret` goes; `None` in a kernel.
@@ -59,19 +69,25 @@ pub(super) struct Frame {
     used: usize,
 }
 
-impl Frame {
-    fn new(function: &Function, first_scope: usize) -> Self {
-        let name = function.name.clone();
+impl<'t> Frame<'t> {
+    fn new(function: &'t Function, first_scope: usize) -> Self {
         Frame {
-            name,
+            name: &function.name,
             first_scope,
-            labels: HashMap::new(),
-            targets: HashMap::new(),
+            labels: BTreeMap::new(),
+            targets: BTreeMap::new(),
             braces: vec![0],
             next_brace: 1,
             end: None,
             used: 0,
         }
+    }
+
+    /// What has that name in the innermost of the open braces.
+    fn innermost<T: Copy>(&self, all: &BTreeMap<(&str, u32), T>, name: &str, work: &mut u64) -> Option<T> {
+        let last = self.braces.last().copied()?;
+        let mut within = all.range((name, 0)..=(name, last)).rev().inspect(|_| *work += 1);
+        within.find(|((_, brace), _)| self.braces.binary_search(brace).is_ok()).map(|(_, found)| *found)
     }
 }
 
@@ -79,23 +95,28 @@ pub(super) struct Decoder<'t> {
     text: &'t Text,
     addresses: &'t HashMap<String, u64>,
     pub(super) kernel: Kernel,
-    pub(super) scopes: Scopes,
-    pub(super) frames: Vec<Frame>,
+    pub(super) scopes: Scopes<'t>,
+    pub(super) frames: Vec<Frame<'t>>,
     constants: HashMap<u64, Reg>,
     specials: HashMap<Special, Reg>,
-    shared: HashMap<String, u64>,
+    /// By the function that declares it, and its name.
+    shared: HashMap<(&'t str, &'t str), u64>,
     /// Addresses in dynamic shared memory, which begins where the declared one ends.
     dynamic: HashMap<u64, Reg>,
     labels: Vec<Option<u32>>,
     jumps: Vec<(usize, usize)>,
     /// What each function was given, in order: registers or bytes of memory.
-    tapes: HashMap<String, Vec<u64>>,
+    tapes: HashMap<&'t str, Vec<u64>>,
     pub(super) spot: Spot,
     pub(super) guard: Option<Guard>,
     /// The carry of `add.cc`.
     carry: Option<Reg>,
     /// Functions put in so far.
     calls: usize,
+    /// Steps so far.
+    work: u64,
+    /// See [`Kernel::approximate`].
+    pub(super) approximate: BTreeSet<String>,
 }
 
 impl<'t> Decoder<'t> {
@@ -118,6 +139,17 @@ impl<'t> Decoder<'t> {
             guard: None,
             carry: None,
             calls: 0,
+            work: 0,
+            approximate: BTreeSet::new(),
+        }
+    }
+
+    /// Refuses a text that takes too long.
+    pub(super) fn step(&mut self, more: usize) -> Faulty<()> {
+        self.work += 1 + more as u64;
+        match self.work > STEPS {
+            true => Err(self.fault("the kernel is too long, with the functions that it calls")),
+            false => Ok(()),
         }
     }
 
@@ -133,7 +165,7 @@ impl<'t> Decoder<'t> {
     fn taped(&mut self, fresh: impl FnOnce(&mut Kernel) -> Faulty<u64>) -> Faulty<u64> {
         let inlined = self.frames.len() > 1;
         let Some(frame) = self.frames.last_mut().filter(|_| inlined) else { return fresh(&mut self.kernel) };
-        let tape = self.tapes.entry(frame.name.clone()).or_default();
+        let tape = self.tapes.entry(frame.name).or_default();
         frame.used += 1;
         if let Some(known) = tape.get(frame.used - 1) {
             return Ok(*known);
@@ -165,7 +197,7 @@ impl<'t> Decoder<'t> {
         let place = self.spot.text;
         self.taped(|kernel| {
             let at = kernel.local_bytes.next_multiple_of(align.max(1));
-            kernel.local_bytes = at + bytes;
+            kernel.local_bytes = at.saturating_add(bytes);
             match kernel.local_bytes <= 512 << 10 {
                 true => Ok(at),
                 false => Err(Fault::text(place, "more than 512 KiB of memory for each thread".into())),
@@ -205,12 +237,14 @@ impl<'t> Decoder<'t> {
         if self.kernel.code.len() >= MOST {
             return Err(self.fault("the kernel is too long"));
         }
-        if self.kernel.places.last() != Some(&self.spot) {
-            self.kernel.places.push(self.spot);
-        }
-        let place = self.kernel.places.len() as u32 - 1;
-        self.kernel.code.push(Instruction { op, guard: self.guard, to, from, place });
-        Ok(())
+        let Kernel { places, code, .. } = &mut self.kernel;
+        let made = match places.last() == Some(&self.spot) {
+            true => Ok(()),
+            false => room::push(places, self.spot),
+        };
+        let place = (places.len() as u32).saturating_sub(1);
+        let one = Instruction { op, guard: self.guard, to, from, place };
+        made.and_then(|()| room::push(code, one)).map_err(|error| Fault::no_memory(&error, "for the code of a kernel"))
     }
 
     /// A jump to a label that may not be placed yet.
@@ -231,42 +265,37 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    pub(super) fn find_label(&self, name: &str) -> Option<usize> {
+    pub(super) fn find_label(&mut self, name: &str) -> Option<usize> {
         let frame = self.frames.last()?;
-        let known = |brace: &u32| frame.labels.get(&(*brace, name.to_owned()));
-        frame.braces.iter().rev().find_map(known).copied()
+        frame.innermost(&frame.labels, name, &mut self.work)
     }
 
     /// The labels of a `.branchtargets`.
-    pub(super) fn find_targets(&self, name: &str) -> Option<Vec<String>> {
+    pub(super) fn find_targets(&mut self, name: &str) -> Option<&'t [String]> {
         let frame = self.frames.last()?;
-        let known = |brace: &u32| frame.targets.get(&(*brace, name.to_owned()));
-        frame.braces.iter().rev().find_map(known).cloned()
+        frame.innermost(&frame.targets, name, &mut self.work)
     }
 
     pub(super) fn find(&mut self, name: &str) -> Option<Named> {
         let from = self.frames.last()?.first_scope;
-        if let Some(named) = self.scopes.find(name, from) {
+        if let Some(named) = self.scopes.find(name, from, &mut self.work) {
             return Some(named);
         }
         if let Some(address) = self.addresses.get(name) {
             return Some(Named::Variable { space: Space::Global, at: *address, dynamic: false });
         }
-        let text = self.text;
-        let variable = text.variables.iter().find(|one| one.name == name && one.space == Space::Shared)?;
+        let variable = self.text.shared(name)?;
         self.shared_variable(variable, false)
     }
 
     /// Gives a variable in shared memory its place. Those of a function are known by its name as well.
-    pub(super) fn shared_variable(&mut self, variable: &Variable, own: bool) -> Option<Named> {
+    pub(super) fn shared_variable(&mut self, variable: &'t Variable, own: bool) -> Option<Named> {
         let space = Space::Shared;
         if variable.dynamic {
             return Some(Named::Variable { space, at: 0, dynamic: true });
         }
-        let key = match self.frames.last() {
-            Some(frame) if own => format!("{}/{}", frame.name, variable.name),
-            _ => variable.name.clone(),
-        };
+        let function = self.frames.last().filter(|_| own).map_or("", |frame| frame.name);
+        let key = (function, &*variable.name);
         if let Some(at) = self.shared.get(&key) {
             return Some(Named::Variable { space, at: *at, dynamic: false });
         }
@@ -290,9 +319,12 @@ impl<'t> Decoder<'t> {
     }
 
     /// Puts in the body of a function. `arguments` and `results` are what the call names.
-    pub(super) fn inline(&mut self, name: &str, bind: impl FnOnce(&mut Self, &Function) -> Faulty<()>) -> Faulty<()> {
-        let text = self.text;
-        let Some(function) = text.functions.iter().find(|one| one.name == name) else {
+    pub(super) fn inline(
+        &mut self,
+        name: &str,
+        bind: impl FnOnce(&mut Self, &'t Function) -> Faulty<()>,
+    ) -> Faulty<()> {
+        let Some(function) = self.text.function(name) else {
             return Err(self.fault(format!("no function is called `{name}`")));
         };
         if self.frames.iter().any(|frame| frame.name == name) || self.frames.len() > DEEPEST {
@@ -317,12 +349,12 @@ impl<'t> Decoder<'t> {
     }
 
     /// Declares a parameter that is in memory of the caller.
-    pub(super) fn bind_memory(&mut self, parameter: &Parameter, at: u64) {
+    pub(super) fn bind_memory(&mut self, parameter: &'t Parameter, at: u64) {
         self.scopes.declare(&parameter.name, Named::Variable { space: Space::Local, at, dynamic: false });
     }
 
     /// Declares a parameter that is a register.
-    pub(super) fn bind_register(&mut self, parameter: &Parameter) -> Faulty<Reg> {
+    pub(super) fn bind_register(&mut self, parameter: &'t Parameter) -> Faulty<Reg> {
         let register = self.temporary()?;
         self.scopes.declare(&parameter.name, Named::Register(register));
         Ok(register)
@@ -330,7 +362,7 @@ impl<'t> Decoder<'t> {
 
     /// A declaration without a body: a function that the machine has itself.
     pub(super) fn is_external(&self, name: &str) -> bool {
-        self.text.functions.iter().any(|one| one.name == name && one.body.is_none())
+        self.text.function(name).is_some_and(|one| one.body.is_none())
     }
 
     fn finish(mut self) -> Faulty<Kernel> {
@@ -346,8 +378,7 @@ impl<'t> Decoder<'t> {
         for (at, register) in self.dynamic {
             kernel.constants.push((register, kernel.dynamic_at.wrapping_add(at)));
         }
-        kernel.approximate.sort();
-        kernel.approximate.dedup();
+        kernel.approximate = self.approximate.into_iter().collect();
         Ok(self.kernel)
     }
 }

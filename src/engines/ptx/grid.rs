@@ -4,13 +4,18 @@
 //! earlier ones, or for all blocks of a cooperative launch, get what they wait for, and no thread blocks.
 
 use super::block::{Block, Place, Progress, Where};
+use super::cells::Cells;
 use super::code::Kernel;
 use super::finding::{Found, finding};
 use super::launch::{Checks, Common, Shape};
+use super::ledger::{For, Ledger};
 use super::memory::{Area, Memory};
 use super::module::PtxModule;
-use super::shadow::{Cells, GlobalShadow};
-use crate::core::error::{Finding, FindingKind};
+use super::shadow::GlobalShadow;
+use super::{Fault, Faulty};
+use crate::core::buffer::Meter;
+use crate::core::error::{Error, FindingKind};
+use crate::core::room;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,13 +24,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const TURN: u32 = 1 << 14;
 const TURNS: u32 = 4;
 
-/// Blocks put aside; with more, a thread goes on with an old one.
-const ASIDE: usize = 4096;
+/// Blocks put aside; with more, a thread goes on with an old one. Fewer, if they are large: see [`Ledger::aside`].
+const ASIDE: u64 = 4096;
 
-/// Larger areas have no shadow: it takes nineteen times their size.
+/// Larger areas have no shadow: it takes up to twelve times their size.
 const MOST_SHADOW: u64 = 256 << 20;
 
-/// Runs a kernel: `parameters` are the bytes of its parameters, each at its place.
+/// Runs a kernel: `parameters` are the bytes of its parameters, each at its place. What it takes itself is counted by `meter`.
+#[expect(clippy::too_many_arguments, reason = "those of a launch, and who pays")]
 pub(super) fn run(
     module: &PtxModule,
     kernel: &Kernel,
@@ -34,12 +40,15 @@ pub(super) fn run(
     areas: Vec<Area<'_>>,
     checks: Checks,
     printed: &(dyn Fn(String) + Sync),
-) -> Result<(), Box<Finding>> {
+    meter: &Meter,
+) -> Faulty<()> {
+    let ledger = Ledger::new(meter);
     let files = &module.text.files;
     let refuse = |detail: String| {
         let found = Found { kind: FindingKind::Launch, lane: 0, detail };
-        Box::new(finding(kernel, files, u32::MAX, found, ([0; 3], [0; 3])))
+        Fault::Found(Box::new(finding(kernel, files, u32::MAX, found, ([0; 3], [0; 3]))))
     };
+    let refused = |_| ledger.refusal().unwrap_or_else(|| refuse("there is no memory".into()));
     // Not a byte more than was asked for.
     let declared = if shape.dynamic_shared == 0 { kernel.shared_bytes } else { kernel.dynamic_at };
     let shape = Shape { total_shared: (declared as u32).saturating_add(shape.dynamic_shared), ..shape };
@@ -50,7 +59,8 @@ pub(super) fn run(
         // The initial bytes of an output matter even where races are not looked for.
         let wanted = checks.races && area.writable || checks.initialised && area.fresh;
         if wanted && area.bytes <= MOST_SHADOW {
-            area.shadow = Some(GlobalShadow::new(area.bytes + (area.start & 7), checks.races));
+            let shadow = GlobalShadow::new(area.bytes + (area.start & 7), checks.races, &ledger);
+            area.shadow = Some(shadow.map_err(refused)?);
         }
     }
     let memory = Memory::new(areas);
@@ -58,7 +68,15 @@ pub(super) fn run(
         return Err(refuse(refusal));
     }
     let common = Common::new(checks);
+    let block_bytes = Block::bytes(kernel, &shape, checks.races);
+    let cells = if shape.total_shared > 0 { cells_of(&shape, checks) } else { 0 };
+    let whole = block_bytes.saturating_add(Cells::most_bytes(cells, checks.races)).max(1);
     let grid = Grid {
+        ledger: &ledger,
+        block_bytes,
+        cells,
+        most_aside: (ledger.aside() / whole).clamp(1, ASIDE) as usize,
+        tried: AtomicU64::new(0),
         kernel,
         memory: &memory,
         common: &common,
@@ -86,16 +104,25 @@ pub(super) fn run(
         use rayon::prelude::*;
         (0..threads).into_par_iter().for_each(work);
     }
-    if let Some(found) = first.into_inner() {
-        return Err(found);
+    let found = first.into_inner();
+    if let Some(refusal) = ledger.refusal() {
+        return Err(refusal);
+    }
+    if let Some(found) = found {
+        return Err(Fault::Found(found));
     }
     if checks.initialised {
         written(&memory).map_err(|detail| {
             let found = Found { kind: FindingKind::NotWritten, lane: 0, detail };
-            Box::new(finding(kernel, files, u32::MAX, found, ([0; 3], [0; 3])))
+            Fault::Found(Box::new(finding(kernel, files, u32::MAX, found, ([0; 3], [0; 3]))))
         })?;
     }
     Ok(())
+}
+
+/// The cells of the shared memory of a block.
+fn cells_of(shape: &Shape, checks: Checks) -> usize {
+    if checks.races || checks.initialised { (shape.total_shared as usize).div_ceil(4) + 1 } else { 0 }
 }
 
 /// Whether the launch fits the kernel.
@@ -130,6 +157,13 @@ fn written(memory: &Memory<'_>) -> Result<(), String> {
 }
 
 struct Grid<'r, 'm> {
+    ledger: &'r Ledger<'r>,
+    /// What a block takes, without its cells, and their number.
+    block_bytes: u64,
+    cells: usize,
+    most_aside: usize,
+    /// Blocks that there are, or that a thread tries to make.
+    tried: AtomicU64,
     kernel: &'r Kernel,
     memory: &'r Memory<'m>,
     common: &'r Common,
@@ -147,7 +181,8 @@ impl<'r, 'm> Grid<'r, 'm> {
     fn work(&self) -> Result<(), ([u32; 3], Where)> {
         // The last block that ended.
         let mut ended = None;
-        while let Some(mut block) = self.take(&mut ended) {
+        let nowhere = |found: Box<Found>| ([0; 3], Where { found: *found, warp: 0, pc: u32::MAX });
+        while let Some(mut block) = self.take(&mut ended).map_err(nowhere)? {
             let mut turns = 0;
             loop {
                 if self.stop.load(Ordering::Relaxed) {
@@ -161,43 +196,75 @@ impl<'r, 'm> Grid<'r, 'm> {
                     Progress::Turn => turns += 1,
                 }
                 if turns >= TURNS && self.blocks > 1 {
-                    self.aside.lock().push_back(block);
-                    break;
+                    let mut aside = self.aside.lock();
+                    // Without memory for the list it has another turn.
+                    if aside.try_reserve(1).is_ok() {
+                        aside.push_back(block);
+                        break;
+                    }
+                    turns = 0;
                 }
             }
         }
         Ok(())
     }
 
-    fn take(&self, ended: &mut Option<Block<'r, 'm>>) -> Option<Block<'r, 'm>> {
-        if self.aside.lock().len() < ASIDE {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number < self.blocks {
-                let Some(mut block) = ended.take() else { return Some(self.block(number)) };
-                block.again(self.shape.block_index(number));
-                return Some(block);
+    /// The next block, or one that was put aside. None, if others do the rest.
+    fn take(&self, ended: &mut Option<Block<'r, 'm>>) -> Result<Option<Block<'r, 'm>>, Box<Found>> {
+        let mut lack = None;
+        if self.next.load(Ordering::Relaxed) < self.blocks && self.aside.lock().len() < self.most_aside {
+            match ended.take().map_or_else(|| self.block(), Ok) {
+                Ok(mut block) => {
+                    let number = self.next.fetch_add(1, Ordering::Relaxed);
+                    if number < self.blocks {
+                        block.again(self.shape.block_index(number));
+                        return Ok(Some(block));
+                    }
+                    *ended = Some(block);
+                }
+                Err(error) => lack = Some(error),
             }
         }
-        self.aside.lock().pop_front()
+        let old = self.aside.lock().pop_front();
+        match lack {
+            // A thread that has a block goes on until there is none: this one can do without.
+            Some(error) if old.is_none() && self.tried.load(Ordering::SeqCst) == 0 => {
+                Err(self.ledger.refuse(&error, For::Blocks))
+            }
+            _ => Ok(old),
+        }
     }
 
-    fn block(&self, number: u64) -> Block<'r, 'm> {
-        let shared = vec![0u8; self.shape.total_shared as usize];
-        let checks = self.common.checks;
-        let cells = if checks.races || checks.initialised { shared.len().div_ceil(4) + 1 } else { 0 };
+    /// The memory of a block.
+    fn block(&self) -> Result<Block<'r, 'm>, Error> {
+        self.tried.fetch_add(1, Ordering::SeqCst);
+        self.ledger.charge(self.block_bytes).and_then(|()| self.made()).inspect_err(|_| {
+            self.tried.fetch_sub(1, Ordering::SeqCst);
+        })
+    }
+
+    fn made(&self) -> Result<Block<'r, 'm>, Error> {
+        let shared = room::zeroed(self.shape.total_shared as usize);
+        // The cells count themselves, and say what they are for.
+        let cells = Cells::with(self.cells, self.common.checks.races, self.ledger);
+        let (shared, cells) = shared.and_then(|shared| Ok((shared, cells?))).inspect_err(|_| {
+            self.ledger.release(self.block_bytes);
+        })?;
         let place = Place {
             kernel: self.kernel,
             memory: self.memory,
             common: self.common,
+            ledger: self.ledger,
             parameters: self.parameters,
             shape: self.shape,
-            cells: Cells::new(if shared.is_empty() { 0 } else { cells }, checks.races),
+            cells,
             shared,
             printed: self.printed,
             votes: [(0, 0); 16],
             outcomes: [(0, 0); 16],
             arrived: Vec::new(),
         };
-        Block::new(self.shape.block_index(number), place)
+        // From here on its drop gives back what was charged.
+        Block::new(place, self.block_bytes)
     }
 }

@@ -242,16 +242,16 @@ impl Warp {
         }
         if barrier.arrive {
             let Order { time, acquired, .. } = self.order;
-            place.arrived.push(Arrival { number, warp: self.number, threads: active.count_ones(), time, acquired });
+            place.arrive(Arrival { number, warp: self.number, threads: active.count_ones(), time, acquired });
             // What it does from now on comes after that.
-            self.order.time += 1;
+            self.order.time = time.saturating_add(1);
             return Ok(Next::On);
         }
         if barrier.reduce.is_some() {
             let truths = if barrier.negated { !self.truths(predicate) } else { self.truths(predicate) };
             if let Some((yes, all)) = place.votes.get_mut(number as usize) {
-                *yes += (truths & active).count_ones();
-                *all += active.count_ones();
+                *yes = yes.saturating_add((truths & active).count_ones());
+                *all = all.saturating_add(active.count_ones());
             }
         }
         let Some(group) = self.groups.get(chosen).copied() else { return Ok(Next::Choose) };

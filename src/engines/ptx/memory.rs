@@ -1,14 +1,16 @@
 //! The memory that a launch may touch.
 //!
 //! Addresses of global memory are those of this process, or those that the caller gives his areas. Each access is compared with
-//! the areas of the launch, so a kernel reaches nothing else, whatever its text does. Accesses are atomic and relaxed: blocks run
-//! on several threads of the pool, and a race between them is a finding, not undefined behaviour of this process.
+//! the areas of the launch, so a kernel reaches nothing else, whatever its text does. Accesses of what may be written are atomic and
+//! relaxed, each byte by words of one size (`units.rs`): blocks run on several threads of the pool, and a race between them is a
+//! finding, not undefined behaviour of this process.
 
 use super::finding::Found;
 use super::shadow::GlobalShadow;
+use super::units::{self, Span};
 use crate::core::error::FindingKind;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 /// Where generic addresses of the other spaces begin. No process has memory there.
 pub(super) const SHARED_WINDOW: u64 = 1 << 60;
@@ -29,6 +31,8 @@ pub struct Area<'m> {
     pub(super) writable: bool,
     /// Nothing in it is written yet.
     pub(super) fresh: bool,
+    /// Others may write it meanwhile: all but what the caller lends to be read.
+    shared: bool,
     pub(super) shadow: Option<GlobalShadow>,
     memory: PhantomData<&'m mut [u8]>,
 }
@@ -50,7 +54,8 @@ impl<'m> Area<'m> {
     }
 
     fn new(name: String, start: u64, bytes: u64, writable: bool) -> Self {
-        Area { name, start, shift: 0, bytes, writable, fresh: false, shadow: None, memory: PhantomData }
+        let (shared, memory) = (writable, PhantomData);
+        Area { name, start, shift: 0, bytes, writable, fresh: false, shared, shadow: None, memory }
     }
 
     /// The same memory at another address, as on a GPU, whose memory the host does not see.
@@ -64,7 +69,7 @@ impl<'m> Area<'m> {
 
     /// Memory that lives as long as a module, whose words can be written by any thread.
     pub(super) fn of_words(name: &str, words: &'m [AtomicU64], from: u64, bytes: u64, writable: bool) -> Self {
-        Area::new(name.to_owned(), words.as_ptr() as u64 + from, bytes, writable)
+        Area { shared: true, ..Area::new(name.to_owned(), words.as_ptr() as u64 + from, bytes, writable) }
     }
 
     /// Its address, as a kernel sees it.
@@ -84,8 +89,56 @@ impl<'m> Area<'m> {
 
     /// The address in this process of what a kernel sees at `address`, in the area.
     #[inline(always)]
-    pub(super) fn host(&self, address: u64) -> u64 {
+    fn host(&self, address: u64) -> u64 {
         address.wrapping_add(self.shift)
+    }
+
+    #[inline(always)]
+    fn span(&self) -> Span {
+        let start = self.host(self.start);
+        Span { start, end: start.wrapping_add(self.bytes) }
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes.
+    ///
+    /// # Safety
+    /// They are in the area, and the address is a multiple of their number.
+    #[inline(always)]
+    pub(super) unsafe fn load(&self, address: u64, bytes: u32) -> u64 {
+        let at = self.host(address);
+        if self.shared {
+            // SAFETY: as the caller promises; all accesses to the area are by its span.
+            return unsafe { units::load(&self.span(), at, bytes) };
+        }
+        let at = at as usize;
+        // SAFETY: as the caller promises; it is memory that is lent to be read for the lifetime of the area.
+        unsafe {
+            match bytes {
+                1 => (at as *const u8).read().into(),
+                2 => (at as *const u16).read().into(),
+                4 => (at as *const u32).read().into(),
+                _ => (at as *const u64).read(),
+            }
+        }
+    }
+
+    /// Writes 1, 2, 4 or 8 bytes.
+    ///
+    /// # Safety
+    /// As [`load`](Self::load), in an area that may be written.
+    #[inline(always)]
+    pub(super) unsafe fn store(&self, address: u64, bytes: u32, value: u64) {
+        // SAFETY: as the caller promises; all accesses to the area are by its span.
+        unsafe { units::store(&self.span(), self.host(address), bytes, value) }
+    }
+
+    /// Replaces a value by a function of it, at once; returns what was there.
+    ///
+    /// # Safety
+    /// As [`store`](Self::store).
+    pub(super) unsafe fn update(&self, address: u64, bytes: u32, f: impl FnMut(u64) -> u64) -> u64 {
+        // SAFETY: as the caller promises; all accesses to the area are by its span.
+        unsafe { units::update(&self.span(), self.host(address), bytes, f) }
     }
 
     fn end(&self) -> u64 {
@@ -100,15 +153,22 @@ impl<'m> Area<'m> {
 /// All areas of a launch, by their addresses.
 pub(super) struct Memory<'m> {
     pub(super) areas: Vec<Area<'m>>,
+    /// Of each area the furthest end of it and those before.
+    ends: Vec<u64>,
 }
 
-// SAFETY: an area is borrowed memory of the lifetime `'m`, exclusively where it is written, and every access is atomic.
+// SAFETY: an area is borrowed memory of the lifetime `'m`, exclusively where it is written, and every access to that is atomic.
 unsafe impl Sync for Memory<'_> {}
 
 impl<'m> Memory<'m> {
     pub(super) fn new(mut areas: Vec<Area<'m>>) -> Self {
-        areas.sort_by_key(|area| (area.start, area.bytes));
-        Memory { areas }
+        areas.sort_unstable_by_key(|area| (area.start, area.bytes));
+        let ends = areas.iter().scan(0u64, |furthest, area| {
+            *furthest = area.end().max(*furthest);
+            Some(*furthest)
+        });
+        let ends = ends.collect();
+        Memory { areas, ends }
     }
 
     /// Why the areas cannot be those of a launch.
@@ -133,8 +193,10 @@ impl<'m> Memory<'m> {
     /// The area with all of these bytes.
     pub(super) fn find(&self, address: u64, bytes: u64) -> Option<usize> {
         let after = self.areas.partition_point(|area| area.start <= address);
+        let end = address.checked_add(bytes)?;
         // Areas that are only read may overlap; all others are apart.
-        (0..after).rev().find(|at| self.areas.get(*at).is_some_and(|area| area.contains(address, bytes)))
+        let mut reached = (0..after).rev().take_while(|at| self.ends.get(*at).is_some_and(|furthest| *furthest >= end));
+        reached.find(|at| self.areas.get(*at).is_some_and(|area| area.contains(address, bytes)))
     }
 
     /// Why an access is outside: the nearest area.
@@ -156,63 +218,6 @@ impl<'m> Memory<'m> {
             }
         };
         Found::new(FindingKind::OutOfBounds, lane, detail)
-    }
-}
-
-/// Reads 1, 2, 4 or 8 bytes at an address of this process.
-///
-/// # Safety
-/// They are in an area of the launch, and the address is a multiple of their number.
-pub(super) unsafe fn load(address: u64, bytes: u32) -> u64 {
-    let address = address as usize;
-    // SAFETY: as the caller promises. All accesses of the launch are atomic.
-    unsafe {
-        match bytes {
-            1 => AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed).into(),
-            2 => AtomicU16::from_ptr(address as *mut u16).load(Ordering::Relaxed).into(),
-            4 => AtomicU32::from_ptr(address as *mut u32).load(Ordering::Relaxed).into(),
-            _ => AtomicU64::from_ptr(address as *mut u64).load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// Writes 1, 2, 4 or 8 bytes.
-///
-/// # Safety
-/// As [`load`], in an area that may be written.
-pub(super) unsafe fn store(address: u64, bytes: u32, value: u64) {
-    let address = address as usize;
-    // SAFETY: as the caller promises. All accesses of the launch are atomic.
-    unsafe {
-        match bytes {
-            1 => AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed),
-            2 => AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed),
-            4 => AtomicU32::from_ptr(address as *mut u32).store(value as u32, Ordering::Relaxed),
-            _ => AtomicU64::from_ptr(address as *mut u64).store(value, Ordering::Relaxed),
-        }
-    }
-}
-
-/// Replaces a value by a function of it, at once; returns what was there.
-///
-/// # Safety
-/// As [`store`].
-pub(super) unsafe fn update(address: u64, bytes: u32, mut f: impl FnMut(u64) -> u64) -> u64 {
-    let address = address as usize;
-    macro_rules! by {
-        ($atomic:ty, $word:ty) => {{
-            // SAFETY: as the caller promises. All accesses of the launch are atomic.
-            let place = unsafe { <$atomic>::from_ptr(address as *mut $word) };
-            let done = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| Some(f(old.into()) as $word));
-            match done {
-                Ok(old) | Err(old) => old.into(),
-            }
-        }};
-    }
-    match bytes {
-        2 => by!(AtomicU16, u16),
-        4 => by!(AtomicU32, u32),
-        _ => by!(AtomicU64, u64),
     }
 }
 

@@ -4,17 +4,20 @@
 //! instruction works on all lanes at once, those at the lowest instruction first, so that they meet again after a branch. Blocks run
 //! side by side on the pool. Nothing outside the areas of a launch is reachable. See the guide [`checking`](crate::guide::checking).
 //!
-//! The machine knows no engine and no device: it takes a text, areas of memory and the bytes of the parameters.
+//! The machine knows no engine and no device: it takes a text, areas of memory and the bytes of the parameters, and counts what it
+//! needs itself in the meter of whom it works for.
 
 // - text: `token.rs`, `parse.rs`, `variables.rs`, `operands.rs`, `text.rs`, `types.rs`
 // - decoding: `decode.rs`, `body.rs`, `scope.rs`, `ops.rs`, `ops_jump.rs`, `ops_memory.rs`, `ops_together.rs`, `code.rs`
 // - arithmetic: `lanes.rs`, `integers.rs`, `floats.rs`, `halves.rs`, `rounding.rs`, `exact.rs`, `convert.rs`
 // - running: `module.rs`, `launch.rs`, `grid.rs`, `block.rs`, `warp.rs`, `execute.rs`, `access.rs`, `transfer.rs`, `meet.rs`, `print.rs`
-// - checks: `memory.rs`, `shadow.rs`, `notes.rs`, `finding.rs`
+// - memory: `memory.rs`, `units.rs`, `ledger.rs`
+// - checks: `cells.rs`, `shadow.rs`, `notes.rs`, `finding.rs`
 
 mod access;
 mod block;
 mod body;
+mod cells;
 mod code;
 mod convert;
 mod decode;
@@ -27,6 +30,7 @@ mod halves;
 mod integers;
 mod lanes;
 mod launch;
+mod ledger;
 mod meet;
 mod memory;
 mod module;
@@ -45,10 +49,11 @@ mod text;
 mod token;
 mod transfer;
 mod types;
+mod units;
 mod variables;
 mod warp;
 
-use crate::core::error::Finding;
+use crate::core::error::{Error, Finding, Site};
 pub use launch::{Checks, Shape};
 pub use memory::Area;
 pub use module::PtxModule;
@@ -80,6 +85,19 @@ pub enum Fault {
     Missing(String),
     /// A check found something.
     Found(Box<Finding>),
+    /// There is no memory for what the machine needs itself.
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes free when it failed.
+        free: u64,
+        /// The size of the memory in bytes.
+        total: u64,
+        /// The most that may be used.
+        limit: u64,
+        /// What the memory is for, and which check does not need it.
+        purpose: &'static str,
+    },
 }
 
 /// A result of the machine.
@@ -92,6 +110,24 @@ impl Fault {
 
     fn unsupported(Place { line, column }: Place, what: String) -> Fault {
         Fault::Unsupported { line, column, what }
+    }
+
+    /// A lack of memory, as [`room`](crate::core::room) and meters tell it.
+    fn no_memory(error: &Error, purpose: &'static str) -> Fault {
+        match *error {
+            Error::OutOfMemory { requested, free, total, limit, .. } => {
+                Fault::OutOfMemory { requested, free, total, limit, purpose }
+            }
+            _ => Fault::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, purpose },
+        }
+    }
+
+    /// The error of a device, if it is a lack of memory.
+    pub(crate) fn lack(&self) -> Option<Error> {
+        let Fault::OutOfMemory { requested, free, total, limit, purpose } = *self else { return None };
+        let mut site = Site::none();
+        site.set_purpose(purpose);
+        Some(Error::OutOfMemory { requested, free, total, limit, site })
     }
 
     fn missing(name: &str) -> Fault {
@@ -108,6 +144,9 @@ impl std::fmt::Display for Fault {
             }
             Fault::Missing(name) => write!(f, "the PTX has no kernel `{name}`"),
             Fault::Found(finding) => finding.fmt(f),
+            Fault::OutOfMemory { requested, free, limit, purpose, .. } => {
+                write!(f, "out of memory {purpose}: {requested} bytes requested, {free} free of {limit}")
+            }
         }
     }
 }

@@ -7,6 +7,8 @@ use super::parse::parse;
 use super::text::{Text, Variable};
 use super::types::Space;
 use super::{Fault, Faulty, decode, grid};
+use crate::core::buffer::Meter;
+use crate::core::{machine, room};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,6 +46,21 @@ pub struct PtxModule {
     variables: Vec<(String, u64, u64, bool)>,
     addresses: HashMap<String, u64>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
+    /// Gives back what was counted.
+    #[expect(dead_code, reason = "its drop is what it is for")]
+    charged: Option<Charged>,
+}
+
+/// What the memory of the variables is counted by.
+struct Charged {
+    meter: Arc<Meter>,
+    bytes: u64,
+}
+
+impl Drop for Charged {
+    fn drop(&mut self) {
+        self.meter.give(self.bytes);
+    }
 }
 
 impl PtxModule {
@@ -52,6 +69,12 @@ impl PtxModule {
     /// # Errors
     /// [`Fault`] with line and column, if it does not parse.
     pub fn new(text: &str) -> Faulty<PtxModule> {
+        let total = machine::total_memory();
+        Self::within(text, &Arc::new(Meter::new(total, total)))
+    }
+
+    /// The same for a device: the memory of the variables is counted by its meter.
+    pub(crate) fn within(text: &str, meter: &Arc<Meter>) -> Faulty<PtxModule> {
         let text = read(text)?;
         let (mut at, mut variables) = (0u64, Vec::new());
         for one in globals(&text) {
@@ -60,12 +83,20 @@ impl PtxModule {
             at = at.saturating_add(one.bytes);
         }
         // Aligned to 256 bytes, as memory of a GPU is.
-        let words: Box<[AtomicU64]> = (0..at.div_ceil(8) + 32).map(|_| AtomicU64::new(0)).collect();
+        let charged = if at > 0 {
+            meter.take(at).map_err(no_room)?;
+            Some(Charged { meter: meter.clone(), bytes: at })
+        } else {
+            None
+        };
+        let mut words = Vec::new();
+        room::grown_with(&mut words, at.div_ceil(8) as usize + 32, AtomicU64::default).map_err(no_room)?;
+        let words = words.into_boxed_slice();
         let start = words.as_ptr() as u64;
         let shift = start.next_multiple_of(256) - start;
         variables.iter_mut().for_each(|(_, at, ..)| *at += shift);
         let addresses = variables.iter().map(|(name, at, ..)| (name.clone(), start + at)).collect();
-        let module = PtxModule { text, words, variables, addresses, kernels: Mutex::default() };
+        let module = PtxModule { text, words, variables, addresses, kernels: Mutex::default(), charged };
         module.initialise()?;
         Ok(module)
     }
@@ -79,7 +110,8 @@ impl PtxModule {
     pub fn placed(text: &str, place: &mut dyn FnMut(&str, u64, u64) -> u64) -> Faulty<PtxModule> {
         let text = read(text)?;
         let addresses = globals(&text).map(|one| (one.name.clone(), place(&one.name, one.bytes, one.align))).collect();
-        Ok(PtxModule { text, words: Box::default(), variables: Vec::new(), addresses, kernels: Mutex::default() })
+        let (words, variables, kernels) = (Box::default(), Vec::new(), Mutex::default());
+        Ok(PtxModule { text, words, variables, addresses, kernels, charged: None })
     }
 
     /// The bytes that a variable has when the module is loaded; `None` if it has no variable of that name in global or constant
@@ -88,9 +120,13 @@ impl PtxModule {
     /// # Errors
     /// [`Fault`] if it holds the address of what is no such variable.
     pub fn initial(&self, name: &str) -> Faulty<Option<Vec<u8>>> {
-        let Some(variable) = globals(&self.text).find(|one| one.name == name) else { return Ok(None) };
-        let mut bytes = variable.initial.clone();
-        bytes.resize(variable.bytes as usize, 0);
+        self.text.global(name).map(|variable| self.bytes_of(variable, variable.bytes)).transpose()
+    }
+
+    /// The first bytes of a variable.
+    fn bytes_of(&self, variable: &Variable, most: u64) -> Faulty<Vec<u8>> {
+        let mut bytes = room::zeroed::<u8>(variable.bytes.min(most) as usize).map_err(no_room)?;
+        bytes.iter_mut().zip(&variable.initial).for_each(|(to, from)| *to = *from);
         for (place, name, offset) in &variable.addresses {
             let Some(address) = self.addresses.get(name) else {
                 return Err(Fault::text(variable.place, format!("`{name}` is no variable in global memory")));
@@ -100,12 +136,14 @@ impl PtxModule {
                 to.copy_from_slice(&value);
             }
         }
-        Ok(Some(bytes))
+        Ok(bytes)
     }
 
     fn initialise(&self) -> Faulty<()> {
-        for (name, at, ..) in &self.variables {
-            let bytes = self.initial(name)?.unwrap_or_default();
+        // Not by name: that of a variable may stand in the text several times.
+        for (variable, (_, at, ..)) in globals(&self.text).zip(&self.variables) {
+            // The rest is zero.
+            let bytes = self.bytes_of(variable, variable.initial.len() as u64)?;
             for (n, chunk) in bytes.chunks(8).enumerate() {
                 let mut word = [0; 8];
                 word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
@@ -141,8 +179,7 @@ impl PtxModule {
         if let Some(known) = self.kernels.lock().get(name) {
             return Ok(known.clone());
         }
-        let function = self.text.functions.iter().find(|one| one.kernel && one.name == name && one.body.is_some());
-        let Some(function) = function else { return Err(Fault::missing(name)) };
+        let Some(function) = self.text.kernel(name) else { return Err(Fault::missing(name)) };
         let kernel = Arc::new(decode::decode(&self.text, function, &self.addresses)?);
         self.kernels.lock().insert(name.to_owned(), kernel.clone());
         Ok(kernel)
@@ -168,8 +205,10 @@ impl PtxModule {
     /// Runs a kernel. `parameters` are the bytes of its parameters, each at its offset; it may touch `areas` and the variables of
     /// the module. `printed` gets what it prints.
     ///
+    /// The check for races takes up to twelve times the size of the areas that the kernel writes.
+    ///
     /// # Errors
-    /// [`Fault`]: of the text, or what a check found.
+    /// [`Fault`]: of the text, what a check found, or a lack of memory for the blocks or the checks.
     pub fn launch(
         &self,
         name: &str,
@@ -179,8 +218,24 @@ impl PtxModule {
         checks: Checks,
         printed: &(dyn Fn(String) + Sync),
     ) -> Faulty<()> {
+        let total = machine::total_memory();
+        self.launch_within(name, shape, parameters, areas, checks, printed, &Meter::new(total, total))
+    }
+
+    /// The same for a device: what the machine needs is counted by its meter.
+    #[expect(clippy::too_many_arguments, reason = "those of a launch, and who pays")]
+    pub(crate) fn launch_within(
+        &self,
+        name: &str,
+        shape: Shape,
+        parameters: &[u8],
+        areas: Vec<Area<'_>>,
+        checks: Checks,
+        printed: &(dyn Fn(String) + Sync),
+        meter: &Meter,
+    ) -> Faulty<()> {
         let kernel = self.kernel(name)?;
-        grid::run(self, &kernel, shape, parameters, areas, checks, printed).map_err(Fault::Found)
+        grid::run(self, &kernel, shape, parameters, areas, checks, printed, meter)
     }
 }
 
@@ -195,6 +250,10 @@ fn read(text: &str) -> Faulty<Text> {
         }
     }
     Ok(text)
+}
+
+fn no_room(error: crate::core::error::Error) -> Fault {
+    Fault::no_memory(&error, "for the variables of a module")
 }
 
 /// The variables in global and constant memory.

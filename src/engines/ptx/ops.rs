@@ -340,7 +340,7 @@ impl Decoder<'_> {
         let apply = apply.or_else(|| floats::float(name, mods, ty)).or_else(|| halves::half(name, mods, ty));
         let Some(apply) = apply else { return Err(self.unsupported(whole())) };
         if floats::is_approximate(mods) || matches!(name, "ex2" | "tanh") {
-            self.kernel.approximate.push(whole().trim_matches('`').to_owned());
+            self.approximate.insert(whole().trim_matches('`').to_owned());
         }
         let (to, mut from) = self.typed_operands(o, o.len().saturating_sub(1).min(3), ty)?;
         let flush = mods.contains(&"ftz").then(|| floats::flush_of(ty)).flatten();

@@ -33,7 +33,7 @@ const HINTS: [&str; 22] = [
     "noftz",
 ];
 
-impl Decoder<'_> {
+impl<'t> Decoder<'t> {
     pub(super) fn memory(&mut self, name: &str, mods: &[&str], o: &[Operand]) -> Faulty<()> {
         let whole = format!("`{name}.{}`", mods.join("."));
         let mut space = mods.iter().find_map(|m| Space::parse(m)).unwrap_or(Space::Generic);
@@ -172,7 +172,7 @@ impl Decoder<'_> {
     }
 
     /// Gives a parameter its value; of a result in a register the copy that follows the call.
-    fn bind(&mut self, parameter: &Parameter, given: Given, copied: bool) -> Faulty<Option<(Reg, Reg)>> {
+    fn bind(&mut self, parameter: &'t Parameter, given: Given, copied: bool) -> Faulty<Option<(Reg, Reg)>> {
         match given {
             Given::Memory(at) if !parameter.register => {
                 self.bind_memory(parameter, at);

@@ -117,18 +117,22 @@ impl<'t> Reader<'t> {
         match token.text {
             ".entry" | ".func" => {
                 let function = self.function(token)?;
-                match module.functions.iter_mut().find(|known| known.name == function.name) {
+                let known = module.functions_by_name.get(&function.name).copied();
+                match known.and_then(|at| module.functions.get_mut(at)) {
                     Some(declared) if declared.body.is_none() => *declared = function,
                     Some(_) if function.body.is_none() => {}
                     Some(_) => {
                         let reason = format!("`{}` is defined a second time", function.name);
                         return Err(Fault::text(function.place, reason));
                     }
-                    None => module.functions.push(function),
+                    None => {
+                        module.functions_by_name.insert(function.name.clone(), module.functions.len());
+                        module.functions.push(function);
+                    }
                 }
             }
             text => match text.strip_prefix('.').and_then(Space::parse) {
-                Some(space) => self.variables(space, external, &mut |one| module.variables.push(one))?,
+                Some(space) => self.variables(space, external, &mut |one| module.add(one))?,
                 None => return Err(Fault::text(token.place, format!("`{text}` is not known here"))),
             },
         }

@@ -9,6 +9,9 @@ use super::warp::{Warp, lanes_of};
 /// The longest text that is read.
 const MOST: u64 = 4096;
 
+/// The text of one `printf` ends behind so many bytes.
+const LONGEST: usize = 64 << 10;
+
 impl Warp {
     /// Reads 8 bytes of a lane's own memory.
     fn local_word(&self, place: &Place<'_, '_>, lane: usize, at: u64) -> u64 {
@@ -52,7 +55,7 @@ fn text(place: &Place<'_, '_>, address: u64) -> String {
         let at = address.wrapping_add(at);
         let area = place.memory.areas.get(place.memory.find(at, 1)?)?;
         // SAFETY: it is in an area of the launch.
-        Some(unsafe { memory::load(area.host(at), 1) } as u8).filter(|byte| *byte != 0)
+        Some(unsafe { area.load(at, 1) } as u8).filter(|byte| *byte != 0)
     };
     let bytes: Vec<u8> = (0..MOST).map_while(byte).collect();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -63,6 +66,11 @@ fn formatted(format: &str, mut argument: impl FnMut(u64) -> u64, text: impl Fn(u
     let mut out = String::new();
     let mut rest = format.chars().peekable();
     while let Some(letter) = rest.next() {
+        // Widths and texts can be a thousand times as long as the format.
+        if out.len() > LONGEST {
+            out.push_str(" ..");
+            return out;
+        }
         if letter != '%' {
             out.push(letter);
             continue;

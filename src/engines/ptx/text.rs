@@ -2,6 +2,7 @@
 
 use super::token::Place;
 use super::types::Space;
+use std::collections::HashMap;
 
 /// A module.
 #[derive(Debug, Default)]
@@ -10,6 +11,39 @@ pub(crate) struct Text {
     pub(super) functions: Vec<Function>,
     /// The names of the sources, by the number that `.loc` uses.
     pub(super) files: Vec<(u32, String)>,
+    /// Where a function stands in the list, by its name; a variable in shared memory, and one in global or constant memory.
+    pub(super) functions_by_name: HashMap<String, usize>,
+    pub(super) shared_by_name: HashMap<String, usize>,
+    pub(super) globals_by_name: HashMap<String, usize>,
+}
+
+impl Text {
+    pub(super) fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.get(*self.functions_by_name.get(name)?)
+    }
+
+    /// The kernel of that name, if it is not only declared.
+    pub(super) fn kernel(&self, name: &str) -> Option<&Function> {
+        self.function(name).filter(|one| one.kernel && one.body.is_some())
+    }
+
+    pub(super) fn shared(&self, name: &str) -> Option<&Variable> {
+        self.variables.get(*self.shared_by_name.get(name)?)
+    }
+
+    pub(super) fn global(&self, name: &str) -> Option<&Variable> {
+        self.variables.get(*self.globals_by_name.get(name)?)
+    }
+
+    pub(super) fn add(&mut self, variable: Variable) {
+        let names = match variable.space {
+            Space::Shared => &mut self.shared_by_name,
+            Space::Global | Space::Const => &mut self.globals_by_name,
+            _ => return self.variables.push(variable),
+        };
+        names.entry(variable.name.clone()).or_insert(self.variables.len());
+        self.variables.push(variable);
+    }
 }
 
 /// A variable in global, constant, shared or local memory.

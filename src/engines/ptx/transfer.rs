@@ -2,11 +2,11 @@
 
 use super::access::Run;
 use super::block::Place;
+use super::cells::Does;
 use super::code::Order;
 use super::finding::Found;
 use super::lanes::{LANES, Row};
 use super::memory;
-use super::shadow::Does;
 use super::types::Space;
 use super::warp::{Warp, lanes_of};
 
@@ -25,9 +25,8 @@ impl Warp {
                 Some(area) => {
                     let lanes = values.iter_mut().zip(&run.addresses).enumerate();
                     for (_, (value, address)) in lanes.filter(|(lane, _)| run.mask >> lane & 1 != 0) {
-                        let address = area.host(address.wrapping_add(further));
                         // SAFETY: `check` found all bytes in this area, and their alignment.
-                        *value = unsafe { memory::load(address, run.bytes) };
+                        *value = unsafe { area.load(address.wrapping_add(further), run.bytes) };
                     }
                 }
                 None => self.read_lanes(place, run, further, &mut values),
@@ -42,7 +41,7 @@ impl Warp {
         let (mut values, mut held) = ([0; LANES], None);
         for lane in lanes_of(run.mask) {
             let address = run.address(lane, further);
-            self.synchronise(place, run, address, 0, &mut held);
+            self.synchronise(place, run, address, 0, &mut held)?;
             if let Some(value) = values.get_mut(lane) {
                 *value = self.read_lane(place, run, address, lane);
             }
@@ -68,9 +67,9 @@ impl Warp {
                 memory::load_bytes(&self.local, at, run.bytes).unwrap_or_default()
             }
             Space::Param => memory::load_bytes(place.parameters, address, run.bytes).unwrap_or_default(),
-            _ => match run.host(place.memory, address) {
+            _ => match run.area(place.memory, address) {
                 // SAFETY: `check` found the area of these bytes, and their alignment.
-                Some(address) => unsafe { memory::load(address, run.bytes) },
+                Some(area) => unsafe { area.load(address, run.bytes) },
                 None => 0,
             },
         }
@@ -94,7 +93,7 @@ impl Warp {
                 self.note_lane(place, run, further, lane, noted, Some(value), &mut held)?;
             }
             if let Some(told) = told {
-                self.synchronise(place, run, address, told, &mut held);
+                self.synchronise(place, run, address, told, &mut held)?;
             }
             match run.space {
                 Space::Shared => {
@@ -106,9 +105,9 @@ impl Warp {
                 }
                 Space::Param => {}
                 _ => {
-                    if let Some(address) = run.host(place.memory, address) {
+                    if let Some(area) = run.area(place.memory, address) {
                         // SAFETY: `check` found the area of these bytes, which may be written, and their alignment.
-                        unsafe { memory::store(address, run.bytes, value) }
+                        unsafe { area.store(address, run.bytes, value) }
                     }
                 }
             }

@@ -1,9 +1,11 @@
 //! A warp: its registers, and which of its lanes are where.
 
+use super::cells::{Knows, Stamp};
 use super::code::{Kernel, Reg, Special};
 use super::lanes::{LANES, Row};
 use super::launch::Shape;
-use super::shadow::{Knows, Stamp};
+use crate::core::error::Result;
+use crate::core::room;
 
 /// Why lanes do not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +44,10 @@ pub(super) struct Warp {
 pub(super) struct Order {
     pub(super) block: u32,
     pub(super) warp: u32,
-    pub(super) epoch: u32,
     /// Rises at each synchronization of lanes.
     pub(super) time: u32,
+    /// Of all threads of the block all that has an earlier time came before: their times met at a barrier.
+    pub(super) base: u32,
     /// To which time of lane `b` lane `a` knows what it did: row `a`, column `b`.
     pub(super) lanes: Option<Box<[[u32; LANES]; LANES]>>,
     /// The same of whole warps of the block.
@@ -59,18 +62,18 @@ impl Knows for Order {
     #[inline(always)]
     fn is_after(&self, lane: usize, earlier: &Stamp) -> bool {
         let same = earlier.block == self.block;
-        if same && earlier.epoch < self.epoch || earlier.tick < self.acquired {
+        if same && earlier.time < self.base || earlier.tick < self.acquired {
             return true;
         }
-        if !same {
-            return false;
-        }
-        let (warp, other) = (u32::from(earlier.thread) / LANES as u32, earlier.thread as usize % LANES);
-        if warp != self.warp {
-            return self.warps.get(warp as usize).is_some_and(|known| earlier.time < *known);
-        }
-        let known = || self.lanes.as_ref().and_then(|lanes| lanes.get(lane)?.get(other).copied());
-        other == lane || known().is_some_and(|known| earlier.time < known)
+        let (warp, other) = (earlier.thread() / LANES as u32, earlier.thread() as usize % LANES);
+        let known = match () {
+            () if !same => 0,
+            () if warp != self.warp => self.warps.get(warp as usize).copied().unwrap_or_default(),
+            () if other == lane => return true,
+            () => self.lanes.as_ref().and_then(|lanes| lanes.get(lane)?.get(other).copied()).unwrap_or_default(),
+        };
+        // A count that has come to its end orders everything from there on: no race is invented.
+        earlier.time < known || earlier.time == u32::MAX || earlier.tick == u32::MAX
     }
 }
 
@@ -96,23 +99,29 @@ impl Order {
 }
 
 impl Warp {
-    pub(super) fn new(kernel: &Kernel, shape: &Shape, block: [u32; 3], number: u32, races: bool) -> Self {
+    /// Its memory; [`again`](Self::again) makes it a warp of a block.
+    pub(super) fn new(kernel: &Kernel, shape: &Shape, number: u32, races: bool) -> Result<Self> {
         let warps = if races { shape.threads().div_ceil(LANES as u32) as usize } else { 0 };
-        let order =
-            Order { lanes: races.then(|| Box::new([[0; LANES]; LANES])), warps: vec![0; warps], ..Order::default() };
-        let mut warp = Warp {
+        let lanes = if races { Some(room::boxed([[0; LANES]; LANES])?) } else { None };
+        Ok(Warp {
             number,
-            rows: vec![[0; LANES]; kernel.registers as usize],
-            local: vec![0; kernel.local_bytes as usize * LANES],
-            groups: Vec::new(),
+            rows: room::filled(kernel.registers as usize, [0; LANES])?,
+            local: room::zeroed((kernel.local_bytes as usize).saturating_mul(LANES))?,
+            groups: room::with_capacity(LANES)?,
             shared_turn: 0,
-            order,
-        };
-        warp.begin(kernel, shape, block);
-        warp
+            order: Order { lanes, warps: room::filled(warps, 0)?, ..Order::default() },
+        })
     }
 
-    /// As a new warp of another block: its memory is used again.
+    /// The bytes that it takes.
+    pub(super) fn bytes(kernel: &Kernel, shape: &Shape, races: bool) -> u64 {
+        let known = (size_of::<[[u32; LANES]; LANES]>() as u64) + 4 * u64::from(shape.threads().div_ceil(32));
+        let rows = (size_of::<Row>() as u64).saturating_mul(kernel.registers.into());
+        let local = kernel.local_bytes.saturating_mul(LANES as u64);
+        rows.saturating_add(local).saturating_add(if races { known } else { 0 })
+    }
+
+    /// As a new warp of a block: its memory is used again.
     pub(super) fn again(&mut self, kernel: &Kernel, shape: &Shape, block: [u32; 3]) {
         self.rows.fill([0; LANES]);
         self.local.fill(0);

@@ -305,7 +305,7 @@ impl Device {
         x: &Tensor<T>,
         bad: &Tensor<Bool>,
         told: Told,
-    ) -> Result<PendingDispatch<Tensor<T>>> {
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let all = x.reshape([1, x.len()])?;
         let number = self.map(bad, |bad| bad.select(1i64, 0i64))?.into_output();
         let number = number.view();
@@ -328,8 +328,8 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, indices) = (x.into(), indices.into());
         let ((x, layout), (numbers, places)) = (x.operand()?, indices.operand()?);
-<<<<<<< HEAD
         take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, Told::Index), false)
+            .map(PendingDispatch::never_reports)
     }
 }
 
@@ -342,9 +342,5 @@ mod tests {
         let bytes = |told: Told| postcard::to_stdvec(&told).unwrap();
         assert_eq!(bytes(Told::Index), postcard::to_stdvec(&None::<usize>).unwrap());
         assert_eq!(bytes(Told::Plane(300)), postcard::to_stdvec(&Some(300usize)).unwrap());
-=======
-        take(self, ((x.into(), layout), (numbers.into(), places)), I::DTYPE, (axis, None), false)
-            .map(PendingDispatch::never_reports)
->>>>>>> h3
     }
 }

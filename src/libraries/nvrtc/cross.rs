@@ -102,7 +102,7 @@ fn decode(incoming: Incoming<'_>) -> Result<Launch> {
         #[cfg(feature = "host")]
         What::Text(sent) => {
             let module = incoming.loaded()?.text(sent.text())?;
-            KernelCode::Interpreted(Interpreted::arrived(&sent, module))
+            KernelCode::Interpreted(Interpreted::arrived(&sent, module, incoming.epoch.meter.clone()))
         }
         #[cfg(not(feature = "host"))]
         What::None(_) => return Err(Error::unsupported("this worker has no host engine")),

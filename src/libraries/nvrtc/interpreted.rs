@@ -3,7 +3,7 @@
 use super::launch::KernelCode;
 use super::packed::{PackedArguments, Slot, Written};
 use super::{Image, ImageKind, Nvrtc};
-use crate::core::buffer::{AnySlice, AnySliceMut};
+use crate::core::buffer::{AnySlice, AnySliceMut, Meter};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::launch::{Dim3, LaunchConfig};
@@ -43,8 +43,9 @@ impl KernelChecks {
         KernelChecks(Checks::BOUNDS)
     }
 
-    /// The most instructions that the warps of one launch execute together; more are taken for a loop without an end. The default
-    /// is 2^40.
+    /// The most instructions that the warps of one launch execute together; more are taken for a loop without an end. An instruction
+    /// counts once for all lanes of a warp that execute it together. A core executes 2 to 7 million of them a second: the default,
+    /// 2^32, is reached after 10 to 35 minutes of one core.
     pub fn budget(mut self, instructions: u64) -> Self {
         self.0.budget = instructions;
         self
@@ -73,6 +74,8 @@ pub(super) struct Interpreted {
     /// The kernel's name in the PTX.
     name: Arc<str>,
     checks: KernelChecks,
+    /// Counts what the machine needs itself.
+    meter: Arc<Meter>,
 }
 
 /// PTX that a host device runs.
@@ -88,14 +91,18 @@ pub(super) struct OnHost {
 pub(super) fn module(epoch: &Arc<Epoch>, image: &Image) -> Result<OnHost> {
     match (image.kind(), image.text()) {
         (ImageKind::Ptx, Some(text)) => {
-            let module = PtxModule::new(text).map(Arc::new).map_err(error)?;
+            #[cfg(target_os = "linux")]
+            let here = epoch.engine.as_worker().is_none();
+            #[cfg(not(target_os = "linux"))]
+            let here = true;
+            // A worker counts the memory of its own.
+            let module = if here { PtxModule::within(text, &epoch.meter) } else { PtxModule::new(text) };
+            let module = module.map(Arc::new).map_err(error)?;
             #[cfg(target_os = "linux")]
             let there = match epoch.engine.as_worker() {
                 Some(worker) => Some(worker.load_module(epoch, text.as_bytes(), true)?),
                 None => None,
             };
-            #[cfg(not(target_os = "linux"))]
-            let _ = epoch;
             Ok(OnHost {
                 module,
                 #[cfg(target_os = "linux")]
@@ -112,15 +119,19 @@ pub(super) fn module(epoch: &Arc<Epoch>, image: &Image) -> Result<OnHost> {
 pub(super) fn code(nvrtc: &Nvrtc, text: &OnHost, name: &str) -> Result<KernelCode> {
     text.module.parameters(name).map_err(error)?;
     let checks = nvrtc.device().inner().config.settings.get::<KernelChecks>().copied().unwrap_or_default();
-    Ok(KernelCode::Interpreted(Interpreted { text: text.clone(), name: name.into(), checks }))
+    let meter = nvrtc.device().epoch().meter.clone();
+    Ok(KernelCode::Interpreted(Interpreted { text: text.clone(), name: name.into(), checks, meter }))
 }
 
 fn error(fault: Fault) -> Error {
+    if let Some(lack) = fault.lack() {
+        return lack;
+    }
     match fault {
         Fault::Found(finding) => Error::KernelCheck { finding, site: Site::none() },
         Fault::Unsupported { .. } => Error::unsupported(format!("{fault}; give the kernel a twin")),
         Fault::Missing(_) => Error::invalid("name", fault.to_string()),
-        Fault::Text { .. } => Error::invalid("image", fault.to_string()),
+        Fault::Text { .. } | Fault::OutOfMemory { .. } => Error::invalid("image", fault.to_string()),
     }
 }
 
@@ -144,10 +155,10 @@ impl Interpreted {
     }
 
     /// In the worker.
-    pub(super) fn arrived(sent: &Sent<'_>, module: Arc<PtxModule>) -> Self {
+    pub(super) fn arrived(sent: &Sent<'_>, module: Arc<PtxModule>, meter: Arc<Meter>) -> Self {
         let (initialised, races, budget, parallel) = sent.checks;
         let checks = KernelChecks(Checks { initialised, races, budget, parallel });
-        Interpreted { text: OnHost { module, there: None }, name: sent.name.into(), checks }
+        Interpreted { text: OnHost { module, there: None }, name: sent.name.into(), checks, meter }
     }
 }
 
@@ -202,6 +213,7 @@ impl Interpreted {
         let extents = |dims: Dim3| [dims.x, dims.y, dims.z];
         let shape = Shape::new(extents(config.grid()), extents(config.block()), config.shared_bytes());
         let print = |text: String| print!("{text}");
-        self.text.module.launch(&self.name, shape, &parameters, areas, self.checks.0, &print).map_err(error)
+        let (name, checks, meter) = (&self.name, self.checks.0, &self.meter);
+        self.text.module.launch_within(name, shape, &parameters, areas, checks, &print, meter).map_err(error)
     }
 }

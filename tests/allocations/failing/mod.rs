@@ -123,8 +123,9 @@ fn names_us(stack: &str) -> bool {
     if std::env::var_os("WINDLASS_TEST_STACKS").is_some() {
         println!("{owner:?}\n{stack}");
     }
-    let ours =
-        |owner: &str| ["src/libraries/", "src/numerics/", "src/core/room.rs"].iter().any(|of| owner.contains(of));
+    let ours = |owner: &str| {
+        ["src/libraries/", "src/numerics/", "src/core/room.rs", "src/engines/ptx/"].iter().any(|of| owner.contains(of))
+    };
     owner.is_some_and(ours) && stack.contains("::host_half")
 }
 
@@ -180,6 +181,7 @@ macro_rules! case {
 }
 
 mod cases;
+mod kernels;
 
 use cases::{of_blas, of_fft, of_rng, of_solver, of_sparse};
 
@@ -223,6 +225,11 @@ fn walked(cases: fn() -> Vec<Case>) -> usize {
 #[test]
 fn each_allocation_of_an_operation_of_blas_may_fail() {
     assert!(walked(of_blas) > 10);
+}
+
+#[test]
+fn each_allocation_of_a_kernel_on_the_cpu_may_fail() {
+    assert!(walked(kernels::of_kernels) > 3);
 }
 
 #[test]
