@@ -10,6 +10,7 @@ mod asleep;
 mod captures;
 pub mod child;
 pub mod degenerate;
+pub mod edge;
 pub mod exchange;
 pub mod fatbin;
 mod grid;
@@ -195,7 +196,7 @@ pub fn assert_back_at(device: &Device, base: (u64, u64, u64)) {
     assert_eq!(holdings(device), base, "(bytes, allocations, in flight) of {device:?} did not go back");
 }
 
-/// A buffer with these elements; where tests are [shifted](shift), a window of a longer one.
+/// A buffer with these elements; on a host device by turns memory beside a page that nobody may touch ([`edge`]). Where tests are [shifted](shift), a window of a longer one.
 pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<T> {
     let mut data = data.into();
     let (before, len) = (shift(), data.len());
@@ -203,7 +204,7 @@ pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<
         data.splice(0..0, std::iter::repeat_n(junk::<T>(), before));
         data.push(junk());
     }
-    let buffer = device.upload(data).expect("an upload").into_output();
+    let buffer = edge::by_turns(device, data);
     if before > 0 { buffer.narrow(before..before + len).expect("a window") } else { buffer }
 }
 
