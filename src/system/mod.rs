@@ -12,10 +12,12 @@
 //! | `shared_library` | the dynamic linker |
 //! | `process` | forks, exits, privileges |
 //! | `sockets` | limits of reads, waiting for several sockets |
+//! | `memory` | pages that fault when they are touched |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
 #[cfg_attr(not(any(feature = "nvrtc", feature = "dnn")), allow(dead_code, reason = "the caches on disk use it"))]
 pub(crate) mod files;
+pub(crate) mod memory;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]
 pub(crate) mod shared_library;
