@@ -4,6 +4,7 @@
 //! for the whole staging limit, but a page takes memory only when it is first used. Blocks are cut from the lowest
 //! range that fits, so that the same pages are reused. The pages of a large block are returned to the system with it.
 
+use crate::core::harsh;
 use crate::core::parallel;
 use crate::core::process;
 use crate::core::segment::Segment;
@@ -46,6 +47,11 @@ impl Arena {
         free.remove(&offset);
         if room > taken {
             free.insert(offset + taken, room - taken);
+        }
+        drop(free);
+        if let Some(at) = self.segment.at(offset, len) {
+            // SAFETY: inside the mapping, and nobody has been told of the block.
+            unsafe { harsh::spoil(at.as_ptr(), len) };
         }
         Some(Block { arena: self.clone(), offset, len, taken })
     }

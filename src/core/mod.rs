@@ -12,6 +12,11 @@ pub(crate) mod element;
 pub(crate) mod epoch;
 pub(crate) mod error;
 pub(crate) mod fp8;
+#[cfg_attr(
+    not(all(feature = "host", feature = "libraries")),
+    allow(dead_code, reason = "what has memory to spoil may be left out")
+)]
+pub(crate) mod harsh;
 pub(crate) mod health;
 pub(crate) mod inside;
 pub(crate) mod intern;

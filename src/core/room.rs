@@ -10,6 +10,7 @@
 //! ends there, as with `vec!`.
 
 use crate::core::error::{Error, Result, Unwinding};
+use crate::core::harsh;
 use std::alloc::Layout;
 
 /// The error for `bytes` bytes of host memory that the allocator refused.
@@ -28,7 +29,9 @@ pub(crate) fn with_capacity<T>(n: usize) -> Result<Vec<T>> {
 /// Makes space for `n` more elements, and for no others.
 pub(crate) fn reserve<T>(all: &mut Vec<T>, n: usize) -> Result<()> {
     let bytes = all.len().saturating_add(n).saturating_mul(size_of::<T>());
-    all.try_reserve_exact(n).map_err(|_| out_of_memory(bytes))
+    all.try_reserve_exact(n).map_err(|_| out_of_memory(bytes))?;
+    harsh::spoil_spare(all);
+    Ok(())
 }
 
 /// `n` elements of one value.

@@ -6,6 +6,7 @@
 //! f16 C would round at every slice (as `gemm`'s own f16 product does).
 
 use crate::core::fp8::{F8E4M3, F8E5M2};
+use crate::core::harsh;
 use crate::core::room::{OrUnwind, zeroed};
 use std::cell::Cell;
 
@@ -241,6 +242,7 @@ fn with_scratch(len: usize, f: impl FnOnce(&mut [f32])) {
         // The system provides new memory already zeroed. Growing the old vector would write all of it.
         scratch = zeroed(len).or_unwind();
     }
+    harsh::spoil_values(&mut scratch);
     scratch.get_mut(..len).map(f).unwrap_or_default();
     if scratch.len() <= KEEP {
         // Fails only while the thread exits; then the scratch is freed here.

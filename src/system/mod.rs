@@ -12,6 +12,7 @@
 //! | `shared_library` | the dynamic linker |
 //! | `process` | forks, exits, privileges |
 //! | `sockets` | limits of reads, waiting for several sockets |
+//! | `memory` | pages that fault when they are touched |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
 #[cfg_attr(
@@ -19,6 +20,7 @@
     allow(dead_code, reason = "the caches on disk use most of it")
 )]
 pub(crate) mod files;
+pub(crate) mod memory;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]
 pub(crate) mod shared_library;

@@ -112,7 +112,7 @@ impl<T: Number> Laid<T> {
     }
 
     pub(crate) fn up(&self, device: &Device) -> AnyTensor {
-        let buffer = device.upload(&self.memory[..]).unwrap().into_output();
+        let buffer = crate::common::up(device, &self.memory[..]);
         AnyTensor::from_buffer(buffer, self.layout.clone()).unwrap()
     }
 }

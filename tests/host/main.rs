@@ -14,6 +14,7 @@ mod arrays;
 mod bad_input;
 mod circles;
 mod conformance;
+mod edges;
 mod expressions;
 mod external;
 mod fft;

@@ -4,6 +4,7 @@ use super::capture::Captures;
 use super::home::Home;
 use super::host_memory::HostMemory;
 use crate::core::error::{Error, Result, Site};
+use crate::core::harsh::Harsh;
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 
@@ -151,6 +152,9 @@ impl Allocation {
             // Never dereferenced.
             return Ok(Self::new(64, 0, Home::Empty, meter));
         }
+        if let Some(memory) = Harsh::new(bytes, zeroed) {
+            return Ok(Self::new(memory.address(), bytes as u64, Home::Harsh(memory), meter));
+        }
         match HostMemory::new(bytes, zeroed) {
             Some(memory) => Ok(Self::new(memory.address(), bytes as u64, Home::Host(memory), meter)),
             None => {
@@ -200,7 +204,7 @@ impl Allocation {
     /// all that is in flight on it. Host memory is freed with the last `Arc`; work in flight holds an `Arc` of its own.
     pub(super) fn end_region(self: &Arc<Self>, track: AccessHistory) {
         match &self.home {
-            Home::Empty | Home::Host(_) => {}
+            Home::Empty | Home::Host(_) | Home::Harsh(_) => {}
             #[cfg(feature = "external")]
             Home::Lent(_) => {}
             // Work in flight holds its own `Arc`, as on the host.

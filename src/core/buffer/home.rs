@@ -18,6 +18,8 @@ pub(crate) enum Home {
     Empty,
     /// The process's allocator, when it is dropped.
     Host(#[expect(dead_code, reason = "owned")] HostMemory),
+    /// Pages of its own, for tests.
+    Harsh(#[expect(dead_code, reason = "owned")] crate::core::harsh::Harsh),
     /// Whoever owns it, when the last work that uses it is done. Host devices.
     #[cfg(feature = "external")]
     Lent(#[expect(dead_code, reason = "owned")] super::Owner),

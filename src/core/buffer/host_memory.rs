@@ -9,8 +9,10 @@
 //! copies of host data is reused in the same way ([`recycle`]).
 
 use crate::core::element::Element;
+use crate::core::harsh;
 use parking_lot::{Mutex, const_mutex};
 use std::alloc::Layout;
+use std::ptr::NonNull;
 
 /// Alignment for every element type and for vector instructions.
 const ALIGN: usize = 64;
@@ -24,10 +26,16 @@ const KEPT_COUNT: usize = 64;
 /// A block of at least one byte. When dropped, it is freed or kept for reuse.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
-    /// The address of the allocator's block; the usable bytes begin at the next multiple of [`ALIGN`].
-    base: u64,
+    /// The allocator's block; the usable bytes begin at the next multiple of [`ALIGN`]. Never null: a block that was
+    /// refused is not a value, which could be kept and given to someone.
+    base: NonNull<u8>,
     layout: Layout,
 }
+
+// SAFETY: memory of the allocator, which any thread may use and free. What accesses it keeps the order of the work on it.
+unsafe impl Send for HostMemory {}
+// SAFETY: as above; by a shared reference only the address is read.
+unsafe impl Sync for HostMemory {}
 
 /// The blocks kept for reuse. Only `try_lock` is used: in a forked child the lock might never be released.
 static FREE: Mutex<Free> = const_mutex(Free { list: Vec::new(), bytes: 0 });
@@ -83,6 +91,8 @@ impl HostMemory {
             && !zeroed
             && let Some(kept) = FREE.try_lock().and_then(|mut free| free.take(layout, 1))
         {
+            // SAFETY: the block has these bytes, and no other owner.
+            unsafe { harsh::spoil(kept.start(), bytes) };
             return Some(kept);
         }
         let memory = Self::fresh(layout).or_else(|| {
@@ -94,26 +104,35 @@ impl HostMemory {
             Self::fresh(layout)
         })?;
         if large {
-            large_pages(memory.base as *mut u8, layout.size());
+            large_pages(memory.base.as_ptr(), layout.size());
+        }
+        if !zeroed {
+            // SAFETY: as above.
+            unsafe { harsh::spoil(memory.start(), bytes) };
         }
         Some(memory)
     }
 
     fn fresh(layout: Layout) -> Option<Self> {
         // SAFETY: the layout's size is not zero.
-        let base = unsafe { std::alloc::alloc_zeroed(layout) } as u64;
-        (base != 0).then_some(HostMemory { base, layout })
+        let base = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+        Some(HostMemory { base, layout })
+    }
+
+    /// The first usable byte.
+    fn start(&self) -> *mut u8 {
+        self.base.as_ptr().map_addr(|address| address.next_multiple_of(ALIGN))
     }
 
     /// The address of the first usable byte.
     pub(crate) fn address(&self) -> u64 {
-        self.base.next_multiple_of(ALIGN as u64)
+        self.start().expose_provenance() as u64
     }
 
     fn free(self) {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: it came from the allocator with this layout, and is not dropped again.
-        unsafe { std::alloc::dealloc(this.base as *mut u8, this.layout) }
+        unsafe { std::alloc::dealloc(this.base.as_ptr(), this.layout) }
     }
 }
 
@@ -121,7 +140,7 @@ impl Drop for HostMemory {
     fn drop(&mut self) {
         let this = HostMemory { ..*self };
         let size = this.layout.size();
-        if !(LARGE..=KEPT_EACH).contains(&size) {
+        if !(LARGE..=KEPT_EACH).contains(&size) || harsh::is_fenced() {
             return this.free();
         }
         match FREE.try_lock() {
@@ -143,7 +162,7 @@ pub(crate) fn recycled<T: Element>(len: usize) -> Option<Vec<T>> {
     let kept = std::mem::ManuallyDrop::new(kept);
     // SAFETY: the block came from the allocator with this alignment, its size is a multiple of the element's size, and
     // it has no other owner.
-    Some(unsafe { Vec::from_raw_parts(kept.base as *mut T, 0, kept.layout.size() / size_of::<T>()) })
+    Some(unsafe { Vec::from_raw_parts(kept.base.as_ptr().cast(), 0, kept.layout.size() / size_of::<T>()) })
 }
 
 /// Keeps a vector's memory for reuse, if it is large.
@@ -152,7 +171,9 @@ pub(crate) fn recycle<T: Element>(data: Vec<T>) {
         && layout.size() >= LARGE
     {
         let mut data = std::mem::ManuallyDrop::new(data);
-        drop(HostMemory { base: data.as_mut_ptr() as u64, layout });
+        if let Some(base) = NonNull::new(data.as_mut_ptr().cast()) {
+            drop(HostMemory { base, layout });
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::core::buffer::{large_pages, recycle, recycled};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::harsh;
 use crate::core::op::{Sure, Verdict};
 use crate::core::parallel;
 
@@ -308,6 +309,7 @@ pub(crate) unsafe fn filled<T: Element>(bytes: usize, fill: &dyn Fn(*mut u8) -> 
         }
         large_pages(data.as_mut_ptr().cast::<u8>(), bytes);
     }
+    harsh::spoil_spare(&mut data);
     fill(data.as_mut_ptr().cast())?;
     // SAFETY: the capacity holds `len` elements, and by the caller's promise all are written; every bit pattern is
     // valid.

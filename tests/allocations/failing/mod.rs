@@ -4,6 +4,10 @@
 //! Refused are allocations of [`LEAST`] bytes or more that the code of a host half makes; those that other
 //! crates make for themselves (packed panels of products, tables of transforms) end the process, and are checked by a
 //! probe where they can be large. The call stack tells them apart.
+//!
+//! A second walk goes over fronts and buffers: there the n-th allocation of [`LARGE`] bytes or more is refused, whoever makes it, and
+//! all that follow (memory that is kept for reuse is given back first, and then one tries again). What was refused must not be what a
+//! later buffer gets.
 
 use crate::{alone, common};
 
@@ -17,6 +21,10 @@ use windlass::{Bufs, Device, Error, Output, PendingDispatch, Rejected};
 
 /// The least allocation that is refused. Smaller ones (an error's text, a box) are taken for granted.
 const LEAST: usize = 1 << 10;
+/// The same for the second walk: what only a caller's size can ask for.
+const LARGE: usize = 64 << 10;
+/// The second walk is under way.
+static IN_FRONTS: AtomicBool = AtomicBool::new(false);
 
 /// Counts the allocations before the one to be refused; [`NONE`] while nothing is. All threads count: a device that
 /// works inline has one of its own, and the test's thread waits for it.
@@ -36,18 +44,24 @@ thread_local! {
 
 /// Whether the allocator refuses these bytes: asked before every allocation.
 pub(crate) fn refuses(bytes: usize) -> bool {
-    if bytes < LEAST || LOOKS.get() {
+    let fronts = IN_FRONTS.load(Ordering::Relaxed);
+    if bytes < if fronts { LARGE } else { LEAST } || LOOKS.get() {
         return false;
     }
     let armed = ARMED.load(Ordering::Relaxed);
     // One thread at a time looks at its stack: meanwhile nothing is counted.
     let counted = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| match left {
         NONE => None,
+        0 if fronts => Some(0),
         0 => Some(NONE),
         left => Some(left - 1),
     });
     if counted != Ok(0) {
         return false;
+    }
+    if fronts {
+        REFUSED.store(true, Ordering::Relaxed);
+        return true;
     }
     LOOKS.set(true);
     let ours = is_ours();
@@ -170,7 +184,7 @@ type Case = (&'static str, Box<dyn Fn(&Device) -> Failure>);
 /// Adds a case: what is made before, and the call in which allocations fail.
 macro_rules! case {
     ($all:ident, $name:literal, |$d:ident| { $($before:tt)* } $call:expr) => {
-        $all.push(($name, Box::new(|$d: &Device| {
+        $all.push(($name, Box::new(move |$d: &Device| {
             $($before)*
             arm();
             let failure = Outcome::failure($call);
@@ -181,12 +195,13 @@ macro_rules! case {
 }
 
 mod cases;
+mod fronts;
 mod kernels;
 
 use cases::{of_blas, of_fft, of_rng, of_solver, of_sparse};
 
-/// Walks through the allocations of each case. Returns how many were refused.
-fn walk(cases: Vec<Case>) -> usize {
+/// Walks through the allocations of each case, and calls `after` behind each refusal. Returns how many were refused.
+fn walk(cases: Vec<Case>, after: &dyn Fn(&Device)) -> usize {
     let device = common::inline().open().unwrap();
     let all = std::env::var_os("WINDLASS_TEST_WALK").is_some();
     let mut refusals = 0;
@@ -209,6 +224,7 @@ fn walk(cases: Vec<Case>) -> usize {
                 (false, Some((error, _))) => panic!("{name}, {nth}: {error}"),
             }
             refusals += 1;
+            after(&device);
         }
         assert_eq!(device.stats().in_flight, 0, "{name}");
     }
@@ -217,7 +233,7 @@ fn walk(cases: Vec<Case>) -> usize {
 
 fn walked(cases: fn() -> Vec<Case>) -> usize {
     let _alone = alone();
-    let refusals = walk(cases());
+    let refusals = walk(cases(), &|_| ());
     println!("{refusals} allocations refused");
     refusals
 }

@@ -8,6 +8,7 @@ mod pages;
 mod sink;
 mod slices;
 
+use crate::common::edge::by_turns;
 use crate::common::{Rng, devices, is_host, refused, seeds};
 use crate::convolution::oracle::{Numbers, Real, down, offsets};
 use oracle::Case;
@@ -39,7 +40,7 @@ fn up_with<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, gap: usiz
     for (at, x) in offsets(&layout).into_iter().zip(&numbers.all) {
         memory[at] = T::of(*x);
     }
-    Tensor::from(device.upload(memory).unwrap().into_output()).with_layout(layout).unwrap()
+    Tensor::from(by_turns(device, memory)).with_layout(layout).unwrap()
 }
 
 /// The numbers of a tensor of f32 or f64.

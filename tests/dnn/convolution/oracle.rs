@@ -1,6 +1,7 @@
 //! Convolutions by the definition, in f64; tensors in any order, whose other memory is poison.
 
 use crate::common::Rng;
+use crate::common::edge::by_turns;
 use windlass::dnn::{Convolution, DnnElement};
 use windlass::tensor::Layout;
 use windlass::{Device, Tensor, bf16, f16};
@@ -144,7 +145,7 @@ pub(crate) fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, ord
     for (at, x) in offsets(&layout).into_iter().zip(&numbers.all) {
         memory[at] = T::of(*x);
     }
-    let buffer = device.upload(memory).unwrap().into_output();
+    let buffer = by_turns(device, memory);
     Tensor::from(buffer).with_layout(layout).unwrap()
 }
 

@@ -2,6 +2,7 @@
 
 use super::Real;
 use super::oracle::{Case, Operands};
+use crate::common::edge::by_turns;
 use crate::common::{Rng, seeds};
 use windlass::dnn::{RecurrentCell, Sequences};
 use windlass::tensor::Layout;
@@ -19,7 +20,7 @@ fn up<T: Real>(device: &Device, rng: &mut Rng, extents: [usize; 3], numbers: &[f
         memory[offset + k / (b * c) * strides[0] + k / c % b * strides[1] + k % c] = T::of(*x);
     }
     let layout = Layout::new(extents, strides.map(|s| s as isize), offset).unwrap();
-    Tensor::from(device.upload(memory).unwrap().into_output()).with_layout(layout).unwrap()
+    Tensor::from(by_turns(device, memory)).with_layout(layout).unwrap()
 }
 
 fn flat<T: Real>(device: &Device, rng: &mut Rng, numbers: &[f64]) -> Tensor<T> {
@@ -27,7 +28,7 @@ fn flat<T: Real>(device: &Device, rng: &mut Rng, numbers: &[f64]) -> Tensor<T> {
     let memory: Vec<T> =
         (0..offset).map(|_| T::POISON).chain(numbers.iter().map(|x| T::of(*x))).chain([T::POISON]).collect();
     let layout = Layout::new([numbers.len()], [1], offset).unwrap();
-    Tensor::from(device.upload(memory).unwrap().into_output()).with_layout(layout).unwrap()
+    Tensor::from(by_turns(device, memory)).with_layout(layout).unwrap()
 }
 
 pub(crate) fn down<T: Real>(device: &Device, tensor: &Tensor<T>) -> Vec<f64> {

@@ -3,6 +3,7 @@
 use super::functions::Functions;
 use super::oracle::{At, Bits, evaluate};
 use super::random::{Random, part_of};
+use crate::common::edge::by_turns;
 use windlass::expressions::{Expr, Scalar};
 use windlass::tensor::Layout;
 use windlass::{AnyBuffer, Complex, DType, Device, Element};
@@ -48,7 +49,7 @@ impl Elements {
         fn up<T: Element>(device: &Device, bytes: &[u8], shift: usize) -> AnyBuffer {
             let mut elements = vec![T::default(); shift + bytes.len() / size_of::<T>()];
             bytemuck::cast_slice_mut(&mut elements[shift..]).copy_from_slice(bytes);
-            let mut buffer = device.upload(elements).unwrap().into_output();
+            let mut buffer = by_turns(device, elements);
             buffer = buffer.narrow(shift..).unwrap();
             buffer.into()
         }

@@ -1,6 +1,7 @@
 //! Tensors that a position or an index decides, against loops over lists of indices.
 
 use super::read;
+use crate::common::edge::by_turns;
 use crate::common::{Rng, devices, refused, seeds};
 use windlass::arrays::{Indexing, meshgrid};
 use windlass::tensor::Layout;
@@ -27,7 +28,7 @@ fn laid<T: Element>(device: &Device, rng: &mut Rng, extents: &[usize], make: &dy
         (layout.offset() as isize + steps.sum::<isize>()) as usize
     };
     let elements = places(extents).iter().map(|place| data[at(place)]).collect();
-    let buffer = device.upload(data).unwrap().into_output();
+    let buffer = by_turns(device, data);
     (Tensor::from(buffer).with_layout(layout).unwrap(), elements)
 }
 

@@ -1,10 +1,11 @@
 //! Results that are known: without elements, at the ends of ranges, of formulas, on any number of threads.
 
-use crate::common::devices;
+use crate::common::edge::{Edge, lent};
+use crate::common::{devices, host, inline};
 use windlass::expressions::{extent, position};
 use windlass::reductions::{All, ArgMax, Keep, LogSumExp, Mean, Norm2, Prod, Sum};
 use windlass::tensor::AxisSlice;
-use windlass::{Bool, Device, HostPool};
+use windlass::{Bool, Device, HostPool, Tensor};
 
 #[test]
 fn without_elements_a_result_is_what_changes_nothing() {
@@ -190,5 +191,22 @@ fn repeated_calls_that_are_nearly_alike_keep_apart() {
             is(device.reduce_then(&x, 0, |x| x * 1.0, Sum, |sum| sum * 2.0), "[ 8. 16.]");
             assert!(device.sum(&x, 2).is_err() && device.sum(&x, [0, 0]).is_err());
         }
+    }
+}
+
+/// The last group of a tree, and the last of the partial results above it, may be a multiple of a vector and shorter than the
+/// others.
+#[test]
+fn nothing_is_read_behind_a_last_group_that_is_shorter() {
+    let lengths = (1088..=4096).step_by(64).chain([1088 * 1024, 1088 * 1024 + 64]);
+    let devices = [host(2).open().unwrap(), inline().open().unwrap()];
+    for (length, device) in lengths.flat_map(|length| devices.iter().map(move |device| (length, device))) {
+        let x = Tensor::from_buffer(lent(device, &vec![1.0f64; length], Edge::End), [length]).unwrap();
+        assert_eq!(device.item(&device.sum(&x, All).unwrap().into_output()).unwrap(), length as f64);
+        assert_eq!(device.item(&device.mean(&x, All).unwrap().into_output()).unwrap(), 1.0);
+        let formula = device.reduce(&x, All, |x| x + 1.0, Sum).unwrap().into_output();
+        assert_eq!(device.item(&formula).unwrap(), 2.0 * length as f64);
+        let x = Tensor::from_buffer(lent(device, &vec![1u8; length], Edge::End), [length]).unwrap();
+        assert_eq!(device.item(&device.sum(&x, All).unwrap().into_output()).unwrap(), length as u64);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::cases::{Case, Random};
 use super::oracle::{Value, double, single};
+use crate::common::edge::by_turns;
 use windlass::reductions::scans::{Along, Cumulative};
 use windlass::reductions::{AllTrue, AnyTrue, Max, Min, Prod, Sum};
 use windlass::{Bool, Complex, Device, Element, TensorRef, bf16, f16};
@@ -50,7 +51,7 @@ fn check<T: Value, K: Cumulative<T> + std::fmt::Debug>(
     let data: Vec<T> = (0..len).map(|_| T::random(random.bits())).collect();
     let wanted = lines(&case, axis, reverse, &data, &|x| line(x, exclusive));
     for device in devices {
-        let buffer = device.upload(data.clone()).unwrap().into_output();
+        let buffer = by_turns(device, data.clone());
         let view = TensorRef::from_buffer(&buffer, case.layout.clone()).unwrap();
         let pending = device.scan(&view, along, kind).unwrap_or_else(|e| panic!("{about}: {e}"));
         let tensor = pending.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
@@ -217,7 +218,7 @@ pub(crate) fn neighbours(devices: &[Device], most: usize) {
                 }
                 for device in devices {
                     // One element further than where memory begins.
-                    let buffer = device.upload([&data[..1], &data].concat()).unwrap().into_output();
+                    let buffer = by_turns(device, [&data[..1], &data].concat());
                     let layout = windlass::tensor::Layout::new([rows, n], [n as isize, 1], 1).unwrap();
                     let view = TensorRef::from_buffer(&buffer, layout).unwrap();
                     let got = device.$call(&view, along).unwrap().await_result().unwrap();

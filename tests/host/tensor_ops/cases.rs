@@ -1,6 +1,7 @@
 //! Random expressions and operands, and how far a result may be from what the loops give.
 
 use super::oracle::{Dense, Summed, einsum};
+use crate::common::edge::by_turns;
 use windlass::tensor::Layout;
 use windlass::tensor_ops::{Backend, TensorElement};
 use windlass::{Complex, Device, TensorRef, bf16, f16};
@@ -203,8 +204,7 @@ impl Case {
         let layouts: Vec<&Layout> = laid.iter().map(|laid| &laid.layout).collect();
         let about = format!("seed {seed}: {} of {} {layouts:?} by {backend:?}", self.text(), T::DTYPE);
         for device in devices {
-            let buffers: Vec<_> =
-                laid.iter().map(|laid| device.upload(laid.data.clone()).unwrap().into_output()).collect();
+            let buffers: Vec<_> = laid.iter().map(|laid| by_turns(device, laid.data.clone())).collect();
             let views: Vec<TensorRef<'_, T>> = buffers
                 .iter()
                 .zip(&laid)

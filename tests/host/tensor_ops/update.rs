@@ -3,6 +3,7 @@
 use super::cases::{Case, Laid, Random, Value, compare, layout};
 use super::oracle::{Dense, Summed, einsum};
 use crate::common::devices;
+use crate::common::edge::by_turns;
 use windlass::tensor::Layout;
 use windlass::tensor_ops::Contract;
 use windlass::{Complex, Device, Error, Tensor, TensorRef, bf16, f16};
@@ -60,9 +61,9 @@ fn check<T: Value>(
     let wanted = scaled(sum, parts(alpha), parts(beta), &c.dense(&case.output).elements);
     let about = format!("seed {seed}: {} of {}, {conj:?}, beta {beta:?}, into {:?}", case.text(), T::DTYPE, c.layout);
     for device in devices {
-        let up: Vec<_> = laid.iter().map(|laid| device.upload(laid.data.clone()).unwrap().into_output()).collect();
+        let up: Vec<_> = laid.iter().map(|laid| by_turns(device, laid.data.clone())).collect();
         let view = |k: usize| TensorRef::from_buffer(&up[k], laid[k].layout.clone()).unwrap();
-        let target = Tensor::from(device.upload(c.data.clone()).unwrap().into_output());
+        let target = Tensor::from(by_turns(device, c.data.clone()));
         let target = target.part(|_| Ok(c.layout.clone())).unwrap();
         let mut spec = Contract::<T>::new(&*case.text()).unwrap().alpha(alpha).beta(beta);
         spec = if conj[0] { spec.conj_a() } else { spec };

@@ -291,7 +291,7 @@ static void freed_bytes_are_reused_at_once_on_their_stream_and_later_elsewhere(v
     unsigned char *landing = pin(1000);
     OK(cuMemcpyDtoHAsync_v2(landing, now, 1000, second));
     standin_step(100);
-    EXPECT(landing[0] == 0xCD && landing[999] == 0xCD);
+    EXPECT(landing[0] == 0xFF && landing[999] == 0xFF);
     expect_clean("reuse");
 }
 

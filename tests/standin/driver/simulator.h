@@ -30,7 +30,7 @@
 #define MAXIMUM_PARAMETERS 48
 #define ALLOCATION_ALIGNMENT 256
 #define POISON_FREED 0xDB
-#define POISON_FRESH 0xCD
+#define POISON_FRESH 0xFF
 
 /* Handles are numbers, never addresses of ours: a stale or invented one is recognised, not followed. */
 typedef int CUresult;

@@ -3,6 +3,7 @@
 use super::Real;
 use crate::core::buffer::{recycle, recycled};
 use crate::core::error::Result;
+use crate::core::harsh;
 use crate::core::room;
 use crate::numerics::parallel::{Parts, each_part};
 use std::cell::RefCell;
@@ -22,6 +23,7 @@ thread_local! {
 pub(in super::super) fn lent<A: Real>(len: usize, work: impl FnOnce(&mut [A]) -> Result<()>) -> Result<()> {
     let mut own = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
     room::grown(&mut own, len.div_ceil(64 / size_of::<A>()), [0; 8])?;
+    harsh::spoil_values(&mut own);
     let done = work(bytemuck::cast_slice_mut(&mut own).get_mut(..len).unwrap_or_default());
     KEPT.with_borrow_mut(|kept| match kept.len() < MOST && own.len() <= LONGEST {
         true => room::push(kept, own),
@@ -40,6 +42,7 @@ impl<A: Real> Scratch<A> {
             Some(all) => all,
             None => room::with_capacity(len)?,
         };
+        harsh::spoil_spare(&mut all);
         let room = all.spare_capacity_mut().get_mut(..len).unwrap_or_default();
         each_part(room, Parts::with_size(size), &|part, to| {
             to.fill(MaybeUninit::new(A::default()));

@@ -5,6 +5,7 @@ use super::kernels::{Args, CHUNK};
 use super::{Program, gather};
 use crate::core::element::DType;
 use crate::core::error::Result;
+use crate::core::harsh;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::{Lane, Uniform};
@@ -156,6 +157,7 @@ impl Run<'_> {
             let mut kept = cell.try_borrow_mut();
             let scratch = kept.as_deref_mut().unwrap_or(&mut own);
             scratch.resize((self.scratch * self.block).div_ceil(64).max(scratch.len()), [0; 8]);
+            harsh::spoil_values(scratch);
             let scratch: *mut u8 = scratch.as_mut_ptr().cast();
             let mut at = start;
             while at < end {

@@ -2,6 +2,7 @@
 
 use super::super::space::CHAINS;
 use crate::core::element::DType;
+use crate::core::harsh;
 use crate::libraries::expressions::host::blocks::{Array, Blocks};
 use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::low::lower::computed;
@@ -38,6 +39,7 @@ impl Lanes {
         if self.data.len() < end / 64 {
             self.data.resize(end / 64, [0; 8]);
         }
+        harsh::spoil_values(&mut self.data);
     }
 
     pub(super) fn array(&mut self, k: usize) -> *mut u8 {

@@ -13,6 +13,7 @@ use super::recipe::Recipe;
 use super::space::{CHAINS, GROUP, Space};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::core::room;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::host::blocks::{Array, Blocks, Scratch};
@@ -156,7 +157,7 @@ pub(super) unsafe fn run(reduce: &Reduce, inputs: &[*const u8], output: *mut u8)
             }
         } else {
             for (.., lane) in &slots {
-                let mut data = vec![[0u64; 8]; (tasks * lane.size()).div_ceil(64)];
+                let mut data: Vec<[u64; 8]> = room::zeroed((tasks * lane.size()).div_ceil(64))?;
                 let layout = Layout::row_major([tasks])?;
                 targets.push(Target { base: data.as_mut_ptr().cast(), size: lane.size(), layout });
                 next.push(data);

@@ -45,8 +45,9 @@ impl Level<'_> {
             let start = source.at(result, first);
             let follows = |(nth, task): (usize, usize)| {
                 let (result, first, len) = self.range(task);
-                let whole = if task + 1 == tasks.end { len.is_multiple_of(CHAINS) } else { len == place };
-                whole && source.at(result, first) == start.wrapping_add(nth * place * size)
+                // Every task is read as far as the longest one, and a formula is computed for the whole places: a shorter
+                // last task has its elements in place only if nothing is read behind them.
+                len == place && source.at(result, first) == start.wrapping_add(nth * place * size)
             };
             if tasks.clone().enumerate().all(follows) {
                 return Array { base: start.cast_mut(), advance };
