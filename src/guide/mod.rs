@@ -62,9 +62,11 @@ pub mod programs {}
 /// [`CollectiveLost`]: crate::Error::CollectiveLost
 /// [`Combine`]: crate::collective::Combine
 /// [`Device::peers`]: crate::Device::peers
+/// [`Error::Untrusted`]: crate::Error::Untrusted
 /// [`Placement`]: crate::placement::Placement
 /// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
 /// [`Rendezvous::new`]: crate::collective::Rendezvous::new
+/// [`Rendezvous::token`]: crate::collective::Rendezvous::token
 /// [`Store::serve`]: crate::collective::Store::serve
 /// [`all_gather`]: crate::collective::Communicator::all_gather
 /// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
@@ -83,6 +85,7 @@ pub mod programs {}
 /// [`islands`]: crate::placement::islands
 /// [`loader`]: crate::loader
 /// [`patience`]: crate::collective::Rendezvous::patience
+/// [`protect_data`]: crate::collective::Rendezvous::protect_data
 /// [`rebuild`]: crate::collective::Communicator::rebuild
 /// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
 /// [`reduce`]: crate::collective::Communicator::reduce

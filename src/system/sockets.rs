@@ -42,7 +42,11 @@ pub(crate) fn wait(sockets: &[Watched<'_>], limit: Duration) {
             let writes = if watched.writes { libc::POLLOUT } else { 0 };
             libc::pollfd { fd: watched.socket.as_raw_fd(), events: reads | writes, revents: 0 }
         };
-        let mut events: Vec<libc::pollfd> = sockets.iter().map(event).collect();
+        let mut events: Vec<libc::pollfd> = Vec::new();
+        if events.try_reserve_exact(sockets.len()).is_err() {
+            return std::thread::park_timeout(limit.min(Duration::from_millis(1)));
+        }
+        events.extend(sockets.iter().map(event));
         let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1);
         // SAFETY: the array has as many elements as it is said to have; the sockets are open while they are borrowed.
         // A failure is a reason to look again, as a success is.

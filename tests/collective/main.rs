@@ -15,6 +15,7 @@ mod isolated;
 mod killed;
 mod kills;
 mod local;
+mod middle;
 mod model;
 #[cfg(unix)]
 mod network;
@@ -24,6 +25,7 @@ mod programs;
 mod ptx;
 mod rebuilt;
 mod remote;
+mod sealed;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../standin/driver/mod.rs"]
 mod standin;

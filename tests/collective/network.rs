@@ -11,12 +11,13 @@
 //! Threads play processes. Time passes only when a connection was cut, by a clock of the test.
 
 use crate::kills::Member;
+use crate::sealed::{Middle, read_frame};
 use crate::{END, LONG, Rng, host, side_by_side};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use windlass::clock::{ManualClock, Timing};
 use windlass::collective::{Communicator, Members, Rendezvous, Store};
@@ -32,6 +33,8 @@ const STAND: u8 = 2;
 struct Link {
     ends: [TcpStream; 2],
     trouble: AtomicU8,
+    /// The store's first frame.
+    challenge: OnceLock<Vec<u8>>,
 }
 
 impl Link {
@@ -127,7 +130,7 @@ impl Network {
         near.set_nodelay(true).unwrap();
         far.set_nodelay(true).unwrap();
         let ends = [near.try_clone().unwrap(), far.try_clone().unwrap()];
-        let link = Arc::new(Link { ends, trouble: AtomicU8::new(0) });
+        let link = Arc::new(Link { ends, trouble: AtomicU8::new(0), challenge: OnceLock::new() });
         let links = if is_store { &self.to_store } else { &self.links };
         links.lock().unwrap().push(link.clone());
         for (direction, (from, to)) in
@@ -137,7 +140,10 @@ impl Network {
             let cards = is_store && direction == 0;
             std::thread::spawn(move || {
                 let _ = if cards {
-                    network.pump_cards(from, &to, &link)
+                    network.pump_cards(&from, &to, &link)
+                } else if is_store && link.challenge.set(read_frame(&from).unwrap_or_default()).is_ok() {
+                    let challenge = crate::sealed::frame(link.challenge.wait());
+                    network.send(&to, &challenge).and_then(|()| network.pump(from, &to, &link, direction))
                 } else {
                     network.pump(from, &to, &link, direction)
                 };
@@ -178,27 +184,19 @@ impl Network {
     }
 
     /// Frame by frame, with the proxy's ports in the place of those of the processes.
-    fn pump_cards(self: &Arc<Self>, mut from: TcpStream, to: &TcpStream, link: &Link) -> std::io::Result<()> {
+    fn pump_cards(self: &Arc<Self>, from: &TcpStream, to: &TcpStream, link: &Link) -> std::io::Result<()> {
+        let mut middle = Middle::new();
         loop {
-            let mut len = [0; 4];
-            from.read_exact(&mut len)?;
-            let mut frame = vec![0; u32::from_le_bytes(len) as usize];
-            from.read_exact(&mut frame)?;
-            // An address of version 4: 127.0.0.1, and a port of three bytes, of seven bits each.
-            if let Some(at) = frame.windows(5).position(|bytes| bytes == [0, 127, 0, 0, 1]) {
-                let port = &mut frame[at + 5..at + 8];
-                let own = u16::from(port[0] & 127) | u16::from(port[1] & 127) << 7 | u16::from(port[2]) << 14;
-                let proxy = self.port(own);
-                port.copy_from_slice(&[proxy as u8 | 128, (proxy >> 7) as u8 | 128, (proxy >> 14) as u8]);
-            }
+            let data = read_frame(from)?;
+            let stands = data.first() == Some(&STAND);
+            let frame = middle.pass("", link.challenge.wait(), data, |own| self.port(own));
             self.delay();
             let one_less = |left: usize| left.checked_sub(1);
-            let stands = frame.first() == Some(&STAND);
             if stands && self.unanswered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
                 link.trouble.store(2 | BROKEN, Ordering::SeqCst); // by the thread that would bring the answer
                 self.over.store(self.for_good.load(Ordering::SeqCst), Ordering::SeqCst);
             }
-            self.send(to, &[&len[..], &frame].concat())?;
+            self.send(to, &frame)?;
         }
     }
 
@@ -207,7 +205,7 @@ impl Network {
         if let Some(proxy) = self.ports.lock().unwrap().get(&own) {
             return *proxy;
         }
-        for say in [&b""[..], &[37], &[255; 68], &[36, 0, 0, 0], &[0; 4]] {
+        for say in [&b""[..], &[37], &[255; 68], &[37, 0, 0, 0], &[0; 4]] {
             // The process may have given up, and listen no longer.
             let Ok(mut stranger) = TcpStream::connect(("127.0.0.1", own)) else { break };
             let _ = stranger.write_all(say);

@@ -136,11 +136,12 @@ fn timing_of_host_devices_in_one_process() {
 }
 
 /// One of the processes of a job, which a launcher's variables tell it (`RANK`, `WORLD_SIZE`, `MASTER_ADDR`,
-/// `MASTER_PORT`). On host devices; or on GPU `RANK`, with `WINDLASS_TEST_DEVICE`.
+/// `MASTER_PORT`; `TIMING_PROTECTED`: elements carry keyed hashes). On host devices; or on GPU `RANK`, with `WINDLASS_TEST_DEVICE`.
 #[test]
 #[ignore = "a measurement, of several processes"]
 fn timing_between_processes() {
-    let at = Rendezvous::from_environment().unwrap();
+    let protects = std::env::var_os("TIMING_PROTECTED").is_some();
+    let at = Rendezvous::from_environment().unwrap().protect_data(protects);
     let rank: usize = std::env::var("RANK").unwrap().parse().unwrap();
     let device = match std::env::var_os("WINDLASS_TEST_DEVICE") {
         Some(_) => crate::open_gpu(rank).unwrap(),

@@ -94,7 +94,7 @@ impl Answer for Option<usize> {
     }
 }
 
-fn done<O: Output + Answer, E: Into<Error>>(on: &On<'_>, pending: Result<PendingDispatch<O>, E>) -> Bytes {
+fn done<O: Output + Answer, V, E: Into<Error>>(on: &On<'_>, pending: Result<PendingDispatch<O, V>, E>) -> Bytes {
     let pending = pending.map_err(Into::into).unwrap();
     pending.await_result().map_err(Into::<windlass::Error>::into).unwrap().bytes(on.device)
 }

@@ -197,6 +197,18 @@ pub enum Error {
         /// Where it happened.
         site: Site,
     },
+    /// A peer in the network did not prove that it knows the job's token, or what came from it was changed, repeated or turned
+    /// round on its way. Nothing of that was used. (A communicator to which that happens is lost:
+    /// [`CollectiveLost`](Self::CollectiveLost), with the code 2, `untrusted`.)
+    #[error("{peer} is not to be trusted: {reason}{site}")]
+    Untrusted {
+        /// Who, or by which connection.
+        peer: Text,
+        /// What it did, or did not.
+        reason: String,
+        /// Where it happened.
+        site: Site,
+    },
     /// An operation's own code panicked. The panic was caught. The contents of its outputs are not valid, as after any
     /// failure.
     #[error("the operation panicked: {message}{site}")]
@@ -239,6 +251,7 @@ macro_rules! site_of {
             | Error::NotConverged { site, .. }
             | Error::KernelCheck { site, .. }
             | Error::CollectiveLost { site, .. }
+            | Error::Untrusted { site, .. }
             | Error::Panicked { site, .. } => Some(site),
             Error::LibraryMissing { .. } | Error::Compile { .. } => None,
         }
@@ -272,6 +285,12 @@ impl Error {
     /// Makes an [`Error::LibraryError`]: a failure of a library or of an operation's own code.
     pub fn library(message: impl Into<String>) -> Self {
         Error::LibraryError { message: message.into(), site: Site::none() }
+    }
+
+    /// Makes an [`Error::Untrusted`].
+    #[cfg(feature = "collective")]
+    pub(crate) fn untrusted(peer: impl Into<Text>, reason: impl Into<String>) -> Self {
+        Error::Untrusted { peer: peer.into(), reason: reason.into(), site: Site::none() }
     }
 
     /// Makes an [`Error::Upstream`]. If `failure` is an `Upstream` itself, its cause is taken, so that the cause is the
@@ -367,6 +386,7 @@ impl Error {
             Error::NotConverged { .. } => "NotConverged",
             Error::KernelCheck { .. } => "KernelCheck",
             Error::CollectiveLost { .. } => "CollectiveLost",
+            Error::Untrusted { .. } => "Untrusted",
             Error::Panicked { .. } => "Panicked",
         }
     }

@@ -8,6 +8,7 @@ use super::memory::Memory;
 use super::numbers;
 use super::spec::{Ends, Kind, Layout, Place, Spec};
 use crate::core::error::Result;
+use crate::core::room;
 use rayon::prelude::*;
 
 /// Bytes of a block: what a core's first cache holds of two operands.
@@ -31,17 +32,15 @@ fn within(place: Place, offset: usize, len: usize) -> Place {
 
 fn copy(spec: &Spec, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
     let most = (PIECE / spec.dtype.size()).max(1);
-    let parts = spec.parts(layout);
+    let parts = spec.parts(layout)?;
     let pairs = parts.iter().filter_map(|part| part.send.zip(part.receive)).filter(|(from, to)| from != to);
-    let pieces: Vec<(Place, Place)> = pairs
-        .flat_map(|(from, to)| {
-            let starts = (0..from.len).step_by(most);
-            starts.map(move |at| {
-                let len = most.min(from.len - at);
-                (within(from, at, len), within(to, at, len))
-            })
+    let pieces: Vec<(Place, Place)> = room::collected(pairs.flat_map(|(from, to)| {
+        let starts = (0..from.len).step_by(most);
+        starts.map(move |at| {
+            let len = most.min(from.len - at);
+            (within(from, at, len), within(to, at, len))
         })
-        .collect();
+    }))?;
     // SAFETY: each element that is received is in one piece. In place, what a rank sends to the others is not received by
     // itself from another, and no piece copies it onto itself.
     let copy = |(from, to): &(Place, Place)| unsafe { memory.copy(*from, *to) };
@@ -63,21 +62,16 @@ struct Block {
 
 fn reduce(spec: &Spec, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
     let (count, most) = (layout.count, (BLOCK / spec.dtype.size()).max(1));
-    let shares: Vec<(usize, Option<usize>)> = match spec.kind {
-        Kind::ReduceScatter => (0..spec.ranks).map(|rank| (rank * count, Some(rank))).collect(),
-        _ => vec![(0, None)],
-    };
-    let blocks: Vec<Block> = shares
-        .into_iter()
-        .flat_map(|(first, only)| {
-            (0..count).step_by(most).map(move |at| Block {
-                sent_at: first + at,
-                received_at: at,
-                len: most.min(count - at),
-                only,
-            })
+    let shares = if let Kind::ReduceScatter = spec.kind { spec.ranks } else { 1 };
+    let only = |share: usize| (shares > 1).then_some(share);
+    let blocks: Vec<Block> = room::collected((0..shares).flat_map(|share| {
+        (0..count).step_by(most).map(move |at| Block {
+            sent_at: share * count + at,
+            received_at: at,
+            len: most.min(count - at),
+            only: only(share),
         })
-        .collect();
+    }))?;
     let block = |block: &Block| reduce_block(spec, reduction, &layout.ends, memory, block);
     blocks.par_iter().with_max_len(8).try_for_each(block)
 }
@@ -90,6 +84,7 @@ fn reduce_block(spec: &Spec, reduction: &Reduction, ends: &[Ends], memory: &Memo
     let sums = sums.get_mut(..block.len * spec.dtype.size()).unwrap_or_default();
     {
         let mut inputs = smallvec::SmallVec::<[_; 8]>::new();
+        inputs.try_reserve(ends.len()).map_err(|_| room::out_of_memory(24 * ends.len()))?;
         for (rank, ends) in ends.iter().enumerate() {
             let Some(send) = ends.send else { continue };
             // SAFETY: this block of each operand is accessed by this call alone, which writes it below.

@@ -9,8 +9,8 @@ const PORT: u16 = 29_555;
 
 /// Where the processes of a job meet, and which of them this one is.
 ///
-/// Process 0 serves a small store at the address; all others connect to it. Every process of the job must prove that it knows
-/// the token, which is never sent; whoever knows it can take part.
+/// Process 0 serves a small store at the address; all others connect to it. Every process of the job, and the store, must prove
+/// that it knows the token, which is never sent; whoever knows it can take part. `{:?}` does not show it.
 ///
 /// ```no_run
 /// # fn main() -> windlass::Result<()> {
@@ -21,7 +21,7 @@ const PORT: u16 = 29_555;
 /// let x = comm.all_reduce_in_place(Combine::Sum, vec![x])?.await_result()?;
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rendezvous {
     pub(super) address: String,
     pub(super) process: usize,
@@ -32,6 +32,7 @@ pub struct Rendezvous {
     pub(super) patience: Duration,
     pub(super) is_served: bool,
     pub(super) replaces: bool,
+    pub(super) protects: bool,
 }
 
 impl Rendezvous {
@@ -48,6 +49,7 @@ impl Rendezvous {
             patience: Duration::from_secs(600),
             is_served: false,
             replaces: false,
+            protects: false,
         }
     }
 
@@ -95,7 +97,8 @@ impl Rendezvous {
         Ok(Rendezvous::new(format!("127.0.0.1:{PORT}"), 0, 1).token(found.token()))
     }
 
-    /// The job's token.
+    /// The job's token: at least 32 random characters where others can reach the ports of the job. (Who listens can try guesses
+    /// against what is sent.)
     #[must_use = "this returns the changed value"]
     pub fn token(self, token: impl Into<String>) -> Self {
         Rendezvous { token: token.into(), ..self }
@@ -123,6 +126,15 @@ impl Rendezvous {
     #[must_use = "this returns the changed value"]
     pub fn served(self) -> Self {
         Rendezvous { is_served: true, ..self }
+    }
+
+    /// Whether the elements that host devices send each other carry a keyed hash too, so that those which somebody has changed on
+    /// the way are noticed: not if not set, since it costs time ([`collectives`](crate::guide::collectives) has figures). The
+    /// same in all processes. What the processes agree on, and reductions of up to 2 KiB, always carries one. (On GPUs the
+    /// elements are NCCL's, and this is [`Error::Unsupported`].)
+    #[must_use = "this returns the changed value"]
+    pub fn protect_data(self, protects: bool) -> Self {
+        Rendezvous { protects, ..self }
     }
 
     /// This process joins in the place of the one with its number that is lost, as soon as the others call
@@ -156,6 +168,18 @@ impl Rendezvous {
             return Ok(());
         }
         Err(Error::invalid("process", format!("{} is none of the {} processes", self.process, self.processes)))
+    }
+}
+
+impl std::fmt::Debug for Rendezvous {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Rendezvous { address, process, processes, token, limit, silence, patience, .. } = self;
+        let token = format_args!("{}", if token.is_empty() { "none" } else { "hidden" });
+        let mut shown = f.debug_struct("Rendezvous");
+        shown.field("address", address).field("process", process).field("processes", processes).field("token", &token);
+        shown.field("limit", limit).field("silence", silence).field("patience", patience);
+        shown.field("served", &self.is_served).field("replaces", &self.replaces).field("protects", &self.protects);
+        shown.finish()
     }
 }
 
@@ -274,6 +298,14 @@ mod tests {
         assert_eq!(found(&mpi), of("a:29555", 2, 3, ""));
         assert_eq!(found(&[("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("MASTER_ADDR", "a")]).1, 0);
         assert_eq!(found(&[("WINDLASS_STORE_TOKEN", "t")]), of("127.0.0.1:29555", 0, 1, "t"));
+    }
+
+    #[test]
+    fn the_token_is_not_shown() {
+        let at = Rendezvous::new("a:1", 0, 2).token("SESAME");
+        let shown = format!("{at:?} {at:#?}");
+        assert!(!shown.contains("SESAME") && shown.contains("token: hidden"), "{shown}");
+        assert!(format!("{:?}", Rendezvous::new("a:1", 0, 2)).contains("token: none"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::spec::{Operand, Place};
 use crate::core::error::{Error, Result};
+use crate::core::room;
 
 /// The operands of one dispatch, for as long as its host half runs.
 pub(super) struct Memory<'m> {
@@ -17,9 +18,9 @@ pub(super) struct Memory<'m> {
 unsafe impl Sync for Memory<'_> {}
 
 impl<'m> Memory<'m> {
-    pub(super) fn new(reads: Vec<&'m [u8]>, writes: Vec<&'m mut [u8]>, size: usize) -> Self {
-        let writes = writes.into_iter().map(|bytes| (bytes.as_mut_ptr(), bytes.len())).collect();
-        Memory { reads, writes, size, _written: std::marker::PhantomData }
+    pub(super) fn new(reads: Vec<&'m [u8]>, writes: Vec<&'m mut [u8]>, size: usize) -> Result<Self> {
+        let writes = room::collected(writes.into_iter().map(|bytes| (bytes.as_mut_ptr(), bytes.len())))?;
+        Ok(Memory { reads, writes, size, _written: std::marker::PhantomData })
     }
 
     /// The first byte of a place, and their number.

@@ -9,6 +9,7 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Bufs, Cost, Immediate, Internal, OpKind, OperandNames, Output, Spans};
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Wire};
+use crate::core::room;
 use crate::core::sync::{Arc, AtomicBool, Ordering};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
@@ -174,13 +175,15 @@ impl<T> Collective<T> {
 
     fn on_host(&self, reads: Vec<&[u8]>, writes: Vec<&mut [u8]>) -> Result<()> {
         let size = self.spec.dtype.size();
-        let lens = |bytes: usize| bytes / size;
-        let (read_lens, write_lens): (Vec<usize>, Vec<usize>) = (
-            reads.iter().map(|bytes| lens(bytes.len())).collect(),
-            writes.iter().map(|bytes| lens(bytes.len())).collect(),
-        );
-        let layout = self.layout(&read_lens, &write_lens)?;
-        let memory = Memory::new(reads, writes, size);
+        let taken = room::collected(reads.iter().map(|bytes| bytes.len() / size)).and_then(|read_lens| {
+            let write_lens = room::collected(writes.iter().map(|bytes| bytes.len() / size))?;
+            Ok((self.layout(&read_lens, &write_lens)?, Memory::new(reads, writes, size)?))
+        });
+        let (layout, memory) = match (taken, &self.link) {
+            (Ok(taken), _) => taken,
+            (Err(error), Link::Mesh(mesh)) => return super::mesh::refuse(mesh, &self.spec, self.sequence, error),
+            (Err(error), _) => return Err(error),
+        };
         let outcome = match &self.link {
             Link::Memory => host::run(&self.spec, &layout, &memory),
             Link::Mesh(mesh) => super::mesh::run(mesh, (&self.spec, &layout), &memory, self.sequence),

@@ -42,6 +42,9 @@ pub struct Rebuilt {
 pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
     let Some(first) = devices.first() else { return Err(Error::invalid("devices", "the list is empty")) };
     let on_gpus = first.kind() == DeviceKind::Cuda;
+    if on_gpus && at.protects {
+        return Err(Error::unsupported("`protect_data` of GPUs: NCCL sends their elements, by connections of its own"));
+    }
     let server = if at.process == 0 && !at.is_served && !at.replaces {
         Some(Server::begin(&resolve(&at.address)?, at.key())?)
     } else {

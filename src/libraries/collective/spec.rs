@@ -3,6 +3,7 @@
 use super::combine::Reduction;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::core::room;
 use serde::{Deserialize, Serialize};
 
 /// A transfer of one of several between ranks.
@@ -285,7 +286,7 @@ impl Spec {
         if let Kind::Exchange(transfers) = &self.kind {
             return self.exchange(transfers, lens);
         }
-        let mut ends = Vec::with_capacity(self.locals);
+        let mut ends = room::with_capacity(self.locals)?;
         for rank in self.first..self.first + self.locals {
             ends.push(self.ends(rank, &mut lens)?);
         }
@@ -335,7 +336,7 @@ impl Spec {
                 return Err(Error::invalid(to, what));
             }
             if send.is_some() || receive.is_some() {
-                moved.push(Moved { transfer: *transfer, ends: Ends { send, receive } });
+                room::push(&mut moved, Moved { transfer: *transfer, ends: Ends { send, receive } })?;
             }
         }
         lens.finish()?;
@@ -356,14 +357,14 @@ pub(super) struct Part {
 impl Spec {
     /// The parts of a collective that only moves elements, or of a reduction the parts that each rank needs to combine its
     /// share: all that this process sends or receives, in one order for all processes.
-    pub(super) fn parts(&self, layout: &Layout) -> Vec<Part> {
+    pub(super) fn parts(&self, layout: &Layout) -> Result<Vec<Part>> {
         if let Kind::Exchange(_) = self.kind {
             let part =
                 |moved: &Moved| Part { transfer: moved.transfer, send: moved.ends.send, receive: moved.ends.receive };
-            return layout.moved.iter().map(part).collect();
+            return room::collected(layout.moved.iter().map(part));
         }
         let mut parts = Vec::new();
-        for from in 0..self.ranks {
+        for from in 0..if self.kind == Kind::Barrier { 0 } else { self.ranks } {
             for to in 0..self.ranks {
                 let (mine, theirs) = (self.is_local(from), self.is_local(to));
                 if !mine && !theirs {
@@ -376,10 +377,10 @@ impl Spec {
                 };
                 let send = if mine { end(from, sent_at, |ends| ends.send) } else { None };
                 let receive = if theirs { end(to, received_at, |ends| ends.receive) } else { None };
-                parts.push(Part { transfer: Transfer { from, to }, send, receive });
+                room::push(&mut parts, Part { transfer: Transfer { from, to }, send, receive })?;
             }
         }
-        parts
+        Ok(parts)
     }
 }
 

@@ -16,7 +16,7 @@ fn made<T>(answer: Result<T, impl Into<Error>>) -> Whole<()> {
 }
 
 /// The same with a wait; what it allocates itself does not come back.
-fn done<O: Output, E: Into<Error>>(answer: Result<PendingDispatch<O>, E>) -> Whole<()> {
+fn done<O: Output, V, E: Into<Error>>(answer: Result<PendingDispatch<O, V>, E>) -> Whole<()> {
     let pending = answer.map_err(Into::into);
     Whole(pending.and_then(|pending| pending.await_result().map(drop).map_err(Into::into)))
 }

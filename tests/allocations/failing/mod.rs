@@ -1,7 +1,8 @@
 //! Every allocation of every host half fails in turn: the n-th, for every n, until the operation succeeds. The answer is
 //! `OutOfMemory` and the buffers come back (or it was done without), the process goes on, and the next operation is done.
 //!
-//! Refused are allocations of [`LEAST`] bytes or more that the code of a host half makes; those that other
+//! Refused are allocations of [`LEAST`] bytes or more that the code of a host half makes, or the threads of collectives between
+//! processes; those that other
 //! crates make for themselves (packed panels of products, tables of transforms) end the process, and are checked by a
 //! probe where they can be large. The call stack tells them apart.
 //!
@@ -26,6 +27,23 @@ const LARGE: usize = 64 << 10;
 /// The second walk is under way.
 static IN_FRONTS: AtomicBool = AtomicBool::new(false);
 
+/// The least that is refused now.
+static AT_LEAST: AtomicUsize = AtomicUsize::new(LEAST);
+
+/// Refuses smaller ones too, until it is dropped.
+struct Least;
+
+fn least(bytes: usize) -> Least {
+    AT_LEAST.store(bytes, Ordering::Relaxed);
+    Least
+}
+
+impl Drop for Least {
+    fn drop(&mut self) {
+        AT_LEAST.store(LEAST, Ordering::Relaxed);
+    }
+}
+
 /// Counts the allocations before the one to be refused; [`NONE`] while nothing is. All threads count: a device that
 /// works inline has one of its own, and the test's thread waits for it.
 static LEFT: AtomicUsize = AtomicUsize::new(NONE);
@@ -45,7 +63,7 @@ thread_local! {
 /// Whether the allocator refuses these bytes: asked before every allocation.
 pub(crate) fn refuses(bytes: usize) -> bool {
     let fronts = IN_FRONTS.load(Ordering::Relaxed);
-    if bytes < if fronts { LARGE } else { LEAST } || LOOKS.get() {
+    if bytes < if fronts { LARGE } else { AT_LEAST.load(Ordering::Relaxed) } || LOOKS.get() {
         return false;
     }
     let armed = ARMED.load(Ordering::Relaxed);
@@ -140,7 +158,8 @@ fn names_us(stack: &str) -> bool {
     let ours = |owner: &str| {
         ["src/libraries/", "src/numerics/", "src/core/room.rs", "src/engines/ptx/"].iter().any(|of| owner.contains(of))
     };
-    owner.is_some_and(ours) && stack.contains("::host_half")
+    let theirs = ["::host_half", "::collective::mesh::", "::collective::store::"];
+    owner.is_some_and(ours) && theirs.iter().any(|of| stack.contains(of))
 }
 
 /// The error of a call, and whether its buffers came back.
@@ -197,6 +216,7 @@ macro_rules! case {
 mod cases;
 mod fronts;
 mod kernels;
+mod ranks;
 
 use cases::{of_blas, of_fft, of_rng, of_solver, of_sparse};
 

@@ -3,6 +3,7 @@
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
+use crate::core::op::Verdict;
 use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
@@ -61,7 +62,7 @@ pub(super) fn counted<T: Element, I: Place>(
     counts: &Tensor<T>,
     numbers: &Tensor<I>,
     bins: usize,
-) -> Result<PendingDispatch<Tensor<T>>> {
+) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
     let negative = device.reduce(numbers, All, |x| x.cast::<i64>().lt(0), AnyTrue)?.into_output();
     let all = device.copied_unless(counts, &negative, Told::NegativeNumber)?;
     all.retype(|(all,)| Ok((first(all, 0, bins)?,)))
@@ -128,7 +129,7 @@ impl Device {
         &self,
         x: impl ReadableTensor<'a, T>,
         edges: impl ReadableTensor<'e, T>,
-    ) -> Result<PendingDispatch<Tensor<i64>>> {
+    ) -> Result<PendingDispatch<Tensor<i64>, Verdict>> {
         let edges = edges.into();
         edges_between(&edges)?;
         let edges = select_vector(self, &edges)?;
@@ -182,7 +183,7 @@ impl Device {
         &self,
         x: impl ReadableTensor<'a, I>,
         bins: usize,
-    ) -> Result<PendingDispatch<Tensor<i64>>> {
+    ) -> Result<PendingDispatch<Tensor<i64>, Verdict>> {
         let x = select_vector(self, x)?;
         let (most, all) = (bins as i64, bins.max(1));
         // What is not counted comes behind all that is.

@@ -4,6 +4,7 @@ use super::bins::{Measured, counted, edges_between, ends, fall};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::select_vector;
@@ -78,7 +79,7 @@ impl Device {
         x: impl ReadableTensor<'a, T>,
         edges: impl ReadableTensor<'e, T>,
         weights: impl ReadableTensor<'w, W>,
-    ) -> Result<PendingDispatch<Tensor<W>>> {
+    ) -> Result<PendingDispatch<Tensor<W>, Verdict>> {
         let (x, edges) = (x.into(), edges.into());
         edges_between(&edges)?;
         let weights = weights_of(self, &x, &weights.into())?;
@@ -135,7 +136,7 @@ impl Device {
         x: impl ReadableTensor<'a, I>,
         bins: usize,
         weights: impl ReadableTensor<'w, W>,
-    ) -> Result<PendingDispatch<Tensor<W>>> {
+    ) -> Result<PendingDispatch<Tensor<W>, Verdict>> {
         let x = x.into();
         let weights = weights_of(self, &x, &weights.into())?;
         let (x, most) = (select_vector(self, &x)?, bins as i64);

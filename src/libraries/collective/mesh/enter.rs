@@ -4,8 +4,8 @@
 //! 2. While it waits, the old mesh tells whether another process is lost; then the round is aborted, and all but that one come
 //!    to the next round, within the same limit.
 
-use super::Mesh;
 use super::join::{Members, failed};
+use super::{Mesh, UNTRUSTED};
 use crate::core::clock::Clock;
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::Arc;
@@ -43,8 +43,17 @@ pub(in crate::libraries::collective) type Look<'p> = &'p mut dyn FnMut() -> Resu
 /// How an attempt ended.
 enum Attempt<L> {
     Done(Arc<Mesh>, L),
-    /// The round was aborted, for this reason.
-    Again(String),
+    /// The round was aborted, for this reason. `untrusted`: by this process, since another did not prove what it is.
+    Again {
+        why: String,
+        untrusted: bool,
+    },
+}
+
+impl<L> Attempt<L> {
+    fn again(why: String) -> Self {
+        Attempt::Again { why, untrusted: false }
+    }
 }
 
 impl Entry<'_> {
@@ -54,19 +63,31 @@ impl Entry<'_> {
         self.owner_lives()?;
         let addresses = resolve(&self.at.address)?;
         let mut client = Client::connect(&addresses, self.at.key(), (self.limit, self.at_once), self.at.process)?;
-        loop {
-            let attempt = self.attempt(&mut client, prepare, end);
-            match attempt.map_err(|error| self.owner_lives().err().unwrap_or(error))? {
-                Attempt::Done(mesh, live) => return Ok((mesh, live)),
-                Attempt::Again(why) if Clock::SYSTEM.now() >= end => {
-                    return Err(self.lost(
-                        &[],
-                        format!("no epoch was agreed on within {:?}; the last attempt: {why}", self.limit),
-                    ));
+        let mut distrusted = None;
+        let failed = loop {
+            match self.attempt(&mut client, prepare, end) {
+                Ok(Attempt::Done(mesh, live)) => return Ok((mesh, live)),
+                Ok(Attempt::Again { why, untrusted }) => {
+                    if untrusted {
+                        distrusted = Some(why.clone());
+                    }
+                    if Clock::SYSTEM.now() >= end {
+                        let cause = format!("no epoch was agreed on within {:?}; the last attempt: {why}", self.limit);
+                        break self.lost(&[], cause);
+                    }
                 }
-                Attempt::Again(_) => crate::core::clock::pause(Duration::from_millis(LOOK.into())),
+                Err(error) => break self.owner_lives().err().unwrap_or(error),
             }
-        }
+            crate::core::clock::pause(Duration::from_millis(LOOK.into()));
+        };
+        Err(match (failed, distrusted) {
+            (Error::CollectiveLost { ranks, sequence, operation, cause, mut site }, Some(why)) => {
+                site.set_code(UNTRUSTED.0, UNTRUSTED.1);
+                let cause = format!("{cause}; not to be trusted: {why}").into();
+                Error::CollectiveLost { ranks, sequence, operation, cause, site }
+            }
+            (failed, _) => failed,
+        })
     }
 
     fn own(&self) -> u32 {
@@ -110,29 +131,37 @@ impl Entry<'_> {
             processes: u32::try_from(self.at.processes).unwrap_or(u32::MAX),
             ranks: u32::try_from(self.locals).unwrap_or(u32::MAX),
             on_gpus: self.on_gpus,
+            protects: self.at.protects,
             replaces: self.mode == Mode::Newcomer,
             address: listener.local_addr().map_err(failed("the port for other processes"))?,
             nonce: nonce(),
         };
         let (round, epoch, all) = match self.come(client, &card, end)? {
             Ok(claimed) => claimed,
-            Err(why) => return Ok(Attempt::Again(why)),
+            Err(why) => return Ok(Attempt::again(why)),
         };
         let own = all.iter().position(|(number, _)| *number == self.own());
         let Some(own) = own else { return Err(Error::library("internal error: a claim without this process")) };
         let members = Members { epoch, all: &all, own };
         let mut watch = Watch { entry: self, client, round, members: &all, end, looked: Clock::SYSTEM.now() };
         // From here on the round has an outcome, which all are told.
-        if let Some((number, _)) = all.iter().find(|(_, card)| card.on_gpus != self.on_gpus) {
-            let engine = |on_gpus: bool| if on_gpus { "GPUs" } else { "host devices" };
-            let (own, other) = (engine(self.on_gpus), engine(!self.on_gpus));
-            let why = format!("the ranks of this process are {own}, those of process {number} are {other}");
+        if let Some((argument, why)) = all.iter().find_map(|(number, other)| card.mismatch(*number, other)) {
             watch.leave(&self.suspects(), why.clone())?;
-            return Err(Error::invalid("devices", why));
+            return Err(Error::invalid(argument, why));
         }
         let mesh = match Mesh::connect(self.at, &members, (&listener, self.clock), &mut || watch.look_again(), end) {
             Ok(mesh) => mesh,
-            Err(error) => return watch.leave(&self.suspects(), error.to_string()).map(Attempt::Again),
+            Err(error @ Error::OutOfMemory { .. }) => {
+                watch.leave(&self.suspects(), error.to_string())?;
+                return Err(error);
+            }
+            Err(error) => {
+                let why = watch.leave(&self.suspects(), error.to_string())?;
+                return Ok(match error {
+                    Error::Untrusted { .. } => Attempt::Again { why: error.to_string(), untrusted: true },
+                    _ => Attempt::again(why),
+                });
+            }
         };
         let mut stopped = false;
         let prepared = prepare(&mesh, &mut || watch.look_again().inspect_err(|_| stopped = true));
@@ -141,14 +170,14 @@ impl Entry<'_> {
             Err(error) => {
                 let is_anothers = stopped || watch.has_another_left(&mesh)?;
                 let why = watch.leave(&watch.dead(Some(&mesh)), error.to_string())?;
-                return if is_anothers { Ok(Attempt::Again(why)) } else { Err(error) };
+                return if is_anothers { Ok(Attempt::again(why)) } else { Err(error) };
             }
         };
         let mut view = self.surely(watch.client, &Step::Stand { process: self.own(), round }, end)?;
         loop {
             match view {
                 View::Committed => return Ok(Attempt::Done(mesh, live)),
-                View::Aborted { why } => return Ok(Attempt::Again(why)),
+                View::Aborted { why } => return Ok(Attempt::again(why)),
                 View::Refused(refusal) => return Err(self.refused(&refusal)),
                 View::Open { .. } | View::Claimed { .. } => {}
             }
@@ -279,6 +308,8 @@ impl Entry<'_> {
                 format!("{:?}, but others came for {other:?}; all must want the same", self.mode),
             ),
             Refusal::Invalid(why) => Error::invalid("processes", why.clone()),
+            // The client has made errors of these.
+            Refusal::Untrusted | Refusal::Memory(_) => Error::library("internal error: a refusal of the store"),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The header of a collective: each process sends it to all others before any data, and they must be the same.
 
-use crate::core::error::{Error, Result};
 use crate::libraries::collective::spec::{Kind, Layout, Spec};
 
 /// The bytes of a header.
@@ -9,7 +8,7 @@ pub(super) type Header = [u8; HEADER];
 
 /// What all processes must agree on. `fails`: the collective cannot run in this process. `after`: the bytes of each rank that
 /// are sent with the header.
-pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool, after: usize) -> Result<Header> {
+pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool, after: usize) -> Header {
     let how = spec.reduction.as_ref().map_or(u8::MAX, |reduction| reduction.how as u8);
     let (kind, transfers) = match &spec.kind {
         Kind::AllReduce => (0, 0),
@@ -36,8 +35,9 @@ pub(super) fn header(spec: &Spec, layout: &Layout, sequence: u64, fails: bool, a
     let [low, high] = u16::try_from(after).unwrap_or_default().to_le_bytes();
     let flags = [kind, spec.dtype as u32 as u8, how, u8::from(fails), ordered, 0, low, high];
     let words = [sequence, u64::from_le_bytes(flags), root, layout.count as u64, transfers];
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    bytes.try_into().map_err(|_| Error::library("internal error: a header of another size"))
+    let mut bytes = [0; HEADER];
+    bytes.chunks_exact_mut(8).zip(words).for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
+    bytes
 }
 
 /// Whether the process that sent this header cannot carry out the collective.

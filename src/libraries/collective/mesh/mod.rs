@@ -25,7 +25,10 @@
 //!    with one thread of its own, which is the first of the dispatch: the host half runs there.
 //! 4. A communicator that lost a process, or in which data is left half-way, is lost as a whole: all its collectives fail, and
 //!    all processes are told, also of losses that they did not see themselves.
-//! 5. A mesh is one epoch of a communicator. The next one is made beside it, and takes its place when all have it.
+//! 5. What is agreed on, and every sign of life, carries a keyed hash (`store/seal.rs`), and elements do if the job wants it. A
+//!    message that does not fit loses the communicator: what comes by that connection is not what the other process sends.
+//!    Nothing is sent by a connection before the process at its other end has proven that it knows the job's token.
+//! 6. A mesh is one epoch of a communicator. The next one is made beside it, and takes its place when all have it.
 
 mod enter;
 mod header;
@@ -37,20 +40,27 @@ mod turn;
 mod watch;
 mod wire;
 
+/// The code of the loss of a communicator in which somebody else has sent something.
+const UNTRUSTED: (i32, &str) = (2, "untrusted");
+
 /// Reductions of up to so many bytes of each rank take one message: it goes to all with the header, and each process
 /// combines all by itself.
 const SMALL: usize = 2048;
 
 pub(super) use enter::{Entry, Look};
-pub(super) use run::run;
+#[cfg(feature = "cuda")]
+pub(super) use received::Received;
+pub(super) use run::{refuse, run};
 #[cfg(target_os = "linux")]
 pub(super) use turn::SKIPPED;
 #[cfg(feature = "cuda")]
-pub(super) use turn::in_turn;
+pub(super) use turn::{Brought, in_turn};
 
 use crate::core::clock::Clock;
-use crate::core::error::{Error, Site};
+use crate::core::error::{Error, Result, Site};
+use crate::core::room;
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::libraries::collective::store::Seals;
 use std::net::TcpStream;
 use std::ops::Range;
 use std::thread::JoinHandle;
@@ -70,12 +80,20 @@ pub(super) struct Mesh {
     /// The thread that watches the others.
     watch: Mutex<Option<JoinHandle<()>>>,
     patience: Duration,
+    /// The elements that are sent carry tags.
+    protects: bool,
+}
+
+/// A connection to another process.
+struct Line {
+    socket: TcpStream,
+    seals: Mutex<Seals>,
 }
 
 /// Used by one collective at a time.
 struct Data {
     /// To each process; none to this one.
-    peers: Vec<Option<TcpStream>>,
+    lines: Vec<Option<Line>>,
     /// The number of the next collective.
     next: u64,
 }
@@ -98,6 +116,8 @@ struct Loss {
     /// Whose fault it is.
     processes: Vec<usize>,
     cause: Option<String>,
+    /// What came was not what they send.
+    untrusted: bool,
     /// The processes that are gone: they are of no later epoch.
     dead: Vec<usize>,
     /// Those that have left: no loss, unless they are waited for.
@@ -105,9 +125,12 @@ struct Loss {
 }
 
 impl State {
-    fn new(own: usize, numbers: Arc<[u32]>, clock: Clock) -> Self {
-        let (loss, closing, gave_up) = (Mutex::default(), AtomicBool::new(false), AtomicUsize::new(0));
-        State { own, numbers, clock, loss, closing, gave_up }
+    /// Takes the memory for the loss of all processes.
+    fn new(own: usize, numbers: Arc<[u32]>, clock: Clock) -> Result<Self> {
+        let list = || room::with_capacity(numbers.len());
+        let loss = Loss { processes: list()?, dead: list()?, left: list()?, ..Loss::default() };
+        let (loss, closing, gave_up) = (Mutex::new(loss), AtomicBool::new(false), AtomicUsize::new(0));
+        Ok(State { own, numbers, clock, loss, closing, gave_up })
     }
 
     fn number(&self, process: usize) -> u32 {
@@ -121,6 +144,17 @@ impl State {
             loss.cause = Some(cause.to_owned());
             loss.processes.extend_from_slice(processes);
         }
+    }
+
+    /// What came by a connection to this process is not what it sends. It may live: the others are told that this one gave up.
+    #[cold]
+    fn distrust(&self, process: usize) {
+        let mut loss = self.loss.lock();
+        loss.untrusted |= loss.cause.is_none();
+        drop(loss);
+        let number = self.number(process);
+        self.blame(&[process], &format!("what comes by the connection to process {number} is not what it sends"));
+        self.gave_up.store(process + 1, Ordering::SeqCst);
     }
 
     /// A process is gone.
@@ -208,13 +242,12 @@ impl Mesh {
     pub(super) fn lost(&self, sequence: u64, operation: &str) -> Error {
         let loss = self.state.loss.lock().clone();
         let ranks = loss.processes.iter().filter_map(|process| self.ranks.get(*process)).flat_map(Clone::clone);
-        Error::CollectiveLost {
-            ranks: ranks.collect(),
-            sequence,
-            operation: operation.into(),
-            cause: loss.cause.unwrap_or_default().into(),
-            site: Site::none(),
+        let mut site = Site::none();
+        if loss.untrusted {
+            site.set_code(UNTRUSTED.0, UNTRUSTED.1);
         }
+        let (operation, cause) = (operation.into(), loss.cause.unwrap_or_default().into());
+        Error::CollectiveLost { ranks: ranks.collect(), sequence, operation, cause, site }
     }
 
     /// Says good-bye to the others: this process will come to no other collective. Those that wait for it are told that it is

@@ -1,16 +1,25 @@
 //! Memory for what other ranks send.
 
+use crate::core::error::Result;
+use crate::core::room;
+
 /// So many bytes of each rank, aligned for all types. The ranks are those of the other processes, in their order.
-pub(super) struct Received {
+#[derive(Default)]
+pub(in crate::libraries::collective) struct Received {
     memory: Vec<u64>,
     /// Words of each rank.
     words: usize,
 }
 
 impl Received {
-    pub(super) fn new(ranks: usize, bytes: usize) -> Self {
+    pub(super) fn new(ranks: usize, bytes: usize) -> Result<Self> {
         let words = bytes.div_ceil(size_of::<u64>());
-        Received { memory: vec![0; ranks * words], words }
+        Ok(Received { memory: room::zeroed(ranks.saturating_mul(words))?, words })
+    }
+
+    /// Whether it has as much memory for each rank.
+    pub(super) fn has(&self, bytes: usize) -> bool {
+        self.words * size_of::<u64>() >= bytes && !self.memory.is_empty()
     }
 
     /// Memory for so many bytes of each rank, no more than there are.

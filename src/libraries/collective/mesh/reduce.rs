@@ -1,12 +1,14 @@
 //! Reductions: an exchange of shares, a combination in the order of the ranks, and an exchange of results, in pieces.
 
+use super::Mesh;
 use super::received::Received;
 use super::turn::Running;
 use crate::core::error::Result;
+use crate::core::room;
 use crate::libraries::collective::combine::Reduction;
 use crate::libraries::collective::memory::Memory;
 use crate::libraries::collective::numbers;
-use crate::libraries::collective::spec::{Layout, Place};
+use crate::libraries::collective::spec::{Kind, Layout, Place, Spec};
 use std::ops::Range;
 
 /// Bytes that are combined at a time: what a core's first cache holds of two operands.
@@ -27,43 +29,100 @@ fn part(count: usize, index: usize, parts: usize) -> Range<usize> {
 /// Takes a block of a result, and where it begins in it, in bytes.
 type Take<'t> = &'t mut dyn FnMut(usize, &[u8]) -> Result<()>;
 
-impl Running<'_> {
+/// Memory for a reduction, besides that for what is received.
+#[derive(Default)]
+pub(super) struct Rooms {
     /// The factor of each rank of all processes.
-    fn factors(&self, reduction: &Reduction) -> Result<Vec<[u8; 8]>> {
-        if reduction.factors.is_empty() {
-            return Ok(vec![[0; 8]; self.spec.ranks]);
+    factors: Vec<[u8; 8]>,
+    /// What the ranks of this process send.
+    sends: Vec<Place>,
+    /// A result that no rank's own memory holds.
+    result: Vec<u8>,
+}
+
+impl Rooms {
+    /// For a collective; `is_small`: its elements are sent with the header.
+    pub(super) fn new(mesh: &Mesh, (spec, layout): (&Spec, &Layout), is_small: bool) -> Result<(Received, Self)> {
+        if spec.reduction.is_none() {
+            return Ok(Default::default());
         }
-        let own: Vec<u8> = reduction.factors.concat();
-        let mut all = vec![0; self.spec.ranks * 8];
-        let mut traffic = self.traffic();
-        let mut rest = &mut all[..];
-        for ((process, ranks), traffic) in self.mesh.ranks.iter().enumerate().zip(&mut traffic) {
-            let (room, after) = rest.split_at_mut_checked(ranks.len() * 8).unwrap_or_default();
-            rest = after;
-            if self.is_own(process) {
-                room.copy_from_slice(&own);
-            } else {
-                traffic.sends.push_back(&own);
-                traffic.receives.push_back(room);
+        let share = layout.count * spec.dtype.size();
+        let (bytes, kept) = match spec.kind {
+            _ if is_small => (share, 0),
+            Kind::ReduceScatter => (share, share),
+            _ => {
+                let pieces = Pieces::new(mesh.ranks.len(), layout.count, spec.dtype.size());
+                let most = (0..pieces.count).map(|index| pieces.of(mesh.process, index).len()).max();
+                let most = most.unwrap_or_default() * spec.dtype.size();
+                (most, if layout.ends.iter().any(|ends| ends.receive.is_some()) { 0 } else { most })
             }
-        }
-        self.carry(&mut traffic)?;
-        drop(traffic);
-        Ok(all.chunks_exact(8).map(|factor| factor.try_into().unwrap_or_default()).collect())
+        };
+        let factors = room::filled(spec.ranks, [0; 8])?;
+        let sends = room::collected(layout.ends.iter().filter_map(|ends| ends.send))?;
+        Ok((Received::new(spec.ranks, bytes)?, Rooms { factors, sends, result: room::with_capacity(kept)? }))
+    }
+}
+
+/// How the elements are shared out: each process combines one part of them, piece by piece.
+#[derive(Clone, Copy)]
+struct Pieces {
+    processes: usize,
+    elements: usize,
+    /// Pieces of each part.
+    count: usize,
+}
+
+impl Pieces {
+    fn new(processes: usize, elements: usize, size: usize) -> Self {
+        let most = elements.div_ceil(processes.max(1));
+        Pieces { processes, elements, count: (most * size).div_ceil(PIECE).max(1) }
     }
 
-    fn own_sends(&self, layout: &Layout) -> Vec<Place> {
-        layout.ends.iter().filter_map(|ends| ends.send).collect()
+    fn of(self, process: usize, index: usize) -> Range<usize> {
+        let share = part(self.elements, process, self.processes);
+        let of_share = part(share.len(), index, self.count);
+        share.start + of_share.start..share.start + of_share.end
+    }
+}
+
+/// Memory that was taken before the collective began.
+type Taken<'t> = (&'t mut Received, &'t mut Rooms);
+
+impl Running<'_> {
+    /// Fetches the factor of each rank of all processes.
+    fn factors(&self, reduction: &Reduction, factors: &mut [[u8; 8]]) -> Result<()> {
+        if reduction.factors.is_empty() {
+            return Ok(());
+        }
+        let own: &[u8] = reduction.factors.as_flattened();
+        let mut theirs: Vec<&mut [u8]> = room::with_capacity(self.processes())?;
+        let mut rest = factors;
+        for (process, ranks) in self.mesh.ranks.iter().enumerate() {
+            let (room, after) = rest.split_at_mut_checked(ranks.len()).unwrap_or_default();
+            rest = after;
+            let room = room.as_flattened_mut();
+            if self.is_own(process) {
+                room.copy_from_slice(own);
+            }
+            theirs.push(room);
+        }
+        self.tell(&room::filled(self.processes(), own)?, &mut theirs)
     }
 
     /// A reduction of few bytes, which all ranks have sent with the header: each process combines all of them.
-    pub(super) fn reduce_small(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
-        let (factors, sends) = (self.factors(reduction)?, self.own_sends(layout));
+    pub(super) fn reduce_small(
+        &self,
+        reduction: &Reduction,
+        layout: &Layout,
+        memory: &Memory<'_>,
+        (received, Rooms { factors, sends, .. }): Taken<'_>,
+    ) -> Result<()> {
+        self.factors(reduction, factors)?;
         let mut result = [0u64; super::SMALL / size_of::<u64>()];
         let result: &mut [u8] = bytemuck::cast_slice_mut(&mut result);
         let mut len = 0;
         let own = 0..layout.count;
-        self.fold((reduction, &factors), (&sends, &own), memory, &self.with_headers, &mut |at, block| {
+        self.fold((reduction, factors), (sends, &own), memory, received, &mut |at, block| {
             len = at + block.len();
             result.get_mut(at..len).into_iter().for_each(|place| place.copy_from_slice(block));
             Ok(())
@@ -77,46 +136,45 @@ impl Running<'_> {
 
     /// Each process combines its share of the elements, piece by piece. In each step all send each other one piece of what they
     /// combine, and the result of the piece before.
-    pub(super) fn reduce(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
-        let (factors, sends) = (self.factors(reduction)?, self.own_sends(layout));
-        let (count, size, processes) = (layout.count, self.spec.dtype.size(), self.processes());
-        let most = count.div_ceil(processes.max(1));
-        let pieces = (most * size).div_ceil(PIECE).max(1);
-        let piece = |process: usize, index: usize| {
-            let share = part(count, process, processes);
-            let of_share = part(share.len(), index, pieces);
-            share.start + of_share.start..share.start + of_share.end
-        };
-        let receives: Vec<Place> = layout.ends.iter().filter_map(|ends| ends.receive).collect();
-        let bytes = |index: usize| piece(self.mesh.process, index).len() * size;
-        let mut received = Received::new(self.spec.ranks, (0..pieces).map(bytes).max().unwrap_or_default());
+    pub(super) fn reduce(
+        &self,
+        reduction: &Reduction,
+        layout: &Layout,
+        memory: &Memory<'_>,
         // Without a rank that receives it here, the result of a piece is kept until it is sent.
-        let mut kept: Vec<u8> = Vec::new();
+        (received, Rooms { factors, sends, result: kept }): Taken<'_>,
+    ) -> Result<()> {
+        self.factors(reduction, factors)?;
+        let size = self.spec.dtype.size();
+        let all = Pieces::new(self.processes(), layout.count, size);
+        let (pieces, piece) = (all.count, |process, index| all.of(process, index));
+        let mut receives = layout.ends.iter().filter_map(|ends| ends.receive);
+        let receive = receives.next();
         for step in 0..=pieces {
-            let mut traffic = self.traffic();
-            let mut rooms = received.rooms(bytes(step));
+            let mut traffic = self.traffic()?;
+            let mut rooms = received.rooms(piece(self.mesh.process, step).len() * size);
             for (process, (ranks, traffic)) in self.mesh.ranks.iter().zip(&mut traffic).enumerate() {
                 if self.is_own(process) {
                     continue;
                 }
                 if step < pieces {
-                    for send in &sends {
+                    for send in &*sends {
                         // SAFETY: what is written meanwhile, in place too, belongs to the piece before.
-                        traffic.sends.push_back(unsafe { memory.bytes(within(*send, &piece(process, step)))? });
+                        traffic.send_data(unsafe { memory.bytes(within(*send, &piece(process, step)))? })?;
                     }
-                    traffic.receives.extend(rooms.by_ref().take(ranks.len()));
+                    rooms.by_ref().take(ranks.len()).try_for_each(|room| traffic.receive_data(room))?;
                 }
                 let Some(before) = step.checked_sub(1) else { continue };
                 if self.spec.kind.root().is_none_or(|root| self.owner(root) == process) {
-                    traffic.sends.push_back(match receives.first() {
+                    traffic.send_data(match receive {
                         // SAFETY: it was written after the step before, and is not any more.
-                        Some(first) => unsafe { memory.bytes(within(*first, &piece(self.mesh.process, before)))? },
-                        None => &kept,
-                    });
+                        Some(first) => unsafe { memory.bytes(within(first, &piece(self.mesh.process, before)))? },
+                        None => kept.as_slice(),
+                    })?;
                 }
-                if let Some(first) = receives.first() {
+                if let Some(first) = receive {
                     // SAFETY: the pieces lie side by side; what is read meanwhile belongs to the next one, or to this process.
-                    traffic.receives.push_back(unsafe { memory.bytes_mut(within(*first, &piece(process, before)))? });
+                    traffic.receive_data(unsafe { memory.bytes_mut(within(first, &piece(process, before)))? })?;
                 }
             }
             drop(rooms);
@@ -125,28 +183,34 @@ impl Running<'_> {
             if step < pieces {
                 let own = piece(self.mesh.process, step);
                 kept.clear();
-                self.fold((reduction, &factors), (&sends, &own), memory, &received, &mut |at, block| {
-                    let Some(first) = receives.first() else {
-                        kept.extend_from_slice(block);
+                self.fold((reduction, factors), (sends, &own), memory, received, &mut |at, block| {
+                    let Some(first) = receive else {
+                        kept.extend_from_slice(block); // its space was taken before
                         return Ok(());
                     };
                     let start = own.start + at / size;
-                    let place = within(*first, &(start..start + block.len() / size));
+                    let place = within(first, &(start..start + block.len() / size));
                     // SAFETY: of this block everything has been read.
                     unsafe { memory.bytes_mut(place)? }.copy_from_slice(block);
                     Ok(())
                 })?;
             }
         }
-        if let Some((first, others)) = receives.split_first() {
+        if let Some(first) = receive {
             // SAFETY: nothing else uses the operands any more.
-            others.iter().try_for_each(|other| unsafe { memory.copy(*first, *other) })?;
+            receives.try_for_each(|other| unsafe { memory.copy(first, other) })?;
         }
         Ok(())
     }
 
-    pub(super) fn reduce_scatter(&self, reduction: &Reduction, layout: &Layout, memory: &Memory<'_>) -> Result<()> {
-        let (factors, sends) = (self.factors(reduction)?, self.own_sends(layout));
+    pub(super) fn reduce_scatter(
+        &self,
+        reduction: &Reduction,
+        layout: &Layout,
+        memory: &Memory<'_>,
+        (received, Rooms { factors, sends, result }): Taken<'_>,
+    ) -> Result<()> {
+        self.factors(reduction, factors)?;
         let (count, size) = (layout.count, self.spec.dtype.size());
         // One rank of each process after the other.
         let most = self.mesh.ranks.iter().map(Range::len).max().unwrap_or_default();
@@ -157,16 +221,16 @@ impl Running<'_> {
                 ranks.contains(&rank).then(|| rank * count..(rank + 1) * count)
             };
             let own = range(self.mesh.process);
-            let mut received = Received::new(if own.is_some() { self.spec.ranks } else { 0 }, count * size);
-            self.spread(&sends, &range, memory, received.rooms(count * size))?;
+            let rooms = received.rooms(count * size).take(if own.is_some() { self.spec.ranks } else { 0 });
+            self.spread(sends, &range, memory, rooms)?;
             let Some((own, receive)) = own.zip(layout.ends.get(turn).and_then(|ends| ends.receive)) else { continue };
-            let mut result = Vec::with_capacity(count * size);
-            self.fold((reduction, &factors), (&sends, &own), memory, &received, &mut |_, block| {
-                result.extend_from_slice(block);
+            result.clear();
+            self.fold((reduction, factors), (sends, &own), memory, received, &mut |_, block| {
+                result.extend_from_slice(block); // its space was taken before
                 Ok(())
             })?;
             // SAFETY: in place it is the part that no other rank is sent, and that was combined above.
-            unsafe { memory.bytes_mut(receive)? }.copy_from_slice(&result);
+            unsafe { memory.bytes_mut(receive)? }.copy_from_slice(result);
         }
         Ok(())
     }
@@ -179,7 +243,7 @@ impl Running<'_> {
         memory: &'b Memory<'_>,
         mut rooms: impl Iterator<Item = &'b mut [u8]>,
     ) -> Result<()> {
-        let mut traffic = self.traffic();
+        let mut traffic = self.traffic()?;
         for (process, (ranks, traffic)) in self.mesh.ranks.iter().zip(&mut traffic).enumerate() {
             if self.is_own(process) {
                 continue;
@@ -187,10 +251,10 @@ impl Running<'_> {
             if let Some(range) = theirs(process) {
                 for send in sends {
                     // SAFETY: nothing writes what the ranks send before all of it was sent.
-                    traffic.sends.push_back(unsafe { memory.bytes(within(*send, &range))? });
+                    traffic.send_data(unsafe { memory.bytes(within(*send, &range))? })?;
                 }
             }
-            traffic.receives.extend(rooms.by_ref().take(ranks.len()));
+            rooms.by_ref().take(ranks.len()).try_for_each(|room| traffic.receive_data(room))?;
         }
         drop(rooms);
         self.carry(&mut traffic)
@@ -213,6 +277,7 @@ impl Running<'_> {
             let block = start..own.len().min(start + BLOCK / size);
             let bytes = block.start * size..block.end * size;
             let mut inputs = smallvec::SmallVec::<[_; 8]>::new();
+            inputs.try_reserve(self.spec.ranks).map_err(|_| room::out_of_memory(24 * self.spec.ranks))?;
             let (mut others, mut factors) = (0.., factors.iter().copied());
             for (process, ranks) in self.mesh.ranks.iter().enumerate() {
                 if self.is_own(process) {

@@ -1,13 +1,15 @@
 //! One collective after the other, each agreed on by all processes.
 
-use super::header::{Header, after, fails, header, told};
+use super::header::{HEADER, Header, after, fails, header, told};
 use super::received::Received;
 use super::wire::{Broken, Traffic, carry};
-use super::{Data, Mesh};
+use super::{Data, Mesh, SMALL};
 use crate::core::clock;
 use crate::core::error::{Error, Result};
+use crate::core::room;
 use crate::core::sync::Ordering;
 use crate::libraries::collective::spec::{Layout, Spec};
+use crate::libraries::collective::store::TAG;
 use std::time::Duration;
 
 /// The name of the code of a collective that could not run elsewhere.
@@ -19,37 +21,54 @@ pub(in crate::libraries::collective) struct Running<'r> {
     data: &'r Data,
     pub(super) spec: &'r Spec,
     sequence: u64,
-    /// What the ranks of the other processes have sent with their headers.
-    pub(super) with_headers: Received,
+}
+
+/// What a process brings to a collective.
+pub(in crate::libraries::collective) struct Brought<'b> {
+    pub(in crate::libraries::collective) sequence: u64,
+    /// What each rank of this process sends to all with the header, so that few bytes take one message; as long for each, of
+    /// [`SMALL`] bytes at most.
+    pub(in crate::libraries::collective) small: &'b [&'b [u8]],
+    /// Memory for what the other ranks send with theirs.
+    pub(in crate::libraries::collective) received: &'b mut Received,
+    /// Why this process cannot carry it out: the others are told, and it fails in all of them.
+    pub(in crate::libraries::collective) refusal: Option<Error>,
 }
 
 /// Carries out the collective with this number, which is the next: those before are complete. `part` is done when all processes
-/// have agreed on it. `small`: what each rank of this process sends to all with the header, so that few bytes take one message;
-/// as long for each, of [`SMALL`](super::SMALL) bytes at most.
+/// have agreed on it, with what was received.
 pub(in crate::libraries::collective) fn in_turn(
     mesh: &Mesh,
     (spec, layout): (&Spec, &Layout),
-    (sequence, small): (u64, &[&[u8]]),
-    part: &mut dyn FnMut(&Running<'_>) -> Result<()>,
+    brought: Brought<'_>,
+    part: &mut dyn FnMut(&Running<'_>, &mut Received) -> Result<()>,
 ) -> Result<()> {
+    let Brought { sequence, small, received, refusal } = brought;
     let mut data = mesh.data.lock();
     if mesh.state.is_lost() {
         return Err(mesh.lost(sequence, spec.kind.name()));
     }
     while data.next < sequence {
-        let skipped = Running::new(mesh, &data, spec, data.next);
-        drop(skipped.agree(&header(spec, layout, skipped.sequence, true, 0)?, &[]));
+        Running { mesh, data: &data, spec, sequence: data.next }.pass(layout);
         if mesh.state.is_lost() {
             return Err(mesh.lost(sequence, spec.kind.name()));
         }
         data.next += 1;
     }
-    let mut running = Running::new(mesh, &data, spec, sequence);
-    let header = header(spec, layout, sequence, false, small.first().map_or(0, |bytes| bytes.len()))?;
-    let outcome = running.agree(&header, small).and_then(|received| {
-        running.with_headers = received;
-        part(&running)
-    });
+    let running = Running { mesh, data: &data, spec, sequence };
+    let outcome = match refusal {
+        Some(refusal) => {
+            running.pass(layout);
+            Err(refusal)
+        }
+        None => {
+            let header = header(spec, layout, sequence, false, small.first().map_or(0, |bytes| bytes.len()));
+            match running.agree(&header, small, received) {
+                Ok(()) => part(&running, received).inspect_err(|error| running.end_half_way(error)),
+                Err(error) => Err(error),
+            }
+        }
+    };
     data.next = sequence + 1;
     outcome
 }
@@ -65,8 +84,7 @@ impl Mesh {
             }
             if data.next == sequence {
                 let (spec, layout) = (Spec::barrier(), Layout { count: 0, ends: Vec::new(), moved: Vec::new() });
-                let running = Running::new(self, &data, &spec, sequence);
-                drop(running.agree(&header(&spec, &layout, sequence, true, 0)?, &[]));
+                Running { mesh: self, data: &data, spec: &spec, sequence }.pass(&layout);
                 data.next += 1;
                 return Ok(());
             }
@@ -88,17 +106,13 @@ impl Mesh {
     pub(in crate::libraries::collective) fn share<const N: usize>(&self, own: Option<[u8; N]>) -> Result<[u8; N]> {
         let spec = Spec::barrier();
         let data = self.data.lock();
-        let running = Running::new(self, &data, &spec, 0);
+        let running = Running { mesh: self, data: &data, spec: &spec, sequence: 0 };
         let all = running.round(&own.unwrap_or([0; N]))?;
         all.first_chunk::<N>().copied().ok_or_else(|| Error::library("internal error: a mesh without processes"))
     }
 }
 
-impl<'r> Running<'r> {
-    fn new(mesh: &'r Mesh, data: &'r Data, spec: &'r Spec, sequence: u64) -> Self {
-        Running { mesh, data, spec, sequence, with_headers: Received::new(0, 0) }
-    }
-
+impl Running<'_> {
     pub(super) fn processes(&self) -> usize {
         self.mesh.ranks.len()
     }
@@ -107,16 +121,26 @@ impl<'r> Running<'r> {
         process == self.mesh.process
     }
 
-    pub(super) fn traffic<'b>(&self) -> Vec<Traffic<'b>> {
-        (0..self.processes()).map(|_| Traffic::default()).collect()
+    pub(super) fn traffic<'b>(&self) -> Result<Vec<Traffic<'b>>> {
+        room::collected((0..self.processes()).map(|_| Traffic::new(self.mesh.protects)))
+    }
+
+    /// The others have begun, and cannot end without this process, in which something has failed. (What is refused with other
+    /// errors is refused by all.)
+    fn end_half_way(&self, error: &Error) {
+        if !matches!(error, Error::InvalidArgument { .. } | Error::Unsupported { .. } | Error::CollectiveLost { .. }) {
+            self.mesh.resign(&format!("a collective ended half-way in one process: {error}"));
+        }
     }
 
     /// Carries out the traffic, or loses the communicator.
     pub(super) fn carry(&self, traffic: &mut [Traffic<'_>]) -> Result<()> {
         let state = &self.mesh.state;
+        traffic.iter_mut().try_for_each(Traffic::close)?;
         let Err(broken) = carry(self.data, state, traffic, self.mesh.patience) else { return Ok(()) };
         match broken {
             Broken::Lost => {}
+            Broken::Forged(process) => state.distrust(process),
             Broken::Ended(process, why) => {
                 // The watching thread knows better which one ended first.
                 for _ in 0..30 {
@@ -137,64 +161,141 @@ impl<'r> Running<'r> {
                 state.gave_up.store(first + 1, Ordering::SeqCst);
             }
         }
-        Err(self.mesh.lost(self.sequence, self.spec.kind.name()))
+        Err(self.lost())
     }
 
-    /// Exchanges headers with all others, which must be the same. Returns what came with them.
-    fn agree(&self, header: &Header, small: &[&[u8]]) -> Result<Received> {
-        let mut theirs = vec![*header; self.processes()];
-        let mut traffic = self.traffic();
-        for (traffic, their) in traffic.iter_mut().zip(&mut theirs) {
-            traffic.sends.push_back(header);
-            traffic.sends.extend(small);
-            traffic.receives.push_back(their);
-        }
-        self.carry(&mut traffic)?;
-        drop(traffic);
-        let received = self.after_headers(&theirs)?;
-        let differs = theirs.iter().position(|their| their != header);
+    fn lost(&self) -> Error {
+        self.mesh.lost(self.sequence, self.spec.kind.name())
+    }
+
+    /// What comes from this process is not what it sends.
+    #[cold]
+    fn forged(&self, process: usize) -> Error {
+        self.mesh.state.distrust(process);
+        self.lost()
+    }
+
+    /// Tells the others that this process cannot carry out the collective. If it cannot even tell that, the communicator is lost.
+    fn pass(&self, layout: &Layout) {
+        let header = header(self.spec, layout, self.sequence, true, 0);
+        drop(self.agree(&header, &[], &mut Received::default()));
+    }
+
+    /// Exchanges headers with all others, which must be the same, and receives what came with them.
+    fn agree(&self, header: &Header, small: &[&[u8]], received: &mut Received) -> Result<()> {
+        let theirs = self.headers(header, small, received).inspect_err(|error| self.end_half_way(error))?;
+        let differs = theirs.iter().position(|their| their.first_chunk() != Some(header));
         match differs.and_then(|process| Some((process, theirs.get(process)?))) {
             None if fails(header) => Err(Error::library("the collective could not run in this process")),
-            None => Ok(received),
+            None => Ok(()),
             Some((process, their)) => Err(self.disagreement(process, header, their)),
         }
     }
 
-    /// Receives what follows the headers of others, also of those that have come to another collective.
-    fn after_headers(&self, theirs: &[Header]) -> Result<Received> {
-        let most = theirs.iter().map(|their| after(their)).max().unwrap_or_default();
-        let mut received = Received::new(if most > 0 { self.mesh.size() } else { 0 }, most);
-        if most == 0 {
-            return Ok(received);
+    /// The headers of all processes, with their tags. A tag is of the header and of what follows it.
+    fn headers(&self, header: &Header, small: &[&[u8]], received: &mut Received) -> Result<Vec<[u8; HEADER + TAG]>> {
+        let each = HEADER + TAG + small.iter().map(|bytes| bytes.len()).sum::<usize>();
+        let mut mine: Vec<u8> = room::with_capacity(each * self.processes())?;
+        for line in self.data.lines.iter().flatten() {
+            let sent = &mut line.seals.lock().sent;
+            sent.add(header);
+            small.iter().for_each(|bytes| sent.add(bytes));
+            mine.extend_from_slice(header);
+            mine.extend_from_slice(sent.close().as_bytes());
+            small.iter().for_each(|bytes| mine.extend_from_slice(bytes));
         }
-        let (mut traffic, mut rooms) = (self.traffic(), received.rooms(most));
+        let mut theirs = room::filled(self.processes(), [0; HEADER + TAG])?;
+        let mut traffic = self.traffic()?;
+        let others = (0..self.processes()).filter(|process| !self.is_own(*process));
+        for (process, mine) in others.zip(mine.chunks_exact(each)) {
+            traffic.get_mut(process).into_iter().try_for_each(|traffic| traffic.send(mine))?;
+        }
+        for (process, (traffic, their)) in traffic.iter_mut().zip(&mut theirs).enumerate() {
+            if self.is_own(process) {
+                their.iter_mut().zip(header).for_each(|(their, own)| *their = *own);
+            }
+            traffic.receive(their)?;
+        }
+        self.carry(&mut traffic)?;
+        drop(traffic);
+        self.after_headers(&theirs, received)?;
+        let mut ranks = 0;
+        for (process, (line, their)) in self.data.lines.iter().zip(&theirs).enumerate() {
+            let Some(line) = line else { continue };
+            let seal = &mut line.seals.lock().received;
+            let (header, tag) = their.split_at(HEADER);
+            seal.add(header);
+            for _ in self.mesh.ranks.get(process).cloned().unwrap_or_default() {
+                seal.add(received.of(ranks).get(..after(their)).unwrap_or_default());
+                ranks += 1;
+            }
+            if seal.check(tag).is_err() {
+                return Err(self.forged(process));
+            }
+        }
+        Ok(theirs)
+    }
+
+    /// Receives what follows the headers of others, also of those that have come to another collective.
+    fn after_headers(&self, theirs: &[[u8; HEADER + TAG]], received: &mut Received) -> Result<()> {
+        let most = theirs.iter().map(|their| after(their)).max().unwrap_or_default();
+        if most == 0 {
+            return Ok(());
+        }
+        if let Some(process) = theirs.iter().position(|their| after(their) > SMALL) {
+            return Err(self.forged(process));
+        }
+        if !received.has(most) {
+            *received = Received::new(self.mesh.size(), most)?;
+        }
+        let (mut traffic, mut rooms) = (self.traffic()?, received.rooms(most));
         for (process, ((ranks, their), traffic)) in self.mesh.ranks.iter().zip(theirs).zip(&mut traffic).enumerate() {
             if !self.is_own(process) {
-                traffic
-                    .receives
-                    .extend(rooms.by_ref().take(ranks.len()).filter_map(|room| room.get_mut(..after(their))));
+                let mut rooms = rooms.by_ref().take(ranks.len()).filter_map(|room| room.get_mut(..after(their)));
+                rooms.try_for_each(|room| traffic.receive(room))?;
             }
         }
         drop(rooms);
+        self.carry(&mut traffic)
+    }
+
+    /// Sends each other process a message with a tag, and receives one from it: `mine` and `theirs` have one for each process.
+    pub(super) fn tell(&self, mine: &[&[u8]], theirs: &mut [&mut [u8]]) -> Result<()> {
+        let mut sent = room::filled(self.processes(), [0; TAG])?;
+        let mut come = room::filled(self.processes(), [0; TAG])?;
+        for ((line, mine), tag) in self.data.lines.iter().zip(mine).zip(&mut sent) {
+            if let Some(line) = line {
+                *tag = line.seals.lock().sent.tag(mine);
+            }
+        }
+        let mut traffic = self.traffic()?;
+        for ((traffic, mine), tag) in traffic.iter_mut().zip(mine).zip(&sent) {
+            traffic.send(mine)?;
+            traffic.send(tag)?;
+        }
+        for ((traffic, their), tag) in traffic.iter_mut().zip(&mut *theirs).zip(&mut come) {
+            traffic.receive(their)?;
+            traffic.receive(tag)?;
+        }
         self.carry(&mut traffic)?;
         drop(traffic);
-        Ok(received)
+        for (process, ((line, their), tag)) in self.data.lines.iter().zip(theirs).zip(&come).enumerate() {
+            let Some(line) = line else { continue };
+            let seal = &mut line.seals.lock().received;
+            seal.add(their);
+            if seal.check(tag).is_err() {
+                return Err(self.forged(process));
+            }
+        }
+        Ok(())
     }
 
     /// Sends the same bytes to all others; returns those of each process in order.
     pub(super) fn round(&self, own: &[u8]) -> Result<Vec<u8>> {
-        let mut all = vec![0; own.len() * self.processes()];
-        let mut traffic = self.traffic();
-        for ((process, room), traffic) in all.chunks_exact_mut(own.len().max(1)).enumerate().zip(&mut traffic) {
-            if self.is_own(process) {
-                room.copy_from_slice(own);
-            } else {
-                traffic.sends.push_back(own);
-                traffic.receives.push_back(room);
-            }
-        }
-        self.carry(&mut traffic)?;
-        drop(traffic);
+        let mut all = room::zeroed(own.len() * self.processes())?;
+        let mut theirs = room::collected(all.chunks_exact_mut(own.len().max(1)))?;
+        theirs.get_mut(self.mesh.process).into_iter().for_each(|room| room.copy_from_slice(own));
+        self.tell(&room::filled(self.processes(), own)?, &mut theirs)?;
         Ok(all)
     }
 

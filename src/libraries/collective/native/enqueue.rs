@@ -223,7 +223,7 @@ impl Calls<'_> {
                     checked("ncclAllGather", code)
                 })
             }),
-            _ => self.send_each(&spec.parts(layout)),
+            _ => self.send_each(&spec.parts(layout)?),
         }
     }
 

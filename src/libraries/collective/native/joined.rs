@@ -11,7 +11,7 @@ use crate::core::clock::{self, Clock};
 use crate::core::error::{Error, Result, Site};
 use crate::core::sync::Arc;
 use crate::engines::cuda::Queue;
-use crate::libraries::collective::mesh::{Mesh, in_turn};
+use crate::libraries::collective::mesh::{Brought, Mesh, Received, in_turn};
 use crate::libraries::collective::spec::{Kind, Layout, Spec};
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ pub(in crate::libraries::collective) fn run(
     (group, mesh, sequence): (&Group, &Arc<Mesh>, u64),
     operands: (&[u64], &[u64]),
 ) -> Result<()> {
-    in_turn(mesh, (spec, layout), (sequence, &[]), &mut |running| {
+    let brought = Brought { sequence, small: &[], received: &mut Received::default(), refusal: None };
+    in_turn(mesh, (spec, layout), brought, &mut |running, _| {
         match spec.kind {
             // All have come, and what came before is complete.
             Kind::Barrier => return Ok(()),

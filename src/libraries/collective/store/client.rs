@@ -1,7 +1,8 @@
 //! The asking side.
 
-use super::frame::{Key, MAGIC, MOST, answer, read, write};
-use super::rounds::{Step, View};
+use super::frame::{FIRST, MAGIC, another, lost, parts, read, receive, send, version, write};
+use super::rounds::{Refusal, Step, View};
+use super::seal::{Key, Seals, TAG, Way, nonce};
 use crate::core::clock::{self, Clock, Until};
 use crate::core::error::{Error, Result};
 use std::io;
@@ -11,10 +12,14 @@ use std::time::{Duration, Instant};
 /// A connection to the store.
 pub(in crate::libraries::collective) struct Client {
     socket: TcpStream,
+    seals: Seals,
     addresses: Vec<SocketAddr>,
     key: Key,
     process: usize,
 }
+
+/// What the store says to those who know the token, before a tag.
+pub(super) const WELCOME: &[u8] = b"welcome";
 
 /// How long the store may take for an answer, besides the wait that it was asked for.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -48,8 +53,10 @@ impl Client {
             for address in addresses {
                 match TcpStream::connect_timeout(address, left.min(Duration::from_secs(5))) {
                     Ok(socket) => match Self::enter(socket, key, left) {
-                        Ok(Ok(socket)) => return Ok(Client { socket, addresses: addresses.to_vec(), key, process }),
-                        Ok(Err(refusal)) => return Err(Error::library(refusal)),
+                        Ok(Ok((socket, seals))) => {
+                            return Ok(Client { socket, seals, addresses: addresses.to_vec(), key, process });
+                        }
+                        Ok(Err(why)) => return Err(Error::untrusted(format!("the store at {address}"), why)),
                         Err(error) => last = Some(error),
                     },
                     Err(error) if at_once && error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -63,21 +70,28 @@ impl Client {
         }
     }
 
-    /// Proves that this process belongs to the job. `Ok(Err)`: it was refused, and would be again.
-    fn enter(mut socket: TcpStream, key: Key, left: Duration) -> io::Result<Result<TcpStream, String>> {
+    /// This process and the store prove to each other that they know the token. `Ok(Err)`: one of them does not, and would not
+    /// the next time.
+    fn enter(mut socket: TcpStream, key: Key, left: Duration) -> io::Result<Result<(TcpStream, Seals), String>> {
         socket.set_nodelay(true)?;
         let end = Clock::SYSTEM.after(left.min(Duration::from_secs(10)));
-        let challenge = read(&mut Until { socket: &socket, end }, 64)?;
-        let Some(challenge) = challenge.strip_prefix(&MAGIC) else {
-            return Ok(Err("what answers at the store's address is no store of this version".into()));
+        let challenge = read(&mut Until { socket: &socket, end }, FIRST)?;
+        let theirs = version(&challenge);
+        let Some((theirs, [])) = parts(&challenge).filter(|_| theirs == version(&MAGIC)) else {
+            return Ok(Err(another(theirs)));
         };
-        let proof = answer(key, challenge, b"hello");
-        write(&mut socket, &[&MAGIC[..], proof.as_bytes()].concat())?;
-        let verdict = read(&mut Until { socket: &socket, end }, 256)?;
-        match &verdict[..] {
-            b"welcome" => Ok(Ok(socket)),
-            why => Ok(Err(format!("the store: {}", String::from_utf8_lossy(why)))),
+        let own = nonce();
+        let mut seals = key.seals(Way::Store, [theirs, &own], false);
+        write(&mut socket, &[&MAGIC, &own, &seals.sent.tag(&MAGIC)])?;
+        let verdict = read(&mut Until { socket: &socket, end }, FIRST)?;
+        let (word, tag) = verdict.split_at_checked(WELCOME.len()).unwrap_or((&verdict, &[]));
+        if word == WELCOME && tag.len() == TAG {
+            seals.received.add(word);
+            let proven = seals.received.check(tag);
+            return Ok(proven.map(|()| (socket, seals)).map_err(|_| "it does not know the job's token".into()));
         }
+        let told: String = String::from_utf8_lossy(&verdict).chars().filter(|c| !c.is_control()).collect();
+        Ok(Err(format!("it says: {told}")))
     }
 
     /// The address by which this process reaches the store: others on the way to it reach this process by it.
@@ -94,10 +108,14 @@ impl Client {
 
     /// Carries out a step.
     pub(in crate::libraries::collective) fn step(&mut self, step: &Step) -> Result<View> {
-        let lost = |error: io::Error| Error::library(format!("the connection to the store broke: {error}"));
-        let coded = |error: postcard::Error| Error::library(format!("the store's protocol: {error}"));
-        write(&mut self.socket, &postcard::to_stdvec(step).map_err(coded)?).map_err(lost)?;
+        send(&mut self.socket, &mut self.seals.sent, step).map_err(lost)?;
         let mut answer = Until { socket: &self.socket, end: Clock::SYSTEM.after(ANSWER) };
-        postcard::from_bytes(&read(&mut answer, MOST).map_err(lost)?).map_err(coded)
+        match receive(&mut answer, &mut self.seals.received).map_err(lost)? {
+            View::Refused(Refusal::Untrusted) => {
+                Err(Error::untrusted("the connection to the store", "what this process sent was changed on the way"))
+            }
+            View::Refused(Refusal::Memory(bytes)) => Err(crate::core::room::out_of_memory(bytes as usize)),
+            view => Ok(view),
+        }
     }
 }

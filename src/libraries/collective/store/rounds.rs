@@ -12,6 +12,7 @@
 //! aborted one nothing is left. **Who tells first is believed**: a process that was told lost is of no later epoch,
 //! whatever it tells of the others.
 
+use super::seal::Nonce;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -22,10 +23,31 @@ pub(in crate::libraries::collective) struct Card {
     pub(in crate::libraries::collective) processes: u32,
     pub(in crate::libraries::collective) ranks: u32,
     pub(in crate::libraries::collective) on_gpus: bool,
+    /// The elements that it sends carry tags.
+    pub(in crate::libraries::collective) protects: bool,
     /// It comes in the place of one that is lost.
     pub(in crate::libraries::collective) replaces: bool,
     pub(in crate::libraries::collective) address: SocketAddr,
-    pub(in crate::libraries::collective) nonce: [u8; 32],
+    pub(in crate::libraries::collective) nonce: Nonce,
+}
+
+impl Card {
+    /// Why the process with this number cannot be a member beside this one: the argument that differs, and how.
+    pub(in crate::libraries::collective) fn mismatch(
+        &self,
+        number: u32,
+        other: &Card,
+    ) -> Option<(&'static str, String)> {
+        let differs = |what: &str, is_first: bool, [first, second]: [&str; 2]| {
+            let (own, theirs) = if is_first { (first, second) } else { (second, first) };
+            format!("the {what} of this process are {own}, those of process {number} are {theirs}")
+        };
+        if self.on_gpus != other.on_gpus {
+            return Some(("devices", differs("ranks", self.on_gpus, ["GPUs", "host devices"])));
+        }
+        let protected = || differs("elements", self.protects, ["protected", "not protected"]);
+        (self.protects != other.protects).then(|| ("protect_data", protected()))
+    }
 }
 
 /// What a process wants.
@@ -73,6 +95,10 @@ pub(in crate::libraries::collective) enum Refusal {
     Mode(Mode),
     /// What the process told does not fit.
     Invalid(String),
+    /// What has come by its connection is not what it sent.
+    Untrusted,
+    /// The store was refused so many bytes.
+    Memory(u64),
 }
 
 /// All rounds of a job: the one that is under way, and how the earlier ones ended.
@@ -123,13 +149,18 @@ impl Rounds {
         (view, (self.round, self.version) != before)
     }
 
+    /// About the bytes that a step takes.
+    pub(super) fn bytes(&self) -> usize {
+        4 * (self.cards.len() + self.newcomers.len() + self.members.len() + 1) * size_of::<(u32, Card)>()
+    }
+
     /// Whether more is known of the round than that.
     pub(super) fn is_past(&self, round: u64, version: u64) -> bool {
         self.round != round || self.version > version || self.fatal.is_some()
     }
 
     /// The connection is closed by which a process has come with that nonce. It may have come again by another since.
-    pub(super) fn gone(&mut self, process: u32, nonce: [u8; 32]) {
+    pub(super) fn gone(&mut self, process: u32, nonce: Nonce) {
         let of = |cards: &BTreeMap<u32, Card>| cards.get(&process).is_some_and(|card| card.nonce == nonce);
         if of(&self.cards) || of(&self.newcomers) || self.claimed.as_ref().is_some_and(of) {
             self.leave(process, self.round, &[], format!("process {process} left the store"));

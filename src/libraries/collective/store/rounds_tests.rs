@@ -8,6 +8,7 @@ fn card(process: u32, processes: u32) -> Card {
         processes,
         ranks: 1,
         on_gpus: false,
+        protects: false,
         replaces: false,
         address: ([127, 0, 0, 1], process as u16).into(),
         nonce,

@@ -1,9 +1,12 @@
 //! The serving side.
 
-use super::frame::{Key, MAGIC, answer, nonce, read, write};
-use super::rounds::{Rounds, Step, View};
+use super::client::WELCOME;
+use super::frame::{FIRST, MAGIC, MOST, another, is_forged, parts, read, receive, send, version, write};
+use super::rounds::{Refusal, Rounds, Step, View};
+use super::seal::{Key, Nonce, Seals, Way, nonce};
 use crate::core::clock::{Clock, Until};
 use crate::core::error::{Error, Result};
+use crate::core::room;
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
 use std::collections::VecDeque;
 use std::io;
@@ -122,8 +125,8 @@ impl Shared {
             let served = thread.spawn(move || {
                 let outcome = shared.admit(number, &socket); // a peer that is gone, or none of the job
                 shared.forget(number);
-                if matches!(outcome, Ok(true)) {
-                    let _ = shared.serve(&socket);
+                if let Ok(Some(mut seals)) = outcome {
+                    let _ = shared.serve(&socket, &mut seals);
                 }
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
@@ -153,32 +156,34 @@ impl Shared {
         strangers.len() < before
     }
 
-    /// Lets a peer prove that it belongs to the job. Whether it does.
-    fn admit(&self, number: u64, mut socket: &TcpStream) -> io::Result<bool> {
+    /// Lets a peer prove that it belongs to the job, and proves the same. `None`: it does not.
+    fn admit(&self, number: u64, mut socket: &TcpStream) -> io::Result<Option<Seals>> {
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(HELLO))?;
-        let challenge = nonce();
-        write(&mut socket, &[&MAGIC[..], &challenge].concat())?;
-        let hello = read(&mut Until { socket, end: Clock::SYSTEM.after(HELLO) }, 64)?;
-        let (magic, proof) = hello.split_at_checked(MAGIC.len()).unwrap_or_default();
-        if magic != MAGIC {
-            return write(&mut socket, b"refused: another protocol, or another version of it").map(|()| false);
-        }
-        let proof: [u8; 32] = proof.try_into().unwrap_or([0; 32]);
-        if answer(self.key, &challenge, b"hello") != blake3::Hash::from_bytes(proof) {
-            return write(&mut socket, b"refused: another token").map(|()| false);
+        let own = nonce();
+        write(&mut socket, &[&MAGIC, &own])?;
+        let hello = read(&mut Until { socket, end: Clock::SYSTEM.after(HELLO) }, FIRST)?;
+        let refuse = |why: &str| write(&mut { socket }, &[format!("refused: {why}").as_bytes()]).map(|()| None);
+        let spoken = version(&hello);
+        let Some((theirs, tag)) = parts(&hello).filter(|_| spoken == version(&MAGIC)) else {
+            return refuse(&another(spoken));
+        };
+        let mut seals = self.key.seals(Way::Store, [&own, theirs], true);
+        seals.received.add(&MAGIC);
+        if seals.received.check(tag).is_err() {
+            return refuse("another token");
         }
         // Before it is told: one that is welcome stays.
         if !self.forget(number) {
-            return Ok(false);
+            return Ok(None);
         }
-        write(&mut socket, b"welcome")?;
-        socket.set_read_timeout(None).map(|()| true)
+        write(&mut socket, &[WELCOME, &seals.sent.tag(WELCOME)])?;
+        socket.set_read_timeout(None).map(|()| Some(seals))
     }
 
-    fn serve(&self, socket: &TcpStream) -> io::Result<()> {
+    fn serve(&self, socket: &TcpStream, seals: &mut Seals) -> io::Result<()> {
         let mut come = None;
-        let served = self.converse(socket, &mut come);
+        let served = self.converse(socket, seals, &mut come);
         if let Some((process, nonce)) = come {
             let mut rounds = self.rounds.lock();
             rounds.gone(process, nonce);
@@ -189,19 +194,36 @@ impl Shared {
     }
 
     /// Answers a process step by step. `come`: its number and nonce, once it has come.
-    fn converse(&self, mut socket: &TcpStream, come: &mut Option<(u32, [u8; 32])>) -> io::Result<()> {
-        let broken = |error: postcard::Error| io::Error::new(io::ErrorKind::InvalidData, error);
+    fn converse(&self, mut socket: &TcpStream, seals: &mut Seals, come: &mut Option<(u32, Nonce)>) -> io::Result<()> {
         while !self.is_over() {
-            let order = read(&mut socket, super::frame::MOST)?;
-            let step: Step = postcard::from_bytes(&order).map_err(broken)?;
+            let step = match receive::<Step>(&mut socket, &mut seals.received) {
+                Ok(step) => step,
+                // The process has sent something else: it is told, and comes again by another connection.
+                Err(error) => {
+                    return match refusal(&error) {
+                        Some(refusal) => send(&mut socket, &mut seals.sent, &View::Refused(refusal)),
+                        None => Err(error),
+                    };
+                }
+            };
             let view = self.carry_out(step, come);
-            write(&mut socket, &postcard::to_stdvec(&view).map_err(broken)?)?;
+            match send(&mut socket, &mut seals.sent, &view) {
+                Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                    send(&mut socket, &mut seals.sent, &View::Refused(Refusal::Memory(MOST as u64)))?;
+                }
+                sent => sent?,
+            }
         }
         Ok(())
     }
 
-    fn carry_out(&self, step: Step, come: &mut Option<(u32, [u8; 32])>) -> View {
+    fn carry_out(&self, step: Step, come: &mut Option<(u32, Nonce)>) -> View {
         let mut rounds = self.rounds.lock();
+        // A step copies the cards of all processes once or twice.
+        let bytes = rounds.bytes();
+        if room::probe(bytes).is_err() {
+            return View::Refused(Refusal::Memory(bytes as u64));
+        }
         if let Step::Look { round, version, millis, .. } = step {
             let end = Clock::SYSTEM.now() + Duration::from_millis(millis.into());
             while !rounds.is_past(round, version) && !self.is_over() {
@@ -223,6 +245,15 @@ impl Shared {
             self.changed.notify_all();
         }
         view
+    }
+}
+
+/// What a process is told whose step could not be read.
+fn refusal(error: &io::Error) -> Option<Refusal> {
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => Some(Refusal::Memory(MOST as u64)),
+        _ if is_forged(error) => Some(Refusal::Untrusted),
+        _ => None,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::core::clock::ManualClock;
+use crate::core::sync::Mutex;
+use crate::libraries::collective::store::{Key, Way};
 use std::net::TcpListener;
 
 const SILENCE: Duration = Duration::from_secs(60);
@@ -10,7 +12,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 struct Watching {
     state: Arc<State>,
     clock: ManualClock,
-    peers: Vec<TcpStream>,
+    peers: Vec<(TcpStream, Seals)>,
     /// What was read besides signs of life.
     told: Vec<Vec<Sign>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -19,16 +21,17 @@ struct Watching {
 impl Watching {
     fn begin() -> Self {
         let clock = ManualClock::new();
-        let state = Arc::new(State::new(0, [7, 8, 9][..].into(), clock.clock()));
+        let state = Arc::new(State::new(0, [7, 8, 9][..].into(), clock.clock()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (mut own, mut peers) = (vec![None], Vec::new());
         for _ in 1..3 {
-            peers.push(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+            let seals = |is_first| Key::new("ours").seals(Way::Life, [&[1; 32], &[2; 32]], is_first);
+            peers.push((TcpStream::connect(listener.local_addr().unwrap()).unwrap(), seals(false)));
             let socket = listener.accept().unwrap().0;
             socket.set_nonblocking(true).unwrap();
-            own.push(Some(socket));
+            own.push(Some(Line { socket, seals: Mutex::new(seals(true)) }));
         }
-        let watched = state.clone();
+        let (watched, own) = (state.clone(), Peer::all(own, clock.clock()).unwrap());
         let thread = std::thread::spawn(move || watch(&watched, own, SILENCE));
         Watching { state, clock, peers, told: vec![Vec::new(); 2], thread: Some(thread) }
     }
@@ -38,23 +41,50 @@ impl Watching {
         while !self.state.is_lost() {
             // The thread tells its own life once in each of these times: so it has looked since the last one.
             self.clock.advance(Duration::from_millis(250));
-            for (peer, told) in self.peers.iter_mut().zip(&mut self.told) {
-                let mut sign = [0; SIGN];
-                peer.read_exact(&mut sign).unwrap();
+            for peer in 0..self.peers.len() {
+                let sign = self.read(peer);
                 if sign[0] != ALIVE {
-                    told.push(sign);
+                    self.told[peer].push(sign);
                 }
             }
-            beats.iter().for_each(|peer| self.peers[*peer].write_all(&sign(ALIVE, 0)).unwrap());
+            beats.iter().for_each(|peer| self.say(*peer, sign(ALIVE, 0)));
         }
+    }
+
+    fn read(&mut self, peer: usize) -> Sign {
+        let (socket, seals) = &mut self.peers[peer];
+        let mut sealed = [0; SEALED];
+        socket.read_exact(&mut sealed).unwrap();
+        let (sign, tag) = sealed.split_at(SIGN);
+        assert_eq!(seals.received.tag(sign), tag, "of this thread, and the next one");
+        sign.try_into().unwrap()
+    }
+
+    fn sealed(&mut self, peer: usize, sign: Sign) -> Vec<u8> {
+        [&sign[..], &self.peers[peer].1.sent.tag(&sign)].concat()
+    }
+
+    fn say(&mut self, peer: usize, sign: Sign) {
+        let sealed = self.sealed(peer, sign);
+        self.write(peer, &sealed);
+    }
+
+    fn write(&mut self, peer: usize, bytes: &[u8]) {
+        self.peers[peer].0.write_all(bytes).unwrap();
+    }
+
+    fn await_loss(&self) -> crate::libraries::collective::mesh::Loss {
+        while !self.state.is_lost() {
+            std::thread::yield_now();
+        }
+        self.state.loss.lock().clone()
     }
 
     fn next_sign(&mut self, peer: usize) -> Sign {
         if let Some(told) = self.told[peer].pop() {
             return told;
         }
-        let mut sign = [0; SIGN];
-        self.peers[peer].read_exact(&mut sign).unwrap();
+        let sign = self.read(peer);
         if sign[0] == ALIVE { self.next_sign(peer) } else { sign }
     }
 }
@@ -81,11 +111,10 @@ fn one_that_falls_silent_is_lost_and_the_others_are_told() {
 #[test]
 fn what_another_has_lost_is_lost_here_too_and_the_lost_one_is_not_heard_any_more() {
     let mut watching = Watching::begin();
-    watching.peers[0].write_all(&[sign(ALIVE, 1), sign(LOST, 2)].concat()).unwrap();
-    while !watching.state.is_lost() {
-        std::thread::yield_now();
-    }
-    watching.peers[1].write_all(&sign(LOST, 1)).unwrap();
+    watching.say(0, sign(ALIVE, 1));
+    watching.say(0, sign(LOST, 2));
+    watching.await_loss();
+    watching.say(1, sign(LOST, 1));
     assert_eq!(watching.next_sign(0), sign(LOST, 2));
     assert_eq!(watching.state.loss.lock().dead, [2]);
 }
@@ -93,23 +122,46 @@ fn what_another_has_lost_is_lost_here_too_and_the_lost_one_is_not_heard_any_more
 #[test]
 fn one_that_is_taken_for_lost_accuses_nobody() {
     let mut watching = Watching::begin();
-    watching.peers[1].write_all(&sign(LOST, 0)).unwrap();
-    while !watching.state.is_lost() {
-        std::thread::yield_now();
-    }
-    let loss = watching.state.loss.lock().clone();
+    watching.say(1, sign(LOST, 0));
+    let loss = watching.await_loss();
     assert!(loss.dead.is_empty() && loss.cause.unwrap().contains("process 9 takes this one for lost"));
 }
 
 #[test]
 fn a_sign_that_comes_in_parts_is_one_sign_and_giving_up_costs_nobody_its_place() {
     let mut watching = Watching::begin();
-    for byte in sign(GAVE_UP, 2) {
-        watching.peers[0].write_all(&[byte]).unwrap();
+    for byte in watching.sealed(0, sign(GAVE_UP, 2)) {
+        watching.write(0, &[byte]);
     }
-    while !watching.state.is_lost() {
-        std::thread::yield_now();
+    let loss = watching.await_loss();
+    assert!(loss.dead.is_empty() && loss.processes == [2] && !loss.untrusted, "{:?}", loss.cause);
+}
+
+/// Neither what it says is believed, nor that anybody is dead: who has sent it is not known.
+#[test]
+fn a_sign_that_was_changed_repeated_or_turned_round_is_not_heeded_and_loses_the_communicator_alone() {
+    for forged in 0..4 {
+        let mut watching = Watching::begin();
+        let good = watching.sealed(0, sign(ALIVE, 1));
+        let lie = match forged {
+            0 => [&sign(LOST, 2)[..], &good[SIGN..]].concat(),
+            1 => [&good[..], &good].concat(),
+            2 => {
+                let _ = watching.sealed(0, sign(ALIVE, 1)); // it is left out
+                watching.sealed(0, sign(LOST, 2))
+            }
+            _ => {
+                let mut own = [0; SEALED];
+                watching.clock.advance(Duration::from_millis(250));
+                watching.peers[0].0.read_exact(&mut own).unwrap();
+                own.to_vec()
+            }
+        };
+        watching.write(0, &lie);
+        let loss = watching.await_loss();
+        assert!(loss.untrusted && loss.dead.is_empty() && loss.processes == [1], "{forged}: {:?}", loss.cause);
+        watching.say(0, sign(LOST, 2));
+        assert_eq!(watching.next_sign(1), sign(GAVE_UP, 1), "the others are told");
+        assert!(watching.state.loss.lock().dead.is_empty(), "{forged}");
     }
-    let loss = watching.state.loss.lock().clone();
-    assert!(loss.dead.is_empty() && loss.processes == [2], "{:?}", loss.cause);
 }
