@@ -57,9 +57,13 @@ impl<'a> SafetensorsWriter<'a> {
     /// # Errors
     /// As there.
     pub fn save(&self, device: &Device, path: impl AsRef<Path>) -> Result<()> {
-        let tensors = self.sorted()?; // before the file is emptied
-        let mut file = File::create(path).map_err(|e| failed("creating", &e))?;
-        self.write_sorted(device, &tensors, &mut file)
+        let path = path.as_ref();
+        let save = || {
+            let tensors = self.sorted()?; // before the file is emptied
+            let mut file = File::create(path).map_err(|e| failed("creating", &e))?;
+            self.write_sorted(device, &tensors, &mut file)
+        };
+        save().map_err(|error| error.in_file(path))
     }
 
     fn write_to(&self, device: &Device, to: &mut dyn Write) -> Result<()> {
