@@ -1,8 +1,8 @@
 //! What the integration tests share: devices under test, work that lasts, seeded numbers, and a limit on hanging.
 //!
 //! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host; `host:isolated` and `cuda:0:isolated`
-//! run them in worker processes. `WINDLASS_TEST_SHIFT=3` puts what the libraries' suites compute with three elements into
-//! longer buffers (`shift.rs`). `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
+//! run them in worker processes. `WINDLASS_TEST_SHIFT=3` lets every buffer begin three elements behind the beginning
+//! of its memory (`shift.rs`). `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -40,6 +40,7 @@ static WORKER: extern "C" fn() = {
         if std::env::var_os(child::NO_WORKER).is_none() {
             windlass::worker::init();
         }
+        shift::watch();
     }
     begin
 };
@@ -195,16 +196,9 @@ pub fn assert_back_at(device: &Device, base: (u64, u64, u64)) {
     assert_eq!(holdings(device), base, "(bytes, allocations, in flight) of {device:?} did not go back");
 }
 
-/// A buffer with these elements; where tests are [shifted](shift), a window of a longer one.
+/// A buffer with these elements.
 pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<T> {
-    let mut data = data.into();
-    let (before, len) = (shift(), data.len());
-    if before > 0 {
-        data.splice(0..0, std::iter::repeat_n(junk::<T>(), before));
-        data.push(junk());
-    }
-    let buffer = device.upload(data).expect("an upload").into_output();
-    if before > 0 { buffer.narrow(before..before + len).expect("a window") } else { buffer }
+    device.upload(data.into()).expect("an upload").into_output()
 }
 
 /// What a buffer holds.

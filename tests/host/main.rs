@@ -35,6 +35,7 @@ mod program;
 mod quickstart;
 mod reductions;
 mod rng;
+mod shift;
 mod solver;
 mod sparse;
 mod supervision;
