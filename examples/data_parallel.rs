@@ -1,8 +1,8 @@
-//! A small net trained by four processes, each with its share of every batch. One is killed in the middle; the others go on
-//! with the same global batch, and the loss takes the same course as in one process alone.
+//! A small net trained by four processes (on GPUs: one for each of at most four), each with its share of every batch. One is
+//! killed in the middle; the others go on with the same global batch, and the loss takes the same course as in one process alone.
 //!
 //! ```text
-//! cargo run --release --example data_parallel     # WINDLASS_DEVICE=cuda: GPU i for process i
+//! cargo run --release --example data_parallel     # WINDLASS_DEVICE=cuda, or cuda:isolated: GPU i for process i
 //! ```
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store};
 use windlass::reductions::{All, Sum};
 use windlass::{Device, Error, Result, Tensor};
 
-const PROCESSES: usize = 4;
+const MOST: usize = 4;
 const POINTS: usize = 600;
 const HIDDEN: usize = 24;
 const ARMS: usize = 3;
@@ -157,32 +157,33 @@ impl Training {
 }
 
 /// One of the processes.
-fn worker(address: &str, index: usize) -> Result<()> {
-    let on_gpus = std::env::var("WINDLASS_DEVICE").is_ok_and(|name| name.starts_with("cuda"));
-    let device = if on_gpus { Device::builder().cuda(index).open()? } else { Device::host()? };
-    let at = Rendezvous::new(address, index, PROCESSES).served();
+fn worker(address: &str, index: usize, processes: usize, on_gpus: bool) -> Result<()> {
+    let device = if on_gpus { Device::builder().cuda(index) } else { Device::builder().host() };
+    let isolated = std::env::var("WINDLASS_DEVICE").is_ok_and(|name| name.ends_with(":isolated"));
+    let device = if isolated { device.isolated() } else { device }.open()?;
+    let at = Rendezvous::new(address, index, processes).served();
     let training = Training::new(Communicator::join(&at, [&device])?, device)?;
     training.run(&mut |step, loss, ranks| println!("step {step} {loss} {ranks}"))
 }
 
-fn spawn(address: &str, index: usize) -> std::io::Result<Child> {
+fn spawn(address: &str, index: usize, processes: usize, on_gpus: bool) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.env(WORKER, format!("{address} {index}")).stdout(Stdio::piped()).spawn()
+    command.env(WORKER, format!("{address} {index} {processes} {on_gpus}")).stdout(Stdio::piped()).spawn()
 }
 
 /// The curve of each training, as a picture.
-fn picture(curves: [&BTreeMap<u32, (f32, usize)>; 2]) -> String {
+fn picture(curves: [&BTreeMap<u32, (f32, usize)>; 2], processes: usize) -> String {
     let line = |curve: &BTreeMap<u32, (f32, usize)>, look: &str| {
         let points: Vec<String> =
             curve.iter().map(|(step, (loss, _))| format!("{},{:.1}", 40 + 2 * step, 300.0 - 220.0 * loss)).collect();
         format!("<polyline fill='none' {look} points='{}'/>\n", points.join(" "))
     };
-    let lost = curves[1].iter().find(|(_, (_, ranks))| *ranks < PROCESSES).map_or(0, |(step, _)| 40 + 2 * *step);
+    let lost = curves[1].iter().find(|(_, (_, ranks))| *ranks < processes).map_or(0, |(step, _)| 40 + 2 * *step);
     format!(
         "<svg xmlns='http://www.w3.org/2000/svg' width='560' height='330' font-family='sans-serif' font-size='12'>\n\
          <rect width='560' height='330' fill='white'/>\n<path d='M40 30V300H530' fill='none' stroke='black'/>\n\
          <path d='M{lost} 30V300' stroke='crimson' stroke-dasharray='4'/>\n\
-         <text x='{}' y='45' fill='crimson'>one of four processes is killed</text>\n{}{}\
+         <text x='{}' y='45' fill='crimson'>one of {processes} processes is killed</text>\n{}{}\
          <text x='250' y='322'>step</text><text x='4' y='24'>cross entropy</text>\n</svg>\n",
         lost + 6,
         line(curves[0], "stroke='silver' stroke-width='5'"),
@@ -191,10 +192,21 @@ fn picture(curves: [&BTreeMap<u32, (f32, usize)>; 2]) -> String {
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     if let Ok(told) = std::env::var(WORKER) {
-        let (address, index) = told.split_once(' ').ok_or("an address and a number")?;
-        return Ok(worker(address, index.parse()?)?);
+        let words: Vec<&str> = told.split(' ').collect();
+        let &[address, index, processes, on_gpus] = &words[..] else { return Err("an address and three words".into()) };
+        return Ok(worker(address, index.parse()?, processes.parse()?, on_gpus.parse()?)?);
     }
+    let asked = std::env::var("WINDLASS_DEVICE").is_ok_and(|name| name.starts_with("cuda"));
+    let gpus = if asked { Device::cuda_count() } else { 0 };
+    if asked && gpus < 2 {
+        println!(
+            "{gpus} GPUs, but each process needs one of its own, and one of them will be killed: on the CPU instead"
+        );
+    }
+    let on_gpus = gpus >= 2;
+    let processes = if on_gpus { gpus.min(MOST) } else { MOST };
     // Alone, to compare with.
     let mut alone = BTreeMap::new();
     let device = Device::host()?;
@@ -205,8 +217,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let address = store.address().to_string();
     let (send, lines) = channel();
     let mut children = Vec::new();
-    for index in 0..PROCESSES {
-        let mut child = spawn(&address, index)?;
+    for index in 0..processes {
+        let mut child = spawn(&address, index, processes, on_gpus)?;
         let (out, send) = (BufReader::new(child.stdout.take().ok_or("no output")?), send.clone());
         std::thread::spawn(move || {
             out.lines().map_while(|line| line.ok()).try_for_each(|line| send.send((index, line)))
@@ -224,7 +236,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             children.get_mut(1).map(Child::kill).transpose()?;
             killed = Some(Instant::now());
         }
-        if let Some(at) = killed.filter(|_| ranks < PROCESSES && !goes_on) {
+        if let Some(at) = killed.filter(|_| ranks < processes && !goes_on) {
             println!("step {step:>3}: the others go on {:.1?} after the kill", at.elapsed());
             goes_on = true;
         }
@@ -240,7 +252,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let differences =
         alone.iter().map(|(step, (loss, _))| (loss - together.get(step).map_or(f32::NAN, |of| of.0)).abs());
     let most = differences.fold(0.0, |most: f32, next| if next.is_nan() { next } else { most.max(next) });
-    std::fs::write("data_parallel.svg", picture([&alone, &together]))?;
+    std::fs::write("data_parallel.svg", picture([&alone, &together], processes))?;
     println!("the losses differ from those of one process by {most:.1e} at most; data_parallel.svg shows both");
     if most.is_nan() || most > TOLERANCE {
         return Err("more than rounding can explain".into());

@@ -7,6 +7,7 @@
 use windlass::{Device, Gemm, Result};
 
 fn main() -> Result<()> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?; // the first healthy GPU, else the CPU
     let a = device.buffer(vec![1.0f64, 4.0, 2.0, 5.0, 3.0, 6.0])?; // 2 x 3, column by column
     let b = device.buffer(vec![7.0f64, 8.0, 9.0, 10.0, 11.0, 12.0])?; // 3 x 2

@@ -119,6 +119,7 @@ fn trace_both(path: &str) -> std::result::Result<(), Box<dyn Error>> {
 }
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
+    windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
     println!("device    {} ({})", device.name(), device.info().name);
     // Symmetric and diagonally dominant.

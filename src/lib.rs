@@ -182,6 +182,11 @@ pub mod reference {
     pub use crate::numerics::{GemmSpec, Trans};
 }
 
+/// How many buffers `WINDLASS_TEST_SHIFT` has shifted, for tests of this crate. Not part of the API.
+#[cfg(feature = "precompiled")]
+#[doc(hidden)]
+pub use crate::core::buffer::shift::shifted;
+
 // Types of other crates that this crate's API uses, in the versions it was built with.
 pub use half::{bf16, f16};
 #[cfg(feature = "ndarray")]

@@ -330,7 +330,7 @@ impl DeviceBuilder {
     }
 
     /// The device name that errors show. In a worker it is the name in the parent process.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", all(feature = "collective", feature = "host")))]
     pub(crate) fn labelled(mut self, label: Option<String>) -> Self {
         self.config.engine.label = label;
         self

@@ -1,7 +1,7 @@
 //! Allocation of buffers.
 
 use super::Device;
-use crate::core::buffer::{Allocation, DeviceBuffer, InitState, Region};
+use crate::core::buffer::{Allocation, DeviceBuffer, InitState, Region, shift};
 use crate::core::clock;
 use crate::core::element::Element;
 use crate::core::epoch::Epoch;
@@ -25,6 +25,8 @@ struct Wanted {
     bytes: usize,
     len: usize,
     zeroed: bool,
+    /// Bytes of the memory before the buffer.
+    lead: usize,
 }
 
 /// Bytes of `len` elements.
@@ -44,13 +46,10 @@ impl Device {
     /// [`Error::OutOfMemory`] with the bytes that were requested, free and allowed; [`Error::InvalidArgument`] when the
     /// size overflows; the device's own error when it cannot be used.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        if let Some(buffer) = self.shifted(len, true)? {
-            return Ok(buffer);
-        }
         match self.kind() {
             // The memory comes zeroed from the system, and counts as written.
             crate::core::device_info::DeviceKind::Host if self.recording().is_none() => {
-                let region = self.region(bytes_of::<T>(len)?, len)?;
+                let region = self.region((bytes_of::<T>(len)?, len, shift::lead(size_of::<T>())))?;
                 Ok(DeviceBuffer::new(region, 0, len))
             }
             _ => Ok(self.fill(self.uninit(len)?, T::zeroed())?.into_output()),
@@ -65,27 +64,24 @@ impl Device {
     /// # Errors
     /// As [`zeros`](Self::zeros).
     pub fn uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        if let Some(buffer) = self.shifted(len, false)? {
-            return Ok(buffer);
-        }
-        self.unshifted(len)
+        self.uninit_behind(len, shift::lead(size_of::<T>()))
     }
 
-    /// The same, beginning where every type may begin, also where tests shift buffers: for memory that is cut into parts.
-    pub(super) fn unshifted<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        let region = self.region_of(bytes_of::<T>(len)?, len, false)?;
+    /// The same, `lead` bytes behind the beginning of its memory.
+    pub(crate) fn uninit_behind<T: Element>(&self, len: usize, lead: usize) -> Result<DeviceBuffer<T>> {
+        let region = self.region_of(Wanted { bytes: bytes_of::<T>(len)?, len, zeroed: false, lead })?;
         let content = if len == 0 { InitState::Valid } else { InitState::Uninit };
         region.init.set(content);
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
-    /// `bytes` bytes of memory for `len` elements, which count as written; on a host device they are zeros.
-    pub(crate) fn region(&self, bytes: usize, len: usize) -> Result<Arc<Region>> {
-        self.region_of(bytes, len, true)
+    /// `bytes` bytes of memory for `len` elements, which count as written, behind `lead` bytes; on a host device they are zeros.
+    pub(crate) fn region(&self, (bytes, len, lead): (usize, usize, usize)) -> Result<Arc<Region>> {
+        self.region_of(Wanted { bytes, len, zeroed: true, lead })
     }
 
-    fn region_of(&self, bytes: usize, len: usize, zeroed: bool) -> Result<Arc<Region>> {
-        let wanted = Wanted { bytes, len, zeroed };
+    fn region_of(&self, wanted: Wanted) -> Result<Arc<Region>> {
+        let len = wanted.len;
         let mut epoch = self.epoch();
         let (allocation, track) = loop {
             match self.allocate(&epoch, wanted) {
@@ -162,14 +158,14 @@ impl Device {
         match Engine::for_epoch(epoch) {
             #[cfg(feature = "host")]
             Engine::Host(_) => Ok((
-                Arc::new(Allocation::host(wanted.bytes, wanted.zeroed, epoch.meter.clone())?),
+                Arc::new(Allocation::host(wanted.bytes, wanted.lead, wanted.zeroed, epoch.meter.clone())?),
                 AccessHistory::default(),
             )),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.allocate(epoch, wanted.bytes, &self.inner.config.engine),
+            Engine::Cuda(engine) => engine.allocate(epoch, (wanted.bytes, wanted.lead), &self.inner.config.engine),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
-                let (allocation, track) = engine.allocate(epoch, wanted.bytes, wanted.len)?;
+                let (allocation, track) = engine.allocate(epoch, (wanted.bytes, wanted.len, wanted.lead))?;
                 Ok((Arc::new(allocation), track))
             }
             Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, AccessHistory::default())),

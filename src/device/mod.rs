@@ -27,7 +27,6 @@ mod open;
 pub(crate) mod pipeline;
 pub mod placement;
 pub(crate) mod program;
-mod shifted;
 pub(crate) mod supervisor;
 pub mod tensor;
 pub mod timeline;

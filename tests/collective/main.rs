@@ -26,6 +26,9 @@ mod ptx;
 mod rebuilt;
 mod remote;
 mod sealed;
+#[path = "../common/shift.rs"]
+#[allow(dead_code, unreachable_pub, reason = "a part of it")]
+mod shift;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../standin/driver/mod.rs"]
 mod standin;

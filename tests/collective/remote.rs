@@ -209,6 +209,8 @@ fn a_collective_that_does_not_fit_together_fails_everywhere_and_the_next_one_run
         let text = error.to_string();
         assert!(matches!(error, Error::InvalidArgument { .. }), "{text}");
         assert!(text.contains("all_reduce") && text.contains("of 4 f32") && text.contains("of 5 f32"), "{text}");
+        // The device is the caller's, not the one whose thread waits for the other processes.
+        assert!(text.contains(&format!("device {}, generation", device.name())), "{text}, not on {}", device.name());
         // Another collective in one process.
         let done = match process.index {
             0 => process.comm.broadcast_in_place(0, vec![device.zeros::<f32>(4).unwrap()]),

@@ -1,8 +1,8 @@
 //! What the integration tests share: devices under test, work that lasts, seeded numbers, and a limit on hanging.
 //!
 //! `WINDLASS_TEST_DEVICE=cuda:0` runs the same tests on that GPU, beside the host; `host:isolated` and `cuda:0:isolated`
-//! run them in worker processes. `WINDLASS_TEST_SHIFT=3` lets each buffer begin three elements behind the
-//! beginning of its memory (`src/device/shifted.rs`). `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
+//! run them in worker processes. `WINDLASS_TEST_SHIFT=3` lets every buffer begin three elements behind the beginning
+//! of its memory (`shift.rs`). `WINDLASS_TEST_SLOTS='16 2'` takes the GPU with so many stream slots, one after the other.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -19,6 +19,7 @@ mod laid;
 #[cfg(target_os = "linux")]
 pub mod machine;
 mod sample;
+mod shift;
 pub mod timeline;
 mod work;
 
@@ -28,6 +29,7 @@ pub use grid::left_out;
 pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};
+pub use shift::{junk, shift};
 pub use work::{Gate, Map, busy, map};
 
 /// Makes every test program its own worker program: libtest has the `main`, so this stands before it.
@@ -39,6 +41,7 @@ static WORKER: extern "C" fn() = {
         if std::env::var_os(child::NO_WORKER).is_none() {
             windlass::worker::init();
         }
+        shift::watch();
     }
     begin
 };

@@ -230,3 +230,21 @@ fn sinks(devices: &[Device]) {
     same_bits(&ways, "sink");
     near(&ways[0], &want, 1e-12, "sink");
 }
+
+/// What the windows of a response norm refuse is the caller's `size`, of `norm`.
+#[test]
+fn a_response_norm_names_its_own_arguments() {
+    for device in crate::common::devices() {
+        let norm = |size| ResponseNorm { size, alpha: 0.5, beta: 0.75, k: 1.5 };
+        for (extents, size, argument) in [([1, 3], 1 << 30, "size"), ([1, 3], 0, "size"), ([1, 0], 2, "x")] {
+            let x = device.zeros_tensor::<f32>(extents).unwrap();
+            let error = device.dnn().response_norm(&x, norm(size)).unwrap_err();
+            let told = crate::common::refused(&error);
+            assert_eq!(
+                (told.0.as_ref(), error.site().and_then(windlass::Site::op)),
+                (argument, Some("norm")),
+                "{error}"
+            );
+        }
+    }
+}

@@ -36,6 +36,7 @@ mod program;
 mod quickstart;
 mod reductions;
 mod rng;
+mod shift;
 mod solver;
 mod sparse;
 mod supervision;

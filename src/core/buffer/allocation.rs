@@ -127,6 +127,8 @@ pub(crate) struct Allocation {
     pub(crate) address: u64,
     /// The length in bytes.
     pub(crate) bytes: u64,
+    /// How many bytes of the memory lie before the address: none, but in tests (`shift.rs`).
+    pub(crate) lead: u32,
     pub(crate) home: Home,
     meter: Arc<Meter>,
     regions: AtomicUsize,
@@ -141,12 +143,18 @@ impl Allocation {
     /// The meter must already have been charged with `bytes`; the allocation returns them when it is dropped.
     pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
         let (regions, parted, uses) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
-        Allocation { address, bytes, home, meter, regions, parted, uses, captures: Captures::default() }
+        Allocation { address, bytes, lead: 0, home, meter, regions, parted, uses, captures: Captures::default() }
+    }
+
+    /// The same, of memory that begins `lead` bytes before the address.
+    pub(crate) fn behind(mut self, lead: usize) -> Self {
+        self.lead = lead as u32;
+        self
     }
 
     /// Memory of this process, aligned for every element type and for vector instructions: zeroed, or with arbitrary
     /// contents.
-    pub(crate) fn host(bytes: usize, zeroed: bool, meter: Arc<Meter>) -> Result<Self> {
+    pub(crate) fn host(bytes: usize, lead: usize, zeroed: bool, meter: Arc<Meter>) -> Result<Self> {
         meter.take(bytes as u64)?;
         if bytes == 0 {
             // Never dereferenced.
@@ -155,8 +163,12 @@ impl Allocation {
         if let Some(memory) = Harsh::new(bytes, zeroed) {
             return Ok(Self::new(memory.address(), bytes as u64, Home::Harsh(memory), meter));
         }
-        match HostMemory::new(bytes, zeroed) {
-            Some(memory) => Ok(Self::new(memory.address(), bytes as u64, Home::Host(memory), meter)),
+        match HostMemory::new(bytes.saturating_add(lead), zeroed) {
+            Some(memory) => {
+                #[cfg(feature = "host")]
+                super::shift::count(super::shift::At::Host, lead);
+                Ok(Self::new(memory.address() + lead as u64, bytes as u64, Home::Host(memory), meter).behind(lead))
+            }
             None => {
                 meter.give(bytes as u64);
                 Err(meter.refusal(bytes as u64))

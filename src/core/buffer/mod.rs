@@ -36,6 +36,7 @@ mod lent;
 mod operand;
 mod readable;
 mod region;
+pub(crate) mod shift;
 mod typed_output;
 
 pub(crate) use allocation::{Allocation, Meter};

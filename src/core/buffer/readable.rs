@@ -30,7 +30,7 @@ mod sealed {
     message = "`{Self}` is no operand that a call can read elements of `{T}` from",
     label = "expected `&DeviceBuffer<{T}>`, `&GpuRef<{T}>`, or a part of one: `x.slice(range)?`",
     note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device",
-    note = "a tensor lends its buffer: `tensor.buffer()`; methods whose names end in `_tensor` take the tensor itself"
+    note = "a tensor is taken by `to_vec`, by methods whose names end in `_tensor`, and in any order that a view gives it; `tensor.buffer()` lends its buffer, in the order of memory"
 )]
 pub trait Readable<'a, T: Element>: Into<In<'a, T>> + sealed::Readable<'a, T> {}
 

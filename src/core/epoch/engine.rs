@@ -100,8 +100,8 @@ pub(crate) trait Executor: Send + Sync + 'static {
         let _ = epoch;
         Ok(None)
     }
-    /// Memory for a buffer that an operation makes while it runs.
-    fn make(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)>;
+    /// Memory for a buffer that an operation makes while it runs, behind `lead` bytes (`core/buffer/shift.rs`).
+    fn make(&self, epoch: &Arc<Epoch>, bytes: usize, lead: usize) -> Result<(Arc<Allocation>, AccessHistory)>;
     /// Connects the engine to the epoch that was made around it.
     fn installed(&self, epoch: &Arc<Epoch>) {
         let _ = epoch;

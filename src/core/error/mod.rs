@@ -7,6 +7,7 @@
 
 mod diagnostic;
 mod finding;
+mod in_file;
 mod rejected;
 mod show;
 mod site;

@@ -1,5 +1,6 @@
 //! Buffers that an op makes while it runs, because only the device knows how large they must be.
 
+use crate::core::buffer::shift::lead;
 use crate::core::buffer::{DeviceBuffer, InitState, Region, Span, View};
 use crate::core::element::{DType, Element};
 use crate::core::epoch::Epoch;
@@ -62,7 +63,7 @@ impl<'m> Make<'m> {
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::InvalidArgument`] when the size overflows.
     pub fn buffer<T: Element>(&mut self, len: usize) -> Result<()> {
-        let piece = self.piece::<T>(len)?;
+        let piece = self.piece::<T>(len, lead(size_of::<T>()))?;
         self.made.outputs.push_back(piece);
         Ok(())
     }
@@ -73,7 +74,7 @@ impl<'m> Make<'m> {
     /// # Errors
     /// As [`buffer`](Self::buffer).
     pub fn scratch(&mut self, bytes: usize) -> Result<()> {
-        let piece = self.piece::<u8>(bytes)?;
+        let piece = self.piece::<u8>(bytes, 0)?;
         self.made.scratch.push(piece);
         Ok(())
     }
@@ -86,7 +87,7 @@ impl<'m> Make<'m> {
         if !self.epoch.engine.is_host() {
             return Err(Error::unsupported("`Make::filled` works only in a host half, not on a GPU"));
         }
-        let piece = self.piece::<T>(data.len())?;
+        let piece = self.piece::<T>(data.len(), lead(size_of::<T>()))?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
         // SAFETY: newly allocated memory of this process, `bytes.len()` bytes long, that nothing else refers to.
         unsafe {
@@ -96,12 +97,12 @@ impl<'m> Make<'m> {
         Ok(())
     }
 
-    fn piece<T: Element>(&self, len: usize) -> Result<Piece> {
+    fn piece<T: Element>(&self, len: usize, lead: usize) -> Result<Piece> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes
             .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
         self.epoch.go_on()?;
-        let (allocation, track) = self.epoch.engine.make(self.epoch, bytes)?;
+        let (allocation, track) = self.epoch.engine.make(self.epoch, bytes, lead)?;
         let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..len);
         Ok(Piece { region, len, dtype: T::DTYPE })
     }

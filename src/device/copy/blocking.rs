@@ -1,10 +1,11 @@
 //! Copies that wait: for a program's first data and its last, where nothing else is to be done meanwhile.
 
 use super::Uploadable;
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
 use crate::device::Device;
+use crate::device::tensor::ReadableTensor;
 
 impl Device {
     /// Copies host data into a new buffer, and waits for it: [`upload`](Self::upload) and its wait in one call.
@@ -25,11 +26,11 @@ impl Device {
         self.upload(data)?.await_result().map_err(Rejected::into_error)
     }
 
-    /// Copies a buffer (or a part of one) to the host, after all operations submitted on it so far, and waits for it:
-    /// [`download`](Self::download) and its wait in one call.
+    /// Copies a buffer, a part of one, or a tensor (the last axis the fastest) to the host, after all operations submitted on it so
+    /// far, and waits for it: [`download`](Self::download) or [`download_tensor`](Self::download_tensor), and its wait in one call.
     ///
     /// # Errors
-    /// As [`download`](Self::download). Also the failure of an earlier operation that the contents depend on
+    /// As these. Also the failure of an earlier operation that the contents depend on
     /// ([`Error::Upstream`](crate::Error::Upstream)).
     ///
     /// ```
@@ -37,9 +38,11 @@ impl Device {
     /// let device = windlass::Device::host()?;
     /// let x = device.buffer([1, 2, 3, 4])?;
     /// assert_eq!(device.to_vec(x.slice(..2)?)?, [1, 2]);
+    /// let x = device.tensor([2, 2], [1, 2, 3, 4])?;
+    /// assert_eq!(device.to_vec(x.transpose())?, [1, 3, 2, 4]);
     /// # Ok(()) }
     /// ```
-    pub fn to_vec<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<Vec<T>> {
-        self.download(source)?.await_result()
+    pub fn to_vec<'a, T: Element>(&self, source: impl ReadableTensor<'a, T>) -> Result<Vec<T>> {
+        self.download_tensor(source)?.await_result()
     }
 }

@@ -229,6 +229,9 @@ impl Device {
     }
 }
 
+/// How the refusal of an operand without contents begins.
+pub(crate) const UNDEFINED: &str = "its contents are undefined";
+
 /// Checks the state of an operand's contents.
 fn admit_contents(view: &View<'_>, name: &dyn Fn() -> String) -> Result<()> {
     match view.region.init_state() {
@@ -237,8 +240,10 @@ fn admit_contents(view: &View<'_>, name: &dyn Fn() -> String) -> Result<()> {
         _ if view.overwritten => Ok(()),
         InitState::Uninit | InitState::Valid | InitState::Late => Err(Error::invalid(
             name(),
-            "its contents are undefined: it was never written, its last operation used it as workspace, or an operation \
-             over several devices failed to write it; only an operation that overwrites all of it can take it",
+            format!(
+                "{UNDEFINED}: it was never written, its last operation used it as workspace, or an operation over several \
+                 devices failed to write it; only an operation that overwrites all of it can take it"
+            ),
         )),
         InitState::Failed => Err(Error::upstream(name(), view.region.failure())),
     }

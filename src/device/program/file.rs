@@ -80,8 +80,11 @@ impl Program {
     pub fn load<'a>(device: &Device, path: impl AsRef<Path>, captured: impl ReplayReads<'a>) -> Result<Program> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| unusable(path, &error))?;
-        let saved = Saved::of_bytes(&bytes)?;
-        Self::of_saved(device, &saved, executable()? == saved.executable, &captured.into_reads())
+        let program = Saved::of_bytes(&bytes).and_then(|saved| {
+            let is_this = executable()? == saved.executable;
+            Self::of_saved(device, &saved, is_this, &captured.into_reads())
+        });
+        program.map_err(|error| error.in_file(path))
     }
 
     /// The value that a step leaves for the host in each replay, for a program that was loaded; while recording,

@@ -63,8 +63,8 @@ impl Program {
 
     fn make_home(&self, epoch: &Arc<Epoch>) -> Result<Home> {
         let bytes = usize::try_from(self.plan.arena_bytes().max(1));
-        let arena =
-            self.device.unshifted::<u8>(bytes.map_err(|_| Error::invalid("arena", "its size overflows `usize`"))?)?;
+        let bytes = bytes.map_err(|_| Error::invalid("arena", "its size overflows `usize`"))?;
+        let arena = self.device.uninit_behind::<u8>(bytes, 0)?;
         let arena = arena.gated().ok_or_else(|| Error::library("internal error: a new buffer is already shared"))?;
         if !Arc::ptr_eq(&arena.region.epoch, epoch) {
             epoch.admit()?; // the device was rebuilt meanwhile

@@ -140,7 +140,7 @@ impl Executor for Arc<Tape> {
     fn in_flight(&self, _: &Epoch) -> u64 {
         0
     }
-    fn make(&self, _: &Arc<Epoch>, _: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
+    fn make(&self, _: &Arc<Epoch>, _: usize, _: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
         Err(Error::unsupported("an operation does not run while it is being recorded"))
     }
 }

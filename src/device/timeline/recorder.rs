@@ -7,7 +7,6 @@ use super::track::Track;
 use crate::core::clock::{Clock, Stopwatch};
 use crate::core::sync::{Arc, Mutex};
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -146,7 +145,7 @@ impl Timeline {
     /// # Errors
     /// The file cannot be created or written.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        self.write(BufWriter::new(File::create(path)?))
+        self.write(BufWriter::new(super::stream::create(path.as_ref())?))
     }
 
     /// Writes everything recorded so far to the file, if this recorder writes to one.

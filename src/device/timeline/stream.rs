@@ -34,7 +34,7 @@ impl std::fmt::Debug for Stream {
 
 impl Stream {
     pub(super) fn open(path: &Path, most: u64, files: usize) -> io::Result<Self> {
-        let (file, path, waiting) = (File::create(path)?, path.to_owned(), String::new());
+        let (file, path, waiting) = (create(path)?, path.to_owned(), String::new());
         let files = files.max(1);
         let mut stream = Stream { path, file, waiting, written: 0, most, files, failed: None, broken: false };
         stream.begin();
@@ -86,7 +86,7 @@ impl Stream {
                 _ => {}
             }
         }
-        self.file = File::create(&self.path)?;
+        self.file = create(&self.path)?;
         self.begin();
         let mut text = String::from("\n");
         names.all(&mut text);
@@ -116,4 +116,9 @@ impl Drop for Stream {
             let _ = self.write();
         }
     }
+}
+
+/// Creates a file. The error names it.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    File::create(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }

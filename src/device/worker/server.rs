@@ -171,11 +171,11 @@ impl Server {
         let (place, body, memory) = (order.place, order.body, &self.memory);
         match order.kind {
             order::ALLOC => {
-                let Alloc { id, len, size, freeing } = postcard::from_bytes(body).map_err(wire::garbled)?;
+                let Alloc { id, len, size, lead, freeing } = postcard::from_bytes(body).map_err(wire::garbled)?;
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 let bytes = len.checked_mul(size as usize);
                 let region = bytes.ok_or_else(|| Error::invalid("len", "the size in bytes overflows"));
-                memory.add(id, len, region.and_then(|bytes| self.allocate(bytes, len, &freeing)));
+                memory.add(id, len, region.and_then(|bytes| self.allocate((bytes, len, lead as usize), &freeing)));
             }
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;
@@ -232,12 +232,12 @@ impl Server {
 
     /// Just after a worker was lost, some memory of a GPU may not be free yet: it is freed when that worker is reaped.
     /// And frees that the client sent before this order may not be carried out yet in other lanes.
-    fn allocate(&self, bytes: usize, len: usize, freeing: &[u64]) -> Result<Arc<crate::core::buffer::Region>> {
+    fn allocate(&self, wanted: (usize, usize, usize), freeing: &[u64]) -> Result<Arc<crate::core::buffer::Region>> {
         let began = self.began.get_or_init(|| Clock::SYSTEM.start());
         let serving = &Timing::standard().serving;
         let mut freeing = freeing.iter().map(|word| turn::unpack(*word));
         loop {
-            match self.device.region(bytes, len) {
+            match self.device.region(wanted) {
                 Err(Error::OutOfMemory { .. }) if freeing.len() > 0 => {
                     freeing.by_ref().take(1).for_each(|(lane, number)| self.follow(lane, number));
                 }

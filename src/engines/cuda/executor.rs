@@ -70,8 +70,8 @@ impl Executor for CudaEngine {
         CudaEngine::memory(self, epoch).map(Some)
     }
 
-    fn make(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
-        self.allocate_between(epoch, bytes)
+    fn make(&self, epoch: &Arc<Epoch>, bytes: usize, lead: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
+        self.allocate_between(epoch, bytes, lead)
     }
 
     fn installed(&self, epoch: &Arc<Epoch>) {

@@ -40,7 +40,7 @@ impl Executor for Arc<HostEngine> {
         stats.slots_busy = self.runners();
     }
 
-    fn make(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
-        Ok((Arc::new(Allocation::host(bytes, true, epoch.meter.clone())?), AccessHistory::default()))
+    fn make(&self, epoch: &Arc<Epoch>, bytes: usize, lead: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
+        Ok((Arc::new(Allocation::host(bytes, lead, true, epoch.meter.clone())?), AccessHistory::default()))
     }
 }

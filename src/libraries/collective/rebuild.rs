@@ -50,7 +50,7 @@ pub(super) fn join(at: &Rendezvous, devices: Vec<Device>) -> Result<Inner> {
     } else {
         None
     };
-    let waiting = if on_gpus { None } else { Some(waiting_device()?) };
+    let waiting = if on_gpus { None } else { Some(waiting_device(first)?) };
     let (mesh, live) = {
         let lead = waiting.as_ref().unwrap_or(first);
         let mode = if at.replaces { Mode::Newcomer } else { Mode::Join };
@@ -173,10 +173,16 @@ impl Rebuilt {
     }
 }
 
-/// A host device with one thread, for the host halves that wait for other processes.
-fn waiting_device() -> Result<Device> {
+/// A host device with one thread, for the host halves that wait for other processes. Its errors name the device of the caller.
+fn waiting_device(of: &Device) -> Result<Device> {
     #[cfg(feature = "host")]
-    return Device::builder().host().host_pool(crate::engines::host::HostPool::Threads(1)).open();
+    return Device::builder()
+        .host()
+        .host_pool(crate::engines::host::HostPool::Threads(1))
+        .labelled(Some(of.name().to_string()))
+        .open();
+    #[cfg(not(feature = "host"))]
+    let _ = of;
     #[cfg(not(feature = "host"))]
     Err(Error::unsupported("this build has no host engine (feature `host`)"))
 }

@@ -316,8 +316,15 @@ impl Kernel {
         }
         let packed = std::mem::take(&mut args.packed);
         let op = Launch { kernel: self.inner.name, code, config, packed, bytes: moved };
-        let submitted = self.device.dispatch_from(&mut Some(op), &args.reads, std::mem::take(&mut args.writes));
-        submitted.map_err(|Rejected { error, back }| Rejected { error: self.name_argument(error), back })
+        let mut op = Some(op);
+        let submitted = self.device.dispatch_from(&mut op, &args.reads, std::mem::take(&mut args.writes));
+        submitted.map_err(|Rejected { error, back }| {
+            let error = match &op {
+                Some(op) => op.tell_of_out(error),
+                None => error,
+            };
+            Rejected { error: self.name_argument(error), back }
+        })
     }
 
     /// Adds the parameter's name, if the source is known.

@@ -55,6 +55,19 @@ impl Launch {
     fn argument(&self, is: impl Fn(&Slot) -> bool) -> Option<usize> {
         self.packed.slots.iter().position(is)
     }
+
+    /// Of an argument that is written and has no contents yet: what makes it acceptable.
+    #[cold]
+    pub(super) fn tell_of_out(&self, mut error: Error) -> Error {
+        if let Error::InvalidArgument { argument, reason, .. } = &mut error
+            && reason.starts_with(crate::device::dispatch::UNDEFINED)
+            && let Some(place) = argument.strip_prefix("argument ").and_then(|place| place.parse().ok())
+            && matches!(self.packed.slots.get::<usize>(place), Some(Slot::Write(..)))
+        {
+            reason.push_str(": a kernel does if its signature has `nvrtc::Out` there, or it is passed `Arg::out`");
+        }
+        error
+    }
 }
 
 impl Op for Launch {

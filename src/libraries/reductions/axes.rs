@@ -38,13 +38,23 @@ pub struct Keep<A>(
     pub A,
 );
 
+/// Where an axis of the argument `name` is.
+fn place(name: &'static str, axis: i32, rank: usize) -> Result<usize> {
+    let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs() as usize) } else { Some(axis as usize) };
+    place
+        .filter(|place| *place < rank)
+        .ok_or_else(|| Error::invalid(name, format!("axis {axis}, but there are {rank} axes")))
+}
+
+/// The axis of a call that has one, and whose argument is `axis`.
+pub(in crate::libraries) fn check_axis(axis: i32, rank: usize) -> Result<()> {
+    place("axis", axis, rank).map(drop)
+}
+
 fn mask(axes: &[i32], rank: usize) -> Result<(u64, bool)> {
     let mut mask = 0u64;
     for axis in axes {
-        let place = if *axis < 0 { rank.checked_sub(axis.unsigned_abs() as usize) } else { Some(*axis as usize) };
-        let place = place
-            .filter(|place| *place < rank)
-            .ok_or_else(|| Error::invalid("axes", format!("axis {axis}, but there are {rank} axes")))?;
+        let place = place("axes", *axis, rank)?;
         if mask >> place & 1 == 1 {
             return Err(Error::invalid("axes", format!("axis {axis} twice")));
         }

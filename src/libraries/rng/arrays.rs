@@ -12,16 +12,17 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
 
-/// Numbers `first` and so on of a stream of Philox, one for each parameter.
+/// Numbers `first` and so on of a stream of Philox, one for each parameter. The type says whether there are numbers of trials, because
+/// errors name the arguments of the call.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Each {
+pub(super) struct Each<const TRIALS: bool> {
     seed: u64,
     first: u64,
 }
 
-impl Op for Each {
+impl<const TRIALS: bool> Op for Each<TRIALS> {
     const NAME: &'static str = "draw_each";
-    const OPERANDS: OperandNames = (&["parameter", "trials"], &["out"]);
+    const OPERANDS: OperandNames = (if TRIALS { &["p", "trials"] } else { &["lambda", "trials"] }, &["out"]);
     const LIBRARY: &'static str = "rng";
     /// The mean of a Poisson distribution, or the probability of a success and the number of trials.
     type Reads = (f64, Option<u32>);
@@ -74,13 +75,8 @@ impl Op for Each {
     fn finish(&self, raw: u64) -> Result<()> {
         match raw {
             0 => Ok(()),
-            _ => Err(Error::invalid(
-                "parameter",
-                format!(
-                    "element {} is no mean from 0 to 2^30 of a Poisson distribution, or no probability from 0 to 1",
-                    !raw
-                ),
-            )),
+            _ if TRIALS => Err(Error::invalid("p", format!("element {} is no probability from 0 to 1", !raw))),
+            _ => Err(Error::invalid("lambda", format!("element {} is no mean from 0 to 2^30", !raw))),
         }
     }
 }
@@ -119,7 +115,7 @@ impl Rng {
     ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let lambda = lambda.into();
         let extents = lambda.extents().to_vec();
-        self.each(&lambda, None, &extents)
+        self.each::<false>(&lambda, None, &extents)
     }
 
     /// Numbers of successes, each with trials and a probability of its own: the two are broadcast to each other. The numbers are
@@ -135,16 +131,16 @@ impl Rng {
     ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let (trials, p) = (trials.into(), p.into());
         let extents = Lay::broadcast_extents(&[trials.extents(), p.extents()])?;
-        self.each(&p, Some(&trials), &extents)
+        self.each::<true>(&p, Some(&trials), &extents)
     }
 
-    fn each(
+    fn each<const TRIALS: bool>(
         &mut self,
         parameter: &TensorRef<'_, f64>,
         trials: Option<&TensorRef<'_, u32>>,
         extents: &[usize],
     ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
-        let name = |error: Error| error.in_op(Each::NAME, Each::LIBRARY);
+        let name = |error: Error| error.in_op(Each::<TRIALS>::NAME, Each::<TRIALS>::LIBRARY);
         if self.stream().generator() != Generator::Philox {
             let what = format!("arrays of parameters with {:?}: only Philox draws them", self.stream().generator());
             return Err(name(Error::unsupported(what)));
@@ -155,7 +151,7 @@ impl Rng {
         stream.pass(Layout::Wide, first, layout.len() as u64).map_err(name)?;
         let parameter = spread(self, parameter, extents)?;
         let trials = trials.map(|trials| spread(self, trials, extents)).transpose()?;
-        let op = Each { seed: stream.seed(), first };
+        let op = Each::<TRIALS> { seed: stream.seed(), first };
         let reads = (parameter.as_in(), trials.as_ref().map(DeviceBuffer::as_in));
         let out = self.device().uninit(layout.len())?;
         let pending = self.device().dispatch(op, reads, (out,))?;
@@ -166,5 +162,6 @@ impl Rng {
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register(registry: &mut crate::engines::worker::Registry) {
-    registry.add::<Each>();
+    registry.add::<Each<false>>();
+    registry.add::<Each<true>>();
 }

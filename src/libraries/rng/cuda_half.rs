@@ -212,7 +212,10 @@ impl<T: Random, D: Distribution<T>> Draw<T, D> {
 }
 
 /// Enqueues numbers with parameters of their own.
-pub(super) fn each(queue: &mut Enqueue<'_, super::arrays::Each>, (seed, first): (u64, u64)) -> Result<()> {
+pub(super) fn each<const TRIALS: bool>(
+    queue: &mut Enqueue<'_, super::arrays::Each<TRIALS>>,
+    (seed, first): (u64, u64),
+) -> Result<()> {
     queue.zero_result()?;
     let (&(parameter, ref trials), &(out,)) = (queue.reads(), queue.writes());
     if out.is_empty() {

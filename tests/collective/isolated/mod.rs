@@ -20,6 +20,7 @@ use windlass::{Device, DeviceBuffer, DeviceBuilder, Error, FaultPlan, HostPool, 
 static WORKER: extern "C" fn() = {
     extern "C" fn begin() {
         windlass::worker::init();
+        crate::shift::watch();
     }
     begin
 };

@@ -3,7 +3,7 @@
 use super::{npy, safetensors};
 use crate::common::refused;
 use std::io::Cursor;
-use windlass::npy::Npz;
+use windlass::npy::{Npz, NpzWriter};
 use windlass::safetensors::{Safetensors, SafetensorsWriter};
 use windlass::{DType, Device, Error};
 
@@ -189,4 +189,50 @@ fn no_header_is_written_that_the_reader_refuses() {
     let mut file = Vec::new();
     SafetensorsWriter::new().write(&device, &mut file).unwrap();
     assert!(Safetensors::new(Cursor::new(file)).unwrap().names().is_empty());
+}
+
+/// Whatever is wrong with a file that is opened by its path, the error has the path: what is not there, what cannot be created, and
+/// contents that are none.
+#[test]
+fn an_error_of_a_file_names_it() {
+    let device = Device::host().unwrap();
+    let folder = std::env::temp_dir().join(format!("windlass-named-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (none, bad) = (folder.join("none/there.npy"), folder.join("bad.npy"));
+    std::fs::write(&bad, b"neither of these formats, and long enough for a header").unwrap();
+    let x = device.tensor([2], [1.0f32, 2.0]).unwrap();
+    let good = folder.join("good.npz");
+    let mut archive = NpzWriter::create(&good).unwrap();
+    archive.add(&device, "x", &x).unwrap();
+    assert_eq!(says(archive.add(&device, "x", &x), &good), "name");
+    archive.finish().unwrap();
+    SafetensorsWriter::new().add("x", &x).save(&device, folder.join("good.safetensors")).unwrap();
+    for path in [&none, &bad] {
+        says(device.load_npy(path), path);
+        says(Npz::open(path), path);
+        says(Safetensors::open(path), path);
+        says(windlass::Program::load(&device, path, ()), path);
+    }
+    says(device.save_npy(&none, &x), &none);
+    says(NpzWriter::create(&none), &none);
+    says(SafetensorsWriter::new().add("x", &x).save(&device, &none), &none);
+    assert_eq!(says(Npz::open(&good).unwrap().read(&device, "y"), &good), "name");
+    let file = folder.join("good.safetensors");
+    assert_eq!(says(Safetensors::open(&file).unwrap().read(&device, "y"), &file), "name");
+    let error = windlass::timeline::Timeline::to_file(&none).map(drop).unwrap_err();
+    assert!(error.to_string().contains("there.npy"), "{error}");
+    let error = windlass::timeline::Timeline::keeping(8).save(&none).unwrap_err();
+    assert!(error.to_string().contains("there.npy"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The argument of an error, which has the path.
+#[track_caller]
+fn says<T>(answer: Result<T, Error>, path: &std::path::Path) -> String {
+    let Err(error) = answer else { panic!("it went well") };
+    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    match error {
+        Error::InvalidArgument { argument, .. } => argument.into_owned(),
+        _ => String::new(),
+    }
 }

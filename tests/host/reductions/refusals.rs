@@ -22,6 +22,20 @@ fn axes_that_are_not_there_are_refused() {
     }
 }
 
+/// A call with one axis calls it `axis`, and is named itself.
+#[test]
+fn an_axis_of_a_softmax_that_is_not_there_is_its_own() {
+    for device in devices() {
+        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        for (name, error) in
+            [("softmax", device.softmax(&x, 2).unwrap_err()), ("log_softmax", device.log_softmax(&x, -3).unwrap_err())]
+        {
+            assert_eq!(error.site().and_then(windlass::Site::op), Some(name), "{error}");
+            assert!(reason(error).starts_with("axis: axis "));
+        }
+    }
+}
+
 #[test]
 fn the_extreme_of_no_element_is_refused() {
     for device in devices() {

@@ -46,6 +46,14 @@ fn a_finding_is_an_error_of_the_launch() {
     let out = device.uninit::<u32>(1000).unwrap();
     let error = kernel.launch(config, (out, &x, 999)).unwrap().await_result().unwrap_err().error;
     assert!(matches!(&error, Error::KernelCheck { finding, .. } if finding.kind == FindingKind::NotWritten), "{error}");
+    // An output without contents is for a kernel that is said to write all of it.
+    // SAFETY: it is refused.
+    let kernel = unsafe { module.kernel("self_test").unwrap().typed::<(Write<u32>, Read<u32>, u64)>() }.unwrap();
+    let error = kernel.launch(config, (device.uninit(1000).unwrap(), &x, 999)).unwrap_err().error.to_string();
+    assert!(error.contains("`nvrtc::Out`") && error.contains("`Arg::out`"), "{error}");
+    let none = device.uninit::<u32>(1000).unwrap();
+    let error = kernel.launch(config, (device.zeros(1000).unwrap(), &none, 999)).unwrap_err().error.to_string();
+    assert!(error.contains("undefined") && !error.contains("Out"), "{error}");
     // Without that check it is what it is.
     let device = Device::builder().host().check_kernels(KernelChecks::bounds()).open().unwrap();
     let module = device.nvrtc().load(&Image::ptx(SELF_TEST).unwrap()).unwrap();

@@ -64,7 +64,7 @@ fn nor_read_by_a_kernel(device: &Device, kernel: Kernel, program: Program) -> Re
 
 fn what_is_read_is_borrowed(device: &Device, x: X, c: X, y: X) -> Result<()> {
     device.blas().gemm(Gemm::new(1, 1, 1), x, &y, c)?; //~ `DeviceBuffer<f32>` is no operand that a call can read elements of
-    device.to_vec(y.slice(..1))?; //~ or a part of one: `x.slice(range)?`
+    device.to_vec(y.slice(..1))?; //~ is taken out of its `Result` by `?`
     Ok(())
 }
 

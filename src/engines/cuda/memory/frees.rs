@@ -55,15 +55,15 @@ impl Frees {
         drop(all);
     }
 
-    /// Removes and returns one of exactly `bytes` bytes, to be reused on this slot's stream. Call under the slot's
-    /// lease.
-    pub(crate) fn again(&self, bytes: u64) -> Option<Arc<Allocation>> {
+    /// Removes and returns one of exactly `bytes` bytes behind `lead` bytes, to be reused on this slot's stream. Call under the
+    /// slot's lease.
+    pub(crate) fn again(&self, bytes: u64, lead: usize) -> Option<Arc<Allocation>> {
         if self.is_empty() {
             return None;
         }
         let mut waiting = self.waiting.lock();
         let newest_first = waiting.iter().rev().take(LOOKED_AT);
-        let back = newest_first.map(|allocation| allocation.bytes).position(|of_it| of_it == bytes)?;
+        let back = newest_first.map(|one| (one.bytes, one.lead as usize)).position(|of_it| of_it == (bytes, lead))?;
         let place = waiting.len() - 1 - back;
         let found = waiting.remove(place);
         self.count.store(waiting.len(), Ordering::Relaxed);
@@ -85,11 +85,11 @@ mod tests {
             frees.push(Arc::new(Allocation::new(address, bytes, Home::Empty, meter.clone())));
         }
         let address = |found: Option<Arc<Allocation>>| found.map(|allocation| allocation.address);
-        assert_eq!(address(frees.again(64)), None);
-        assert_eq!(address(frees.again(8)), Some(3));
+        assert_eq!(address(frees.again(64, 0)), None);
+        assert_eq!(address(frees.again(8, 0)), Some(3));
         assert_eq!(address(frees.pop()), Some(1));
-        assert_eq!(address(frees.again(8)), None);
-        assert_eq!((address(frees.again(16)), address(frees.pop())), (Some(2), Some(4)));
+        assert_eq!(address(frees.again(8, 0)), None);
+        assert_eq!((address(frees.again(16, 0)), address(frees.pop())), (Some(2), Some(4)));
         assert!(frees.is_empty() && frees.is_surely_empty() && frees.pop().is_none());
         assert_eq!(meter.used(), 0);
     }

@@ -6,6 +6,7 @@
 
 use super::Memory;
 use super::reclaim::free_some;
+use crate::core::buffer::shift::{self, At};
 use crate::core::buffer::{Allocation, Home};
 use crate::core::clock;
 use crate::core::device_info::PoolInfo;
@@ -120,20 +121,20 @@ impl CudaEngine {
     pub(crate) fn allocate(
         &self,
         epoch: &Arc<Epoch>,
-        bytes: usize,
+        (bytes, lead): (usize, usize),
         config: &EngineConfig,
     ) -> Result<(Arc<Allocation>, AccessHistory)> {
         if bytes == 0 {
             return Self::nothing(epoch);
         }
-        match self.try_allocate(epoch, bytes) {
+        match self.try_allocate(epoch, bytes, lead) {
             Err(Error::OutOfMemory { .. }) => {}
             other => return other,
         }
         // The ladder: reap, wait for a bounded time for parked memory, trim the pool. Then call the user's
         // out-of-memory callback, as long as that helps.
         self.core.give_back(epoch)?;
-        let again = || self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error));
+        let again = || self.try_allocate(epoch, bytes, lead).map_err(|error| self.describe(epoch, error));
         let mut answer = again();
         for _ in 0..MOST_ASKED {
             match &answer {
@@ -152,16 +153,17 @@ impl CudaEngine {
         &self,
         epoch: &Arc<Epoch>,
         bytes: usize,
+        lead: usize,
     ) -> Result<(Arc<Allocation>, AccessHistory)> {
         if bytes == 0 {
             return Self::nothing(epoch);
         }
-        match self.try_allocate(epoch, bytes) {
+        match self.try_allocate(epoch, bytes, lead) {
             Err(Error::OutOfMemory { .. }) => {}
             other => return other,
         }
         self.core.give_back(epoch)?;
-        self.try_allocate(epoch, bytes).map_err(|error| self.describe(epoch, error))
+        self.try_allocate(epoch, bytes, lead).map_err(|error| self.describe(epoch, error))
     }
 
     fn nothing(epoch: &Arc<Epoch>) -> Result<(Arc<Allocation>, AccessHistory)> {
@@ -170,11 +172,11 @@ impl CudaEngine {
         Ok((Arc::new(empty), AccessHistory::default()))
     }
 
-    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
+    fn try_allocate(&self, epoch: &Arc<Epoch>, bytes: usize, lead: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
         let mut lease = self.core.streams.lease(&[]);
         epoch.go_on()?;
         let (slot, state) = (&lease.slot.shared, &mut *lease.state);
-        let allocation = match slot.frees.again(bytes as u64) {
+        let allocation = match slot.frees.again(bytes as u64, lead) {
             Some(allocation) => {
                 if let Err(code) = self.core.context.look() {
                     slot.frees.push(allocation);
@@ -186,26 +188,33 @@ impl CudaEngine {
             }
             None => {
                 epoch.meter.take(bytes as u64)?;
-                let fresh = self.fresh(epoch, bytes, slot, state);
+                let fresh = self.fresh(epoch, (bytes, lead), slot, state);
                 Arc::new(fresh.inspect_err(|_| epoch.meter.give(bytes as u64))?)
             }
         };
+        shift::count(At::Cuda, lead);
         let mark = Mark { ticket: slot.stream.sequence.issued() + 1, event: None, stream: slot.stream.clone() };
         Ok((allocation, AccessHistory::after(Completion::Cuda(mark))))
     }
 
     /// Allocates from the driver's pool. The meter is already charged.
-    fn fresh(&self, epoch: &Arc<Epoch>, bytes: usize, slot: &Arc<Shared>, state: &mut State) -> Result<Allocation> {
+    fn fresh(
+        &self,
+        epoch: &Arc<Epoch>,
+        (bytes, lead): (usize, usize),
+        slot: &Arc<Shared>,
+        state: &mut State,
+    ) -> Result<Allocation> {
         let core = &self.core;
         let _bound = core.context.bind().map_err(|code| fault::classify(epoch, code, BINDING))?;
         free_some(slot, state, FREES_PER_LEASE);
         slot.memory.count(true);
         let address = core
             .memory
-            .raw_alloc(state, bytes)
+            .raw_alloc(state, bytes.saturating_add(lead))
             .map_err(|code| fault::refused(epoch, code, "cuMemAllocFromPoolAsync", bytes))?;
         let home = Home::Pool { pool: slot.clone(), place: slot.live.enter(address) };
-        Ok(Allocation::new(address, bytes as u64, home, epoch.meter.clone()))
+        Ok(Allocation::new(address + lead as u64, bytes as u64, home, epoch.meter.clone()).behind(lead))
     }
 
     /// Adds the free and total bytes to an out-of-memory error. Takes a lease: the caller must hold none.

@@ -187,10 +187,12 @@ pub(crate) fn free_some(shared: &Shared, state: &mut State, most: usize) -> bool
         }
         let Some(allocation) = shared.frees.pop() else { return false };
         let Some((slot, place)) = origin(&allocation.home) else { continue };
-        // SAFETY: the address is from this context's pool. It is freed once: an allocation is released once, and its
+        // SAFETY: the address without the lead is from this context's pool. It is freed once: an allocation is released once, and its
         // entry in the list of live addresses is removed here. All its uses are complete or come earlier on this
         // stream.
-        let code = unsafe { shared.context.api.mem_free_async(allocation.address, state.stream.0) };
+        let code = unsafe {
+            shared.context.api.mem_free_async(allocation.address - u64::from(allocation.lead), state.stream.0)
+        };
         slot.live.leave(place);
         if let Err(code) = code.ok() {
             slot.reclaim.counters.leaked.fetch_add(1, Ordering::Relaxed);

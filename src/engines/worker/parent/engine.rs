@@ -5,6 +5,7 @@ use super::link::Link;
 use super::standby::Standby;
 use super::untyped_dispatch::UntypedDispatch;
 use crate::core::arena::Block;
+use crate::core::buffer::shift::{self, At};
 use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View};
 use crate::core::device_info::{DeviceInfo, PoolInfo};
 use crate::core::dispatch::{Backoff, Gate, Wait};
@@ -152,11 +153,15 @@ impl WorkerEngine {
     }
 
     /// Memory in the worker, returned at once, and a history that makes its users follow the order that makes it.
-    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, bytes: usize, len: usize) -> Result<(Allocation, AccessHistory)> {
+    pub(crate) fn allocate(
+        &self,
+        epoch: &Arc<Epoch>,
+        (bytes, len, lead): (usize, usize, usize),
+    ) -> Result<(Allocation, AccessHistory)> {
         epoch.meter.take(bytes as u64)?;
         let id = next_address(bytes);
         let size = bytes.checked_div(len).unwrap_or(1);
-        let order = Alloc { id, len: len as u64, size: size as u32, freeing: self.link.freeing() };
+        let order = Alloc { id, len: len as u64, size: size as u32, lead: lead as u32, freeing: self.link.freeing() };
         let sent = postcard::to_stdvec(&order)
             .map_err(crate::core::op::garbled)
             .and_then(|body| self.link.tell(epoch, order::ALLOC, &body));
@@ -170,6 +175,7 @@ impl WorkerEngine {
         let home = home_of(&self.link, &turn);
         let mut track = AccessHistory::default();
         track.publish_write(&Completion::Order(turn));
+        shift::count(At::Worker, lead);
         Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
     }
 

@@ -72,7 +72,7 @@ impl Executor for WorkerEngine {
         WorkerEngine::memory(self, epoch)
     }
 
-    fn make(&self, _: &Arc<Epoch>, _: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
+    fn make(&self, _: &Arc<Epoch>, _: usize, _: usize) -> Result<(Arc<Allocation>, AccessHistory)> {
         Err(Error::unsupported("an isolated device makes buffers in its worker process, not in the client process"))
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Alloc {
     pub(crate) len: u64,
     /// Bytes of an element.
     pub(crate) size: u32,
+    /// Bytes of its memory before it.
+    pub(crate) lead: u32,
     /// Orders of other lanes that free memory. The worker waits for them only if there is no memory.
     pub(crate) freeing: Vec<u64>,
 }

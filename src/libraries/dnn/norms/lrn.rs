@@ -49,6 +49,9 @@ impl ResponseNorm {
             let what = format!("extents {extents:?}: there is no axis 1, which has the channels");
             return Err(told(Error::invalid("x", what)));
         }
+        if extents.get(1) == Some(&0) {
+            return Err(told(Error::invalid("x", format!("extents {extents:?}: it has no channels"))));
+        }
         if self.size == 0 {
             return Err(told(Error::invalid("size", "0 channels")));
         }
@@ -64,7 +67,15 @@ impl ResponseNorm {
         let (read, layout) = operand(&view)?;
         let layout = turned(&layout, true).map_err(told)?;
         let extents = layout.extents().to_vec();
-        Ok(one(&dnn.device, Pass::Sum(Divide::Never), &pool, &extents, vec![(read, layout)])?.into_output())
+        let sums = one(&dnn.device, Pass::Sum(Divide::Never), &pool, &extents, vec![(read, layout)]);
+        // What the windows refuse, the caller has called `size`.
+        let sums = sums.map_err(|error| match error {
+            Error::InvalidArgument { argument, reason, .. } if argument == "window" => {
+                told(Error::invalid("size", reason))
+            }
+            other => other,
+        });
+        Ok(sums?.into_output())
     }
 
     fn base(&self, sum: Value) -> Value {

@@ -8,7 +8,7 @@ use crate::device::tensor::{AnyTensor, AnyTensorRef};
 use crate::libraries::interop::elements::{failed, fill, list, wrong};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -46,6 +46,8 @@ pub struct Npz<'r> {
     archive: ZipArchive<Box<dyn Source + Send + 'r>>,
     /// The arrays among the entries, with their positions.
     arrays: Vec<(String, usize)>,
+    /// The file, where it was opened by its path.
+    path: Option<PathBuf>,
 }
 
 impl<'r> Npz<'r> {
@@ -58,7 +60,7 @@ impl<'r> Npz<'r> {
         let archive = ZipArchive::new(reader).map_err(|e| refused("reading", e))?;
         let entries = archive.file_names().zip(0..);
         let arrays = entries.filter_map(|(name, at)| Some((name.ok()?.strip_suffix(KIND)?.to_owned(), at))).collect();
-        Ok(Npz { archive, arrays })
+        Ok(Npz { archive, arrays, path: None })
     }
 
     /// The names of its arrays.
@@ -71,7 +73,7 @@ impl<'r> Npz<'r> {
     /// # Errors
     /// [`Error::InvalidArgument`] when there is no such array, or its checksum is another; else as there.
     pub fn read(&mut self, device: &Device, name: &str) -> Result<AnyTensor> {
-        self.array(device, name, None)
+        self.named_array(device, name, None)
     }
 
     /// Reads an array of a known type: see [`read_npy_as`](Device::read_npy_as).
@@ -79,7 +81,12 @@ impl<'r> Npz<'r> {
     /// # Errors
     /// As [`read`](Self::read) and there.
     pub fn read_as(&mut self, device: &Device, name: &str, dtype: DType) -> Result<AnyTensor> {
-        self.array(device, name, Some(dtype))
+        self.named_array(device, name, Some(dtype))
+    }
+
+    fn named_array(&mut self, device: &Device, name: &str, dtype: Option<DType>) -> Result<AnyTensor> {
+        let array = self.array(device, name, dtype);
+        array.map_err(|error| in_file(&self.path, error))
     }
 
     fn array(&mut self, device: &Device, name: &str, dtype: Option<DType>) -> Result<AnyTensor> {
@@ -105,7 +112,17 @@ impl Npz<'static> {
     /// # Errors
     /// As there.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::new(BufReader::new(File::open(path).map_err(|e| failed("opening", &e))?))
+        let path = path.as_ref();
+        let opened = File::open(path).map_err(|e| failed("opening", &e));
+        let archive = opened.and_then(|file| Self::new(BufReader::new(file))).map_err(|error| error.in_file(path))?;
+        Ok(Npz { path: Some(path.to_owned()), ..archive })
+    }
+}
+
+fn in_file(path: &Option<PathBuf>, error: Error) -> Error {
+    match path {
+        Some(path) => error.in_file(path),
+        None => error,
     }
 }
 
@@ -136,13 +153,14 @@ fn refused(doing: &str, error: ZipError) -> Error {
 pub struct NpzWriter<'w> {
     archive: ZipWriter<Box<dyn Target + Send + 'w>>,
     method: CompressionMethod,
+    path: Option<PathBuf>,
 }
 
 impl<'w> NpzWriter<'w> {
     /// A new archive, whose arrays are not compressed, as those of `np.savez`.
     pub fn new(writer: impl Write + Seek + Send + 'w) -> Self {
         let writer: Box<dyn Target + Send + 'w> = Box::new(writer);
-        NpzWriter { archive: ZipWriter::new(writer), method: CompressionMethod::Stored }
+        NpzWriter { archive: ZipWriter::new(writer), method: CompressionMethod::Stored, path: None }
     }
 
     /// Compresses the arrays that are added from now on, as `np.savez_compressed` does.
@@ -156,7 +174,11 @@ impl<'w> NpzWriter<'w> {
     /// # Errors
     /// [`Error::InvalidArgument`] when there is an array of this name; else as there.
     pub fn add<'a>(&mut self, device: &Device, name: &str, x: impl Into<AnyTensorRef<'a>>) -> Result<()> {
-        let x = x.into();
+        let added = self.add_array(device, name, &x.into());
+        added.map_err(|error| in_file(&self.path, error))
+    }
+
+    fn add_array(&mut self, device: &Device, name: &str, x: &AnyTensorRef<'_>) -> Result<()> {
         // Compressed data may be a little longer than the elements.
         let is_large = x.len().saturating_mul(x.dtype().size()) >= 3 << 30;
         let options = SimpleFileOptions::default().compression_method(self.method).large_file(is_large);
@@ -164,7 +186,7 @@ impl<'w> NpzWriter<'w> {
             ZipError::Io(e) => failed("writing", &e),
             other => Error::invalid("name", format!("`{name}` cannot be added: {other}")),
         })?;
-        let written = write::array(device, &mut self.archive, &x);
+        let written = write::array(device, &mut self.archive, x);
         if written.is_err() {
             // No half of an array in the archive.
             let _ = self.archive.abort_file();
@@ -177,8 +199,9 @@ impl<'w> NpzWriter<'w> {
     /// # Errors
     /// [`Error::LibraryError`] when writing fails.
     pub fn finish(self) -> Result<()> {
-        let mut writer = self.archive.finish().map_err(|e| refused("writing", e))?;
-        writer.flush().map_err(|e| failed("writing", &e))
+        let finished = self.archive.finish().map_err(|e| refused("writing", e));
+        let flushed = finished.and_then(|mut writer| writer.flush().map_err(|e| failed("writing", &e)));
+        flushed.map_err(|error| in_file(&self.path, error))
     }
 }
 
@@ -188,6 +211,8 @@ impl NpzWriter<'static> {
     /// # Errors
     /// [`Error::LibraryError`] when the system refuses that.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(BufWriter::new(File::create(path).map_err(|e| failed("creating", &e))?)))
+        let path = path.as_ref();
+        let file = File::create(path).map_err(|e| failed("creating", &e).in_file(path))?;
+        Ok(NpzWriter { path: Some(path.to_owned()), ..Self::new(BufWriter::new(file)) })
     }
 }

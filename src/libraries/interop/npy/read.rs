@@ -58,9 +58,13 @@ impl Device {
     /// # Errors
     /// As there.
     pub fn load_npy(&self, path: impl AsRef<Path>) -> Result<AnyTensor> {
-        let file = File::open(path).map_err(|e| failed("opening", &e))?;
-        let there = file.metadata().map_or(0, |file| file.len());
-        array(self, &mut BufReader::new(file), None, there)
+        let path = path.as_ref();
+        let open = || {
+            let file = File::open(path).map_err(|e| failed("opening", &e))?;
+            let there = file.metadata().map_or(0, |file| file.len());
+            array(self, &mut BufReader::new(file), None, there)
+        };
+        open().map_err(|error| error.in_file(path))
     }
 }
 

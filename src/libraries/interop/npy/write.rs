@@ -25,8 +25,9 @@ impl Device {
     /// # Errors
     /// As there.
     pub fn save_npy<'a>(&self, path: impl AsRef<Path>, x: impl Into<AnyTensorRef<'a>>) -> Result<()> {
-        let mut file = File::create(path).map_err(|e| failed("creating", &e))?;
-        array(self, &mut file, &x.into())
+        let path = path.as_ref();
+        let created = File::create(path).map_err(|e| failed("creating", &e));
+        created.and_then(|mut file| array(self, &mut file, &x.into())).map_err(|error| error.in_file(path))
     }
 }
 

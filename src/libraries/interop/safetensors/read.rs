@@ -9,7 +9,7 @@ use crate::libraries::interop::elements::{Stored, failed, fill, list, wrong};
 use ::safetensors::tensor::{Metadata, TensorInfo};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The longest header that is read, as crate `safetensors` has it.
 const LONGEST: u64 = 100_000_000;
@@ -52,6 +52,8 @@ pub struct Safetensors<'r> {
     names: Vec<String>,
     /// Where the elements begin.
     start: u64,
+    /// The file, where it was opened by its path.
+    path: Option<PathBuf>,
 }
 
 impl<'r> Safetensors<'r> {
@@ -90,7 +92,7 @@ impl<'r> Safetensors<'r> {
             return Err(wrong(what));
         }
         // No overflow: the end lies behind it.
-        Ok(Safetensors { names: header.offset_keys(), reader, header, start: begin + LEN + len })
+        Ok(Safetensors { names: header.offset_keys(), reader, header, start: begin + LEN + len, path: None })
     }
 
     /// The names of its tensors, in the order in which their elements lie in the file.
@@ -116,6 +118,14 @@ impl<'r> Safetensors<'r> {
     /// [`Error::InvalidArgument`] when there is no such tensor, or the file has become shorter; [`Error::Unsupported`] for
     /// elements that no tensor has; [`Error::LibraryError`] when reading fails; else as [`upload`](Device::upload).
     pub fn read(&mut self, device: &Device, name: &str) -> Result<AnyTensor> {
+        let tensor = self.tensor(device, name);
+        tensor.map_err(|error| match &self.path {
+            Some(path) => error.in_file(path),
+            None => error,
+        })
+    }
+
+    fn tensor(&mut self, device: &Device, name: &str) -> Result<AnyTensor> {
         let Some(TensorInfo { dtype, shape, data_offsets: (from, to) }) = self.header.info(name) else {
             return Err(Error::invalid(
                 "name",
@@ -145,6 +155,9 @@ impl Safetensors<'static> {
     /// # Errors
     /// As there.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::new(BufReader::new(File::open(path).map_err(|e| failed("opening", &e))?))
+        let path = path.as_ref();
+        let opened = File::open(path).map_err(|e| failed("opening", &e));
+        let file = opened.and_then(|file| Self::new(BufReader::new(file))).map_err(|error| error.in_file(path))?;
+        Ok(Safetensors { path: Some(path.to_owned()), ..file })
     }
 }

@@ -58,10 +58,14 @@ impl<'a> SafetensorsWriter<'a> {
     /// # Errors
     /// As there.
     pub fn save(&self, device: &Device, path: impl AsRef<Path>) -> Result<()> {
-        let tensors = self.sorted()?;
-        let header = self.header(&tensors)?; // before the file is emptied
-        let mut file = File::create(path).map_err(|e| failed("creating", &e))?;
-        Self::write_sorted(device, &header, &tensors, &mut file)
+        let path = path.as_ref();
+        let save = || {
+            let tensors = self.sorted()?;
+            let header = self.header(&tensors)?; // before the file is emptied
+            let mut file = File::create(path).map_err(|e| failed("creating", &e))?;
+            Self::write_sorted(device, &header, &tensors, &mut file)
+        };
+        save().map_err(|error| error.in_file(path))
     }
 
     fn write_to(&self, device: &Device, to: &mut dyn Write) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Softmax: a reduction to the largest element and the sum of exponentials, and a formula that takes both.
 
-use super::super::axes::Keep;
+use super::super::axes::{Keep, check_axis};
 use super::super::front::{Call, itself};
 use super::super::kind::ReductionKind;
 use super::{Spread, submit};
@@ -124,6 +124,8 @@ fn softmax<T: SoftmaxElement>(
     axis: i32,
     logarithm: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
+    let name = if logarithm { "log_softmax" } else { "softmax" };
+    check_axis(axis, layout.extents().len()).map_err(|error| error.in_op(name, "expressions"))?;
     let kind = ReductionKind::Exponentials;
     let finish = Some(finish::<T>(logarithm));
     let call = Call { kind, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish };
