@@ -190,3 +190,41 @@ pub(crate) fn large_pages(at: *mut u8, bytes: usize) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(memory: &mut HostMemory, bytes: usize) -> &mut [u8] {
+        // SAFETY: a block of so many bytes, initialised by the allocator, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(memory.start(), bytes) }
+    }
+
+    /// Small, kept for reuse, and as a vector; other tests may take what is kept, so nothing is said of where it comes from.
+    #[test]
+    fn what_was_freed_is_used_again_and_zeros_are_zeros() {
+        for bytes in [1, 63, 64, 65, LARGE - 1, LARGE, LARGE + 1] {
+            for zeroed in [true, false, true, false] {
+                let mut memory = HostMemory::new(bytes, zeroed).unwrap();
+                assert!(memory.address().is_multiple_of(ALIGN as u64));
+                assert!(!zeroed || all(&mut memory, bytes).iter().all(|byte| *byte == 0));
+                all(&mut memory, bytes).fill(7);
+            }
+        }
+        for _ in 0..3 {
+            let mut vector: Vec<f64> = recycled(LARGE / 8).unwrap_or_else(|| Vec::with_capacity(LARGE / 8));
+            vector.resize(LARGE / 8, 1.0);
+            recycle(vector);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_none_and_leaves_nothing() {
+        for _ in 0..2 {
+            assert!(HostMemory::new(isize::MAX as usize - 2 * ALIGN, true).is_none());
+            assert!(HostMemory::new(usize::MAX, false).is_none());
+        }
+        let kept = FREE.lock();
+        assert_eq!(kept.bytes, kept.list.iter().map(|kept| kept.layout.size()).sum::<usize>());
+    }
+}

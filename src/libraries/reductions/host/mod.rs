@@ -7,6 +7,8 @@
 mod columns;
 mod lanes;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use super::op::Reduce;
 use super::recipe::Recipe;
