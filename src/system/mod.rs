@@ -14,10 +14,7 @@
 //! | `sockets` | limits of reads, waiting for several sockets |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
-#[cfg_attr(
-    not(any(feature = "nvrtc", feature = "dnn")),
-    allow(dead_code, reason = "the caches on disk use most of it")
-)]
+#[cfg_attr(not(any(feature = "nvrtc", feature = "dnn")), allow(dead_code, reason = "the caches on disk use it"))]
 pub(crate) mod files;
 pub(crate) mod process;
 #[cfg(feature = "cuda")]
