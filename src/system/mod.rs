@@ -15,10 +15,7 @@
 //! | `memory` | pages that fault when they are touched |
 //! | `thread` | how punctual sleeps are, the clock, large pages |
 
-#[cfg_attr(
-    not(any(feature = "nvrtc", feature = "dnn")),
-    allow(dead_code, reason = "the caches on disk use most of it")
-)]
+#[cfg_attr(not(any(feature = "nvrtc", feature = "dnn")), allow(dead_code, reason = "the caches on disk use it"))]
 pub(crate) mod files;
 pub(crate) mod memory;
 pub(crate) mod process;

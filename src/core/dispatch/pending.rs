@@ -270,7 +270,7 @@ impl<O: Output, V> PendingDispatch<O, V> {
     }
 
     /// The same work, of a call that was made so that its operation has nothing to report, although it could.
-    #[cfg(feature = "expressions")]
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
     pub(crate) fn never_reports(self) -> PendingDispatch<O> {
         PendingDispatch { work: self.work, buffers: self.buffers, left: PhantomData }
     }

@@ -1,5 +1,6 @@
 //! Memory that a program reads while its owner still has it.
 
+use super::recorders;
 use crate::common::{
     Gate, captures, concurrent_devices, devices, down, halves_that_are_overwritten_beside_replays, host, map, refused,
     up,
