@@ -146,7 +146,7 @@ impl Device {
     /// let (sign, big) = device.map(&y, |y| (y.sign(), y.gt(100.0)))?.await_result()?;
     /// assert_eq!(device.show(&y)?.to_string(), "[[  2.   0. 301.]\n [  0.  51.   0.]]");
     /// assert_eq!(device.show(&sign)?.to_string(), "[[1. 0. 1.]\n [0. 1. 0.]]");
-    /// assert_eq!(device.show(&big)?.to_string(), "[[0 0 1]\n [0 0 0]]");
+    /// assert_eq!(device.show(&big)?.to_string(), "[[False False  True]\n [False False False]]");
     /// # Ok(()) }
     /// ```
     ///
